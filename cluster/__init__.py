@@ -1,0 +1,1 @@
+"""The Ray application: CLI, configuration, phase controller and run records."""

@@ -1,0 +1,1 @@
+"""Metrics, intervals, comparisons and the report page."""

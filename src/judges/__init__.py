@@ -1,0 +1,1 @@
+"""Verdicts and milestones: WebArena's evaluators and subgoal checks."""

@@ -1,0 +1,1 @@
+"""The policy: tokenizers, prompt formats, models, generation, servers and weight publication."""

@@ -1,0 +1,43 @@
+"""What a rollout asks of a policy, whoever serves it (the torch server, vLLM, a scripted stand-in).
+
+Owns the request and reply types and the ``PolicyClient`` protocol. Invariant: token ids in, token
+ids out; nothing on this path ever re-tokenises text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How to decode: ``temperature`` 0 is greedy; ``seed`` makes a sampled request repeatable by itself."""
+
+    temperature: float = 1.0
+    top_p: float = 1.0
+    max_new_tokens: int = 64
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """One reply: ``action_ids`` (A,) include the stop token if one was produced.
+
+    ``logprobs`` (A,) are natural logs under the sampling temperature (under temperature 1 when
+    greedy). ``finish_reason`` is ``stop`` or ``length``; ``version`` the weights that answered.
+    """
+
+    action_ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    version: int
+    finish_reason: str
+
+
+class PolicyClient(Protocol):
+    """A policy endpoint. Raises ``replay.records.EpisodeFailed`` (kind policy) when it cannot answer in time."""
+
+    async def complete(self, prompt_ids: Sequence[int], sampling: Sampling, *, session: str) -> Completion:
+        """Return one completion; requests with the same ``session`` belong to one episode."""
+        ...

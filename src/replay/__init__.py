@@ -1,0 +1,1 @@
+"""Records, Arrow shards, the replay buffer, the perplexity filter and progress labels."""

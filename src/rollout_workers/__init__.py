@@ -1,0 +1,1 @@
+"""Browser rollouts: environments, the episode loop, worker actors and their pool."""

@@ -1,0 +1,99 @@
+"""The one interface between an episode and the world it runs in.
+
+Owns ``Observation``, ``Action``, ``Verdict`` and the ``Environment`` protocol. Invariants: an
+environment serves one episode at a time; ``evaluate`` is called once, at the end; whatever goes
+wrong below it is raised as ``replay.records.EpisodeFailed`` with a typed failure, never returned
+as an observation or a verdict. ``rollout_workers.contract`` checks all of this by running it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from replay.records import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One element the agent may act on; ``element_id`` is fresh in every observation, from 0 in document order."""
+
+    element_id: int
+    role: str
+    name: str
+    value: str = ""
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What the agent sees: ``text`` goes into the prompt, ``elements`` resolves ids and names.
+
+    ``url`` is canonical: hosts are replaced by the site's placeholder (``__SHOP__/cart``), so that
+    records do not depend on ports or sessions. ``page_text`` is the whole visible text with white
+    space collapsed, for milestone checks. ``notice`` tells the agent what its last action did not do.
+    """
+
+    text: str
+    url: str
+    title: str
+    page_text: str
+    elements: tuple[Element, ...]
+    notice: str | None = None
+
+    def find(self, name: str, role: str | None = None, nth: int = 0) -> Element:
+        """Return the ``nth`` element with this exact name (and role); raise ``LookupError`` naming what is there."""
+        hits = [e for e in self.elements if e.name == name and role in (None, e.role)]
+        if nth >= len(hits):
+            seen = ", ".join(f"{e.role} {e.name!r}" for e in self.elements)
+            raise LookupError(f"no element {name!r} (role {role}, nth {nth}) on {self.url}; there are: {seen}")
+        return hits[nth]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One parsed action of the grammar.
+
+    ``kind`` is one of ``rollout_workers.grammar.KINDS`` (``click``, ``type``, ``search``, ``select``,
+    ``hover``, ``right_click``, ``press_enter``, ``scroll_up``, ``scroll_down``, ``wait``,
+    ``switch_tab``, ``go_backward``, ``go_forward``, ``exit``). ``argument`` is the text typed, the
+    option chosen, the tab or the exit message; ``element_id`` the target. ``comment`` is what the
+    ``# Element:`` line named.
+    """
+
+    kind: str
+    argument: str | None = None
+    element_id: int | None = None
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """An evaluator's judgement: ``outcome`` in {0.0, 1.0} and ``evidence``, one line per rule that was checked."""
+
+    outcome: float
+    evidence: tuple[str, ...] = ()
+
+
+class Environment(Protocol):
+    """One browser-like session in which one episode runs at a time."""
+
+    async def reset(self, task: Task, *, seed: int = 0, episode_id: str = "") -> Observation:
+        """Start an episode on a state of its own and return the first observation."""
+        ...
+
+    async def step(self, action: Action) -> Observation:
+        """Apply one action other than ``exit`` and return what is there afterwards."""
+        ...
+
+    async def evaluate(self, answer: str | None) -> Verdict:
+        """Judge the episode; ``answer`` is the exit message, None when the agent never exited."""
+        ...
+
+    async def screenshot(self) -> bytes | None:
+        """Return a PNG of the current page, or None where the environment has no pixels."""
+        ...
+
+    async def close(self) -> None:
+        """Release everything; safe to call twice."""
+        ...

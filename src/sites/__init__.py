@@ -1,0 +1,1 @@
+"""The embedded sites: server-rendered pages, seeded data, tasks and scripted experts."""
