@@ -1,0 +1,122 @@
+"""The one ASGI application that serves every embedded site.
+
+Owns dispatch by host name (``<site>.<token>.localhost``, ``<site>.localhost`` for a person) and the
+control API under ``/_control/``. Invariants: a request sees the state of its own token only; the
+control API answers nobody without the secret; hosts other than ``*.localhost`` are refused.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import secrets
+from collections.abc import Mapping
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from sites.registry import SITES
+from sites.sessions import PUBLIC, SessionError, SessionStore
+from sites.site import Site
+
+CONTROL_HEADER = "X-Waymark-Control"
+"""Name of the header that carries the control secret."""
+
+
+def create_app(
+    seed: int = 0, secret: str | None = None, max_sessions: int = 1024, sites: Mapping[str, Site] | None = None
+) -> Starlette:
+    """Build the application over base data made from ``seed``.
+
+    ``secret`` guards the control API (a random one is made when absent; read it at
+    ``app.state.secret``); ``max_sessions`` bounds the open sessions; ``sites`` defaults to all.
+    In one process, ``app.state.sessions`` may be used directly.
+    """
+    store = SessionStore(SITES if sites is None else sites, seed, max_sessions)
+    app = Starlette(
+        routes=[
+            Route("/_control/health", _health),
+            Route("/_control/sessions/{token}", _open_session, methods=["POST"]),
+            Route("/_control/sessions/{token}", _drop_session, methods=["DELETE"]),
+            Mount("/", app=HostDispatch(store)),
+        ],
+        exception_handlers={SessionError: _session_error},
+    )
+    app.state.sessions = store
+    app.state.secret = secret or secrets.token_urlsafe(24)
+    app.state.seed = seed
+    return app
+
+
+class HostDispatch:
+    """Hands a request to the site that its host names, with the state that its token owns."""
+
+    def __init__(self, store: SessionStore) -> None:
+        self._store = store
+        self._apps: dict[str, ASGIApp] = {
+            name: Starlette(routes=list(site.routes), exception_handlers={HTTPException: _http_error})
+            for name, site in store.sites.items()
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            raise RuntimeError(f"the sites speak HTTP only, found a {scope['type']} connection")
+        site, token = self._parse(Request(scope).headers.get("host", ""))
+        state = self._store.get(token).state(site)
+        inner = {**scope, "root_path": "", "state": {**scope.get("state", {}), "session": state}}
+        await self._apps[site](inner, receive, send)
+
+    def _parse(self, host: str) -> tuple[str, str]:
+        labels = host.split(":", 1)[0].lower().split(".")
+        if labels[-1] == "localhost" and 2 <= len(labels) <= 3 and labels[0] in self._apps:
+            return labels[0], labels[1] if len(labels) == 3 else PUBLIC
+        known = ", ".join(f"http://{name}.localhost" for name in self._apps)
+        raise SessionError(404, f"no site at host {host!r}; the sites are {known}")
+
+
+def _http_error(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    what = {404: "Page not found", 405: "Not allowed"}.get(status, "This did not work")
+    page = f'<!doctype html><title>{what}</title><h1>{what}</h1><p><a href="/">Home</a></p>'
+    return Response(page, status_code=status, media_type="text/html")
+
+
+def _session_error(request: Request, error: Exception) -> Response:
+    status = error.status if isinstance(error, SessionError) else 500
+    return PlainTextResponse(str(error), status_code=status)
+
+
+def _require_secret(request: Request) -> None:
+    given = request.headers.get(CONTROL_HEADER, "")
+    if not hmac.compare_digest(given.encode(), request.app.state.secret.encode()):
+        raise SessionError(403, f"the control API needs the server's secret in the header {CONTROL_HEADER}")
+
+
+async def _health(request: Request) -> Response:
+    _require_secret(request)
+    store: SessionStore = request.app.state.sessions
+    return JSONResponse({"ok": True, "sessions": len(store), "sites": sorted(store.sites), "seed": request.app.state.seed})
+
+
+async def _open_session(request: Request) -> Response:
+    _require_secret(request)
+    body = await request.body()
+    try:
+        wanted = json.loads(body) if body else {}
+    except ValueError as error:
+        raise SessionError(400, f'expected JSON like {{"login": ["shop"]}}, found {body[:80]!r}') from error
+    login = wanted.get("login", []) if isinstance(wanted, dict) else None
+    if not isinstance(login, list) or not all(isinstance(name, str) for name in login):
+        raise SessionError(400, f'expected JSON like {{"login": ["shop"]}}, found {body[:80]!r}')
+    request.app.state.sessions.reset(request.path_params["token"], login=login)
+    return JSONResponse({"token": request.path_params["token"], "login": login})
+
+
+async def _drop_session(request: Request) -> Response:
+    _require_secret(request)
+    dropped = request.app.state.sessions.drop(request.path_params["token"])
+    return JSONResponse({"dropped": dropped})

@@ -1,0 +1,24 @@
+"""Experts' intents turned into actions on what is on the page.
+
+Owns ``resolve`` and re-exports ``Intent``. An expert names what a person would look for; only here
+does a name become an element id. Reads observations, never a site's state.
+"""
+
+from __future__ import annotations
+
+from rollout_workers.environment import Action, Observation
+from sites.task_template import Expert, Intent
+
+__all__ = ["Expert", "Intent", "resolve"]
+
+
+def resolve(intent: Intent, observation: Observation) -> Action:
+    """Return the action that carries out ``intent`` on ``observation``.
+
+    The action's ``comment`` is the element's name. Raises ``LookupError``, naming what is on the
+    page, when the element is not there.
+    """
+    if intent.name is None:
+        return Action(kind=intent.kind, argument=intent.argument)
+    element = observation.find(intent.name, intent.role, intent.nth)
+    return Action(kind=intent.kind, argument=intent.argument, element_id=element.element_id, comment=element.name)

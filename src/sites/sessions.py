@@ -1,0 +1,69 @@
+"""Sessions by token: who sees which private state.
+
+Owns opening, resetting and dropping sessions, and the bound on their number. Invariants: the base
+data is built once and shared; two tokens never share a state; an unknown token is an error and never
+a fresh state, so that a restarted server cannot pass for an episode in which nothing happened.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sites.site import Session, Site
+
+PUBLIC = "public"
+"""The session of a person who visits ``<site>.localhost`` without a token; it always exists."""
+_TOKEN = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+
+
+class SessionError(Exception):
+    """A session cannot be had; ``status`` is the HTTP status that says so."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class SessionStore:
+    """All sessions of one server over one set of base data."""
+
+    def __init__(self, sites: Mapping[str, Site], seed: int, limit: int) -> None:
+        self.sites = dict(sites)
+        self.data: dict[str, Any] = {name: site.build(seed) for name, site in self.sites.items()}
+        self._limit = limit
+        self._sessions: dict[str, Session] = {}
+        self.reset(PUBLIC)
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def reset(self, token: str, login: Iterable[str] = ()) -> Session:
+        """Open ``token`` afresh, logged in at the sites in ``login``; whatever it held before is gone.
+
+        Raises ``SessionError`` (400) for a bad token or site, (503) when too many sessions are open.
+        """
+        wanted = frozenset(login)
+        if not _TOKEN.fullmatch(token):
+            raise SessionError(400, f"a token is 1-63 lower-case letters, digits or inner hyphens, found {token!r}")
+        if unknown := wanted - set(self.sites):
+            raise SessionError(400, f"cannot log in at {sorted(unknown)}: the sites are {sorted(self.sites)}")
+        if token not in self._sessions and len(self._sessions) >= self._limit:
+            raise SessionError(503, f"{self._limit} sessions are open, which is the limit: drop those that ended")
+        self._sessions[token] = Session(token, self.sites, self.data, wanted)
+        return self._sessions[token]
+
+    def drop(self, token: str) -> bool:
+        """Forget ``token``; return whether it was there. The public session is reset instead."""
+        if token == PUBLIC:
+            self.reset(PUBLIC)
+            return True
+        return self._sessions.pop(token, None) is not None
+
+    def get(self, token: str) -> Session:
+        """Return the open session of ``token``; raise ``SessionError`` (410) when there is none."""
+        session = self._sessions.get(token)
+        if session is None:
+            raise SessionError(410, f"no session {token!r} is open here: reset it through the control API first")
+        return session

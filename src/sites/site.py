@@ -1,0 +1,70 @@
+"""What a site is: its pages, its shared data, its private state and its task templates.
+
+Owns ``Site``, ``State`` and ``Session``. Invariants: a site's base data is built once per seed and
+never changed; everything an episode changes lives in a ``State`` that belongs to one session. Knows
+nothing of hosts, servers or browsers (see ``sites.app``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.routing import Route
+
+from sites.task_template import TaskTemplate
+
+
+class State:
+    """One site's private state in one session; a site derives its own and adds what visitors change."""
+
+    def __init__(self) -> None:
+        self._flashes: list[str] = []
+
+    def flash(self, text: str) -> None:
+        """Queue a message that the next rendered page shows once."""
+        self._flashes.append(text)
+
+    def take_flashes(self) -> list[str]:
+        """Return the queued messages and forget them."""
+        taken, self._flashes = self._flashes, []
+        return taken
+
+
+@dataclass(frozen=True)
+class Site:
+    """One embedded web site.
+
+    ``build(seed)`` returns the immutable base data shared by all sessions; ``new_state(data, login)``
+    returns a fresh ``State`` over it (microseconds), logged in as the site's usual user when ``login``.
+    ``routes`` are Starlette routes whose handlers find their state at ``request.state.session``.
+    """
+
+    name: str
+    routes: tuple[Route, ...]
+    build: Callable[[int], Any]
+    new_state: Callable[[Any, bool], State]
+    templates: tuple[TaskTemplate, ...] = ()
+
+    @property
+    def placeholder(self) -> str:
+        """The canonical base address in records, such as ``__SHOP__``."""
+        return f"__{self.name.upper()}__"
+
+
+@dataclass
+class Session:
+    """One visitor's (or episode's) states, one for each site, made when the site is first visited."""
+
+    token: str
+    sites: Mapping[str, Site]
+    data: Mapping[str, Any]
+    login: frozenset[str] = frozenset()
+    _states: dict[str, State] = field(default_factory=dict)
+
+    def state(self, site: str) -> State:
+        """Return this session's state of ``site``."""
+        if site not in self._states:
+            self._states[site] = self.sites[site].new_state(self.data[site], site in self.login)
+        return self._states[site]

@@ -1,0 +1,66 @@
+"""A task template: an instruction with blanks, and what belongs to it.
+
+Owns ``TaskTemplate`` and ``Intent``. Sites' task modules import this module (never ``sites.tasks``,
+which imports the sites). Invariants: parameters are JSON values and never contain the answer of a
+question; evaluations use WebArena's three evaluators only.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any
+
+from replay.records import Subgoal, Task
+from rollout_workers.environment import Observation
+
+Parameters = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What an expert wants to do next, by accessible name rather than by id.
+
+    ``kind`` is an ``Action.kind``; ``name``, ``role`` and ``nth`` choose the element of the current
+    observation, ``argument`` is the text, option or exit message. ``rivals`` marks a choice that an
+    inattentive person could get wrong: a regular expression for what else they might have taken (names
+    of elements for ``click``, options for ``select``, visible text for ``exit``; numbers for ``type``).
+    """
+
+    kind: str
+    name: str | None = None
+    role: str | None = None
+    nth: int = 0
+    argument: str | None = None
+    rivals: str | None = None
+
+
+Expert = Generator[Intent, Observation, None]
+
+
+@dataclass(frozen=True)
+class TaskTemplate:
+    """One kind of task of one site.
+
+    ``sample(data, rng)`` draws parameters; ``intent`` is a format string over them; ``evaluation``
+    and ``subgoals`` (exactly four, in the order in which they are reached) are computed from the
+    parameters and the site's data; ``expert(task)`` yields intents, is sent the observation after
+    each, and ends with an ``exit``. ``horizon`` is the expert's number of actions, exit included: a
+    number, or a function of parameters and data. ``split`` is train, validation or test.
+    """
+
+    name: str
+    site: str
+    intent: str
+    sample: Callable[[Any, random.Random], Parameters]
+    evaluation: Callable[[Parameters, Any], dict[str, Any]]
+    subgoals: Callable[[Parameters, Any], tuple[Subgoal, Subgoal, Subgoal, Subgoal]]
+    expert: Callable[[Task], Expert]
+    horizon: int | Callable[[Parameters, Any], int]
+    require_login: bool = True
+    split: str = "train"
+
+    def steps(self, parameters: Parameters, data: Any) -> int:
+        """Return the expert's number of actions for these parameters."""
+        return self.horizon if isinstance(self.horizon, int) else self.horizon(parameters, data)

@@ -1,0 +1,158 @@
+"""Tasks from templates: sampling, splits, and WebArena's JSON.
+
+Owns which parameters belong to which split. Invariants: a task's split depends only on its template
+and on a hash of its parameters, so sets drawn with different seeds never leak into each other; the
+same arguments give the same tasks; ``data_seed`` must be the seed that the site server was given.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+from replay.records import Task
+from sites.registry import SITES
+from sites.site import Site
+from sites.task_template import Parameters, TaskTemplate
+
+SPLITS = ("train", "validation", "test", "validation_templates", "test_templates")
+"""``validation`` and ``test`` hold unseen parameters of train templates; ``*_templates`` hold unseen templates."""
+_SHARES = (("train", 70), ("validation", 85), ("test", 100))
+_TRIES_PER_TASK = 60
+_SPARE_STEPS = 4
+_MAX_STEPS = 20
+
+
+@lru_cache(maxsize=8)
+def site_data(site: str, data_seed: int) -> Any:
+    """Return the base data of ``site``, built once per process and seed."""
+    return SITES[site].build(data_seed)
+
+
+def all_templates(sites: Sequence[str] = ("shop", "forum")) -> list[TaskTemplate]:
+    """Return the templates of the named sites in a fixed order; raise ``KeyError`` naming an unknown site."""
+    return [template for site in sites for template in _site(site).templates]
+
+
+def split_of(template: TaskTemplate, parameters: Parameters) -> str:
+    """Return the split that a task belongs to (one of ``SPLITS``)."""
+    if template.split != "train":
+        return f"{template.split}_templates"
+    bucket = int(_digest(parameters)[:8], 16) % 100
+    return next(name for name, bound in _SHARES if bucket < bound)
+
+
+def generate(
+    seed: int, sites: Sequence[str] = ("shop", "forum"), per_template: int = 10, *, data_seed: int = 0
+) -> list[Task]:
+    """Return up to ``per_template`` different tasks of every template, of any split (see ``Task.split``)."""
+    tasks: list[Task] = []
+    for template in all_templates(sites):
+        stream = _tasks(template, seed, None, data_seed)
+        tasks.extend(task for task, _ in zip(stream, range(per_template), strict=False))
+    return tasks
+
+
+def task_set(
+    seed: int, sites: Sequence[str] = ("shop", "forum"), split: str = "train", count: int = 100, *, data_seed: int = 0
+) -> list[Task]:
+    """Return ``count`` different tasks of ``split``, taking the split's templates in turn.
+
+    A template that has no further parameters gives its turns to the others. Raises ``ValueError``
+    when the split is unknown or all its templates together cannot give ``count`` tasks.
+    """
+    if split not in SPLITS:
+        raise ValueError(f"unknown split {split!r}: expected one of {', '.join(SPLITS)}")
+    wanted = split.removesuffix("_templates") if split.endswith("_templates") else "train"
+    streams = [_tasks(t, seed, split, data_seed) for t in all_templates(sites) if t.split == wanted]
+    tasks: list[Task] = []
+    while streams and len(tasks) < count:
+        for stream in tuple(streams):
+            task = next(stream, None)
+            if task is None:
+                streams.remove(stream)
+            elif len(tasks) < count:
+                tasks.append(task)
+    if len(tasks) < count:
+        raise ValueError(f"split {split!r} of {list(sites)} holds only {len(tasks)} different tasks, {count} were asked for")
+    return tasks
+
+
+def make_task(template: TaskTemplate, parameters: Parameters, data: Any) -> Task:
+    """Return the task of ``template`` with these parameters."""
+    horizon = template.steps(parameters, data)
+    return Task(
+        task_id=f"{template.name}.{_digest(parameters)[:10]}",
+        sites=(template.site,),
+        intent=template.intent.format(**parameters),
+        start_url=f"__{template.site.upper()}__/",
+        evaluation=template.evaluation(parameters, data),
+        template=template.name,
+        parameters=parameters,
+        require_login=template.require_login,
+        split=split_of(template, parameters),
+        horizon=horizon,
+        max_steps=min(horizon + _SPARE_STEPS, _MAX_STEPS),
+        subgoals=template.subgoals(parameters, data),
+    )
+
+
+def to_webarena(task: Task) -> dict[str, Any]:
+    """Return ``task`` as a JSON object of WebArena's task schema; ids are numbers derived from our names."""
+    return {
+        "sites": list(task.sites),
+        "task_id": _number(task.task_id),
+        "require_login": task.require_login,
+        "storage_state": None,
+        "start_url": task.start_url,
+        "geolocation": None,
+        "intent_template": template_named(task.template).intent.replace("{", "{{").replace("}", "}}"),
+        "instantiation_dict": task.parameters,
+        "intent": task.intent,
+        "require_reset": task.require_reset,
+        "eval": task.evaluation,
+        "intent_template_id": _number(task.template),
+    }
+
+
+def template_named(name: str) -> TaskTemplate:
+    """Return the template called ``name``; raise ``KeyError`` saying which exist."""
+    found = {template.name: template for site in SITES.values() for template in site.templates}
+    if name not in found:
+        raise KeyError(f"no task template {name!r}; there are: {', '.join(sorted(found))}")
+    return found[name]
+
+
+def _tasks(template: TaskTemplate, seed: int, split: str | None, data_seed: int) -> Iterator[Task]:
+    """Yield different tasks of ``template`` in ``split`` until sampling finds no new ones."""
+    data = site_data(template.site, data_seed)
+    rng = random.Random(f"{seed}/{template.name}/{split}")
+    seen: set[str] = set()
+    misses = 0
+    while misses < _TRIES_PER_TASK:
+        parameters = template.sample(data, rng)
+        key = _digest(parameters)
+        if key in seen or split not in (None, split_of(template, parameters)):
+            misses += 1
+            continue
+        misses = 0
+        seen.add(key)
+        yield make_task(template, parameters, data)
+
+
+def _site(name: str) -> Site:
+    if name not in SITES:
+        raise KeyError(f"no site {name!r}; there are: {', '.join(SITES)}")
+    return SITES[name]
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def _number(name: str) -> int:
+    return int(hashlib.sha256(name.encode()).hexdigest()[:7], 16)
