@@ -1,0 +1,89 @@
+"""The settings of rollouts: how many workers, how long to wait, how much may fail.
+
+Owns ``RolloutSettings`` only. Every number has its unit in its name or its description; every wait
+in the package ends by one of these deadlines. Must not import torch, ray or pydantic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutSettings:
+    """How episodes are played and who plays them."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    workers: int = 1
+    """Rollout worker processes, each with one Chromium."""
+    contexts_per_worker: int = 8
+    """Episodes that one worker plays at the same time, each in a browser context of its own."""
+    prefetch_per_worker: int = 2
+    """Episodes handed to a worker ahead of a free context, so that no context waits for the driver."""
+    worker_cpus: float = 0.5
+    """Ray CPUs that one worker reserves."""
+    worker_memory_mb: int = 0
+    """Memory in MB that one worker reserves with Ray; 0 reserves none."""
+
+    temperature: float = 1.0
+    """Sampling temperature of training rollouts."""
+    top_p: float = 1.0
+    """Nucleus sampling mass; 1 keeps the whole distribution, which is what the loss assumes."""
+    max_new_tokens: int = 48
+    """Tokens of one action at most."""
+    max_prompt_tokens: int = 1024
+    """Tokens of one prompt at most; only the observation is shortened to fit."""
+    max_steps: int = 20
+    """Actions per episode at most, for tasks that state no limit of their own."""
+
+    reset_deadline_s: float = 30.0
+    """Seconds for a reset and the first observation."""
+    step_deadline_s: float = 20.0
+    """Seconds for one action in the browser, including settling and observing."""
+    policy_deadline_s: float = 60.0
+    """Seconds for one action of the policy, including the client's own retries."""
+    judge_deadline_s: float = 30.0
+    """Seconds for the verdict on one episode."""
+    screenshot_deadline_s: float = 10.0
+    """Seconds for one screenshot and its file."""
+    episode_deadline_s: float = 300.0
+    """Seconds for a whole episode."""
+
+    attempts: int = 3
+    """Times that an episode is tried before its failure is final."""
+    retry_delay_s: float = 0.5
+    """Seconds before a failed episode is tried again; doubles with each attempt."""
+    infra_failure_share: float = 0.25
+    """Infrastructure incidents allowed in one run, as a share of its episodes."""
+    task_failure_share: float = 0.1
+    """Task failures allowed in one run, as a share of its episodes."""
+    policy_failure_share: float = 0.25
+    """Policy failures allowed in one run, as a share of its episodes."""
+    judge_failure_share: float = 0.1
+    """Judge failures allowed in one run, as a share of its episodes."""
+    failure_floor: int = 16
+    """Incidents of each kind that are always allowed, however small the run."""
+
+    shard_linger_s: float = 0.5
+    """Seconds that a finished trajectory waits for others before a shard is written; bounds the number of files."""
+    shard_deadline_s: float = 60.0
+    """Seconds for writing one shard."""
+
+    start_timeout_s: float = 120.0
+    """Seconds until at least one worker must be ready, and a started one must answer."""
+    heartbeat_interval_s: float = 1.0
+    """Seconds between two questions whether a worker is alive."""
+    hang_timeout_s: float = 30.0
+    """Seconds without an answer after which a worker is killed and replaced."""
+    probe_interval_s: float = 0.5
+    """Seconds between two attempts to reach a dead worker that Ray restarts."""
+    probe_timeout_s: float = 0.3
+    """Seconds to wait for the answer to one such attempt."""
+    replace_after_s: float = 30.0
+    """Seconds after which a dead worker that did not come back is replaced by a new one."""
+    poll_timeout_s: float = 0.05
+    """Seconds that the driver waits for results in one turn of its loop."""
+    stall_timeout_s: float = 600.0
+    """Seconds without any finished episode or incident after which a run stops."""

@@ -1,0 +1,57 @@
+"""A run may have some failures of each kind, and stops with a useful sentence past that."""
+
+from __future__ import annotations
+
+import pytest
+
+from replay.records import Failure, FailureKind
+from rollout_workers.budget import FailureBudget, FailureBudgetExceeded
+
+
+def infra(code: str = "browser_crashed", detail: str = "") -> Failure:
+    return Failure(FailureKind.INFRA, code, detail)
+
+
+def test_the_limit_itself_is_allowed_and_one_more_is_not() -> None:
+    budget = FailureBudget({FailureKind.INFRA: 2})
+    for _ in range(2):
+        budget.record(infra())
+    budget.check()
+    budget.record(infra())
+    with pytest.raises(FailureBudgetExceeded):
+        budget.check()
+
+
+def test_kinds_have_separate_limits() -> None:
+    budget = FailureBudget({FailureKind.INFRA: 5, FailureKind.JUDGE: 0})
+    budget.record(infra())
+    assert budget.exceeded() is None
+    budget.record(Failure(FailureKind.JUDGE, "judge_deadline"))
+    assert budget.exceeded() is FailureKind.JUDGE
+
+
+def test_a_kind_without_a_limit_is_counted_only() -> None:
+    budget = FailureBudget({})
+    for _ in range(100):
+        budget.record(infra())
+    budget.check()
+    assert budget.counts() == {"infra/browser_crashed": 100}
+
+
+def test_the_message_says_what_happened_most_and_what_to_do() -> None:
+    budget = FailureBudget({FailureKind.POLICY: 0})
+    for code in ("deadline", "server_dead", "server_dead"):
+        budget.record(Failure(FailureKind.POLICY, code, "actor policy-0 is gone"))
+    said = r"3 policy failures; at most 0 .*server_dead x2.*policy-0.*policy servers"
+    with pytest.raises(FailureBudgetExceeded, match=said):
+        budget.check()
+
+
+@pytest.mark.parametrize("episodes, limit", [(10, 16), (64, 16), (65, 17), (400, 100)])
+def test_the_limit_grows_with_the_run_above_a_floor(episodes: int, limit: int) -> None:
+    budget = FailureBudget.for_run(episodes, {FailureKind.INFRA: 0.25}, floor=16)
+    for _ in range(limit):
+        budget.record(infra())
+    assert budget.exceeded() is None
+    budget.record(infra())
+    assert budget.exceeded() is FailureKind.INFRA
