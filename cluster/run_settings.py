@@ -1,0 +1,178 @@
+"""Settings of a run as a whole: how many phases, on which tasks, judged how, with which resources.
+
+Owns what the controller decides; what a package decides is in that package's ``settings.py``.
+Standard library only, so that importing a recipe stays cheap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+SPLITS = ("train", "validation", "test", "validation_templates", "test_templates")
+
+
+def _at_least(owner: object, minimum: float, *names: str) -> None:
+    """Raise ``ValueError`` naming the first of the fields that is below ``minimum``."""
+    for name in names:
+        value = getattr(owner, name)
+        if value < minimum:
+            raise ValueError(f"{name} must be at least {minimum}, found {value}")
+
+
+@dataclass(frozen=True)
+class EvaluationSettings:
+    """What is measured before RL and after each phase; greedy decoding, one pass, unless said otherwise."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    splits: tuple[str, ...] = ("test", "test_templates")
+    """Splits that are evaluated, in this order; the first is the one the progress display and the table show."""
+
+    tasks_per_split: int = 100
+    """Tasks drawn from each split; the same tasks every time, so that two evaluations can be paired."""
+
+    every: int = 1
+    """Evaluate after every n-th phase; the state before RL and the last phase are always evaluated."""
+
+    passes: int = 1
+    """Episodes per task. With 1 decoding is greedy; with more, ``temperature`` is used and pass@k is reported."""
+
+    temperature: float = 1.0
+    """Sampling temperature of evaluations with more than one pass; unused with one pass."""
+
+    seed: int = 20_000
+    """Seed from which the evaluation tasks are drawn; kept apart from ``run.seed`` so that seeds share one test set."""
+
+    screenshots: int = 4
+    """Episodes of the last evaluation recorded with a screenshot a step, for the report page."""
+
+    def __post_init__(self) -> None:
+        """Refuse splits that do not exist and counts that make no sense."""
+        unknown = [split for split in self.splits if split not in SPLITS]
+        if unknown or not self.splits:
+            raise ValueError(f"splits must name at least one of {', '.join(SPLITS)}; found {list(self.splits)}")
+        _at_least(self, 1, "tasks_per_split", "every", "passes")
+        _at_least(self, 0, "temperature", "screenshots")
+        if self.passes > 1 and self.temperature == 0:
+            raise ValueError("passes above 1 need a temperature above 0, or every pass would be the same episode")
+
+
+@dataclass(frozen=True)
+class ResourceSettings:
+    """Processes of a run and what each declares to Ray.
+
+    The parts take turns for most of a phase, so on a small machine the declared cores are shares;
+    memory is what a process is expected to hold at its peak.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    rollout_workers: int = 2
+    """Rollout worker processes; each owns one browser."""
+
+    cpus_per_rollout_worker: float = 0.5
+    """Logical cores declared by one rollout worker."""
+
+    memory_mb_per_rollout_worker: int = 300
+    """Memory of one rollout worker without its browser, in MiB."""
+
+    memory_mb_per_context: int = 60
+    """Browser memory per concurrent episode, in MiB (measured: 118 at 8 contexts on a heavy page, 56 at 32)."""
+
+    policy_servers: int = 1
+    """Policy server processes that share the requests."""
+
+    cpus_per_policy_server: float = 0.5
+    """Logical cores declared by one policy server."""
+
+    gpus_per_policy_server: float = 0.0
+    """GPUs declared by one policy server."""
+
+    memory_mb_per_policy_server: int = 600
+    """Memory of one policy server, in MiB, for the laptop's tiny model; a larger model needs its own number."""
+
+    learner_cpus: float = 0.5
+    """Logical cores declared by the learner."""
+
+    learner_gpus: float = 0.0
+    """GPUs declared by the learner."""
+
+    learner_memory_mb: int = 1200
+    """Memory of the learner (actor, two critics, optimiser state, one micro-batch), in MiB."""
+
+    sites_memory_mb: int = 250
+    """Memory of the process that serves the embedded sites, in MiB."""
+
+    controller_memory_mb: int = 300
+    """Memory of the driver process with the controller, in MiB."""
+
+    ray_memory_mb: int = 900
+    """Memory of Ray's own processes (GCS, raylet, agents), in MiB, without the object store."""
+
+    object_store_mb: int = 200
+    """Size of Ray's object store, in MiB; only small messages cross it."""
+
+    address: str = ""
+    """Address of a running Ray cluster; empty starts a local one that ends with the run."""
+
+    def __post_init__(self) -> None:
+        """Refuse negative resources and a run without workers or servers."""
+        _at_least(self, 1, "rollout_workers", "policy_servers")
+        _at_least(self, 0, "cpus_per_rollout_worker", "cpus_per_policy_server", "learner_cpus")
+        _at_least(self, 0, "gpus_per_policy_server", "learner_gpus", "object_store_mb", "ray_memory_mb")
+        _at_least(self, 1, "memory_mb_per_rollout_worker", "memory_mb_per_context", "memory_mb_per_policy_server")
+        _at_least(self, 1, "learner_memory_mb", "sites_memory_mb", "controller_memory_mb")
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """The run: its name and seed, its phases, and what is kept of it."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    name: str = "run"
+    """Name of the run; without ``--out`` its folder is ``runs/NAME``."""
+
+    seed: int = 0
+    """Seed of everything random: task order, sampling, initial weights, batches. The sites have a seed of their own."""
+
+    phases: int = 4
+    """Phases of rollouts and learning after the warm start; 0 stops after the warm start and its evaluation."""
+
+    tasks_per_phase: int = 128
+    """Different tasks played in one phase."""
+
+    attempts_per_task: int = 2
+    """Episodes of each task in one phase, sampled independently."""
+
+    temperature: float = 1.0
+    """Sampling temperature of rollouts; recorded with every step and part of the recorded log-probabilities."""
+
+    from_scratch: bool = False
+    """Clone the warm start from demonstrations even where the recipe names a shipped checkpoint."""
+
+    warm_start: str = ""
+    """Folder of a policy to start from instead of cloning; empty clones."""
+
+    keep_checkpoints: int = 2
+    """Newest checkpoints kept on disk (actor, critics, optimiser); older ones are removed after a phase is complete."""
+
+    tensorboard: bool = True
+    """Write TensorBoard event files under the run's ``tensorboard`` folder, beside ``metrics.jsonl``."""
+
+    report_episodes: int = 6
+    """Episodes shown step by step on the report page."""
+
+    evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
+    """What is measured, and when."""
+
+    resources: ResourceSettings = field(default_factory=ResourceSettings)
+    """Processes, cores and memory."""
+
+    def __post_init__(self) -> None:
+        """Refuse a name that is not a folder name and counts that make no sense."""
+        if not self.name or set(self.name) & set("/\\\0") or self.name in {".", ".."}:
+            raise ValueError(f"name must be usable as a folder's name, found {self.name!r}")
+        _at_least(self, 0, "phases", "seed", "temperature", "report_episodes")
+        _at_least(self, 1, "tasks_per_phase", "attempts_per_task", "keep_checkpoints")
