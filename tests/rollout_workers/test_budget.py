@@ -47,7 +47,7 @@ def test_the_message_says_what_happened_most_and_what_to_do() -> None:
         budget.check()
 
 
-@pytest.mark.parametrize("episodes, limit", [(10, 16), (64, 16), (65, 17), (400, 100)])
+@pytest.mark.parametrize(("episodes", "limit"), [(10, 16), (64, 16), (65, 17), (400, 100)])
 def test_the_limit_grows_with_the_run_above_a_floor(episodes: int, limit: int) -> None:
     budget = FailureBudget.for_run(episodes, {FailureKind.INFRA: 0.25}, floor=16)
     for _ in range(limit):

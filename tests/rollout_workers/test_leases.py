@@ -28,7 +28,8 @@ def test_a_completed_episode_is_accounted_for_once() -> None:
     assert ledger.complete(lease) is False
     assert ledger.fail(lease, INFRA) is None
     assert ledger.late_answers == 2
-    assert ledger.counts()[EpisodeState.COMPLETED] == 1 and ledger.done
+    assert ledger.counts()[EpisodeState.COMPLETED] == 1
+    assert ledger.done
 
 
 def test_an_answer_for_an_earlier_lease_is_ignored() -> None:
@@ -46,7 +47,8 @@ def test_attempts_are_limited_and_the_last_failure_is_kept() -> None:
     assert ledger.fail(ledger.lease(0, 1)[0], Failure(FailureKind.INFRA, "first")) is EpisodeState.PENDING
     assert ledger.fail(ledger.lease(0, 1)[0], Failure(FailureKind.INFRA, "second")) is EpisodeState.FAILED
     assert ledger.failures()["a"].code == "second"
-    assert ledger.lease(0, 1) == [] and ledger.done
+    assert ledger.lease(0, 1) == []
+    assert ledger.done
 
 
 def test_a_task_that_cannot_be_played_is_not_tried_again() -> None:
@@ -67,7 +69,8 @@ def test_a_lost_worker_gives_back_its_own_leases_only() -> None:
     ledger = EpisodeLedger("abc", max_attempts=2)
     lost, kept = ledger.lease(0, 2), ledger.lease(1, 1)
     assert ledger.release(0, INFRA) == lost
-    assert ledger.held_by(1) == kept and ledger.held_by(0) == []
+    assert ledger.held_by(1) == kept
+    assert ledger.held_by(0) == []
     assert ledger.counts()[EpisodeState.PENDING] == 2
 
 
@@ -86,7 +89,7 @@ def test_terminal_states_have_no_way_out() -> None:
     assert {event for _, event in TRANSITIONS} == set(Event)
 
 
-@pytest.mark.parametrize("attempts, delay", [(0, 0.0), (1, -1.0)])
+@pytest.mark.parametrize(("attempts", "delay"), [(0, 0.0), (1, -1.0)])
 def test_senseless_limits_are_refused(attempts: int, delay: float) -> None:
     with pytest.raises(ValueError, match="max_attempts"):
         EpisodeLedger(["a"], max_attempts=attempts, retry_delay_s=delay)
