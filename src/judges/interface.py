@@ -1,0 +1,78 @@
+"""What an evaluator asks of the outside: a view of pages, and a judge of meaning where one is configured.
+
+Owns the protocols ``PageView`` and ``AnswerJudge`` and the record of a question to a judge. Holds no
+clients: who implements these (a browser, an in-process app, a model) is not known here. Whatever goes
+wrong below is raised as ``replay.records.EpisodeFailed`` with a typed failure, never answered "no".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from replay.records import EpisodeFailed, Failure, FailureKind
+
+
+class PageView(Protocol):
+    """One page as an evaluator sees it; URLs are canonical (``__SHOP__/cart``) in both directions."""
+
+    async def url(self) -> str:
+        """Return the page's canonical URL."""
+        ...
+
+    async def open(self, url: str) -> None:
+        """Navigate to a canonical URL and wait until the page has settled."""
+        ...
+
+    async def content_text(self, locator: str) -> str:
+        """Return what ``locator`` selects, as text.
+
+        "" stands for the whole page's HTML; anything else is a JavaScript expression evaluated in the
+        page, never in Python. An expression that throws or yields null or undefined gives "".
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerQuestion:
+    """One question of meaning: does ``answer`` to ``intent`` say the same as ``reference``?"""
+
+    intent: str
+    reference: str
+    answer: str
+
+
+class AnswerJudge(Protocol):
+    """A model that compares meanings; ``name`` goes into the evidence so that a verdict can be traced."""
+
+    name: str
+
+    async def matches(self, question: AnswerQuestion) -> bool:
+        """Whether the answer is equivalent to the reference; a partly right answer is not."""
+        ...
+
+    async def same_reason(self, question: AnswerQuestion) -> bool:
+        """Whether the answer reports the reason ``reference`` for which the task cannot be done."""
+        ...
+
+
+class NoJudge:
+    """The judge of a run that configured none: every question is a typed failure, never a verdict of 0."""
+
+    name = "none"
+
+    async def matches(self, question: AnswerQuestion) -> bool:
+        """Raise ``EpisodeFailed(judge, no_judge)``."""
+        raise _no_judge("fuzzy_match", question)
+
+    async def same_reason(self, question: AnswerQuestion) -> bool:
+        """Raise ``EpisodeFailed(judge, no_judge)``."""
+        raise _no_judge("fuzzy_match N/A", question)
+
+
+def _no_judge(rule: str, question: AnswerQuestion) -> EpisodeFailed:
+    detail = (
+        f"{rule} of {question.reference!r} against {question.answer!r} needs a judge of meaning and none is "
+        "configured; configure a judge, or leave tasks with fuzzy_match out"
+    )
+    return EpisodeFailed(Failure(FailureKind.JUDGE, "no_judge", detail))

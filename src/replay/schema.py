@@ -1,0 +1,160 @@
+"""The Arrow schema of a shard: how a ``Trajectory`` becomes one row and back.
+
+Owns the column layout, its version, and both conversions. Invariants: a round trip changes nothing that
+a learner reads (ids, log-probabilities, masks are bit for bit the same); numpy arrays that come back are
+read-only views into the file's memory. Text must be UTF-8 on disk: lone surrogates, which pages can
+contain, are replaced by "?" so that an episode is never lost to one odd character. Imports only the
+standard library, numpy and pyarrow.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from replay.records import Failure, FailureKind, Source, Step, Termination, Trajectory
+
+VERSION = 1
+KIND_KEY, VERSION_KEY = b"waymark.kind", b"waymark.version"
+KIND = b"trajectories"
+
+STEP_TYPE = pa.struct(
+    [
+        pa.field("index", pa.int32(), nullable=False),
+        pa.field("url", pa.string(), nullable=False),
+        pa.field("observation", pa.string(), nullable=False),
+        pa.field("prompt_ids", pa.list_(pa.int32()), nullable=False),
+        pa.field("action_ids", pa.list_(pa.int32()), nullable=False),
+        pa.field("logprobs", pa.list_(pa.float32()), nullable=False),
+        pa.field("policy_version", pa.int64(), nullable=False),
+        pa.field("temperature", pa.float64(), nullable=False),
+        pa.field("action_text", pa.string(), nullable=False),
+        pa.field("subgoals", pa.list_(pa.bool_()), nullable=False),
+        pa.field("parse_error", pa.string()),
+        pa.field("notice", pa.string()),
+        pa.field("element", pa.string()),
+        pa.field("truncated_tokens", pa.int32(), nullable=False),
+        pa.field("browser_s", pa.float64(), nullable=False),
+        pa.field("policy_s", pa.float64(), nullable=False),
+        pa.field("screenshot", pa.string()),
+    ]
+)
+
+FAILURE_TYPE = pa.struct(
+    [
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("code", pa.string(), nullable=False),
+        pa.field("detail", pa.string(), nullable=False),
+    ]
+)
+
+SCHEMA = pa.schema(
+    [
+        pa.field("episode_id", pa.string(), nullable=False),
+        pa.field("task_id", pa.string(), nullable=False),
+        pa.field("template", pa.string(), nullable=False),
+        pa.field("site", pa.string(), nullable=False),
+        pa.field("split", pa.string(), nullable=False),
+        pa.field("intent", pa.string(), nullable=False),
+        pa.field("source", pa.string(), nullable=False),
+        pa.field("phase", pa.int32(), nullable=False),
+        pa.field("seed", pa.int64(), nullable=False),
+        pa.field("termination", pa.string()),
+        pa.field("answer", pa.string()),
+        pa.field("outcome", pa.float64()),
+        pa.field("failure", FAILURE_TYPE),
+        pa.field("final_subgoals", pa.list_(pa.bool_()), nullable=False),
+        pa.field("evidence", pa.string(), nullable=False),
+        pa.field("horizon", pa.int32(), nullable=False),
+        pa.field("policy_version", pa.int64(), nullable=False),
+        pa.field("worker", pa.string(), nullable=False),
+        pa.field("seconds", pa.float64(), nullable=False),
+        pa.field("steps", pa.list_(pa.field("item", STEP_TYPE, nullable=False)), nullable=False),
+    ],
+    metadata={KIND_KEY: KIND, VERSION_KEY: str(VERSION).encode()},
+)
+
+_ARRAYS = {"prompt_ids": np.int32, "action_ids": np.int32, "logprobs": np.float32}
+_STEP_SCALARS = [field.name for field in STEP_TYPE if field.name not in {*_ARRAYS, "subgoals"}]
+_EPISODE_SCALARS = [
+    name for name in SCHEMA.names if name not in {"steps", "final_subgoals", "failure", "source", "termination"}
+]
+
+
+def to_batch(trajectory: Trajectory) -> pa.RecordBatch:
+    """Return a record batch of one row.
+
+    Raises:
+        TypeError: where an array is not of the type that ``Step`` promises; nothing is cast in silence.
+        ValueError: where ids and log-probabilities of a step differ in length.
+    """
+    row: dict[str, Any] = {name: _storable(getattr(trajectory, name)) for name in _EPISODE_SCALARS}
+    failure = trajectory.failure
+    row["source"] = str(trajectory.source)
+    row["termination"] = None if trajectory.termination is None else str(trajectory.termination)
+    row["final_subgoals"] = [bool(done) for done in trajectory.final_subgoals]
+    row["failure"] = None
+    if failure is not None:
+        row["failure"] = {
+            "kind": str(failure.kind),
+            "code": _storable(failure.code),
+            "detail": _storable(failure.detail),
+        }
+    row["steps"] = [_step_row(trajectory.episode_id, step) for step in trajectory.steps]
+    return pa.RecordBatch.from_pylist([row], schema=SCHEMA)
+
+
+def from_batch(batch: pa.RecordBatch) -> Trajectory:
+    """Return the trajectory of a one-row batch; its arrays are read-only views of the batch's memory."""
+    row = {name: batch.column(name)[0].as_py() for name in SCHEMA.names if name != "steps"}
+    failure, termination = row.pop("failure"), row.pop("termination")
+    return Trajectory(
+        **{name: row[name] for name in _EPISODE_SCALARS},
+        source=Source(row["source"]),
+        termination=None if termination is None else Termination(termination),
+        failure=None if failure is None else Failure(FailureKind(failure["kind"]), failure["code"], failure["detail"]),
+        final_subgoals=tuple(row["final_subgoals"]),
+        steps=_steps(batch.column("steps").flatten()),
+    )
+
+
+def _steps(rows: pa.StructArray) -> tuple[Step, ...]:
+    columns: dict[str, list[Any]] = {name: rows.field(name).to_pylist() for name in _STEP_SCALARS}
+    columns["subgoals"] = [tuple(values) for values in rows.field("subgoals").to_pylist()]
+    for name in _ARRAYS:
+        columns[name] = _views(rows.field(name))
+    return tuple(Step(**{name: values[i] for name, values in columns.items()}) for i in range(len(rows)))
+
+
+def _views(lists: pa.ListArray) -> list[Any]:
+    """Return one numpy view per list, without copying."""
+    offsets = lists.offsets.to_numpy(zero_copy_only=True)
+    values = lists.values.to_numpy(zero_copy_only=True)
+    return [values[start:stop] for start, stop in zip(offsets[:-1], offsets[1:], strict=True)]
+
+
+def _step_row(episode_id: str, step: Step) -> dict[str, Any]:
+    row: dict[str, Any] = {name: _storable(getattr(step, name)) for name in _STEP_SCALARS}
+    row["subgoals"] = [bool(done) for done in step.subgoals]
+    for name, dtype in _ARRAYS.items():
+        array = getattr(step, name)
+        if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
+            found = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
+            raise TypeError(
+                f"episode {episode_id}, step {step.index}: {name} must be a one-dimensional {np.dtype(dtype)} array, "
+                f"found {found}; convert it where it is made"
+            )
+        row[name] = array
+    if len(step.action_ids) != len(step.logprobs):
+        raise ValueError(
+            f"episode {episode_id}, step {step.index}: expected one log-probability per action token, "
+            f"found {len(step.action_ids)} tokens and {len(step.logprobs)} log-probabilities"
+        )
+    return row
+
+
+def _storable(value: Any) -> Any:
+    """Return a value as Arrow can store it: strings without lone surrogates, all else as it is."""
+    return value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else value

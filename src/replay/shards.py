@@ -1,0 +1,214 @@
+"""Shards: immutable Arrow IPC files of trajectories, written so that a crash cannot leave half of one.
+
+Owns the writing (temporary file, fsync, rename, fsync of the folder) and the memory-mapped reading.
+Invariants: a file under its final name is complete; the name ends in the first 32 hexadecimal digits of
+the content's SHA-256, so that writing the same episodes twice gives one file and a damaged file betrays
+itself; each record batch is one episode, so that one episode can be read without the rest. A shard is
+never changed in place: arrays read from it are views of the mapped file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+
+from replay.records import Trajectory
+from replay.schema import KIND, KIND_KEY, SCHEMA, VERSION, VERSION_KEY, from_batch, to_batch
+
+SUFFIX = ".arrow"
+_DIGEST_IN_NAME = re.compile(r"-([0-9a-f]{32})\.arrow$")
+_DIGITS = 32
+
+
+class ShardError(Exception):
+    """A file cannot be used as a shard; ``path`` says which one, the text what to do."""
+
+    def __init__(self, path: Path, found: str, advice: str) -> None:
+        super().__init__(path, found, advice)
+        self.path = path
+        self.found = found
+        self.advice = advice
+
+    def __str__(self) -> str:
+        return f"{self.path}: expected a trajectory shard of version {VERSION}, found {self.found}; {self.advice}"
+
+
+class TornShardError(ShardError):
+    """The file is cut short, damaged, or not readable as Arrow at all."""
+
+
+class ForeignShardError(ShardError):
+    """The file is sound Arrow, but not a shard of trajectories."""
+
+
+class ShardVersionError(ShardError):
+    """The shard was written under another version of the schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShardInfo:
+    """A shard that is durable: its path, the SHA-256 of its bytes, and its episode ids in order."""
+
+    path: Path
+    sha256: str
+    episodes: tuple[str, ...]
+
+
+def write_shard(directory: Path | str, trajectories: Sequence[Trajectory], stem: str = "shard") -> ShardInfo:
+    """Write trajectories to ``directory/STEM-DIGEST.arrow`` and return once they are durable.
+
+    Raises:
+        ValueError: for no trajectories at all, or two with one episode id.
+        TypeError: for arrays of the wrong type (see ``replay.schema.to_batch``).
+        OSError: where the disk refuses; no file of the final name is left then.
+    """
+    episodes = tuple(t.episode_id for t in trajectories)
+    if not episodes or len(set(episodes)) != len(episodes):
+        raise ValueError(f"shard: expected at least one trajectory and distinct episode ids, found {list(episodes)}")
+    content = _serialise(trajectories)
+    digest = hashlib.sha256(content).hexdigest()
+    folder = Path(directory)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{stem}-{digest[:_DIGITS]}{SUFFIX}"
+    _write_durably(path, content)
+    return ShardInfo(path, digest, episodes)
+
+
+def read_shard(path: Path | str, *, verify: bool = True) -> list[Trajectory]:
+    """Return all trajectories of a shard; token arrays are read-only views of the mapped file.
+
+    ``verify`` compares the content with the digest in the file's name, where there is one.
+
+    Raises:
+        TornShardError, ForeignShardError, ShardVersionError: see there.
+        FileNotFoundError: where there is no such file.
+    """
+    with ShardReader(path, verify=verify) as reader:
+        return [reader.trajectory(position) for position in range(len(reader))]
+
+
+class ShardReader:
+    """An open shard, episode by episode; nothing is read from the disk before it is asked for.
+
+    Arrays of a trajectory stay valid after the reader is closed: they keep the mapping alive.
+    """
+
+    def __init__(self, path: Path | str, *, verify: bool = True) -> None:
+        self.path = Path(path)
+        if verify:
+            _verify_digest(self.path)
+        with ExitStack() as opened:
+            with _translated(self.path):
+                source = opened.enter_context(pa.memory_map(str(self.path), "rb"))
+                self._reader = pa.ipc.open_file(source)
+            _check_schema(self.path, self._reader.schema)
+            self._opened = opened.pop_all()
+
+    def __enter__(self) -> ShardReader:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        return int(self._reader.num_record_batches)
+
+    def close(self) -> None:
+        """Release the file; safe to call twice."""
+        self._opened.close()
+
+    def header(self, position: int, columns: Sequence[str]) -> dict[str, Any]:
+        """Return some of an episode's own columns as plain values, leaving its steps unread."""
+        batch = self._batch(position)
+        with _translated(self.path):
+            return {name: batch.column(name)[0].as_py() for name in columns}
+
+    def trajectory(self, position: int) -> Trajectory:
+        """Return one episode; its token arrays are read-only views of the mapped file."""
+        batch = self._batch(position)
+        with _translated(self.path):
+            return from_batch(batch)
+
+    def _batch(self, position: int) -> pa.RecordBatch:
+        with _translated(self.path):
+            batch = self._reader.get_batch(position)
+            batch.validate(full=True)
+        if batch.num_rows != 1:
+            raise _torn(self.path, f"{batch.num_rows} rows in record batch {position} instead of one")
+        return batch
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    """Turn what Arrow raises on damaged bytes into ``TornShardError``; the disk's own errors pass."""
+    try:
+        yield
+    except ValueError as error:  # ArrowInvalid, bad UTF-8, and unknown enum values are all ValueErrors
+        raise _torn(path, f"unreadable Arrow data ({error})") from error
+    except pa.ArrowException as error:
+        raise _torn(path, f"unreadable Arrow data ({error})") from error
+    except OSError as error:
+        # Arrow reports damaged messages as OSError without an error number; the disk's own have one.
+        if error.errno is not None:
+            raise
+        raise _torn(path, f"unreadable Arrow data ({error})") from error
+
+
+def _serialise(trajectories: Sequence[Trajectory]) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, SCHEMA) as writer:
+        for trajectory in trajectories:
+            writer.write_batch(to_batch(trajectory))
+    return bytes(sink.getvalue())
+
+
+def _write_durably(path: Path, content: bytes) -> None:
+    """Write beside the target, force it to disk, rename, and force the folder's entry to disk."""
+    temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _verify_digest(path: Path) -> None:
+    named = _DIGEST_IN_NAME.search(path.name)
+    if named is None:
+        return
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest[:_DIGITS] != named[1]:
+        raise _torn(path, f"content with digest {digest[:_DIGITS]} under a name that says {named[1]}")
+
+
+def _check_schema(path: Path, schema: pa.Schema) -> None:
+    metadata = schema.metadata or {}
+    if metadata.get(KIND_KEY) != KIND:
+        raise ForeignShardError(path, f"Arrow data of another kind ({schema.names[:5]}…)", "move it out of the folder")
+    version = metadata.get(VERSION_KEY, b"").decode("utf-8", "replace")
+    if version != str(VERSION):
+        raise ShardVersionError(path, f"version {version!r}", "read it with the release that wrote it")
+    if not schema.equals(SCHEMA):
+        raise TornShardError(path, "other columns than this version has", "delete it; its episodes will be run again")
+
+
+def _torn(path: Path, found: str) -> TornShardError:
+    return TornShardError(path, found, "delete it; its episodes will be run again")
