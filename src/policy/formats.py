@@ -1,0 +1,198 @@
+"""From a task, its past actions and the current page to prompt ids; and from actions to ids and back.
+
+Owns the ``PromptFormat`` protocol, the registry and the compact ``waymark`` format. Invariants: past
+actions enter by the ids the policy produced, never as text; only the observation is ever cut, at a
+line's end, and the number of tokens left out is reported; a prompt never exceeds its limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from policy.tokenizer import TextTokenizer
+from replay.records import IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class PastAction:
+    """An earlier action: the ids the policy produced, and what the agent was told about it, if anything."""
+
+    action_ids: Sequence[int]
+    notice: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """``ids`` (P,) int32, and how many tokens of the observation were left out."""
+
+    ids: IntArray
+    truncated_tokens: int
+
+
+class PromptTooLong(ValueError):
+    """The part of a prompt that may not be cut does not fit its limit."""
+
+
+class PromptFormat(Protocol):
+    """How a policy family reads its state and writes its actions."""
+
+    @property
+    def name(self) -> str:
+        """The name it is chosen by in a recipe."""
+        ...
+
+    def build(
+        self,
+        tokenizer: TextTokenizer,
+        *,
+        intent: str,
+        history: Sequence[PastAction],
+        observation: str,
+        notice: str | None,
+        max_prompt_tokens: int,
+    ) -> Prompt:
+        """Return the prompt for the next action; raise ``PromptTooLong`` where only the observation's absence fits."""
+        ...
+
+    def action_ids(self, tokenizer: TextTokenizer, action_text: str) -> list[int]:
+        """Return the ids of an action that did not come from the policy (a demonstration), with the stop id."""
+        ...
+
+    def action_text(self, tokenizer: TextTokenizer, action_ids: Sequence[int]) -> str:
+        """Return what a reply says, without the stop id."""
+        ...
+
+
+INSTRUCTIONS = """You operate a web browser to carry out a task. Each turn you see the current page,
+one line an element; the line of an element that you can act on ends with its number.
+Reply with one action and nothing else:
+# Element: the name of the element you act on (this line only for actions on an element)
+do(action="Click", element="number")  (also Hover, Right Click)
+do(action="Type", argument="text", element="number")  (Search types and presses Enter)
+do(action="Select Dropdown Option", argument="option", element="number")
+do(action="Press Enter")  (also Scroll Down, Scroll Up, Wait); do(action="Switch Tab", argument="tab number")
+go_backward() or go_forward()
+exit(message="the answer, or empty where the task asks for none")
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class WaymarkFormat:
+    """Waymark's compact format: task, earlier actions, the last notice, the page, and the cue to act.
+
+    With ``instructions`` the prompt opens with a description of the grammar, for models that were
+    not trained on it.
+    """
+
+    name: str = "waymark"
+    instructions: bool = False
+
+    def build(
+        self,
+        tokenizer: TextTokenizer,
+        *,
+        intent: str,
+        history: Sequence[PastAction],
+        observation: str,
+        notice: str | None,
+        max_prompt_tokens: int,
+    ) -> Prompt:
+        """Return the prompt for the next action; see ``PromptFormat``."""
+        head = [] if tokenizer.bos_id is None else [tokenizer.bos_id]
+        opening = INSTRUCTIONS if self.instructions else ""
+        head += tokenizer.encode(f"{opening}Task: {_one_line(intent)}\n")
+        for past, following in zip(history, [*history[1:], None], strict=True):
+            head += past.action_ids
+            if not past.action_ids or past.action_ids[-1] not in tokenizer.stop_ids:
+                head += tokenizer.encode("\n")
+            if following is not None and past.notice:
+                head += tokenizer.encode(_notice_line(past.notice))
+        latest = notice or (history[-1].notice if history else None)
+        if latest:
+            head += tokenizer.encode(_notice_line(latest))
+        head += tokenizer.encode("\nPage:\n")
+        return assemble(tokenizer, head, observation.rstrip("\n"), tokenizer.encode("\nAction:\n"), max_prompt_tokens)
+
+    def action_ids(self, tokenizer: TextTokenizer, action_text: str) -> list[int]:
+        """Return the ids of a demonstrated action, ended by the stop id."""
+        return demonstrated_ids(tokenizer, action_text)
+
+    def action_text(self, tokenizer: TextTokenizer, action_ids: Sequence[int]) -> str:
+        """Return what a reply says, without the stop id."""
+        return reply_text(tokenizer, action_ids)
+
+
+def assemble(
+    tokenizer: TextTokenizer, head: Sequence[int], observation: str, tail: Sequence[int], max_prompt_tokens: int
+) -> Prompt:
+    """Join ``head``, as many whole lines of ``observation`` as fit, and ``tail``.
+
+    Raises:
+        PromptTooLong: head and tail alone exceed ``max_prompt_tokens``.
+    """
+    room = max_prompt_tokens - len(head) - len(tail)
+    if room < 0:
+        raise PromptTooLong(
+            f"instruction, earlier actions and cue take {len(head) + len(tail)} tokens, "
+            f"the limit is {max_prompt_tokens}; raise max_prompt_tokens or lower the task's step limit"
+        )
+    page, truncated_tokens = fit_lines(tokenizer, observation, room)
+    return Prompt(np.asarray([*head, *page, *tail], dtype=np.int32), truncated_tokens)
+
+
+def fit_lines(tokenizer: TextTokenizer, text: str, room: int) -> tuple[list[int], int]:
+    """Return the ids of the most leading whole lines of ``text`` within ``room`` tokens, and how many were left out."""
+    whole = tokenizer.encode(text)
+    if len(whole) <= room:
+        return whole, 0
+    lines = text.split("\n")
+    best: list[int] = []
+    fits, fails = 0, len(lines)
+    while fails - fits > 1:
+        count = (fits + fails) // 2
+        ids = tokenizer.encode("\n".join(lines[:count]))
+        if len(ids) <= room:
+            fits, best = count, ids
+        else:
+            fails = count
+    return best, len(whole) - len(best)
+
+
+def demonstrated_ids(tokenizer: TextTokenizer, action_text: str) -> list[int]:
+    """Return the ids of ``action_text`` ended by the first stop id."""
+    return [*tokenizer.encode(action_text), tokenizer.stop_ids[0]]
+
+
+def reply_text(tokenizer: TextTokenizer, action_ids: Sequence[int]) -> str:
+    """Return the text of a reply up to its stop id."""
+    ids = [int(i) for i in action_ids]
+    while ids and ids[-1] in tokenizer.stop_ids:
+        ids.pop()
+    return tokenizer.decode(ids)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _notice_line(text: str) -> str:
+    return f"! {_one_line(text)}\n"
+
+
+def get_format(name: str, *, instructions: bool = False) -> PromptFormat:
+    """Return a prompt format by name: ``waymark``, or ``webrl`` (which has no instructions to add).
+
+    Raises:
+        ValueError: no format has this name.
+    """
+    from policy.formats_webrl import WebRLFormat  # it builds on this module
+
+    if name == "waymark":
+        return WaymarkFormat(instructions=instructions)
+    if name == "webrl":
+        return WebRLFormat()
+    raise ValueError(f"prompt format must be 'waymark' or 'webrl', found {name!r}")

@@ -1,0 +1,64 @@
+"""Load and save causal language models: any Hugging Face architecture, safetensors only.
+
+Owns the form of a policy directory: ``config.json``, ``model.safetensors`` and the tokenizer's files.
+Pickled weights and code from a model repository are never loaded.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import torch
+from transformers import AutoModelForCausalLM, PreTrainedModel
+
+from policy.tokenizer import TOKENIZER_FILE
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+_TOKENIZER_FILES = (TOKENIZER_FILE, "tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja")
+
+
+def load_causal_lm(name_or_path: str | Path, *, dtype: str = "float32", device: str = "cpu") -> PreTrainedModel:
+    """Load a causal language model in evaluation mode.
+
+    Args:
+        name_or_path: a policy directory, or a model's name on the Hugging Face hub.
+        dtype: ``float32`` or ``bfloat16``.
+        device: torch device to put it on.
+
+    Raises:
+        ValueError: unknown ``dtype``.
+        OSError: no such model, or it has no safetensors file.
+    """
+    if dtype not in DTYPES:
+        raise ValueError(f"dtype must be one of {sorted(DTYPES)}, found {dtype!r}")
+    model: PreTrainedModel = AutoModelForCausalLM.from_pretrained(
+        str(name_or_path), dtype=DTYPES[dtype], use_safetensors=True, trust_remote_code=False
+    )
+    model.to(device)  # type: ignore[arg-type]
+    return model.eval()
+
+
+def save_policy(model: PreTrainedModel, tokenizer_dir: str | Path, path: str | Path) -> Path:
+    """Write model and tokenizer to the directory ``path``, which appears complete or not at all.
+
+    Raises:
+        FileExistsError: ``path`` is there already and not an empty directory.
+    """
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    try:
+        model.save_pretrained(scratch)
+        for name in _TOKENIZER_FILES:
+            source = Path(tokenizer_dir) / name
+            if source.is_file():
+                shutil.copyfile(source, scratch / name)
+        scratch.chmod(0o755)
+        os.rename(scratch, target)
+    except BaseException:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise
+    return target

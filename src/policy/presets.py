@@ -1,0 +1,70 @@
+"""The ``tiny`` policy: a Gemma3 decoder small enough to train on two CPU cores.
+
+Owns its shape and its construction from a trained tokenizer (``policy.tokenizer_training``). All
+layers attend to the whole prompt and the output embedding is tied to the input's. Weights are
+drawn from a seed, so the same seed gives the same model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from transformers import Gemma3ForCausalLM, Gemma3TextConfig, PreTrainedModel
+
+from policy.tokenizer import TextTokenizer
+
+
+@dataclass(frozen=True)
+class TinyShape:
+    """Sizes of the tiny decoder; the defaults make 0.85 M parameters with 1,536 tokens."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    width: int = 128
+    """Size of the hidden state."""
+    layers: int = 3
+    """Number of decoder layers."""
+    heads: int = 4
+    """Attention heads; each is ``width // heads`` wide."""
+    key_value_heads: int = 4
+    """Heads of keys and values; must divide ``heads``."""
+    mlp_width: int = 384
+    """Inner size of the feed-forward part."""
+    context_tokens: int = 2048
+    """Longest prompt and reply together, in tokens."""
+    initializer_std: float = 0.02
+    """Standard deviation of the initial weights."""
+
+
+def tiny_config(shape: TinyShape, tokenizer: TextTokenizer) -> Gemma3TextConfig:
+    """Return the Gemma3 text configuration of ``shape`` for this tokenizer."""
+    if shape.width % shape.heads:
+        raise ValueError(f"width must be a multiple of heads, found width {shape.width} and heads {shape.heads}")
+    head_width = shape.width // shape.heads
+    return Gemma3TextConfig(
+        vocab_size=tokenizer.vocab_size,
+        hidden_size=shape.width,
+        intermediate_size=shape.mlp_width,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        num_key_value_heads=shape.key_value_heads,
+        head_dim=head_width,
+        query_pre_attn_scalar=head_width,
+        max_position_embeddings=shape.context_tokens,
+        sliding_window=shape.context_tokens,
+        layer_types=["full_attention"] * shape.layers,
+        initializer_range=shape.initializer_std,
+        tie_word_embeddings=True,
+        bos_token_id=tokenizer.bos_id,
+        eos_token_id=list(tokenizer.stop_ids),
+        pad_token_id=tokenizer.pad_id,
+    )
+
+
+def build_tiny(shape: TinyShape, tokenizer: TextTokenizer, seed: int) -> PreTrainedModel:
+    """Return a fresh fp32 model whose weights depend on ``shape``, the vocabulary size and ``seed`` alone."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return Gemma3ForCausalLM(tiny_config(shape, tokenizer)).eval()

@@ -1,0 +1,135 @@
+"""Text to token ids and back, for prompts and actions, without torch.
+
+Owns ``TextTokenizer``, the only way Waymark encodes text. Invariants: text never becomes a control
+id (begin, end, padding, chat markers), so a page that spells a control token out stays text; control
+ids enter a prompt only as ids. Works on the ``tokenizers`` library alone, so rollout images carry no
+torch; it may not import torch or transformers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer
+
+TOKENIZER_FILE = "tokenizer.json"
+_SETTINGS_FILES = ("generation_config.json", "config.json", "tokenizer_config.json")
+
+
+class TextTokenizer:
+    """A tokenizer whose control tokens can be reached by id only.
+
+    Args:
+        tokenizer: the underlying tokenizer.
+        stop_ids: ids that end a reply; the first is the one demonstrations end with.
+        bos_id: id that opens every prompt, None where the model has none.
+        pad_id: id for padding; the first stop id where the model names none.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, *, stop_ids: Sequence[int], bos_id: int | None, pad_id: int) -> None:
+        if not stop_ids:
+            raise ValueError("a policy tokenizer needs at least one stop id; found none")
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        tokenizer.encode_special_tokens = True
+        self._tokenizer = tokenizer
+        self.stop_ids: tuple[int, ...] = tuple(stop_ids)
+        self.bos_id = bos_id
+        self.pad_id = pad_id
+        self.vocab_size: int = tokenizer.get_vocab_size(with_added_tokens=True)
+        special = {i for i, token in tokenizer.get_added_tokens_decoder().items() if token.special}
+        self.control_ids = frozenset(special | set(stop_ids) | {pad_id} | ({bos_id} if bos_id is not None else set()))
+        self._control_texts = sorted(
+            (text for i in self.control_ids if (text := tokenizer.id_to_token(i))), key=len, reverse=True
+        )
+        identity = json.dumps([list(self.stop_ids), bos_id, pad_id]) + tokenizer.to_str()
+        self.digest: str = hashlib.sha256(identity.encode()).hexdigest()
+
+    @classmethod
+    def load(cls, path_or_name: str | Path) -> TextTokenizer:
+        """Load from a model directory, or by its name on the Hugging Face hub.
+
+        Raises:
+            FileNotFoundError: the directory has no ``tokenizer.json``.
+            ValueError: no file names a stop token.
+        """
+        folder = _model_folder(path_or_name)
+        file = folder / TOKENIZER_FILE
+        if not file.is_file():
+            raise FileNotFoundError(
+                f"expected {TOKENIZER_FILE} in {folder}, found {sorted(p.name for p in folder.glob('*'))}; "
+                "give the directory of a saved model or the name of one on the hub"
+            )
+        tokenizer = Tokenizer.from_file(str(file))
+        generation, model, text = (_read_json(folder / name) for name in _SETTINGS_FILES)
+        stop_ids = _ids(generation.get("eos_token_id"))
+        stop_ids += _ids(model.get("eos_token_id")) + _ids(_token_id(tokenizer, text.get("eos_token")))
+        if not stop_ids:
+            raise ValueError(f"no stop token: expected eos_token_id or eos_token in {', '.join(_SETTINGS_FILES)}")
+        stop_ids = list(dict.fromkeys(stop_ids))
+        bos_id = _token_id(tokenizer, text.get("bos_token"))
+        if not text.get("add_bos_token", True):
+            bos_id = None
+        pad_id = _token_id(tokenizer, text.get("pad_token"))
+        return cls(tokenizer, stop_ids=stop_ids, bos_id=bos_id, pad_id=stop_ids[0] if pad_id is None else pad_id)
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of ``text``; none of them is a control id, whatever the text says."""
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        if self.control_ids.isdisjoint(ids):
+            return ids
+        return self._encode_around_controls(text)
+
+    def _encode_around_controls(self, text: str) -> list[int]:
+        """Encode text that spells a control token which its model does not mark as special: break the spelling."""
+        hits = [(text.index(control), control) for control in self._control_texts if control in text]
+        if not hits:
+            raise ValueError(f"the tokenizer maps {text[:80]!r} to a control id although it spells none")
+        start, control = min(hits)
+        if len(control) < 2:
+            raise ValueError(f"control token {control!r} is a single character, so text cannot be told from it")
+        return self.encode(text[: start + 1]) + self.encode(text[start + 1 :])
+
+    def control_id(self, token: str) -> int | None:
+        """Return the id of a control token by its spelling, None where this tokenizer has no such token."""
+        found: int | None = self._tokenizer.token_to_id(token)
+        return found if found in self.control_ids else None
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of ``ids``; control tokens appear by name, so that nothing is hidden."""
+        text: str = self._tokenizer.decode(list(ids), skip_special_tokens=False)
+        return text
+
+
+def _model_folder(path_or_name: str | Path) -> Path:
+    folder = Path(path_or_name)
+    if folder.is_dir():
+        return folder
+    if isinstance(path_or_name, Path) or str(path_or_name).startswith((".", "/", "~")):
+        raise FileNotFoundError(f"expected a model directory at {folder}; there is none")
+    from huggingface_hub import snapshot_download  # only for names on the hub; costs 0.3 s to import
+
+    return Path(snapshot_download(path_or_name, allow_patterns=[TOKENIZER_FILE, *_SETTINGS_FILES]))
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return content
+
+
+def _ids(value: int | list[int] | None) -> list[int]:
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list) else [value]
+
+
+def _token_id(tokenizer: Tokenizer, token: str | dict[str, Any] | None) -> int | None:
+    text = token["content"] if isinstance(token, dict) else token
+    found: int | None = tokenizer.token_to_id(text) if text else None
+    return found

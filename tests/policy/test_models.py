@@ -1,0 +1,52 @@
+"""The tiny preset and the policy directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from policy.models import load_causal_lm, save_policy
+from policy.presets import TinyShape, build_tiny
+from policy.tokenizer import TextTokenizer
+
+
+def test_the_tiny_preset_has_the_promised_size(tokenizer: TextTokenizer) -> None:
+    model = build_tiny(TinyShape(), tokenizer, seed=0)
+    assert 0.65e6 < model.num_parameters() < 1.3e6
+    assert model.get_output_embeddings().weight is model.get_input_embeddings().weight
+
+
+def test_weights_depend_on_the_seed_alone_and_leave_the_global_generator_alone(tokenizer: TextTokenizer) -> None:
+    before = torch.get_rng_state()
+    first, again, other = (build_tiny(TinyShape(), tokenizer, seed=s).state_dict() for s in (1, 1, 2))
+    assert torch.equal(before, torch.get_rng_state())
+    assert all(torch.equal(first[k], again[k]) for k in first)
+    assert not torch.equal(first["model.embed_tokens.weight"], other["model.embed_tokens.weight"])
+
+
+def test_a_saved_policy_loads_with_its_tokenizer(tokenizer: TextTokenizer, tokenizer_dir: Path, tmp_path: Path) -> None:
+    model = build_tiny(TinyShape(layers=1), tokenizer, seed=0)
+    path = save_policy(model, tokenizer_dir, tmp_path / "policy")
+    assert sorted(p.suffix for p in path.iterdir() if p.stat().st_size > 10_000) == [".json", ".safetensors"]
+    loaded = load_causal_lm(path)
+    assert TextTokenizer.load(path).stop_ids == tokenizer.stop_ids
+    ids = torch.tensor([tokenizer.encode("link Home 0")])
+    with torch.inference_mode():
+        torch.testing.assert_close(loaded(ids).logits, model(ids).logits)
+    assert load_causal_lm(path, dtype="bfloat16").dtype == torch.bfloat16
+
+
+def test_pickled_weights_are_refused(tokenizer: TextTokenizer, tokenizer_dir: Path, tmp_path: Path) -> None:
+    model = build_tiny(TinyShape(layers=1), tokenizer, seed=0)
+    path = save_policy(model, tokenizer_dir, tmp_path / "policy")
+    (path / "model.safetensors").unlink()
+    torch.save(model.state_dict(), path / "pytorch_model.bin")
+    with pytest.raises(OSError, match="safetensors"):
+        load_causal_lm(path)
+
+
+def test_an_unknown_precision_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="dtype must be one of"):
+        load_causal_lm(tmp_path, dtype="float8")
