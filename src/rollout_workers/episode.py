@@ -1,0 +1,269 @@
+"""The episode loop: observe, decide, parse, act, until an exit or the last step; then the verdict.
+
+Owns the one loop that policies and demonstrators share. Invariants: every wait has a deadline; what
+goes wrong becomes a typed failure and the episode then has no outcome; text that is not an action
+costs a step and is told to the agent on its next turn; milestones, once reached, stay reached; an
+episode that ends without an exit has no answer. Must not import torch or ray.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from judges.subgoals import Acted, reached
+from policy.client import PolicyClient
+from policy.formats import PastAction, PromptFormat, PromptTooLong
+from policy.tokenizer import TextTokenizer
+from replay.records import EpisodeFailed, Failure, FailureKind, Step, Termination, Trajectory
+from rollout_workers.deciders import Decider, Decision, PolicyDecider, Turn
+from rollout_workers.environment import Action, Element, Environment, Observation
+from rollout_workers.grammar import GrammarError, parse
+from rollout_workers.rollout_settings import RolloutSettings
+from rollout_workers.spec import EpisodeSpec
+
+_T = TypeVar("_T")
+
+SaveScreenshot = Callable[[str, int, bytes], str]
+"""Takes episode id, step index and a PNG, stores it and returns the name to record; runs in a thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """An episode that was played, and the seconds that no step accounts for."""
+
+    trajectory: Trajectory
+    reset_s: float
+    judge_s: float
+
+
+async def run_episode(
+    env: Environment,
+    policy: PolicyClient,
+    prompt_format: PromptFormat,
+    tokenizer: TextTokenizer,
+    spec: EpisodeSpec,
+    settings: RolloutSettings,
+) -> Trajectory:
+    """Let a policy play one episode; see ``play``."""
+    decider = PolicyDecider(policy, prompt_format, tokenizer, spec, settings)
+    return (await play(env, decider, spec, settings)).trajectory
+
+
+async def play(
+    env: Environment,
+    decider: Decider,
+    spec: EpisodeSpec,
+    settings: RolloutSettings,
+    *,
+    worker: str = "",
+    save_screenshot: SaveScreenshot | None = None,
+) -> Played:
+    """Play one episode to its verdict.
+
+    Returns a trajectory with an outcome, or, where ``EpisodeFailed`` was raised below or a deadline
+    passed, one with the failure and the steps so far. Errors that nobody typed propagate.
+    """
+    episode = _Episode(env, decider, spec, settings, save_screenshot)
+    started = time.perf_counter()
+    failure: Failure | None = None
+    try:
+        await within(settings.episode_deadline_s, _too_slow("episode", settings.episode_deadline_s), episode.run())
+    except EpisodeFailed as error:
+        failure = error.failure
+    return Played(episode.trajectory(failure, worker, time.perf_counter() - started), episode.reset_s, episode.judge_s)
+
+
+async def within(deadline_s: float, failure: Failure, work: Awaitable[_T]) -> _T:
+    """Await ``work``; raise ``EpisodeFailed(failure)`` when it takes longer than ``deadline_s`` seconds."""
+    limit = asyncio.timeout(deadline_s)
+    try:
+        async with limit:
+            return await work
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        raise EpisodeFailed(failure) from error
+
+
+@dataclass(slots=True)
+class _Episode:
+    env: Environment
+    decider: Decider
+    spec: EpisodeSpec
+    settings: RolloutSettings
+    save_screenshot: SaveScreenshot | None
+    steps: list[Step] = field(default_factory=list)
+    history: list[PastAction] = field(default_factory=list)
+    acted: list[Acted] = field(default_factory=list)
+    subgoals: tuple[bool, ...] = ()
+    termination: Termination | None = None
+    answer: str | None = None
+    outcome: float | None = None
+    evidence: str = ""
+    reset_s: float = 0.0
+    judge_s: float = 0.0
+
+    async def run(self) -> None:
+        """Play all steps, then ask for the verdict."""
+        settings, spec = self.settings, self.spec
+        started = time.perf_counter()
+        observation = await within(
+            settings.reset_deadline_s,
+            _too_slow("reset", settings.reset_deadline_s),
+            self.env.reset(spec.task, seed=spec.seed, episode_id=spec.episode_id),
+        )
+        self.reset_s = time.perf_counter() - started
+        self._check_subgoals(observation)
+        notice = observation.notice
+        for index in range(spec.task.max_steps or settings.max_steps):
+            turn = Turn(index, observation, tuple(self.history), notice)
+            screenshot = await self._screenshot(index)
+            asked = time.perf_counter()
+            try:
+                decision = await self._decide(turn)
+            except PromptTooLong as error:
+                if index == 0:
+                    raise EpisodeFailed(Failure(FailureKind.TASK, "prompt_too_long", str(error))) from error
+                break  # the agent's own actions used up its context: it ends here and is judged
+            policy_s = time.perf_counter() - asked
+            action, parse_error = _read(decision.action_text)
+            element = _target(action, observation)
+            acted = time.perf_counter()
+            following = await self._act(action, observation)
+            self.steps.append(
+                _step(
+                    turn,
+                    decision,
+                    self.subgoals,
+                    parse_error,
+                    element,
+                    screenshot,
+                    browser_s=time.perf_counter() - acted,
+                    policy_s=policy_s,
+                )
+            )
+            notice = parse_error or (following.notice if following is not observation else None)
+            self.history.append(PastAction(decision.action_ids.tolist(), notice))
+            if action is not None and (element is not None or action.element_id is None):
+                self.acted.append(Acted.of(action, element))
+            self._check_subgoals(following)
+            observation = following
+            if action is not None and action.kind == "exit":
+                self.termination, self.answer = Termination.EXIT, action.argument or ""
+                break
+        self.termination = self.termination or Termination.MAX_STEPS
+        await self._judge()
+
+    async def _decide(self, turn: Turn) -> Decision:
+        deadline_s = self.settings.policy_deadline_s
+        failure = Failure(FailureKind.POLICY, "policy_deadline", f"no action within {deadline_s:g} s")
+        return await within(deadline_s, failure, self.decider.decide(turn))
+
+    async def _act(self, action: Action | None, observation: Observation) -> Observation:
+        """Return what is there after the action; what is not an action, and an exit, leave the page alone."""
+        if action is None or action.kind == "exit":
+            return observation
+        deadline_s = self.settings.step_deadline_s
+        return await within(deadline_s, _too_slow("step", deadline_s), self.env.step(action))
+
+    async def _judge(self) -> None:
+        deadline_s = self.settings.judge_deadline_s
+        started = time.perf_counter()
+        failure = Failure(FailureKind.JUDGE, "judge_deadline", f"no verdict within {deadline_s:g} s")
+        verdict = await within(deadline_s, failure, self.env.evaluate(self.answer))
+        self.judge_s = time.perf_counter() - started
+        self.outcome, self.evidence = verdict.outcome, json.dumps(list(verdict.evidence), ensure_ascii=False)
+
+    async def _screenshot(self, index: int) -> str | None:
+        if not self.spec.screenshots or self.save_screenshot is None:
+            return None
+        deadline_s = self.settings.screenshot_deadline_s
+        png = await within(deadline_s, _too_slow("screenshot", deadline_s), self.env.screenshot())
+        return None if png is None else await asyncio.to_thread(self.save_screenshot, self.spec.episode_id, index, png)
+
+    def _check_subgoals(self, observation: Observation) -> None:
+        try:
+            self.subgoals = reached(self.spec.task.subgoals, self.subgoals, observation, self.acted)
+        except ValueError as error:
+            raise EpisodeFailed(Failure(FailureKind.TASK, "malformed_subgoal", str(error))) from error
+
+    def trajectory(self, failure: Failure | None, worker: str, seconds: float) -> Trajectory:
+        """Return the record of what was played."""
+        task = self.spec.task
+        return Trajectory(
+            episode_id=self.spec.episode_id,
+            task_id=task.task_id,
+            template=task.template,
+            site=task.site,
+            split=task.split,
+            intent=task.intent,
+            source=self.spec.source,
+            phase=self.spec.phase,
+            seed=self.spec.seed,
+            steps=tuple(self.steps),
+            termination=None if failure else self.termination,
+            answer=self.answer,
+            outcome=None if failure else self.outcome,
+            failure=failure,
+            final_subgoals=self.subgoals,
+            evidence=self.evidence,
+            horizon=task.horizon,
+            policy_version=self.steps[0].policy_version if self.steps else 0,
+            worker=worker,
+            seconds=seconds,
+        )
+
+
+def _step(
+    turn: Turn,
+    decision: Decision,
+    subgoals: tuple[bool, ...],
+    parse_error: str | None,
+    element: Element | None,
+    screenshot: str | None,
+    *,
+    browser_s: float,
+    policy_s: float,
+) -> Step:
+    return Step(
+        index=turn.index,
+        url=turn.observation.url,
+        observation=turn.observation.text,
+        prompt_ids=decision.prompt_ids,
+        action_ids=decision.action_ids,
+        logprobs=decision.logprobs,
+        policy_version=decision.policy_version,
+        temperature=decision.temperature,
+        action_text=decision.action_text,
+        subgoals=subgoals,
+        parse_error=parse_error,
+        notice=turn.notice,
+        element=f"{element.role} {element.name}" if element else None,
+        truncated_tokens=decision.truncated_tokens,
+        browser_s=browser_s,
+        policy_s=policy_s,
+        screenshot=screenshot,
+    )
+
+
+def _read(action_text: str) -> tuple[Action | None, str | None]:
+    """Return the action, or None and what to tell the agent."""
+    try:
+        return parse(action_text), None
+    except GrammarError as error:
+        return None, str(error)
+
+
+def _target(action: Action | None, observation: Observation) -> Element | None:
+    if action is None or action.element_id is None:
+        return None
+    return next((e for e in observation.elements if e.element_id == action.element_id), None)
+
+
+def _too_slow(part: str, deadline_s: float) -> Failure:
+    return Failure(FailureKind.INFRA, f"{part}_deadline", f"the {part} took longer than {deadline_s:g} s")

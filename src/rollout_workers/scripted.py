@@ -1,0 +1,112 @@
+"""Episodes that a demonstrator plays: the same loop as a policy's, with intents instead of samples.
+
+Owns ``ScriptedDecider`` and the choice of a task's demonstrator. Invariants: the recorded tokens are
+the policy's own prompt and the formatted action, so that cloning trains on what a policy will see;
+a demonstrator reads observations only. Used for cloning data and for measuring browsers without a
+policy. Must not import torch or ray.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from policy.formats import PromptFormat
+from policy.tokenizer import TextTokenizer
+from replay.records import EpisodeFailed, Failure, FailureKind, Trajectory
+from rollout_workers.deciders import Decision, Turn
+from rollout_workers.environment import Environment
+from rollout_workers.episode import play
+from rollout_workers.grammar import format_action
+from rollout_workers.rollout_settings import RolloutSettings
+from rollout_workers.spec import EpisodeSpec
+from sites.experts import Expert, Intent, resolve
+
+NO_POLICY = -1
+"""The policy version of actions that no policy produced."""
+
+
+class ScriptedDecider:
+    """Turns the intents of an expert into decisions.
+
+    Log-probabilities are 0: the demonstrator takes its action with certainty; the policy version is
+    ``NO_POLICY``. An intent that names what is not on the page is the task's failure, not the agent's.
+    """
+
+    def __init__(
+        self,
+        demonstrator: Expert,
+        prompt_format: PromptFormat,
+        tokenizer: TextTokenizer,
+        spec: EpisodeSpec,
+        settings: RolloutSettings,
+    ) -> None:
+        self._demonstrator = demonstrator
+        self._format = prompt_format
+        self._tokenizer = tokenizer
+        self._spec = spec
+        self._settings = settings
+
+    async def decide(self, turn: Turn) -> Decision:
+        """Return the demonstrator's next action as tokens."""
+        intent = self._next_intent(turn)
+        try:
+            action = resolve(intent, turn.observation)
+        except LookupError as error:
+            raise EpisodeFailed(Failure(FailureKind.TASK, "demonstrator_lost", str(error))) from error
+        prompt = self._format.build(
+            self._tokenizer,
+            intent=self._spec.task.intent,
+            history=turn.history,
+            observation=turn.observation.text,
+            notice=turn.notice,
+            max_prompt_tokens=self._settings.max_prompt_tokens,
+        )
+        text = format_action(action)
+        action_ids = np.asarray(self._format.action_ids(self._tokenizer, text), dtype=np.int32)
+        return Decision(
+            prompt_ids=prompt.ids,
+            action_ids=action_ids,
+            logprobs=np.zeros(len(action_ids), dtype=np.float32),
+            action_text=text,
+            policy_version=NO_POLICY,
+            temperature=0.0,
+            truncated_tokens=prompt.truncated_tokens,
+        )
+
+    def _next_intent(self, turn: Turn) -> Intent:
+        """Start the generator at the first turn; send it the observation at each later one."""
+        try:
+            return next(self._demonstrator) if turn.index == 0 else self._demonstrator.send(turn.observation)
+        except StopIteration as end:
+            detail = f"the demonstrator of {self._spec.task.template} ended without an exit"
+            raise EpisodeFailed(Failure(FailureKind.TASK, "demonstrator_ended", detail)) from end
+        except LookupError as error:
+            raise EpisodeFailed(Failure(FailureKind.TASK, "demonstrator_lost", str(error))) from error
+
+
+def demonstrator(spec: EpisodeSpec) -> Expert:
+    """Return the expert of the spec's task, made imperfect as ``spec.quality`` says (seeded by ``spec.seed``).
+
+    Raises ``EpisodeFailed`` (kind task) when the task's template has no expert.
+    """
+    # These import every site, which a worker that plays policies does not need.
+    from sites.demonstrations import demonstrate
+    from sites.tasks import template_named
+
+    try:
+        template = template_named(spec.task.template)
+    except KeyError as error:
+        raise EpisodeFailed(Failure(FailureKind.TASK, "no_demonstrator", str(error))) from error
+    return template.expert(spec.task) if spec.quality is None else demonstrate(spec.task, spec.seed, spec.quality)
+
+
+async def record_demonstration(
+    env: Environment,
+    prompt_format: PromptFormat,
+    tokenizer: TextTokenizer,
+    spec: EpisodeSpec,
+    settings: RolloutSettings,
+) -> Trajectory:
+    """Let the task's demonstrator play one episode; see ``episode.play``."""
+    decider = ScriptedDecider(demonstrator(spec), prompt_format, tokenizer, spec, settings)
+    return (await play(env, decider, spec, settings)).trajectory

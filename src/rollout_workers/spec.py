@@ -1,0 +1,79 @@
+"""What is sent to a rollout worker: one episode to play, and what the worker needs to play any.
+
+Owns ``EpisodeSpec``, ``PolicySource`` and ``WorkerConfig``. Invariants: everything here can be
+pickled (Ray actor handles included) and is fixed before an episode starts; an episode's randomness
+comes from its spec alone, never from the worker or the moment that plays it. Must not import ray.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from replay.records import Source, Task
+from rollout_workers.rollout_settings import RolloutSettings
+from rollout_workers.settings import BrowserSettings
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeSpec:
+    """One episode to play.
+
+    ``episode_id`` is unique in a run and, for repeatable runs, the same in each of them: with
+    ``seed`` it determines every sampling seed. ``temperature`` 0 is greedy. A ``DEMONSTRATION`` is
+    played by the task's expert, imperfectly as ``quality`` says (``sites.demonstrations.Quality``;
+    None is flawless); other sources ask the policy. ``screenshots`` keeps a picture of every page.
+    """
+
+    episode_id: str
+    task: Task
+    source: Source
+    phase: int
+    seed: int
+    temperature: float = 1.0
+    screenshots: bool = False
+    quality: Any = None
+
+    def step_seed(self, index: int) -> int:
+        """Return the sampling seed of one step: a 62-bit hash of seed, episode and step."""
+        digest = hashlib.blake2b(f"{self.seed}/{self.episode_id}/{index}".encode(), digest_size=8).digest()
+        return int.from_bytes(digest, "big") >> 2
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySource:
+    """Where a worker's policy client comes from.
+
+    ``factory`` is ``module:function``, called in the worker as ``function(**options)`` and returning
+    a ``policy.client.PolicyClient``; ``options`` may hold Ray actor handles.
+    """
+
+    factory: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerConfig:
+    """All that a rollout worker is built from.
+
+    ``environment`` is ``embedded`` (Chromium over the embedded sites), ``browserless`` (the same sites
+    without a browser) or ``module:function``, called as ``function(config)`` and returning an
+    ``EnvironmentHost``. ``site_port`` and ``site_secret`` reach the site server. ``tokenizer`` is a
+    path or hub name. ``policy`` may be None for workers that play demonstrations only. Shards and
+    screenshots go under ``shard_dir`` and ``screenshot_dir``.
+    """
+
+    shard_dir: str
+    tokenizer: str
+    environment: str = "embedded"
+    prompt_format: str = "waymark"
+    policy: PolicySource | None = None
+    settings: RolloutSettings = field(default_factory=RolloutSettings)
+    browser: BrowserSettings = field(default_factory=BrowserSettings)
+    site_port: int = 0
+    site_secret: str = ""
+    site_seed: int = 0
+    screenshot_dir: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)

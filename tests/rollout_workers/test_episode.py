@@ -1,0 +1,325 @@
+"""The episode loop: what the agent is told, what is recorded, and what a failure becomes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+
+from policy.client import Completion, Sampling
+from policy.formats import Prompt, PromptTooLong
+from replay.records import EpisodeFailed, Failure, FailureKind, Source, Step, Subgoal, Task, Termination, Trajectory
+from rollout_workers.deciders import PolicyDecider
+from rollout_workers.environment import Action, Element, Observation, Verdict
+from rollout_workers.episode import play, run_episode
+from rollout_workers.rollout_settings import RolloutSettings
+from rollout_workers.scripted import NO_POLICY, ScriptedDecider
+from rollout_workers.spec import EpisodeSpec
+from sites.experts import Intent
+
+TASK = Task(
+    task_id="t1",
+    sites=("shop",),
+    intent="Open the lamp",
+    start_url="__SHOP__/",
+    evaluation={},
+    template="shop.open",
+    split="train",
+    horizon=2,
+    max_steps=4,
+    subgoals=(
+        Subgoal("on the lamp's page", {"url": "__SHOP__/lamp"}),
+        Subgoal("pressed Lamp", {"acted": {"kind": "click", "name": "Lamp"}}),
+    ),
+)
+SPEC = EpisodeSpec("e1", TASK, Source.ROLLOUT, phase=3, seed=11)
+SETTINGS = RolloutSettings()
+CLICK, BACK, EXIT = 'do(action="Click", element="0")', "go_backward()", 'exit(message="done")'
+
+
+class CharacterTokenizer:
+    """One id a character; enough of a tokenizer for a loop that never looks into one."""
+
+    stop_ids = (0,)
+    bos_id = None
+
+    def encode(self, text: str) -> list[int]:
+        return [ord(c) for c in text]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return "".join(chr(i) for i in ids)
+
+
+@dataclass
+class PlainFormat:
+    """Writes down exactly what it was given, so that a test can read a prompt back."""
+
+    name: str = "plain"
+
+    def build(self, tokenizer, *, intent, history, observation, notice, max_prompt_tokens) -> Prompt:  # type: ignore[no-untyped-def]
+        past = [[tokenizer.decode([i for i in h.action_ids if i]), h.notice] for h in history]
+        ids = tokenizer.encode(json.dumps({"intent": intent, "past": past, "page": observation, "notice": notice}))
+        if len(ids) > max_prompt_tokens:
+            raise PromptTooLong(f"{len(ids)} tokens, the limit is {max_prompt_tokens}")
+        return Prompt(np.asarray(ids, dtype=np.int32), truncated_tokens=5)
+
+    def action_ids(self, tokenizer: CharacterTokenizer, action_text: str) -> list[int]:
+        return [*tokenizer.encode(action_text), 0]
+
+    def action_text(self, tokenizer: CharacterTokenizer, action_ids: Sequence[int]) -> str:
+        return tokenizer.decode([i for i in action_ids if i])
+
+
+@dataclass
+class Replies:
+    """A policy that says given things, and remembers what it was asked."""
+
+    texts: list[str]
+    asked: list[tuple[str, Sampling, str]] = field(default_factory=list)
+    delay_s: float = 0.0
+
+    async def complete(self, prompt_ids: Sequence[int], sampling: Sampling, *, session: str) -> Completion:
+        await asyncio.sleep(self.delay_s)
+        self.asked.append(("".join(chr(i) for i in prompt_ids), sampling, session))
+        ids = (*(ord(c) for c in self.texts[len(self.asked) - 1]), 0)
+        return Completion(ids, tuple(-0.25 for _ in ids), version=6, finish_reason="stop")
+
+
+def page(url: str, *names: str, notice: str | None = None) -> Observation:
+    elements = tuple(Element(i, "link", name) for i, name in enumerate(names))
+    text = "\n".join(f"link {e.name} {e.element_id}" for e in elements)
+    return Observation(text, url, url, " ".join(names), elements, notice)
+
+
+@dataclass
+class TwoPages:
+    """A world of two pages; ``on_step`` may misbehave instead."""
+
+    on_step: Callable[[Action], None] | None = None
+    step_delay_s: float = 0.0
+    judged: list[str | None] = field(default_factory=list)
+    actions: list[Action] = field(default_factory=list)
+    verdict_error: EpisodeFailed | None = None
+
+    async def reset(self, task: Task, *, seed: int = 0, episode_id: str = "") -> Observation:
+        return page("__SHOP__/", "Lamp", "Chair")
+
+    async def step(self, action: Action) -> Observation:
+        await asyncio.sleep(self.step_delay_s)
+        self.actions.append(action)
+        if self.on_step:
+            self.on_step(action)
+        if action.element_id is not None and action.element_id > 1:
+            return page("__SHOP__/", "Lamp", "Chair", notice=f"there is no element {action.element_id}")
+        return page("__SHOP__/lamp", "Home") if action.kind == "click" else page("__SHOP__/", "Lamp", "Chair")
+
+    async def evaluate(self, answer: str | None) -> Verdict:
+        if self.verdict_error:
+            raise self.verdict_error
+        self.judged.append(answer)
+        return Verdict(1.0 if answer == "done" else 0.0, ("string_match: 'done'",))
+
+    async def screenshot(self) -> bytes | None:
+        return b"png"
+
+    async def close(self) -> None:
+        return None
+
+
+async def run(
+    env: TwoPages, policy: Replies, spec: EpisodeSpec = SPEC, settings: RolloutSettings = SETTINGS
+) -> Trajectory:
+    return await run_episode(env, policy, PlainFormat(), CharacterTokenizer(), spec, settings)  # type: ignore[arg-type]
+
+
+def asked(policy: Replies, index: int) -> dict[str, object]:
+    return dict(json.loads(policy.asked[index][0]))
+
+
+async def test_an_episode_records_what_the_policy_saw_and_said() -> None:
+    env, policy = TwoPages(), Replies([CLICK, EXIT])
+    trajectory = await run(env, policy)
+    assert (trajectory.outcome, trajectory.failure, trajectory.termination) == (1.0, None, Termination.EXIT)
+    assert (trajectory.answer, trajectory.policy_version, trajectory.phase) == ("done", 6, 3)
+    first, second = trajectory.steps
+    assert first.prompt_ids.tolist() == [ord(c) for c in policy.asked[0][0]]
+    assert first.action_ids.tolist() == [*map(ord, CLICK), 0]
+    assert first.logprobs.tolist() == [-0.25] * (len(CLICK) + 1)
+    assert (first.url, second.url) == ("__SHOP__/", "__SHOP__/lamp")
+    assert (first.element, second.element) == ("link Lamp", None)
+    assert first.truncated_tokens == 5
+    assert env.judged == ["done"]
+
+
+async def test_milestones_belong_to_the_state_before_the_action_and_stay_reached() -> None:
+    trajectory = await run(TwoPages(), Replies([CLICK, BACK, EXIT]))
+    assert [step.subgoals for step in trajectory.steps] == [(False, False), (True, True), (True, True)]
+    assert trajectory.final_subgoals == (True, True)
+
+
+async def test_text_that_is_not_an_action_costs_a_step_and_is_told_to_the_agent() -> None:
+    env, policy = TwoPages(), Replies(["click the lamp", CLICK, EXIT])
+    trajectory = await run(env, policy)
+    assert trajectory.steps[0].parse_error is not None
+    assert trajectory.steps[0].notice is None
+    assert trajectory.steps[1].notice == trajectory.steps[0].parse_error
+    assert asked(policy, 1)["notice"] == trajectory.steps[0].parse_error
+    assert asked(policy, 1)["page"] == asked(policy, 0)["page"]
+    assert asked(policy, 2)["past"] == [["click the lamp", trajectory.steps[0].parse_error], [CLICK, None]]
+    assert asked(policy, 2)["notice"] is None
+    assert [action.kind for action in env.actions] == ["click"]
+
+
+async def test_the_environments_notice_reaches_the_agent_once() -> None:
+    policy = Replies(['do(action="Click", element="9")', "nonsense", CLICK, EXIT])
+    trajectory = await run(TwoPages(), policy)
+    assert trajectory.steps[1].notice == "there is no element 9"
+    assert trajectory.steps[2].notice == trajectory.steps[1].parse_error
+    assert trajectory.steps[0].element is None
+    assert trajectory.steps[1].subgoals == (False, False)
+
+
+async def test_running_out_of_steps_is_judged_without_an_answer() -> None:
+    env = TwoPages()
+    trajectory = await run(env, Replies([BACK] * 9))
+    assert trajectory.termination is Termination.MAX_STEPS
+    assert len(trajectory.steps) == TASK.max_steps
+    assert env.judged == [None]
+    assert trajectory.outcome == 0.0
+
+
+async def test_an_exit_without_a_message_is_an_empty_answer_not_a_missing_one() -> None:
+    env = TwoPages()
+    await run(env, Replies(["exit()"]))
+    assert env.judged == [""]
+
+
+def boom(action: Action) -> None:
+    raise EpisodeFailed(Failure(FailureKind.INFRA, "browser_crashed", "gone"))
+
+
+async def test_a_failure_below_leaves_no_outcome_and_keeps_the_steps() -> None:
+    trajectory = await run(
+        TwoPages(on_step=lambda a: boom(a) if a.kind == "go_backward" else None), Replies([CLICK, BACK])
+    )
+    assert trajectory.outcome is None
+    assert trajectory.failure == Failure(FailureKind.INFRA, "browser_crashed", "gone")
+    assert trajectory.termination is None
+    assert len(trajectory.steps) == 1
+
+
+async def test_a_judge_that_fails_is_not_a_reward_of_zero() -> None:
+    env = TwoPages(verdict_error=EpisodeFailed(Failure(FailureKind.JUDGE, "judge_down")))
+    trajectory = await run(env, Replies([EXIT]))
+    assert trajectory.outcome is None
+    assert trajectory.failure is not None
+    assert trajectory.failure.kind is FailureKind.JUDGE
+
+
+@pytest.mark.parametrize(
+    ("settings", "env", "policy", "code", "kind"),
+    [
+        (replace(SETTINGS, step_deadline_s=0.02), TwoPages(step_delay_s=5), Replies([CLICK]), "step_deadline", "infra"),
+        (
+            replace(SETTINGS, policy_deadline_s=0.02),
+            TwoPages(),
+            Replies([CLICK], delay_s=5),
+            "policy_deadline",
+            "policy",
+        ),
+        (
+            replace(SETTINGS, episode_deadline_s=0.05),
+            TwoPages(step_delay_s=0.03),
+            Replies([BACK] * 9),
+            "episode_deadline",
+            "infra",
+        ),
+    ],
+)
+async def test_every_wait_ends(settings: RolloutSettings, env: TwoPages, policy: Replies, code: str, kind: str) -> None:
+    trajectory = await asyncio.wait_for(run(env, policy, settings=settings), 2)
+    assert trajectory.failure is not None
+    assert (trajectory.failure.code, trajectory.failure.kind) == (code, kind)
+
+
+async def test_errors_that_nobody_typed_are_not_hidden() -> None:
+    def bug(action: Action) -> None:
+        raise TimeoutError("a bug's own time-out, not our deadline")
+
+    with pytest.raises(TimeoutError, match="bug"):
+        await run(TwoPages(on_step=bug), Replies([CLICK]))
+
+
+async def test_an_instruction_that_does_not_fit_is_the_tasks_failure() -> None:
+    trajectory = await run(TwoPages(), Replies([CLICK]), settings=replace(SETTINGS, max_prompt_tokens=10))
+    assert trajectory.failure is not None
+    assert (trajectory.failure.kind, trajectory.failure.code) == (FailureKind.TASK, "prompt_too_long")
+
+
+async def test_an_agent_that_fills_its_own_context_is_judged_where_it_stands() -> None:
+    env = TwoPages()
+    trajectory = await run(env, Replies(["x" * 300, CLICK]), settings=replace(SETTINGS, max_prompt_tokens=250))
+    assert (trajectory.termination, trajectory.outcome, env.judged) == (Termination.MAX_STEPS, 0.0, [None])
+
+
+async def test_sampling_seeds_depend_on_seed_episode_and_step_only() -> None:
+    def seeds(policy: Replies) -> list[int]:
+        return [sampling.seed for _, sampling, _ in policy.asked]
+
+    one, again, other = Replies([CLICK, EXIT]), Replies([CLICK, EXIT]), Replies([CLICK, EXIT])
+    await asyncio.gather(run(TwoPages(), one), run(TwoPages(step_delay_s=0.01), again))
+    await run(TwoPages(), other, replace(SPEC, episode_id="e2"))
+    assert seeds(one) == seeds(again)
+    assert len({*seeds(one), *seeds(other)}) == 4
+    assert all(session == "e1" for _, _, session in one.asked)
+
+
+async def test_screenshots_are_kept_on_demand_only() -> None:
+    saved: list[tuple[str, int, bytes]] = []
+
+    def save(episode_id: str, index: int, png: bytes) -> str:
+        saved.append((episode_id, index, png))
+        return f"{episode_id}/{index}.png"
+
+    async def steps(spec: EpisodeSpec) -> tuple[Step, ...]:
+        decider = PolicyDecider(Replies([CLICK, EXIT]), PlainFormat(), CharacterTokenizer(), spec, SETTINGS)  # type: ignore[arg-type]
+        return (await play(TwoPages(), decider, spec, SETTINGS, save_screenshot=save)).trajectory.steps
+
+    assert [s.screenshot for s in await steps(SPEC)] == [None, None]
+    assert [s.screenshot for s in await steps(replace(SPEC, screenshots=True))] == ["e1/0.png", "e1/1.png"]
+    assert saved == [("e1", 0, b"png"), ("e1", 1, b"png")]
+
+
+async def demonstrated(intents: list[Intent]) -> Trajectory:
+    def expert() -> Generator[Intent, Observation, None]:
+        for intent in intents:
+            _ = yield intent
+
+    spec = replace(SPEC, source=Source.DEMONSTRATION)
+    decider = ScriptedDecider(expert(), PlainFormat(), CharacterTokenizer(), spec, SETTINGS)  # type: ignore[arg-type]
+    return (await play(TwoPages(), decider, spec, SETTINGS)).trajectory
+
+
+async def test_a_demonstration_records_the_tokens_that_cloning_trains_on() -> None:
+    trajectory = await demonstrated([Intent("click", "Lamp"), Intent("exit", argument="done")])
+    assert (trajectory.outcome, trajectory.source) == (1.0, Source.DEMONSTRATION)
+    first = trajectory.steps[0]
+    assert first.action_text == '# Element: Lamp\ndo(action="Click", element="0")'
+    assert first.action_ids.tolist() == [*map(ord, first.action_text), 0]
+    assert (first.policy_version, first.logprobs.tolist()) == (NO_POLICY, [0.0] * len(first.action_ids))
+    assert "Lamp" in "".join(map(chr, first.prompt_ids))
+
+
+@pytest.mark.parametrize(
+    ("intents", "code"),
+    [([Intent("click", "Sofa")], "demonstrator_lost"), ([Intent("click", "Lamp")], "demonstrator_ended")],
+)
+async def test_a_demonstrator_that_is_lost_is_the_tasks_failure(intents: list[Intent], code: str) -> None:
+    trajectory = await demonstrated(intents)
+    assert trajectory.outcome is None
+    assert trajectory.failure is not None
+    assert (trajectory.failure.kind, trajectory.failure.code) == (FailureKind.TASK, code)
