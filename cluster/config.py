@@ -21,7 +21,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from cluster.errors import RecipeError
 from cluster.run_settings import RunSettings
+from rollout_workers.rollout_settings import RolloutSettings
 from rollout_workers.settings import BrowserSettings
+from sites.settings import SitesSettings
 
 Raw = dict[str, Any]
 
@@ -32,7 +34,9 @@ class Recipe(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     run: RunSettings = RunSettings()
+    sites: SitesSettings = SitesSettings()
     browser: BrowserSettings = BrowserSettings()
+    rollout: RolloutSettings = RolloutSettings()
 
 
 def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:

@@ -29,8 +29,8 @@ class EvaluationSettings:
     splits: tuple[str, ...] = ("test", "test_templates")
     """Splits that are evaluated, in this order; the first is the one the progress display and the table show."""
 
-    tasks_per_split: int = 100
-    """Tasks drawn from each split; the same tasks every time, so that two evaluations can be paired."""
+    tasks_per_split: int = 0
+    """Most tasks evaluated of each split, the first in the split's fixed order; 0 takes all that ``sites`` draws."""
 
     every: int = 1
     """Evaluate after every n-th phase; the state before RL and the last phase are always evaluated."""
@@ -41,9 +41,6 @@ class EvaluationSettings:
     temperature: float = 1.0
     """Sampling temperature of evaluations with more than one pass; unused with one pass."""
 
-    seed: int = 20_000
-    """Seed from which the evaluation tasks are drawn; kept apart from ``run.seed`` so that seeds share one test set."""
-
     screenshots: int = 4
     """Episodes of the last evaluation recorded with a screenshot a step, for the report page."""
 
@@ -52,8 +49,8 @@ class EvaluationSettings:
         unknown = [split for split in self.splits if split not in SPLITS]
         if unknown or not self.splits:
             raise ValueError(f"splits must name at least one of {', '.join(SPLITS)}; found {list(self.splits)}")
-        _at_least(self, 1, "tasks_per_split", "every", "passes")
-        _at_least(self, 0, "temperature", "screenshots")
+        _at_least(self, 1, "every", "passes")
+        _at_least(self, 0, "tasks_per_split", "temperature", "screenshots")
         if self.passes > 1 and self.temperature == 0:
             raise ValueError("passes above 1 need a temperature above 0, or every pass would be the same episode")
 
@@ -67,12 +64,6 @@ class ResourceSettings:
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-
-    rollout_workers: int = 2
-    """Rollout worker processes; each owns one browser."""
-
-    cpus_per_rollout_worker: float = 0.5
-    """Logical cores declared by one rollout worker."""
 
     memory_mb_per_rollout_worker: int = 300
     """Memory of one rollout worker without its browser, in MiB."""
@@ -117,9 +108,9 @@ class ResourceSettings:
     """Address of a running Ray cluster; empty starts a local one that ends with the run."""
 
     def __post_init__(self) -> None:
-        """Refuse negative resources and a run without workers or servers."""
-        _at_least(self, 1, "rollout_workers", "policy_servers")
-        _at_least(self, 0, "cpus_per_rollout_worker", "cpus_per_policy_server", "learner_cpus")
+        """Refuse negative resources and a run without a policy server."""
+        _at_least(self, 1, "policy_servers")
+        _at_least(self, 0, "cpus_per_policy_server", "learner_cpus")
         _at_least(self, 0, "gpus_per_policy_server", "learner_gpus", "object_store_mb", "ray_memory_mb")
         _at_least(self, 1, "memory_mb_per_rollout_worker", "memory_mb_per_context", "memory_mb_per_policy_server")
         _at_least(self, 1, "learner_memory_mb", "sites_memory_mb", "controller_memory_mb")
@@ -146,9 +137,6 @@ class RunSettings:
     attempts_per_task: int = 2
     """Episodes of each task in one phase, sampled independently."""
 
-    temperature: float = 1.0
-    """Sampling temperature of rollouts; recorded with every step and part of the recorded log-probabilities."""
-
     from_scratch: bool = False
     """Clone the warm start from demonstrations even where the recipe names a shipped checkpoint."""
 
@@ -174,5 +162,5 @@ class RunSettings:
         """Refuse a name that is not a folder name and counts that make no sense."""
         if not self.name or set(self.name) & set("/\\\0") or self.name in {".", ".."}:
             raise ValueError(f"name must be usable as a folder's name, found {self.name!r}")
-        _at_least(self, 0, "phases", "seed", "temperature", "report_episodes")
+        _at_least(self, 0, "phases", "seed", "report_episodes")
         _at_least(self, 1, "tasks_per_phase", "attempts_per_task", "keep_checkpoints")

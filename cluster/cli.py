@@ -1,0 +1,219 @@
+"""The command line, ``waymark``.
+
+Owns arguments, their help, and exit codes. Invariant: nothing but the standard library, typer and
+rich is imported before a command runs, so that ``waymark --help`` answers at once; each command
+imports what it needs.
+"""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cluster.errors import ExitCode, MissingError, RecipeError, RunError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from cluster.config import Recipe
+    from cluster.doctor import Check
+    from cluster.plan import Plan
+
+app = typer.Typer(
+    name="waymark",
+    help="Train LLM web agents by reinforcement learning.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    epilog="Exit codes: 0 done, 1 unforeseen error, 2 wrong command line or recipe, 3 something is missing here, "
+    "4 the run stopped itself, 130 interrupted.",
+)
+sites_app = typer.Typer(help="The embedded sites.", no_args_is_help=True)
+app.add_typer(sites_app, name="sites")
+
+
+class Resume(StrEnum):
+    """What to do with a run that is already in the run folder."""
+
+    AUTO = "auto"
+    NEVER = "never"
+
+
+RecipeArgument = Annotated[
+    Path, typer.Argument(metavar="RECIPE", help="A recipe, such as cluster/recipes/laptop.yaml.")
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override one setting, such as run.phases=2; may be repeated."),
+]
+OutOption = Annotated[
+    Path | None, typer.Option("--out", help="The run folder. Default: runs/NAME, NAME from the recipe.")
+]
+
+
+@app.command()
+def train(
+    recipe: RecipeArgument,
+    out: OutOption = None,
+    resume: Annotated[
+        Resume, typer.Option(help="auto goes on with the run in the folder; never refuses one.")
+    ] = Resume.AUTO,
+    overrides: SetOption = None,
+) -> None:
+    """Train, or go on training: every phase from the warm start to the report."""
+    loaded, folder = _load(recipe, out, overrides)
+    _require_ready(loaded, folder)
+    from cluster.train import train as run
+
+    run(loaded, folder, resume.value)
+
+
+@app.command(name="eval")
+def evaluate(
+    recipe: RecipeArgument,
+    policy: Annotated[Path, typer.Option(help="Folder of the policy: a checkpoint of a run, or a Hugging Face model.")],
+    split: Annotated[str, typer.Option(help="train, validation, test, validation_templates or test_templates.")],
+    passes: Annotated[int, typer.Option(min=1, help="Episodes per task; 1 is greedy, more are sampled.")] = 1,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Also write the result to this file.")] = None,
+    overrides: SetOption = None,
+) -> None:
+    """Evaluate a policy on one split."""
+    import json
+    from dataclasses import asdict
+
+    from cluster.durable import write_atomic
+    from cluster.run_settings import SPLITS
+
+    if split not in SPLITS:
+        raise RecipeError(f"--split: expected one of {', '.join(SPLITS)}; found {split!r}")
+    loaded, folder = _load(recipe, None, overrides)
+    _require_ready(loaded, folder)
+    from cluster.result_table import evaluation_table
+    from cluster.train import evaluate as run
+
+    result = run(loaded, policy=policy, split=split, passes=passes)
+    if json_file is not None:
+        write_atomic(json_file, json.dumps(asdict(result), indent=1) + "\n")
+    _console().print(evaluation_table(split, result))
+
+
+@app.command()
+def check(recipe: RecipeArgument, out: OutOption = None, overrides: SetOption = None) -> None:
+    """Show what a recipe would do here, without starting anything; exit code 3 when something is missing."""
+    import yaml
+    from rich.text import Text
+
+    from cluster.config import config_hash, resolved
+    from cluster.doctor import examine
+    from cluster.machine import Machine
+    from cluster.plan import make_plan
+
+    loaded, folder = _load(recipe, out, overrides)
+    machine = Machine.here()
+    console = _console()
+    console.print(Text(yaml.safe_dump(resolved(loaded), sort_keys=False, allow_unicode=True)), soft_wrap=True)
+    console.print(Text(f"config hash  {config_hash(loaded)}\nrun folder   {folder}\n"), soft_wrap=True)
+    console.print(_plan_table(make_plan(loaded, machine)))
+    _report(console, [entry for entry in examine(loaded, folder, machine) if entry.status != "ok"])
+    console.print("Nothing is missing.")
+
+
+@app.command()
+def doctor() -> None:
+    """Look at this machine: Python, packages, browser, cores, memory; exit code 3 when something is missing."""
+    from cluster.config import Recipe
+    from cluster.doctor import examine
+
+    _report(_console(), examine(Recipe(), Path("runs")))
+
+
+@sites_app.command()
+def serve(
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on, on this machine only.")] = 8000,
+    seed: Annotated[int, typer.Option(help="Seed of the sites' data.")] = 0,
+) -> None:
+    """Serve the embedded sites for a person with a browser, until Ctrl-C."""
+    import uvicorn
+    from rich.text import Text
+
+    from sites.app import create_app
+    from sites.registry import SITES
+
+    console = _console()
+    for name in SITES:
+        console.print(Text(f"{name:12} http://{name}.localhost:{port}/"))
+    uvicorn.run(create_app(seed), host="127.0.0.1", port=port, log_level="warning")
+
+
+def main() -> None:
+    """Run the command line; the entry point of ``waymark``."""
+    try:
+        app(standalone_mode=True)
+    except RunError as error:
+        _fail(str(error), error.code)
+    except KeyboardInterrupt:
+        _fail("interrupted; the same command goes on from the last complete stage", ExitCode.INTERRUPTED)
+
+
+def _load(path: Path, out: Path | None, overrides: list[str] | None) -> tuple[Recipe, Path]:
+    """Return the recipe and the run folder."""
+    from cluster.config import load_recipe
+
+    recipe = load_recipe(path, overrides or ())
+    return recipe, out or Path("runs") / recipe.run.name
+
+
+def _require_ready(recipe: Recipe, out: Path) -> None:
+    """Raise ``MissingError`` naming everything this machine lacks for the recipe."""
+    from cluster.doctor import Status, examine
+
+    missing = [entry for entry in examine(recipe, out) if entry.status is Status.FAIL]
+    if missing:
+        raise MissingError("\n".join(f"{entry.name}: {entry.found}. {entry.advice}".rstrip() for entry in missing))
+
+
+def _report(console: Console, checks: list[Check]) -> None:
+    """Print checks as a table; raise ``MissingError`` where one of them failed."""
+    from rich.table import Table
+    from rich.text import Text
+
+    styles = {"ok": "green", "warn": "yellow", "fail": "bold red"}
+    table = Table.grid(padding=(0, 2))
+    for entry in checks:
+        detail = entry.found + (f"\n→ {entry.advice}" if entry.advice else "")
+        table.add_row(Text(entry.status.value, style=styles[entry.status]), Text(entry.name), Text(detail))
+    console.print(table)
+    failed = sum(entry.status == "fail" for entry in checks)
+    if failed:
+        raise MissingError(f"{failed} missing, see above")
+
+
+def _plan_table(plan: Plan) -> Table:
+    from rich.table import Table
+
+    table = Table("process", "count", "cores each", "GPUs each", "MiB each", "", title="Plan", title_justify="left")
+    for part in plan.processes:
+        table.add_row(part.name, str(part.count), f"{part.cpus:g}", f"{part.gpus:g}", str(part.memory_mb), part.note)
+    table.add_section()
+    table.add_row("all", "", f"{plan.ray_cpus:g} declared", f"{plan.ray_gpus:g}", f"{plan.memory_mb} in all")
+    return table
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    return Console()
+
+
+def _fail(message: str, code: ExitCode) -> None:
+    sys.stderr.write(f"waymark: {message}\n")
+    raise SystemExit(int(code))
+
+
+if __name__ == "__main__":
+    main()
