@@ -1,0 +1,67 @@
+"""Advantages of one trajectory's actions (seeds/000, eq. 10 and 11).
+
+Pure functions on numpy arrays; one row per action. V(s) after the last action is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.floating]
+Advantage = Callable[[Array, Array, float, float], Array]
+
+
+def discounted_returns(rewards: Array, gamma: float) -> Array:
+    """Return G (T,) with G_t = sum over u >= t of gamma^(u-t) * r_u (eq. 11)."""
+    returns = np.zeros(len(rewards), dtype=np.float64)
+    following = 0.0
+    for t in range(len(rewards) - 1, -1, -1):
+        following = float(rewards[t]) + gamma * following
+        returns[t] = following
+    return returns
+
+
+def td_errors(rewards: Array, values: Array, gamma: float) -> Array:
+    """Return (T,) r_t + gamma * V(s_{t+1}) - V(s_t)."""
+    here = np.asarray(values, dtype=np.float64)
+    following = np.append(here[1:], 0.0)
+    return np.asarray(np.asarray(rewards, dtype=np.float64) + gamma * following - here, dtype=np.float64)
+
+
+def return_advantages(rewards: Array, values: Array, gamma: float, lam: float) -> Array:
+    """Return (T,) G_t - V(s_t): eq. 10 with lambda = 0."""
+    return discounted_returns(rewards, gamma) - np.asarray(values, dtype=np.float64)
+
+
+def td_advantages(rewards: Array, values: Array, gamma: float, lam: float) -> Array:
+    """Return (T,) one-step TD errors: eq. 10 with lambda = 1."""
+    return td_errors(rewards, values, gamma)
+
+
+def doubly_robust_advantages(rewards: Array, values: Array, gamma: float, lam: float) -> Array:
+    """Return (T,) lam * TD error + (1 - lam) * (G_t - V(s_t)) (eq. 10)."""
+    return lam * td_errors(rewards, values, gamma) + (1.0 - lam) * return_advantages(rewards, values, gamma, lam)
+
+
+def value_difference_advantages(rewards: Array, values: Array, gamma: float, lam: float) -> Array:
+    """Return (T,) r_t + V(s_{t+1}) - V(s_t), undiscounted, as DigiRL's step-level advantage."""
+    return td_errors(rewards, values, 1.0)
+
+
+def webrl_released_advantages(rewards: Array, values: Array, gamma: float, lam: float) -> Array:
+    """Return (T,) clip(r_t + V(s_{t+1}) - V(s_t) - 0.05 + G_t, -1, 1), as THUDM/WebRL's trainer computes it."""
+    raw = td_errors(rewards, values, 1.0) - 0.05 + discounted_returns(rewards, gamma)
+    return np.asarray(np.clip(raw, -1.0, 1.0), dtype=np.float64)
+
+
+ADVANTAGES: dict[str, Advantage] = {
+    "returns": return_advantages,
+    "doubly_robust": doubly_robust_advantages,
+    "td": td_advantages,
+    "value_difference": value_difference_advantages,
+    "webrl_released": webrl_released_advantages,
+}
+"""Advantages by name; the arguments are rewards (T,), values (T,), gamma and lambda."""

@@ -1,0 +1,60 @@
+"""The critics: a language-model backbone, an MLP head and a sigmoid at the prompt's last token.
+
+Owns the model of V(s, I) and P(s, g) (seeds/000 section 5). A critic starts from the cloned actor's backbone
+with a fresh head whose output layer is zero, so that an untrained critic says 0.5 everywhere and a potential
+that is the same everywhere shapes nothing.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from learner.batching import Batch, Sample, collate, micro_batches
+from replay.records import FloatArray
+
+
+class Critic(nn.Module):
+    """Maps a batch of prompts to logits; the sigmoid of a logit is the critic's answer in [0, 1]."""
+
+    def __init__(self, backbone: nn.Module, width: int, seed: int) -> None:
+        super().__init__()
+        self.backbone = backbone
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            hidden, out = nn.Linear(width, width), nn.Linear(width, 1)
+        nn.init.zeros_(out.weight)
+        nn.init.zeros_(out.bias)
+        self.head = nn.Sequential(hidden, nn.GELU(), out)
+
+    @classmethod
+    def from_actor(cls, actor: PreTrainedModel, seed: int) -> Critic:
+        """Return a critic on a copy of the actor's backbone, on the actor's device."""
+        width = int(actor.get_output_embeddings().weight.shape[1])
+        critic = cls(copy.deepcopy(actor.base_model), width, seed).to(actor.device)
+        critic.requires_grad_(True)
+        return critic.eval()
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Return logits (B,) in float32, read at the last prompt token."""
+        hidden = self.backbone(input_ids=batch.input_ids, use_cache=False).last_hidden_state
+        at = torch.arange(batch.size, device=hidden.device)
+        logits: Tensor = self.head(hidden[at, batch.last_prompt]).squeeze(-1)
+        return logits.float()
+
+
+def predict(
+    critic: Critic, samples: Sequence[Sample], *, pad_id: int, max_tokens: int, device: torch.device
+) -> FloatArray:
+    """Return the critic's answers (N,) in [0, 1] for the samples' prompts, without gradient."""
+    answers = np.zeros(len(samples), dtype=np.float32)
+    with torch.no_grad():
+        for group in micro_batches([sample.length for sample in samples], max_tokens):
+            batch = collate([samples[i] for i in group], pad_id, device)
+            answers[group] = torch.sigmoid(critic(batch)).cpu().numpy()
+    return answers

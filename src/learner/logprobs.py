@@ -1,0 +1,70 @@
+"""Log-probabilities of actions under a causal language model.
+
+Owns the one way in which the learner reads the policy. The output layer is applied at action tokens alone,
+which for short actions after long prompts saves most of its cost. Temperature is 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from learner.batching import Batch, Sample, collate, micro_batches
+from replay.records import FloatArray
+
+
+def token_logprobs(model: PreTrainedModel, batch: Batch) -> Tensor:
+    """Return (N,) float32 log-probabilities of the batch's action tokens, in sample order."""
+    hidden = model.base_model(input_ids=batch.input_ids, use_cache=False).last_hidden_state
+    logits = model.get_output_embeddings()(hidden[batch.rows, batch.columns]).float()
+    cap = getattr(model.config, "final_logit_softcapping", None)
+    if cap is not None:
+        logits = torch.tanh(logits / cap) * cap
+    return torch.log_softmax(logits, dim=-1).gather(1, batch.targets[:, None]).squeeze(1)
+
+
+def action_logprobs(model: PreTrainedModel, batch: Batch) -> Tensor:
+    """Return (B,) log-probabilities of whole actions: sums over their tokens."""
+    tokens = token_logprobs(model, batch)
+    return torch.zeros(batch.size, device=tokens.device).index_add(0, batch.rows, tokens)
+
+
+def score_samples(
+    model: PreTrainedModel, samples: Sequence[Sample], *, pad_id: int, max_tokens: int
+) -> list[FloatArray]:
+    """Return for each sample its action tokens' log-probabilities (A,), in the order given, without gradient."""
+    scores: list[FloatArray] = [np.zeros(0, dtype=np.float32)] * len(samples)
+    with torch.no_grad():
+        for group in micro_batches([sample.length for sample in samples], max_tokens):
+            members = [samples[i] for i in group]
+            flat = token_logprobs(model, collate(members, pad_id, model.device)).cpu().numpy()
+            ends = np.cumsum([len(member.action_ids) for member in members])
+            for i, piece in zip(group, np.split(flat, ends[:-1]), strict=True):
+                scores[i] = piece.astype(np.float32)
+    return scores
+
+
+def check_output_layer(model: PreTrainedModel, tolerance: float = 1e-3) -> None:
+    """Make sure that this module's short cut gives the model's own log-probabilities.
+
+    Raises:
+        ValueError: the architecture does more between its last hidden state and its logits than is known here.
+    """
+    vocabulary = int(model.get_output_embeddings().weight.shape[0])
+    ids = (np.arange(8, dtype=np.int32) * 7 + 3) % vocabulary
+    sample = Sample(prompt_ids=ids[:5], action_ids=ids[5:])
+    with torch.no_grad():
+        short = token_logprobs(model, collate([sample], 0, model.device))
+        logits = model(input_ids=torch.from_numpy(ids.astype(np.int64))[None].to(model.device), use_cache=False).logits
+    whole = torch.log_softmax(logits[0, 4:7].float(), dim=-1)
+    expected = whole.gather(1, torch.from_numpy(ids[5:].astype(np.int64))[:, None].to(model.device)).squeeze(1)
+    gap = float((short - expected).abs().max())
+    if gap > tolerance:
+        raise ValueError(
+            f"{type(model).__name__}: log-probabilities from the last hidden state differ by {gap:.3g} from the "
+            f"model's own (allowed: {tolerance:g}); teach learner.logprobs this architecture's output layer"
+        )

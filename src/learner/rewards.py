@@ -1,0 +1,60 @@
+"""Rewards of one trajectory: the outcome at the end, plus a shaping term from the potential critic.
+
+Pure functions on numpy arrays; one row per action. The state after the last action does not exist in the
+records, so the forms differ in how they treat it (seeds/000 section 5, seeds/001).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.floating]
+Reward = Callable[[float, Array, float, float], Array]
+
+
+def outcome_rewards(outcome: float, potentials: Array, alpha: float, gamma: float) -> Array:
+    """Return (T,) rewards that are 0 except for the last, which is ``outcome``. ``potentials`` (T,) only give T."""
+    rewards = np.zeros(len(potentials), dtype=np.float64)
+    rewards[-1] = outcome
+    return rewards
+
+
+def difference_shaping(potentials: Array) -> Array:
+    """Return (T,) potential differences P(s_{t+1}) - P(s_t); the last action has none, its entry is 0."""
+    aux = np.zeros(len(potentials), dtype=np.float64)
+    aux[:-1] = np.diff(np.asarray(potentials, dtype=np.float64))
+    return aux
+
+
+def pbrs_shaping(potentials: Array, gamma: float) -> Array:
+    """Return (T,) gamma * P(s_{t+1}) - P(s_t) with P(terminal) = 0.
+
+    The discounted sum is exactly -P(s_0), whatever the actions, so the optimal policy does not change.
+    """
+    here = np.asarray(potentials, dtype=np.float64)
+    following = np.append(here[1:], 0.0)
+    return np.asarray(gamma * following - here, dtype=np.float64)
+
+
+def difference_rewards(outcome: float, potentials: Array, alpha: float, gamma: float) -> Array:
+    """Return (T,) rewards r_t + alpha * (P(s_{t+1}) - P(s_t)), without a shaping term at the last step."""
+    return outcome_rewards(outcome, potentials, alpha, gamma) + alpha * difference_shaping(potentials)
+
+
+def pbrs_rewards(outcome: float, potentials: Array, alpha: float, gamma: float) -> Array:
+    """Return (T,) rewards r_t + alpha * (gamma * P(s_{t+1}) - P(s_t)), with P(terminal) = 0."""
+    return outcome_rewards(outcome, potentials, alpha, gamma) + alpha * pbrs_shaping(potentials, gamma)
+
+
+REWARDS: dict[str, Reward] = {
+    "outcome": outcome_rewards,
+    "difference": difference_rewards,
+    "pbrs": pbrs_rewards,
+}
+"""Rewards by name; the arguments are outcome, potentials (T,), alpha and gamma."""
+
+SHAPED = frozenset({"difference", "pbrs"})
+"""The rewards that need the potential critic."""
