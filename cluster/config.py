@@ -13,6 +13,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from cluster.errors import RecipeError
 from cluster.run_settings import RunSettings
+from curriculum.settings import CurriculumSettings
+from judges.settings import JudgeSettings
+from learner.settings import LearnerSettings
+from replay.settings import ReplaySettings
 from rollout_workers.rollout_settings import RolloutSettings
 from rollout_workers.settings import BrowserSettings
 from sites.settings import SitesSettings
@@ -37,6 +42,10 @@ class Recipe(BaseModel):
     sites: SitesSettings = SitesSettings()
     browser: BrowserSettings = BrowserSettings()
     rollout: RolloutSettings = RolloutSettings()
+    judges: JudgeSettings = JudgeSettings()
+    replay: ReplaySettings = ReplaySettings()
+    learner: LearnerSettings = LearnerSettings()
+    curriculum: CurriculumSettings = CurriculumSettings()
 
 
 def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
@@ -59,6 +68,7 @@ def build_recipe(raw: Any, overrides: Sequence[str] = (), origin: str = "recipe"
         raise RecipeError(f"{origin}: expected sections such as 'run:', found a {type(raw).__name__}")
     for override in overrides:
         raw = _override(raw, override)
+    raw = _over_defaults({name: getattr(Recipe(), name) for name in Recipe.model_fields}, raw)
     problems = list(_non_finite(raw, ()))
     if problems:
         raise RecipeError("\n".join(f"{origin}: {problem}" for problem in problems))
@@ -156,6 +166,24 @@ def _override(raw: Raw, override: str) -> Raw:
         return {**node, keys[depth]: place(node.get(keys[depth]), depth + 1)}
 
     return place(raw, 0)
+
+
+def _over_defaults(defaults: Raw, raw: Raw) -> Raw:
+    """Return ``raw`` with what it leaves out taken from the defaults, section by section.
+
+    A section may have defaults of its own that differ from its class's (the potential critic's rates
+    do); setting one of its keys must not reset the others.
+    """
+    merged = dict(raw)
+    for name, default in defaults.items():
+        given = raw.get(name)
+        if not is_dataclass(default):
+            if name not in raw:
+                merged[name] = default
+        elif given is None or isinstance(given, dict):
+            inner = {field.name: getattr(default, field.name) for field in fields(default)}
+            merged[name] = _over_defaults(inner, given or {})
+    return merged
 
 
 def _non_finite(value: Any, path: tuple[str, ...]) -> Iterable[str]:

@@ -131,11 +131,8 @@ class RunSettings:
     phases: int = 4
     """Phases of rollouts and learning after the warm start; 0 stops after the warm start and its evaluation."""
 
-    tasks_per_phase: int = 128
-    """Different tasks played in one phase."""
-
-    attempts_per_task: int = 2
-    """Episodes of each task in one phase, sampled independently."""
+    attempts_per_task: int = 1
+    """Episodes of each task the curriculum chose for a phase, sampled independently."""
 
     from_scratch: bool = False
     """Clone the warm start from demonstrations even where the recipe names a shipped checkpoint."""
@@ -163,4 +160,4 @@ class RunSettings:
         if not self.name or set(self.name) & set("/\\\0") or self.name in {".", ".."}:
             raise ValueError(f"name must be usable as a folder's name, found {self.name!r}")
         _at_least(self, 0, "phases", "seed", "report_episodes")
-        _at_least(self, 1, "tasks_per_phase", "attempts_per_task", "keep_checkpoints")
+        _at_least(self, 1, "attempts_per_task", "keep_checkpoints")
