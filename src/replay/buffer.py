@@ -1,0 +1,188 @@
+"""The replay buffer: an index of a folder of shards, rebuilt by scanning it.
+
+Owns the index in memory and nothing on disk: the shards are the truth. Invariants: the index is the same
+for the same set of shards, in whatever order they were written; each episode id is there once; unusable
+files are skipped and reported, never fatal; trajectories are read when they are asked for.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from replay.records import FailureKind, Source, Trajectory
+from replay.shards import SUFFIX, ShardError, ShardReader
+
+logger = logging.getLogger(__name__)
+
+_COLUMNS = (
+    "episode_id", "task_id", "template", "site", "split", "intent", "source", "phase", "outcome", "failure",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Where an episode lies, and what can be asked about it without reading its steps."""
+
+    episode_id: str
+    task_id: str
+    template: str
+    site: str
+    split: str
+    intent: str
+    source: Source
+    phase: int
+    outcome: float | None
+    failure: FailureKind | None
+    shard: Path
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedFile:
+    """A file that is not a usable shard, and why."""
+
+    path: Path
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """An episode id that came up more than once: the shard whose record counts, and one that does not."""
+
+    episode_id: str
+    used: Path
+    ignored: Path
+
+
+@dataclass(frozen=True, slots=True)
+class ScanReport:
+    """What a scan found: usable shards, episodes, skipped files, and duplicates."""
+
+    shards: int
+    episodes: int
+    skipped: tuple[SkippedFile, ...]
+    duplicates: tuple[Duplicate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FailedInstruction:
+    """The instruction of an episode that was judged a failure."""
+
+    episode_id: str
+    task_id: str
+    template: str
+    site: str
+    intent: str
+
+
+class ReplayBuffer:
+    """Index of all shards under a folder; evaluation episodes are held but never offered for training."""
+
+    def __init__(self, directory: Path | str) -> None:
+        self.directory = Path(directory)
+        self._shards: dict[Path, list[Entry]] = {}
+        self._entries: dict[str, Entry] = {}
+        self.report = self.refresh()
+
+    def refresh(self) -> ScanReport:
+        """Index shards that are new, forget those that are gone, and try skipped files again."""
+        skipped = []
+        present = sorted(self.directory.rglob(f"*{SUFFIX}")) if self.directory.exists() else []
+        known, self._shards = self._shards, {}
+        for path in present:
+            try:
+                self._shards[path] = known.get(path) or _index(path)
+            except FileNotFoundError:
+                logger.info("%s was removed while the folder was scanned", path)
+            except ShardError as error:
+                logger.warning("skipped %s", error)
+                skipped.append(SkippedFile(path, str(error)))
+        duplicates = self._resolve()
+        self.report = ScanReport(len(self._shards), len(self._entries), tuple(skipped), tuple(duplicates))
+        return self.report
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, episode_id: str) -> bool:
+        return episode_id in self._entries
+
+    def entry(self, episode_id: str) -> Entry:
+        """Return what the index knows of an episode; raise ``LookupError`` where it is unknown."""
+        if episode_id not in self._entries:
+            raise LookupError(
+                f"episode {episode_id}: expected it in one of {len(self._shards)} shards under {self.directory}, "
+                "found nothing; refresh the buffer, or run the episode again"
+            )
+        return self._entries[episode_id]
+
+    def ids(
+        self,
+        *,
+        sources: Collection[Source] = tuple(Source),
+        phases: Collection[int] | None = None,
+    ) -> tuple[str, ...]:
+        """Return the ids of all episodes of these sources and phases (None: all), sorted."""
+        return tuple(e.episode_id for e in self._select(sources, phases))
+
+    def successes(
+        self, *, sources: Collection[Source] = (Source.ROLLOUT,), phases: Collection[int] | None = None
+    ) -> tuple[str, ...]:
+        """Return the ids of successes (the buffer B of MiRA's Alg. 2), sorted."""
+        return tuple(e.episode_id for e in self._select(sources, phases) if e.outcome == 1.0)
+
+    def failed_instructions(
+        self, *, sources: Collection[Source] = (Source.ROLLOUT,), phases: Collection[int] | None = None
+    ) -> tuple[FailedInstruction, ...]:
+        """Return the instructions of episodes judged a failure (F of MiRA's Alg. 2), not of those without verdict."""
+        return tuple(
+            FailedInstruction(e.episode_id, e.task_id, e.template, e.site, e.intent)
+            for e in self._select(sources, phases)
+            if e.outcome is not None and e.outcome != 1.0
+        )
+
+    def trajectory(self, episode_id: str) -> Trajectory:
+        """Return one episode; raise ``LookupError`` where it is unknown."""
+        return self.trajectories([episode_id])[0]
+
+    def trajectories(self, episode_ids: Iterable[str]) -> list[Trajectory]:
+        """Return episodes in the order asked for, opening each shard once; raise ``LookupError`` for unknown ids."""
+        entries = [self.entry(episode_id) for episode_id in episode_ids]
+        by_shard: dict[Path, set[int]] = {}
+        for entry in entries:
+            by_shard.setdefault(entry.shard, set()).add(entry.position)
+        found: dict[tuple[Path, int], Trajectory] = {}
+        for path, positions in by_shard.items():
+            with ShardReader(path, verify=False) as reader:  # the digest was compared when it was indexed
+                found.update({(path, position): reader.trajectory(position) for position in sorted(positions)})
+        return [found[entry.shard, entry.position] for entry in entries]
+
+    def _select(self, sources: Collection[Source], phases: Collection[int] | None) -> list[Entry]:
+        chosen = (e for e in self._entries.values() if e.source in sources and (phases is None or e.phase in phases))
+        return sorted(chosen, key=lambda entry: entry.episode_id)
+
+    def _resolve(self) -> list[Duplicate]:
+        """Let one record count for each episode id: a verdict before none, then the first shard by name."""
+        self._entries, duplicates = {}, []
+        everything = [entry for entries in self._shards.values() for entry in entries]
+        for entry in sorted(everything, key=lambda e: (e.episode_id, e.outcome is None, e.shard.name, e.position)):
+            used = self._entries.setdefault(entry.episode_id, entry)
+            if used is not entry:
+                duplicates.append(Duplicate(entry.episode_id, used.shard, entry.shard))
+        return duplicates
+
+
+def _index(path: Path) -> list[Entry]:
+    with ShardReader(path) as reader:
+        entries = []
+        for position in range(len(reader)):
+            row = reader.header(position, _COLUMNS)
+            failure = row.pop("failure")
+            kind = None if failure is None else FailureKind(failure["kind"])
+            entries.append(
+                Entry(**{**row, "source": Source(row["source"])}, failure=kind, shard=path, position=position)
+            )
+        return entries

@@ -1,0 +1,96 @@
+"""The replay buffer: a folder of shards, whatever its state, becomes one index."""
+
+import dataclasses
+import logging
+
+import numpy as np
+import pytest
+
+from replay.buffer import ReplayBuffer
+from replay.records import Failure, FailureKind, Source, Step, Termination, Trajectory
+from replay.shards import read_shard, write_shard
+
+
+def episode(episode_id: str, outcome: float | None = 1.0, source: Source = Source.ROLLOUT, **changes) -> Trajectory:
+    step = Step(
+        0, "__SHOP__/", "o", np.arange(4, dtype=np.int32), np.arange(2, dtype=np.int32), np.zeros(2, np.float32),
+        1, 1.0, "exit()",
+    )  # fmt: skip
+    failure = Failure(FailureKind.INFRA, "browser_crashed") if outcome is None else None
+    base = Trajectory(
+        episode_id, f"task-{episode_id}", "shop.buy", "shop", "train", f"Buy {episode_id}", source, 1, 0, (step,),
+        Termination.EXIT, "", outcome, failure,
+    )  # fmt: skip
+    return dataclasses.replace(base, **changes)
+
+
+def test_successes_and_failed_instructions_are_of_training_rollouts(tmp_path):
+    write_shard(tmp_path / "phase-1", [episode("won"), episode("lost", 0.0), episode("broken", None)])
+    write_shard(tmp_path / "phase-2", [episode("later", phase=2), episode("shown", source=Source.DEMONSTRATION)])
+    write_shard(tmp_path / "eval", [episode("held-out", source=Source.EVALUATION)])
+    buffer = ReplayBuffer(tmp_path)
+    assert buffer.ids() == ("broken", "held-out", "later", "lost", "shown", "won")
+    assert buffer.successes() == ("later", "won")
+    assert buffer.successes(phases=[1]) == ("won",)
+    assert buffer.successes(sources=[Source.DEMONSTRATION]) == ("shown",)
+    # An episode without a verdict is neither a success nor a failure.
+    assert [f.intent for f in buffer.failed_instructions()] == ["Buy lost"]
+    assert buffer.entry("broken").failure is FailureKind.INFRA
+
+
+def test_trajectories_come_in_the_order_asked_for(tmp_path):
+    write_shard(tmp_path, [episode("a"), episode("b")])
+    write_shard(tmp_path, [episode("c")])
+    buffer = ReplayBuffer(tmp_path)
+    assert [t.episode_id for t in buffer.trajectories(["c", "a", "b", "a"])] == ["c", "a", "b", "a"]
+    assert buffer.trajectory("b").steps[0].prompt_ids.tolist() == [0, 1, 2, 3]
+    with pytest.raises(LookupError, match="episode z: expected it in one of 2 shards"):
+        buffer.trajectories(["a", "z"])
+
+
+def test_torn_and_foreign_files_are_skipped_and_reported(tmp_path, caplog):
+    good = write_shard(tmp_path, [episode("a")])
+    torn = write_shard(tmp_path, [episode("b")]).path
+    torn.write_bytes(torn.read_bytes()[:-100])
+    (tmp_path / "notes.arrow").write_text("not Arrow")
+    (tmp_path / f".{good.path.name}.x.tmp").write_bytes(b"half")
+    with caplog.at_level(logging.WARNING):
+        buffer = ReplayBuffer(tmp_path)
+    assert buffer.ids() == ("a",)
+    assert {s.path.name for s in buffer.report.skipped} == {torn.name, "notes.arrow"}
+    assert buffer.report.shards == 1
+    assert torn.name in caplog.text
+
+
+def test_duplicates_resolve_the_same_way_in_any_order_of_writing(tmp_path):
+    versions = [episode("a", None), episode("a", 0.0), episode("a", 0.0, worker="other")]
+    used = set()
+    for name, order in {"x": versions, "y": versions[::-1], "z": [versions[1], versions[2], versions[0]]}.items():
+        for version in order:
+            write_shard(tmp_path / name, [version])
+        buffer = ReplayBuffer(tmp_path / name)
+        assert len(buffer) == 1
+        assert len(buffer.report.duplicates) == 2
+        used.add(buffer.entry("a").shard.name)
+        assert buffer.entry("a").outcome == 0.0
+    assert len(used) == 1
+
+
+def test_refresh_finds_new_shards_and_forgets_removed_ones(tmp_path):
+    buffer = ReplayBuffer(tmp_path / "not-yet-there")
+    assert buffer.ids() == ()
+    first = write_shard(buffer.directory, [episode("a")])
+    write_shard(buffer.directory, [episode("b")])
+    assert buffer.refresh().episodes == 2
+    first.path.unlink()
+    buffer.refresh()
+    assert "a" not in buffer
+    assert "b" in buffer
+
+
+def test_the_buffer_reads_what_the_shard_holds(tmp_path):
+    info = write_shard(tmp_path, [episode("a")])
+    direct = read_shard(info.path)[0]
+    assert dataclasses.replace(ReplayBuffer(tmp_path).trajectory("a"), steps=()) == dataclasses.replace(
+        direct, steps=()
+    )

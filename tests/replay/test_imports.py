@@ -1,0 +1,16 @@
+"""src/replay is shared by learners, workers and tools: it may not drag their libraries along."""
+
+import subprocess
+import sys
+
+
+def test_replay_imports_only_numpy_and_pyarrow():
+    program = (
+        "import sys, numpy, pyarrow, pyarrow.ipc; before = set(sys.modules)\n"
+        "import replay.buffer, replay.perplexity, replay.progress, replay.records, replay.schema, replay.settings\n"
+        "new = {name.split('.')[0] for name in set(sys.modules) - before}\n"
+        "foreign = new - set(sys.stdlib_module_names) - {'replay', 'numpy', 'pyarrow'}\n"
+        "sys.exit(f'imported {sorted(foreign)}' if foreign else 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
