@@ -99,7 +99,8 @@ def _require_secret(request: Request) -> None:
 async def _health(request: Request) -> Response:
     _require_secret(request)
     store: SessionStore = request.app.state.sessions
-    return JSONResponse({"ok": True, "sessions": len(store), "sites": sorted(store.sites), "seed": request.app.state.seed})
+    seed: int = request.app.state.seed
+    return JSONResponse({"ok": True, "sessions": len(store), "sites": sorted(store.sites), "seed": seed})
 
 
 async def _open_session(request: Request) -> Response:

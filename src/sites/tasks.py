@@ -78,7 +78,7 @@ def task_set(
             elif len(tasks) < count:
                 tasks.append(task)
     if len(tasks) < count:
-        raise ValueError(f"split {split!r} of {list(sites)} holds only {len(tasks)} different tasks, {count} were asked for")
+        raise ValueError(f"split {split!r} of {list(sites)} has {len(tasks)} different tasks, {count} were asked for")
     return tasks
 
 
