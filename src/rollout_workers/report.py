@@ -1,0 +1,174 @@
+"""What a run of episodes came to, in ids and numbers; the trajectories stay in their shards.
+
+Owns ``EpisodeSummary``, ``EpisodeAnswer``, ``RolloutProgress`` and ``RolloutReport``. Invariants: the
+counts add up to the episodes asked for; an episode without a verdict is among the failures and never
+among the outcomes. Must not import ray.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from replay.records import Failure, Source, Termination
+from rollout_workers.episode import Played
+from rollout_workers.leases import Lease
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeSummary:
+    """One judged episode without its steps. Times are seconds; ``outcome`` is in {0.0, 1.0}."""
+
+    episode_id: str
+    task_id: str
+    template: str
+    site: str
+    split: str
+    source: Source
+    phase: int
+    outcome: float
+    termination: Termination
+    steps: int
+    horizon: int
+    parse_errors: int
+    prompt_tokens: int
+    action_tokens: int
+    policy_version: int
+    worker: str
+    seconds: float
+    reset_s: float
+    browser_s: float
+    policy_s: float
+    judge_s: float
+
+    @classmethod
+    def of(cls, played: Played) -> EpisodeSummary:
+        """Summarise an episode that has a verdict; raise ``ValueError`` for one that failed."""
+        t = played.trajectory
+        if t.outcome is None or t.termination is None:
+            raise ValueError(
+                f"episode {t.episode_id} has no verdict ({t.failure}); only judged episodes are summarised"
+            )
+        return cls(
+            episode_id=t.episode_id,
+            task_id=t.task_id,
+            template=t.template,
+            site=t.site,
+            split=t.split,
+            source=t.source,
+            phase=t.phase,
+            outcome=t.outcome,
+            termination=t.termination,
+            steps=len(t.steps),
+            horizon=t.horizon,
+            parse_errors=sum(step.parse_error is not None for step in t.steps),
+            prompt_tokens=sum(len(step.prompt_ids) for step in t.steps),
+            action_tokens=sum(len(step.action_ids) for step in t.steps),
+            policy_version=t.policy_version,
+            worker=t.worker,
+            seconds=t.seconds,
+            reset_s=played.reset_s,
+            browser_s=sum(step.browser_s for step in t.steps),
+            policy_s=sum(step.policy_s for step in t.steps),
+            judge_s=played.judge_s,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeAnswer:
+    """A worker's answer to one lease: a summary and the durable shard that holds the episode, or a failure."""
+
+    lease: Lease
+    summary: EpisodeSummary | None = None
+    shard: str | None = None
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutProgress:
+    """How far a run is; given to ``on_progress`` whenever something changed."""
+
+    total: int
+    completed: int
+    failed: int
+    running: int
+    successes: int
+    env_steps: int
+    incidents: int
+    workers_ready: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutReport:
+    """What a run came to.
+
+    ``located`` maps each completed episode to the path of its shard; ``failures`` each failed one
+    to why its last attempt failed. ``incidents`` counts every failed attempt and lost worker by
+    ``kind/code``. ``orphans`` is the number of browser processes that outlived their worker and were killed.
+    """
+
+    summaries: tuple[EpisodeSummary, ...]
+    located: Mapping[str, str]
+    failures: Mapping[str, Failure]
+    incidents: Mapping[str, int]
+    total: int
+    dispatched: int
+    attempts: int
+    late_answers: int
+    worker_restarts: int
+    orphans: int
+    seconds: float
+
+    @property
+    def shards(self) -> tuple[str, ...]:
+        """Paths of the shards that hold the completed episodes, sorted."""
+        return tuple(sorted(set(self.located.values())))
+
+    @property
+    def episode_ids(self) -> tuple[str, ...]:
+        """Ids of the completed episodes, sorted."""
+        return tuple(sorted(self.located))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Episodes by what became of them; ``completed + failed + not_dispatched`` is ``total``."""
+        completed, failed = len(self.located), len(self.failures)
+        return {
+            "total": self.total,
+            "dispatched": self.dispatched,
+            "completed": completed,
+            "failed": failed,
+            "not_dispatched": self.total - completed - failed,
+        }
+
+    @property
+    def successes(self) -> int:
+        """How many episodes were judged solved."""
+        return sum(summary.outcome == 1.0 for summary in self.summaries)
+
+    @property
+    def success_rate(self) -> float:
+        """Share of judged episodes that were solved; 0 where none was judged."""
+        return self.successes / len(self.summaries) if self.summaries else 0.0
+
+    @property
+    def env_steps(self) -> int:
+        """Actions taken in completed episodes."""
+        return sum(summary.steps for summary in self.summaries)
+
+    @property
+    def env_steps_per_s(self) -> float:
+        """Actions per second of wall time, over all workers."""
+        return self.env_steps / self.seconds if self.seconds else 0.0
+
+    @property
+    def seconds_by_part(self) -> dict[str, float]:
+        """Seconds that episodes spent in each part, summed over episodes (which overlap in time)."""
+        parts = {
+            "reset": sum(s.reset_s for s in self.summaries),
+            "browser": sum(s.browser_s for s in self.summaries),
+            "policy": sum(s.policy_s for s in self.summaries),
+            "judge": sum(s.judge_s for s in self.summaries),
+        }
+        return parts | {"other": max(0.0, sum(s.seconds for s in self.summaries) - sum(parts.values()))}

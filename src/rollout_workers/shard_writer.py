@@ -1,0 +1,48 @@
+"""Group commit: finished trajectories become durable together, and only then are they acknowledged.
+
+Owns the way from a finished episode to its shard. Invariants: ``add`` returns after the shard that
+holds the trajectory is durable, never before; what cannot be written is an infrastructure failure of
+each episode concerned; writing happens in a thread, so that no other episode waits for the disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+
+from replay.records import EpisodeFailed, Failure, FailureKind, Trajectory
+from replay.shards import ShardInfo, write_shard
+
+logger = logging.getLogger(__name__)
+
+
+class ShardWriter:
+    """Writes the trajectories that finish within ``linger_s`` seconds of each other into one shard."""
+
+    def __init__(self, directory: str | Path, *, linger_s: float, deadline_s: float) -> None:
+        self._directory = Path(directory)
+        self._linger_s = linger_s
+        self._deadline_s = deadline_s
+        self._open: list[Trajectory] = []
+        self._commit: asyncio.Task[ShardInfo] | None = None
+
+    async def add(self, trajectory: Trajectory) -> str:
+        """Return the path of the durable shard that holds ``trajectory``; raise ``EpisodeFailed`` if none does."""
+        if self._commit is None:
+            self._open = []
+            self._commit = asyncio.create_task(self._write_after_linger(self._open))
+        self._open.append(trajectory)
+        # Shielded: others wait for the same commit, so one episode's cancellation must not end it.
+        info = await asyncio.shield(self._commit)
+        return str(info.path)
+
+    async def _write_after_linger(self, group: list[Trajectory]) -> ShardInfo:
+        await asyncio.sleep(self._linger_s)
+        self._commit = None  # from here on newcomers form the next group
+        try:
+            return await asyncio.wait_for(asyncio.to_thread(write_shard, self._directory, group), self._deadline_s)
+        except (OSError, TimeoutError) as error:
+            detail = f"{len(group)} episodes not written to {self._directory}: {error or type(error).__name__}"
+            logger.error("shard not written: %s", detail)
+            raise EpisodeFailed(Failure(FailureKind.INFRA, "shard_not_written", detail)) from error

@@ -1,0 +1,195 @@
+"""The rollout worker: plays leased episodes in its own browser and answers once they are durable.
+
+Owns everything inside one worker process: the browser and its slots, the policy client, the shard
+writer, and the guard that ends the browser with the process. Invariants: a lease is answered exactly
+once, with a durable shard or a typed failure; no error of an episode leaves the worker as an
+exception, which Ray would take for the worker's death; ``__init__`` cannot fail, so that a restarted
+worker always comes back and ``start`` can say what is wrong. ``pool`` makes it a Ray actor; this
+module imports neither ray nor torch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import os
+import socket
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import IO, Any
+
+from policy.client import PolicyClient
+from policy.formats import PromptFormat, get_format
+from policy.tokenizer import TextTokenizer
+from replay.records import EpisodeFailed, Failure, FailureKind, Source
+from rollout_workers.browser_processes import kill, kill_owned, mark_children, orphans, start_guard
+from rollout_workers.deciders import Decider, PolicyDecider
+from rollout_workers.episode import Played, play
+from rollout_workers.hosts import load, make_host
+from rollout_workers.leases import Lease
+from rollout_workers.report import EpisodeAnswer, EpisodeSummary
+from rollout_workers.screenshots import ScreenshotFolder
+from rollout_workers.scripted import ScriptedDecider, demonstrator
+from rollout_workers.shard_writer import ShardWriter
+from rollout_workers.slots import Slots
+from rollout_workers.spec import EpisodeSpec, WorkerConfig
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerHealth:
+    """A worker's sign of life. ``failure`` is set when it could not start."""
+
+    name: str
+    pid: int
+    node: str
+    running: int
+    browser_alive: bool
+    browser_restarts: int
+    orphans_killed: int
+    failure: Failure | None = None
+
+
+class RolloutWorker:
+    """One worker process; every method but ``__init__`` runs on its event loop."""
+
+    def __init__(self, config: WorkerConfig, name: str) -> None:
+        self._config = config
+        self._name = name
+        self._running = 0
+        self._orphans_killed = 0
+        self._mark = ""
+        self._guard: IO[bytes] | None = None
+        self._tokenizer: TextTokenizer | None = None
+        self._format: PromptFormat | None = None
+        self._policy: PolicyClient | None = None
+        settings = config.settings
+        self._slots: Slots | None = None
+        self._writer = ShardWriter(
+            config.shard_dir, linger_s=settings.shard_linger_s, deadline_s=settings.shard_deadline_s
+        )
+        self._screenshots = ScreenshotFolder(config.screenshot_dir) if config.screenshot_dir else None
+
+    async def ping(self) -> str:
+        """Answer; the actor manager asks this of workers that it takes for dead."""
+        return "pong"
+
+    async def apply(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call ``func(self, …)`` and await its result; the actor manager sends every call this way."""
+        result = func(self, *args, **kwargs)
+        return await result if inspect.isawaitable(result) else result
+
+    async def start(self) -> WorkerHealth:
+        """Build everything once; return the health, with ``failure`` set where something is missing."""
+        failure = None
+        if self._slots is None:
+            failure = await self._contained(self._build())
+        return self._health(failure)
+
+    async def heartbeat(self) -> WorkerHealth:
+        """Return a sign of life."""
+        return self._health(None)
+
+    async def play(self, lease: Lease, spec: EpisodeSpec) -> EpisodeAnswer:
+        """Play one leased episode as soon as a slot is free; the answer comes when it is durable."""
+        self._running += 1
+        answers: list[EpisodeAnswer] = []
+        try:
+            failure = await self._contained(self._play(lease, spec, answers))
+        finally:
+            self._running -= 1
+        return EpisodeAnswer(lease, failure=failure) if failure else answers[0]
+
+    async def stop(self) -> None:
+        """Close the browser and make sure that none of its processes is left."""
+        if self._slots is not None:
+            await self._slots.close()
+            self._slots = None
+        if self._mark:
+            await asyncio.to_thread(kill_owned, self._mark, self._config.browser.close_timeout_s)
+        if self._guard is not None:
+            self._guard.close()
+            self._guard = None
+
+    async def _build(self) -> None:
+        config = self._config
+        self._orphans_killed += await asyncio.to_thread(lambda: kill(orphans()))
+        self._mark = mark_children()
+        if self._guard is None:
+            self._guard = await asyncio.to_thread(start_guard, self._mark)
+        self._tokenizer = await asyncio.to_thread(TextTokenizer.load, config.tokenizer)
+        self._format = get_format(config.prompt_format)
+        if config.policy is not None:
+            self._policy = load(config.policy.factory)(**config.policy.options)
+        slots = Slots(
+            partial(make_host, config),
+            config.settings.contexts_per_worker,
+            close_deadline_s=config.browser.close_timeout_s,
+        )
+        await slots.start()
+        self._slots = slots
+
+    async def _play(self, lease: Lease, spec: EpisodeSpec, answers: list[EpisodeAnswer]) -> None:
+        if self._slots is None:
+            raise EpisodeFailed(Failure(FailureKind.INFRA, "worker_not_started", f"{self._name} has no browser yet"))
+        decider = self._decider(spec)
+        async with self._slots.borrow() as (slot, env):
+            slot.report(Failure(FailureKind.INFRA, "interrupted"))  # stands unless the episode comes to an end
+            played: Played = await play(
+                env,
+                decider,
+                spec,
+                self._config.settings,
+                worker=self._name,
+                save_screenshot=self._screenshots.save if self._screenshots else None,
+            )
+            slot.report(played.trajectory.failure)
+        if played.trajectory.failure is not None:
+            raise EpisodeFailed(played.trajectory.failure)
+        shard = await self._writer.add(played.trajectory)
+        answers.append(EpisodeAnswer(lease, EpisodeSummary.of(played), shard))
+
+    def _decider(self, spec: EpisodeSpec) -> Decider:
+        settings = self._config.settings
+        if self._tokenizer is None or self._format is None:
+            raise EpisodeFailed(Failure(FailureKind.INFRA, "worker_not_started", f"{self._name} has no tokenizer yet"))
+        if spec.source is Source.DEMONSTRATION:
+            return ScriptedDecider(demonstrator(spec), self._format, self._tokenizer, spec, settings)
+        if self._policy is None:
+            detail = f"episode {spec.episode_id} needs a policy, and the worker was configured without one"
+            raise EpisodeFailed(Failure(FailureKind.POLICY, "no_policy", detail))
+        return PolicyDecider(self._policy, self._format, self._tokenizer, spec, settings)
+
+    async def _contained(self, work: Any) -> Failure | None:
+        """Run ``work`` as a task and return what went wrong, typed; nothing is raised but cancellation."""
+        task = asyncio.ensure_future(work)
+        try:
+            await asyncio.wait({task})
+        finally:
+            task.cancel()  # no effect on a task that is done
+        error = None if task.cancelled() else task.exception()
+        if error is None:
+            return Failure(FailureKind.INFRA, "cancelled") if task.cancelled() else None
+        if isinstance(error, EpisodeFailed):
+            return error.failure
+        logger.error("%s: unexpected error", self._name, exc_info=error)
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        detail = f"{error} ({os.path.basename(where.filename)}:{where.lineno})"
+        return Failure(FailureKind.INFRA, f"unexpected_{type(error).__name__}", detail)
+
+    def _health(self, failure: Failure | None) -> WorkerHealth:
+        slots = self._slots
+        return WorkerHealth(
+            name=self._name,
+            pid=os.getpid(),
+            node=socket.gethostname(),
+            running=self._running,
+            browser_alive=slots is not None and slots.host_alive,
+            browser_restarts=slots.host_restarts if slots is not None else 0,
+            orphans_killed=self._orphans_killed,
+            failure=failure,
+        )
