@@ -1,8 +1,22 @@
-"""The shop as a ``Site``."""
+"""The shop as a ``Site``: its pages, data, state and tasks put together."""
 
 from __future__ import annotations
 
-from sites.site import Site, State
+from sites.shop import account_pages, cart_pages, catalogue_pages, order_pages
+from sites.shop.data import ShopData, build
+from sites.shop.state import ShopState
+from sites.site import Site
 
-SHOP = Site(name="shop", routes=(), build=lambda seed: None, new_state=lambda data, login: State())
+
+def new_state(data: ShopData, login: bool) -> ShopState:
+    """Return a fresh session of the shop, logged in as the usual customer when ``login``."""
+    return ShopState(data, data.usual if login else None)
+
+
+SHOP = Site(
+    name="shop",
+    routes=(*catalogue_pages.ROUTES, *cart_pages.ROUTES, *order_pages.ROUTES, *account_pages.ROUTES),
+    build=build,
+    new_state=new_state,
+)
 """The shop: catalogue, cart, checkout, orders, addresses, wish list and reviews."""

@@ -1,0 +1,201 @@
+"""Pages of the catalogue: home, categories, search, products and their reviews.
+
+Owns listing, sorting and search order. A search shows products that share the most words with the
+query; each result page is in order of popularity, so that the exact match is on the first page but
+not always at its top.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from sites.rendering import page_number, read_form, render, see_other
+from sites.shop.access import login_first, shop
+from sites.shop.catalogue import LARGE_EXTRA, Category, Product, Review, mean_stars
+from sites.shop.state import Refused, ShopState
+
+PER_PAGE = 6
+SORT_ORDERS = {"popular": "Popular", "low": "Lowest price", "high": "Highest price", "rated": "Best rated"}
+"""Values of the ``sort`` query parameter and their labels."""
+STARS = {"5 stars": 5, "4 stars": 4, "3 stars": 3, "2 stars": 2, "1 star": 1}
+_MAX_RESULTS = 24
+
+
+def sorted_products(state: ShopState, category: Category, kind: str, sort: str) -> list[Product]:
+    """Return the category's products of ``kind`` ("" for all) in one of ``SORT_ORDERS``."""
+    chosen = [product for product in category.products if kind in ("", product.kind)]
+    keys = {
+        "low": lambda p: (p.price,),
+        "high": lambda p: (-p.price,),
+        "rated": lambda p: (-mean_stars(state.reviews(p)), -len(state.reviews(p)), p.name),
+    }
+    return sorted(chosen, key=keys[sort]) if sort in keys else chosen
+
+
+def search_products(products: dict[str, Product], query: str) -> list[Product]:
+    """Return the products that share at least all words but one with ``query``, best first."""
+    words = {word.removesuffix("s") if len(word) > 3 else word for word in query.lower().split()}
+    needed = max(1, len(words) - 1)
+    scored = [(sum(w in p.words or f"{w}s" in p.words for w in words), p) for p in products.values()]
+    found = [(score, p) for score, p in scored if words and score >= needed]
+    found.sort(key=lambda pair: (-pair[0], -pair[1].popularity, pair[1].name))
+    best = [product for _, product in found[:_MAX_RESULTS]]
+    pages = [best[i : i + PER_PAGE] for i in range(0, len(best), PER_PAGE)]
+    return [p for page in pages for p in sorted(page, key=lambda p: (-p.popularity, p.name))]
+
+
+async def home(request: Request) -> Response:
+    """The front page: all categories."""
+    return render(request, "shop/home.html", categories=shop(request).data.categories.values())
+
+
+async def category(request: Request) -> Response:
+    """A category's products, filtered by kind and sorted."""
+    state = shop(request)
+    found = state.data.categories.get(request.path_params["slug"])
+    if found is None:
+        raise HTTPException(404)
+    kind = next((k for k in found.kinds if k.lower() == request.query_params.get("kind", "").lower()), "")
+    sort = request.query_params.get("sort", "popular")
+    products = sorted_products(state, found, kind, sort)
+    page, pages = page_number(request, len(products), PER_PAGE)
+    return render(
+        request,
+        "shop/category.html",
+        category=found,
+        kind=kind,
+        sort=sort,
+        orders=SORT_ORDERS,
+        count=len(products),
+        rows=_rows(state, products, page),
+        page=page,
+        pages=pages,
+        page_url=f"?{urlencode({'kind': kind.lower(), 'sort': sort})}&page=",
+    )
+
+
+async def search(request: Request) -> Response:
+    """Products found by words of their names."""
+    state = shop(request)
+    query = request.query_params.get("q", "")[:100].strip()
+    products = search_products(state.data.products, query)
+    page, pages = page_number(request, len(products), PER_PAGE)
+    url = f"?{urlencode({'q': query})}&page="
+    rows = _rows(state, products, page)
+    return render(request, "shop/search.html", query=query, rows=rows, page=page, pages=pages, page_url=url)
+
+
+async def product(request: Request) -> Response:
+    """A product page, and its form that adds to the cart."""
+    state, found = shop(request), find_product(request)
+    chosen = {"colour": found.colours[0], "size": found.sizes[0] if found.sizes else "", "quantity": "1"}
+    errors: list[str] = []
+    if request.method == "POST":
+        chosen.update(await read_form(request))
+        try:
+            state.add_to_cart(found, chosen["colour"], chosen["size"], quantity(chosen["quantity"]))
+        except Refused as refusal:
+            errors.append(str(refusal))
+        else:
+            state.flash(f"Added {found.name}")
+            return see_other("/cart")
+    return render(
+        request,
+        "shop/product.html",
+        status_code=422 if errors else 200,
+        product=found,
+        stars=mean_stars(state.reviews(found)),
+        extra=LARGE_EXTRA,
+        chosen=chosen,
+        errors=errors,
+    )
+
+
+async def reviews(request: Request) -> Response:
+    """A product's reviews, newest first."""
+    state, found = shop(request), find_product(request)
+    written = state.reviews(found)
+    page, pages = page_number(request, len(written), PER_PAGE)
+    return render(
+        request,
+        "shop/reviews.html",
+        product=found,
+        count=len(written),
+        stars=mean_stars(written),
+        reviews=written[(page - 1) * PER_PAGE : page * PER_PAGE],
+        page=page,
+        pages=pages,
+    )
+
+
+@login_first
+async def review_form(request: Request) -> Response:
+    """The form for a review of one's own."""
+    state, found = shop(request), find_product(request)
+    values = {"stars": "", "title": "", "text": ""}
+    errors: list[str] = []
+    if request.method == "POST":
+        values.update(await read_form(request))
+        errors = [
+            message
+            for wrong, message in (
+                (values["stars"] not in STARS, "Choose the stars"),
+                (not values["title"], "Write a title"),
+                (not values["text"], "Write a text"),
+            )
+            if wrong
+        ]
+        if not errors and state.customer:
+            author = state.customer.account.name
+            review = Review(author, STARS[values["stars"]], values["title"][:80], values["text"])
+            try:
+                state.add_review(found, review)
+            except Refused as refusal:
+                errors = [str(refusal)]
+            else:
+                state.flash("Thank you for your review")
+                return see_other(f"/product/{found.slug}/reviews")
+    status = 422 if errors else 200
+    return render(
+        request,
+        "shop/review_form.html",
+        status_code=status,
+        product=found,
+        values=values,
+        errors=errors,
+        stars_options=list(STARS),
+    )
+
+
+def find_product(request: Request) -> Product:
+    """Return the product that the path names; raise a 404 when there is none."""
+    found = shop(request).data.products.get(request.path_params["slug"])
+    if found is None:
+        raise HTTPException(404)
+    return found
+
+
+def quantity(text: str) -> int:
+    """Return the number typed; 0, which no quantity may be, for anything else."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 5 else 0
+
+
+def _rows(state: ShopState, products: list[Product], page: int) -> list[tuple[Product, float]]:
+    shown = products[(page - 1) * PER_PAGE : page * PER_PAGE]
+    return [(product, mean_stars(state.reviews(product))) for product in shown]
+
+
+ROUTES = (
+    Route("/", home),
+    Route("/category/{slug}", category),
+    Route("/search", search),
+    Route("/product/{slug}", product, methods=["GET", "POST"]),
+    Route("/product/{slug}/reviews", reviews),
+    Route("/product/{slug}/review", review_form, methods=["GET", "POST"]),
+)
+"""Routes of the catalogue."""

@@ -1,0 +1,90 @@
+"""Pages of past orders: the list, one order, cancelling, ordering again."""
+
+from __future__ import annotations
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from sites.rendering import page_number, read_form, render, see_other
+from sites.shop.access import customer, login_first, shop
+from sites.shop.data import REASONS, Order
+from sites.shop.state import Refused
+
+ORDERS_PER_PAGE = 8
+
+
+@login_first
+async def orders(request: Request) -> Response:
+    """All orders, newest first."""
+    newest_first = customer(request).orders[::-1]
+    page, pages = page_number(request, len(newest_first), ORDERS_PER_PAGE)
+    shown = newest_first[(page - 1) * ORDERS_PER_PAGE : page * ORDERS_PER_PAGE]
+    return render(request, "shop/orders.html", orders=shown, page=page, pages=pages)
+
+
+@login_first
+async def last_order(request: Request) -> Response:
+    """The newest order, at an address that does not depend on its number."""
+    placed = customer(request).orders
+    if not placed:
+        raise HTTPException(404)
+    return see_other(f"/orders/{placed[-1].number}")
+
+
+@login_first
+async def order(request: Request) -> Response:
+    """One order."""
+    return render(request, "shop/order.html", order=_find(request))
+
+
+@login_first
+async def cancel(request: Request) -> Response:
+    """The form that cancels an order."""
+    state, found = shop(request), _find(request)
+    errors: list[str] = []
+    if request.method == "POST":
+        reason = (await read_form(request)).get("reason", "")
+        try:
+            if reason not in REASONS:
+                raise Refused("Choose a reason")
+            state.cancel_order(customer(request), found.number, reason)
+        except Refused as refusal:
+            errors.append(str(refusal))
+        else:
+            state.flash("The order is cancelled")
+            return see_other(f"/orders/{found.number}")
+    status = 422 if errors else 200
+    return render(request, "shop/order_cancel.html", status_code=status, order=found, reasons=REASONS, errors=errors)
+
+
+@login_first
+async def again(request: Request) -> Response:
+    """Put an order's items into the cart."""
+    state, found = shop(request), _find(request)
+    try:
+        state.order_again(found)
+    except Refused as refusal:
+        state.flash(str(refusal))
+    else:
+        state.flash(f"Order {found.number} is in the cart")
+    return see_other("/cart")
+
+
+def _find(request: Request) -> Order:
+    number = request.path_params["number"]
+    found = next((order for order in customer(request).orders if order.number == number), None)
+    if found is None:
+        raise HTTPException(404)
+    return found
+
+
+ROUTES = (
+    Route("/orders", orders),
+    Route("/orders/last", last_order),
+    Route("/orders/{number:int}", order),
+    Route("/orders/{number:int}/cancel", cancel, methods=["GET", "POST"]),
+    Route("/orders/{number:int}/again", again, methods=["POST"]),
+)
+"""Routes of past orders."""
