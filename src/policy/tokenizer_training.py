@@ -83,7 +83,7 @@ def train_tokenizer(corpus: Iterable[str], vocab_size: int, directory: str | Pat
 
 def _assemble(model: models.BPE) -> Tokenizer:
     tokenizer = Tokenizer(model)
-    glued = rf'(?<=[{re.escape(_GLUED_AFTER)}])(?=[\p{{L}}0-9])'
+    glued = rf"(?<=[{re.escape(_GLUED_AFTER)}])(?=[\p{{L}}0-9])"
     tokenizer.normalizer = normalizers.Replace(Regex(glued), GLUE + " ")
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [

@@ -16,7 +16,7 @@ from policy.tokenizer_training import BOS, END_OF_ACTION, GLUE, PAD, train_token
 TEXTS = [
     'do(action="Type", argument="$5 (each)", element="100")',
     'exit(message="")',
-    "exit(message=\"it's 12,345.60\")",
+    'exit(message="it\'s 12,345.60")',
     "\n\n  two  spaces\tand\r\nlines \n",
     "Größe ½ 日本語 😀 \x00\x7f",
     'say "hello" ("1") $x\n9 lives',
@@ -113,6 +113,8 @@ def test_a_missing_directory_is_named(tmp_path: Path) -> None:
 
 
 def test_prompts_need_neither_torch_nor_transformers() -> None:
-    code = "import sys, policy.formats, policy.formats_webrl, policy.tokenizer_training; " \
+    code = (
+        "import sys, policy.formats, policy.formats_webrl, policy.tokenizer_training; "
         "sys.exit(bool({'torch', 'transformers', 'ray'} & set(sys.modules)))"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0

@@ -1,0 +1,139 @@
+"""The keys and values of all running replies, one slot (row) per reply.
+
+Owns ``KeyValueSlots``. Every row is aligned to the left and has its own length, so that a reply
+joins or leaves without a copy of the others; the mask hides what lies beyond a row's length, which
+makes the content there invisible. Running rows are always the first ones. Buffers grow on demand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from transformers.cache_utils import Cache, CacheLayerMixin
+
+_COLUMN_BLOCK = 128
+
+
+class KeyValueSlots:
+    """Key and value buffers of shape (rows, heads, columns, head width) per layer, with one length per row.
+
+    Args:
+        max_rows: how many replies may run at once.
+        device: where the model is.
+    """
+
+    def __init__(self, max_rows: int, device: torch.device) -> None:
+        self.max_rows = max_rows
+        self.device = device
+        self.rows = 0
+        self.columns = 0
+        self.lengths: list[int] = []
+        self.positions = torch.zeros(0, dtype=torch.long, device=device)
+        self.row_index = torch.zeros(0, dtype=torch.long, device=device)
+        self._layers: list[_SlotLayer] = []
+        self._cache: Cache | None = None
+
+    @property
+    def width(self) -> int:
+        """Columns in use, the token about to be written included."""
+        return max(self.lengths) + 1
+
+    def admit(self, prefilled: Sequence[tuple[torch.Tensor, torch.Tensor]], lengths: list[int]) -> None:
+        """Append one row per prompt.
+
+        ``prefilled`` holds each layer's keys and values (prompts, heads, tokens, head width) of prompts
+        padded on the right, whose true numbers of tokens are ``lengths``.
+        """
+        if not self._layers:
+            self._layers = [_SlotLayer(self) for _ in prefilled]
+            self._cache = Cache(layers=list(self._layers))
+        first, last, longest = self.rows, self.rows + len(lengths), max(lengths)
+        if last > self.max_rows:
+            raise ValueError(f"{last} replies at once exceed the {self.max_rows} slots")
+        self._reserve(longest + 1)
+        for layer, (keys, values) in zip(self._layers, prefilled, strict=True):
+            layer.reserve(keys, self.max_rows, self.columns)
+            layer.stored_keys[first:last, :, :longest] = keys[:, :, :longest]
+            layer.stored_values[first:last, :, :longest] = values[:, :, :longest]
+        self.lengths += lengths
+        self.rows = last
+
+    def begin_step(self) -> Cache:
+        """Prepare to write one token per row and return the cache to hand to the model."""
+        if self._cache is None or not self.rows:
+            raise ValueError("no reply is running")
+        self._reserve(self.width)
+        for layer in self._layers:
+            layer.reserve(layer.stored_keys, self.max_rows, self.columns)
+        self.positions = torch.tensor(self.lengths, dtype=torch.long, device=self.device)
+        self.row_index = torch.arange(self.rows, device=self.device)
+        return self._cache
+
+    def end_step(self) -> None:
+        """Count the token that the model has written to every row."""
+        self.lengths = [length + 1 for length in self.lengths]
+
+    def release(self, row: int) -> int | None:
+        """Free ``row``; the last row moves into its place. Returns the row that moved, None if none had to."""
+        last = self.rows - 1
+        if row != last:
+            length = self.lengths[last]
+            for layer in self._layers:
+                layer.stored_keys[row, :, :length] = layer.stored_keys[last, :, :length]
+                layer.stored_values[row, :, :length] = layer.stored_values[last, :, :length]
+            self.lengths[row] = length
+        self.lengths.pop()
+        self.rows = last
+        return None if row == last else last
+
+    def _reserve(self, columns: int) -> None:
+        if columns > self.columns:
+            self.columns = -(-columns // _COLUMN_BLOCK) * _COLUMN_BLOCK
+
+
+class _SlotLayer(CacheLayerMixin):
+    """One layer's buffers; ``update`` writes each row's token at that row's own column."""
+
+    def __init__(self, slots: KeyValueSlots) -> None:
+        super().__init__()
+        self._slots = slots
+        self.stored_keys = self.stored_values = torch.empty(0, 0, 0, 0)
+
+    def reserve(self, like: torch.Tensor, rows: int, columns: int) -> None:
+        """Make room for ``columns`` columns; what is there stays."""
+        if self.stored_keys.shape[2] >= columns:
+            return
+        shape = (rows, like.shape[1], columns, like.shape[3])
+        keys, values = like.new_zeros(shape), like.new_zeros(shape)
+        had_rows, _, had_columns, _ = self.stored_keys.shape
+        if had_rows:
+            keys[:, :, :had_columns] = self.stored_keys
+            values[:, :, :had_columns] = self.stored_values
+        self.stored_keys, self.stored_values, self.is_initialized = keys, values, True
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Write one token per row, (rows, heads, 1, head width), and return what the rows may attend to."""
+        slots = self._slots
+        self.stored_keys[slots.row_index, :, slots.positions] = key_states[:, :, 0]
+        self.stored_values[slots.row_index, :, slots.positions] = value_states[:, :, 0]
+        rows, width = slots.rows, slots.width
+        return self.stored_keys[:rows, :, :width], self.stored_values[:rows, :, :width]
+
+    def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
+        """Nothing to do: ``reserve`` makes the buffers."""
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        """Return the number of columns and the offset of the first."""
+        return self._slots.width, 0
+
+    def get_seq_length(self) -> int:
+        """Return the longest row's length before this step."""
+        return self._slots.width - 1
+
+    def get_max_length(self) -> int:
+        """Return -1: buffers grow."""
+        return -1
