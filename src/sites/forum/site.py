@@ -1,0 +1,24 @@
+"""The forum as a ``Site``: routes, base data, state and tasks put together."""
+
+from __future__ import annotations
+
+from sites.forum import accounts, listings, threads
+from sites.forum.data import ME, ForumData, build
+from sites.forum.state import ForumState
+from sites.forum.tasks import TEMPLATES
+from sites.site import Site
+
+
+def new_state(data: ForumData, login: bool) -> ForumState:
+    """Return a fresh overlay, logged in as the forum's one account when ``login``."""
+    return ForumState(data, ME if login else None)
+
+
+FORUM = Site(
+    name="forum",
+    routes=(*listings.ROUTES, *threads.ROUTES, *accounts.ROUTES),
+    build=build,
+    new_state=new_state,
+    templates=TEMPLATES,
+)
+"""The forum: threads, comments, votes, subscriptions, search, profiles and messages."""
