@@ -1,5 +1,6 @@
 """src/replay is shared by learners, workers and tools: it may not drag their libraries along."""
 
+import os
 import subprocess
 import sys
 
@@ -12,5 +13,12 @@ def test_replay_imports_only_numpy_and_pyarrow():
         "foreign = new - set(sys.stdlib_module_names) - {'replay', 'numpy', 'pyarrow'}\n"
         "sys.exit(f'imported {sorted(foreign)}' if foreign else 0)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr

@@ -1,0 +1,116 @@
+"""WebArena's rules for strings and URLs, in both dialects."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judges.rules import RULE_SETS, WEBARENA, WEBARENA_LITE, RuleError, rule_set, tokens
+
+
+def test_rule_sets_are_named_and_versioned():
+    assert {name: rules.label for name, rules in RULE_SETS.items()} == {
+        "webarena": "webarena/1",
+        "webarena_lite": "webarena_lite/1",
+    }
+    assert rule_set("webarena") is WEBARENA
+    with pytest.raises(ValueError, match=r"expected one of \['webarena', 'webarena_lite'\], found 'webarna'"):
+        rule_set("webarna")
+
+
+@pytest.mark.parametrize(
+    ("answer", "cleaned"),
+    [("  Yes ", "yes"), ("'N/A'", "n/a"), ('"Two Words"', "two words"), ("'open", "'open"), ("'", ""), ("", "")],
+)
+def test_answers_are_stripped_unquoted_and_lowered(answer, cleaned):
+    assert WEBARENA.clean(answer) == cleaned
+
+
+def test_only_webarena_strips_white_space():
+    assert WEBARENA.exact_match("yes", " Yes\n")
+    assert not WEBARENA_LITE.exact_match("yes", " Yes\n")
+    assert WEBARENA_LITE.exact_match("Yes", "'yes'")
+
+
+@pytest.mark.parametrize(
+    ("reference", "answer", "webarena", "lite"),
+    [
+        ("0", "It took 10 days", False, False),
+        ("0", "There are 0 reviews.", True, True),
+        ("5", "$5.00", False, False),
+        # A longer single token is a plain substring for WebArena and a whole token for the overlay.
+        ("12", "312 points", True, False),
+        ("12", "It costs 12.", True, True),
+        ("art", "the party", True, False),
+        ("blue kettle", "a BLUE kettle, please", True, True),
+        ("blue kettle", "blue steel kettle", False, False),
+    ],
+)
+def test_a_lone_short_reference_must_be_a_token_of_its_own(reference, answer, webarena, lite):
+    assert WEBARENA.answer_includes(reference, answer, only=True) is webarena
+    assert WEBARENA_LITE.answer_includes(reference, answer, only=True) is lite
+
+
+def test_webarena_relaxes_the_token_rule_when_there_are_several_references():
+    assert WEBARENA.answer_includes("0", "10 and 20", only=False)
+    assert not WEBARENA_LITE.answer_includes("0", "10 and 20", only=False)
+
+
+def test_alternatives_in_answers_are_the_overlays_only():
+    assert WEBARENA_LITE.answer_includes("red |OR| blue", "blue", only=True)
+    assert not WEBARENA.answer_includes("red |OR| blue", "blue", only=True)
+
+
+def test_alternatives_in_pages_are_known_to_both():
+    assert WEBARENA.page_includes("red |OR| blue", "<b>blueish</b>")
+    assert not WEBARENA_LITE.page_includes("red |OR| blue", "<b>blueish</b>")
+    assert WEBARENA_LITE.page_includes("red |OR| blue", "a blue thing")
+
+
+def test_tokens_keep_prices_and_hyphens_whole():
+    assert tokens("It's $1,299.50 (5-star), 3/4.") == ["It's", "$", "1,299.50", "(", "5-star", ")", ",", "3/4", "."]
+
+
+@pytest.mark.parametrize(
+    ("reference", "found", "matches"),
+    [
+        ("__SHOP__/cart", "__SHOP__/cart/", True),
+        ("__SHOP__/cart/", "__SHOP__/cart", True),
+        ("__SHOP__/cart", "__SHOP__/cart/checkout", True),
+        ("__SHOP__/cart", "__FORUM__/cart", False),
+        ("__SHOP__/cart", "__SHOP__/category", False),
+        ("__SHOP__/search?q=tea", "__SHOP__/search?page=2&q=tea", True),
+        ("__SHOP__/search?q=tea", "__SHOP__/search?q=teapot", False),
+        ("__SHOP__/search?q=tea", "__SHOP__/search", False),
+        ("__SHOP__/search?q=green+tea", "__SHOP__/search?q=green%20tea", True),
+        ("__SHOP__/a |OR| __SHOP__/b", "__SHOP__/b", True),
+        ("__SHOP__/a |OR| __SHOP__/b", "__SHOP__/c", False),
+        # Alternatives' values for one key are pooled, as WebArena pools them.
+        ("__SHOP__/s?q=a |OR| __SHOP__/s?q=b", "__SHOP__/s?q=b", True),
+        ("__SHOP__/s?q=a |OR| __SHOP__/s?q=b", "__SHOP__/s?q=c", False),
+        ("http://shop.x/a?k=1", "http://shop.x/a?k=1#top", True),
+    ],
+)
+def test_gold_in_pred_compares_address_and_query_apart(reference, found, matches):
+    assert WEBARENA.url_match(reference, found, "GOLD in PRED") is matches
+    assert WEBARENA.url_match(reference, found, None) is matches
+
+
+def test_exact_urls():
+    assert WEBARENA.url_match("__SHOP__/cart", "__SHOP__/cart/", "EXACT")
+    assert not WEBARENA.url_match("__SHOP__/cart", "__SHOP__/cart/checkout", "EXACT")
+    # The overlay takes EXACT where a task says nothing.
+    assert not WEBARENA_LITE.url_match("__SHOP__/cart", "__SHOP__/cart/checkout", None)
+    assert WEBARENA_LITE.url_match("__SHOP__/cart", "__SHOP__/cart/checkout", "GOLD in PRED")
+    assert not WEBARENA_LITE.url_match("__SHOP__/s?a=1&b=2", "__SHOP__/s?b=2&a=1", "GOLD in PRED")
+
+
+def test_an_unknown_note_is_refused():
+    with pytest.raises(RuleError, match="expected 'GOLD in PRED' or 'EXACT', found 'PRED in GOLD'"):
+        WEBARENA.url_match("__SHOP__/", "__SHOP__/", "PRED in GOLD")
+
+
+@given(st.text(max_size=30), st.text(max_size=10), st.sampled_from(list(RULE_SETS.values())))
+def test_every_text_matches_itself_and_includes_its_parts(text, more, rules):
+    assert rules.exact_match(text, text)
+    assert rules.must_include(text, text, whole_token=False)
+    assert rules.must_include("kettle", f"{more} kettle", whole_token=True)
