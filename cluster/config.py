@@ -212,7 +212,7 @@ def _explain(detail: Any) -> str:
     if detail["type"] in {"dataclass_type", "dataclass_exact_type", "model_type"}:
         return f"{path}: expected a section with keys of its own, found {_short(detail['input'])}"
     if detail["type"] == "value_error":
-        return f"{path}: {detail['ctx']['error']}"
+        return f"{path}: {str(detail['ctx']['error']).removeprefix(f'{path}: ')}"
     return f"{path}: {detail['msg']}, found {_short(detail['input'])}"
 
 

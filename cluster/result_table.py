@@ -11,8 +11,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from analysis.results import EpisodeCounts, GroupResult, PhaseSummary, SplitResult
 from cluster.run_state import duration
-from cluster.summary import EpisodeCounts, GroupResult, PhaseSummary, RunSummary, SplitResult
+from cluster.summary import RunSummary
 
 
 def result_table(summary: RunSummary) -> RenderableType:

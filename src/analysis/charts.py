@@ -1,0 +1,159 @@
+"""The report's charts as inline SVG.
+
+Owns drawing. Invariants: no global matplotlib state is touched; colours are CSS variables, so one
+drawing serves light and dark pages; text that comes from data is never read as mathematics.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Mapping, Sequence
+from itertools import cycle
+from typing import Any
+
+import matplotlib
+from markupsafe import Markup, escape
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+from analysis.results import GroupResult, PhaseSummary, SplitResult
+
+# Colours that nothing else uses, replaced by CSS variables after drawing.
+INK, FAINT = "#010101", "#020202"
+SERIES = ("#030301", "#030302", "#030303", "#030304", "#030305", "#030306")
+_VARIABLES = {INK: "var(--ink)", FAINT: "var(--line)", **{c: f"var(--s{i})" for i, c in enumerate(SERIES, 1)}}
+_STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none", "svg.hashsalt": "waymark", "font.size": 9.5, "text.parse_math": False,
+    "text.color": INK, "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK, "axes.edgecolor": FAINT,
+    "axes.spines.top": False, "axes.spines.right": False, "grid.color": FAINT, "axes.titlesize": 10,
+    "axes.titlelocation": "left", "legend.frameon": False, "lines.linewidth": 2, "lines.markersize": 5,
+}  # fmt: skip
+
+
+def success_chart(phases: Sequence[PhaseSummary]) -> Markup:
+    """Return success on every split over the phases with 95 % bands, and sampled rollout success dashed."""
+    splits = list(dict.fromkeys(split for phase in phases for split in phase.evaluation))
+    rates: dict[str, dict[int, GroupResult | SplitResult]] = {
+        split: {phase.phase: phase.evaluation[split] for phase in phases if split in phase.evaluation}
+        for split in splits
+    }
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        _rate_lines(axes, rates)
+        sampled = [(p.phase, p.rollout.success) for p in phases if p.rollout and p.rollout.success is not None]
+        if sampled:
+            axes.plot(*zip(*sampled, strict=True), "--", color=INK, alpha=0.6, label="rollouts (sampled)")
+        _phase_axis(axes)
+
+    return _svg("Success by phase", (8.6, 3.3), draw)
+
+
+def site_chart(phases: Sequence[PhaseSummary], split: str) -> Markup:
+    """Return success on one split by site over the phases."""
+    measured = [(phase.phase, phase.evaluation[split]) for phase in phases if split in phase.evaluation]
+    sites = sorted({site for _, result in measured for site in result.by_site})
+    rates: dict[str, dict[int, GroupResult | SplitResult]] = {
+        site: {phase: result.by_site[site] for phase, result in measured if site in result.by_site} for site in sites
+    }
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        _rate_lines(axes, rates)
+        _phase_axis(axes)
+
+    return _svg(f"Success on {split} by site", (5.2, 3.0), draw)
+
+
+def loss_chart(phases: Sequence[PhaseSummary]) -> Markup:
+    """Return one small panel for each loss over the phases."""
+    names = list(dict.fromkeys(name for phase in phases for name in phase.losses))
+    columns = min(3, len(names))
+    rows = -(-len(names) // columns) if names else 0
+
+    first, last = (phases[0].phase, phases[-1].phase) if phases else (0, 0)
+
+    def draw(figure: Figure) -> None:
+        panels = figure.subplots(rows, columns, squeeze=False).flat
+        for name, axes in zip(names, panels, strict=False):
+            points = [(phase.phase, phase.losses[name]) for phase in phases if name in phase.losses]
+            axes.plot(*zip(*points, strict=True), "o-", color=SERIES[0])
+            axes.set_title(name)
+            axes.set_xlim(first - 0.3, last + 0.3)
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axes.grid(axis="y", alpha=0.6)
+        for axes in list(panels):
+            axes.set_axis_off()
+
+    return _svg("Losses by phase", (8.6, 1.9 * rows), draw) if names else Markup("")
+
+
+def time_chart(phases: Sequence[PhaseSummary]) -> Markup:
+    """Return where each phase's wall time went, as stacked bars in seconds."""
+    stages = list(dict.fromkeys(stage for phase in phases for stage in phase.seconds))
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        left = [0.0] * len(phases)
+        for stage, (color, alpha) in zip(stages, cycle(_bar_styles()), strict=False):
+            widths = [phase.seconds.get(stage, 0.0) for phase in phases]
+            axes.barh(range(len(phases)), widths, left=left, color=color, alpha=alpha, label=stage, height=0.62)
+            left = [start + width for start, width in zip(left, widths, strict=True)]
+        axes.set_yticks(range(len(phases)), [_phase_name(phase.phase) for phase in phases])
+        axes.invert_yaxis()
+        axes.set_xlabel("seconds")
+        axes.grid(axis="x", alpha=0.6)
+        axes.set_axisbelow(True)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2)
+
+    return _svg("Wall time by stage", (8.6, 0.9 + 0.34 * len(phases)), draw) if stages else Markup("")
+
+
+def _bar_styles() -> list[tuple[str, float]]:
+    return [(color, 1.0) for color in SERIES] + [(color, 0.5) for color in SERIES]
+
+
+def _phase_name(phase: int) -> str:
+    return f"phase {phase}" if phase else "before RL"
+
+
+def _rate_lines(axes: Axes, rates: Mapping[str, Mapping[int, GroupResult | SplitResult]]) -> None:
+    for color, (name, by_phase) in zip(cycle(SERIES), rates.items(), strict=False):
+        known = [(phase, r.success, r.low, r.high) for phase, r in by_phase.items() if r.success is not None]
+        if known:
+            x, success, low, high = zip(*known, strict=True)
+            axes.plot(x, success, "o-", color=color, label=name)
+            axes.fill_between(x, low, high, color=color, alpha=0.13, linewidth=0)
+
+
+def _phase_axis(axes: Axes) -> None:
+    axes.set_ylim(0, 1)
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlabel("phase (0: before RL)")
+    axes.grid(axis="y", alpha=0.6)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4, borderaxespad=0.2)
+
+
+def _svg(label: str, inches: tuple[float, float], draw: Callable[[Figure], None]) -> Markup:
+    """Draw on a fresh transparent figure and return it as one inline ``<svg>`` element."""
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=inches, layout="constrained")
+        draw(figure)
+        for axes in figure.axes:
+            axes.patch.set_alpha(0)
+        figure.patch.set_alpha(0)
+        buffer = io.StringIO()
+        metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        FigureCanvasSVG(figure).print_svg(buffer, metadata=metadata)
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    for color, variable in _VARIABLES.items():
+        text = text.replace(color, variable)
+    text = re.sub(r'width="[\d.]+pt" height="[\d.]+pt"|height="[\d.]+pt" width="[\d.]+pt"', "", text, count=1)
+    text = re.sub(r"<style.*?</style>", "", text, count=1, flags=re.DOTALL)
+    return Markup(text.replace("<svg", f'<svg role="img" aria-label="{escape(label)}"', 1))

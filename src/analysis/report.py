@@ -1,0 +1,179 @@
+"""The report page of a run: one HTML file that opens offline, in light and in dark.
+
+Owns what the page shows and how it is made. Invariants: everything that came from a page, a task or
+a model is escaped by the template engine, and the page's own policy forbids scripts and every
+request; pictures travel inside the file; input is plain records, so nothing here needs a run.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from analysis.charts import loss_chart, site_chart, success_chart, time_chart
+from analysis.results import EpisodeCounts, GroupResult, PhaseSummary, SplitResult
+from replay.records import Trajectory
+
+_IMAGE_TYPES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
+
+
+@dataclass(frozen=True, slots=True)
+class StepView:
+    """One step as shown: ``subgoals`` and ``potential`` describe the state before the action."""
+
+    url: str
+    observation: str
+    action: str
+    element: str | None = None
+    notice: str | None = None
+    parse_error: str | None = None
+    subgoals: tuple[bool, ...] = ()
+    potential: float | None = None
+    value: float | None = None
+    screenshot: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeView:
+    """One episode as shown; ``outcome`` is ``solved``, ``not solved`` or ``no verdict``."""
+
+    episode_id: str
+    intent: str
+    site: str
+    template: str
+    split: str
+    phase: int
+    outcome: str
+    ending: str
+    answer: str | None
+    evidence: str
+    subgoal_names: tuple[str, ...]
+    final_subgoals: tuple[bool, ...]
+    steps: tuple[StepView, ...]
+
+    @classmethod
+    def of(
+        cls,
+        episode: Trajectory,
+        subgoal_names: Sequence[str] = (),
+        potentials: Sequence[float] = (),
+        values: Sequence[float] = (),
+        picture: Callable[[str], bytes | None] = lambda reference: None,
+    ) -> EpisodeView:
+        """Return the view of a trajectory.
+
+        ``potentials`` and ``values`` hold one prediction a step, or nothing; ``picture`` turns a
+        step's screenshot reference into PNG or JPEG bytes. Raises ``ValueError`` where the
+        predictions do not fit the steps.
+        """
+        count = len(episode.steps)
+        for name, given in (("potentials", potentials), ("values", values)):
+            if len(given) not in (0, count):
+                raise ValueError(f"episode {episode.episode_id}: expected {count} {name}, found {len(given)}")
+        steps = tuple(
+            StepView(
+                step.url,
+                step.observation,
+                step.action_text,
+                step.element,
+                step.notice,
+                step.parse_error,
+                step.subgoals,
+                float(potentials[index]) if len(potentials) else None,
+                float(values[index]) if len(values) else None,
+                picture(step.screenshot) if step.screenshot else None,
+            )
+            for index, step in enumerate(episode.steps)
+        )
+        outcome = "no verdict" if episode.outcome is None else "solved" if episode.success else "not solved"
+        ending = f"{episode.failure.kind}/{episode.failure.code}" if episode.failure else str(episode.termination)
+        return cls(
+            episode.episode_id, episode.intent, episode.site, episode.template, episode.split, episode.phase,
+            outcome, ending, episode.answer, episode.evidence, tuple(subgoal_names), episode.final_subgoals, steps,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything on the page. ``facts`` are (label, value) lines such as the config hash; ``notes`` are sentences."""
+
+    title: str
+    facts: tuple[tuple[str, str], ...]
+    phases: tuple[PhaseSummary, ...]
+    counts: EpisodeCounts
+    episodes: tuple[EpisodeView, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def render(report: Report) -> str:
+    """Return the page as HTML."""
+    environment = Environment(
+        loader=PackageLoader("analysis"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["percent"] = _percent
+    environment.filters["interval"] = _interval
+    environment.filters["data_uri"] = data_uri
+    splits = list(dict.fromkeys(split for phase in report.phases for split in phase.evaluation))
+    template = environment.get_template("report.html.j2")
+    return template.render(
+        report=report,
+        splits=splits,
+        headline=_headline(report.phases, splits),
+        sites_of={split: _sites(report.phases, split) for split in splits},
+        success_chart=success_chart(report.phases),
+        site_charts=[(split, site_chart(report.phases, split)) for split in splits],
+        loss_chart=loss_chart(report.phases),
+        time_chart=time_chart(report.phases),
+    )
+
+
+def data_uri(image: bytes) -> str:
+    """Return a PNG or JPEG as a ``data:`` address; raise ``ValueError`` for anything else."""
+    for magic, media_type in _IMAGE_TYPES.items():
+        if image.startswith(magic):
+            return f"data:{media_type};base64,{base64.b64encode(image).decode('ascii')}"
+    raise ValueError(f"expected a PNG or JPEG, found bytes starting with {image[:8]!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """Success on the first split before RL and after the last evaluated phase."""
+
+    split: str
+    before: SplitResult
+    after: SplitResult
+    last_phase: int
+
+    @property
+    def gain(self) -> float | None:
+        """Difference in points, None where either is unknown."""
+        if self.before.success is None or self.after.success is None:
+            return None
+        return 100 * (self.after.success - self.before.success)
+
+
+def _headline(phases: Sequence[PhaseSummary], splits: Sequence[str]) -> Headline | None:
+    measured = [phase for phase in phases if splits and splits[0] in phase.evaluation]
+    if not measured or measured[0].phase != 0:
+        return None
+    first, last = measured[0], measured[-1]
+    return Headline(splits[0], first.evaluation[splits[0]], last.evaluation[splits[0]], last.phase)
+
+
+def _sites(phases: Sequence[PhaseSummary], split: str) -> list[str]:
+    return sorted({site for phase in phases if split in phase.evaluation for site in phase.evaluation[split].by_site})
+
+
+def _percent(rate: float | None) -> str:
+    return "–" if rate is None else f"{100 * rate:.1f} %"
+
+
+def _interval(rate: GroupResult | SplitResult) -> str:
+    return "" if rate.success is None else f"{100 * rate.low:.0f}–{100 * rate.high:.0f}"
