@@ -1,66 +1,70 @@
-"""Where a worker's environments come from: one browser (or none) that serves several of them.
+"""Which hosts an episode may reach, and the translation between placeholders and real addresses.
 
-Owns the ``EnvironmentHost`` protocol and the choice of a host by name. Invariant: a host that was
-closed or has died is never started again; a new one takes its place. Must not import ray.
+Owns ``EpisodeHosts``. Invariants: an address outside the episode's own hosts is never allowed;
+records only ever see canonical addresses (``__SHOP__/cart``). Pure: the network-level refusal that
+rests on it is set up by ``browser`` (see ``proxy_bypass``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
-from typing import Any, Protocol
+import re
+from collections.abc import Mapping
+from urllib.parse import urlsplit
 
-from rollout_workers.environment import Environment
-from rollout_workers.spec import WorkerConfig
+from replay.records import EpisodeFailed, Failure, FailureKind
 
-BUILT_IN = {
-    "embedded": "rollout_workers.embedded_hosts:browser_host",
-    "browserless": "rollout_workers.embedded_hosts:browserless_host",
-}
-"""Environment kinds by name; anything else is ``module:function``."""
+_PLACEHOLDER = re.compile(r"__([A-Z0-9_]+?)__")
 
 
-class EnvironmentHost(Protocol):
-    """One browser process and the environments in it."""
+class EpisodeHosts:
+    """The base addresses of one episode's sites, such as ``{"shop": "http://shop.e1.localhost:8000"}``."""
 
-    async def start(self) -> None:
-        """Start the browser; raise ``EpisodeFailed`` (infra) when it does not start."""
-        ...
+    def __init__(self, bases: Mapping[str, str]) -> None:
+        self.bases = {site: base.rstrip("/") for site, base in bases.items()}
+        self._origins = {_origin(base): site for site, base in self.bases.items()}
 
-    async def environment(self) -> Environment:
-        """Return a new environment."""
-        ...
+    @classmethod
+    def embedded(cls, sites: tuple[str, ...], token: str, port: int | None = None) -> EpisodeHosts:
+        """Hosts of the embedded sites for one session ``token``; ``port`` None where nothing is served."""
+        end = f".{token}.localhost" + (f":{port}" if port else "")
+        return cls({site: f"http://{site}{end}" for site in sites})
 
-    def alive(self) -> bool:
-        """Whether the browser still runs."""
-        ...
+    def real(self, canonical: str) -> str:
+        """Replace every placeholder by its site's base address.
 
-    async def close(self) -> None:
-        """Release everything; safe to call twice, and on a host whose browser has died."""
-        ...
+        Raises:
+            EpisodeFailed: ``task/unknown_site`` when a placeholder names a site the episode does not have.
+        """
+        return _PLACEHOLDER.sub(self._base, canonical)
+
+    def canonical(self, url: str) -> str:
+        """Replace the base address of an own site by its placeholder; other addresses stay as they are."""
+        parts = urlsplit(url)
+        site = self._origins.get(f"{parts.scheme}://{parts.netloc}")
+        if site is None:
+            return url
+        return f"__{site.upper()}__{url[len(parts.scheme) + 3 + len(parts.netloc) :] or '/'}"
+
+    def allows(self, url: str) -> bool:
+        """Whether the address is on one of the episode's hosts, with its scheme and port."""
+        return _origin(url) in self._origins
+
+    def proxy_bypass(self) -> str:
+        """Return Chromium's proxy bypass list: only the own origins go past a proxy that refuses everything.
+
+        ``<-loopback>`` first takes away Chromium's built-in exception for ``localhost``.
+        """
+        return ",".join(["<-loopback>", *sorted(self._origins)])
+
+    def _base(self, match: re.Match[str]) -> str:
+        site = match.group(1).lower()
+        if site not in self.bases:
+            known = ", ".join(sorted(self.bases))
+            detail = f"{match.group(0)} names no site of this task; its sites are {known}"
+            raise EpisodeFailed(Failure(FailureKind.TASK, "unknown_site", detail))
+        return self.bases[site]
 
 
-def make_host(config: WorkerConfig) -> EnvironmentHost:
-    """Return a new, unstarted host of the kind that the configuration names."""
-    host: EnvironmentHost = load(BUILT_IN.get(config.environment, config.environment))(config)
-    return host
-
-
-def load(reference: str) -> Callable[..., Any]:
-    """Return what ``module:function`` names.
-
-    Raises:
-        ValueError: when it names nothing, saying which part is missing.
-    """
-    module, _, name = reference.partition(":")
-    if not module or not name:
-        raise ValueError(f"expected one of {', '.join(BUILT_IN)} or 'module:function', found {reference!r}")
-    try:
-        found: Callable[..., Any] = getattr(import_module(module), name)
-    except ModuleNotFoundError as error:
-        raise ValueError(
-            f"{reference!r}: cannot import {error.name!r}; is it on the Python path of the worker?"
-        ) from error
-    except AttributeError as error:
-        raise ValueError(f"{reference!r}: module {module!r} has no {name!r}") from error
-    return found
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"

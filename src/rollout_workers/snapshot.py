@@ -1,0 +1,55 @@
+"""What is visible on a page, as plain data: the meeting point of real and browserless pages.
+
+Owns ``Node`` and ``Snapshot``. Invariants: a snapshot holds facts only (tags, attributes, live
+values, text in document order, nothing hidden) and no decision about how they are shown, so that
+one renderer (``observation``) serves both drivers and they cannot drift apart. The in-page script
+writes the JSON that ``from_json`` reads; ``html_page`` builds the same from HTML text.
+
+A node's ``attributes`` may hold the HTML attributes of ``ATTRIBUTES`` and these facts:
+``value`` (live value), ``checked``, ``disabled``, ``readonly`` (present when true), ``options`` (list of option
+texts), ``selected`` (list of chosen option texts), ``labelledby`` (text referred to), ``clickable``
+(present when something listens for clicks), ``n`` (its number among the driver's references).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+ATTRIBUTES = ("id", "for", "type", "role", "name", "title", "alt", "placeholder", "aria-label", "href", "contenteditable")
+"""HTML attributes that a snapshot keeps (``href`` only as a sign that a link leads somewhere)."""
+
+MAX_DEPTH = 150
+"""Deeper nodes are hung under their ancestor at this depth, so that readers may recurse."""
+
+
+@dataclass(slots=True)
+class Node:
+    """One visible element; ``children`` are nodes and texts (runs of ASCII white space made one space)."""
+
+    tag: str
+    attributes: dict[str, Any] = field(default_factory=dict)
+    children: list[Node | str] = field(default_factory=list)
+
+    @classmethod
+    def from_json(cls, value: list[Any]) -> Node:
+        """Build a tree from nested ``[tag, attributes, child, child, …]`` lists."""
+        tag, attributes, *children = value
+        return cls(tag, attributes, [c if isinstance(c, str) else cls.from_json(c) for c in children])
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One page: its real ``url``, ``title``, HTTP ``status`` (0 when unknown) and visible ``root``.
+
+    ``tabs`` are the titles of all open tabs and ``tab`` the index of this one; ``notices`` are
+    lines for the agent that arose on the page (dialogs, refused actions).
+    """
+
+    url: str
+    title: str
+    root: Node
+    status: int = 0
+    tabs: tuple[str, ...] = ()
+    tab: int = 0
+    notices: tuple[str, ...] = ()
