@@ -21,7 +21,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from cluster.errors import RecipeError
-from cluster.run_settings import RunSettings
+from cluster.run_settings import RunSettings, WarmStartSettings
 from curriculum.settings import CurriculumSettings
 from judges.settings import JudgeSettings
 from learner.settings import LearnerSettings
@@ -39,6 +39,7 @@ class Recipe(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     run: RunSettings = RunSettings()
+    warm_start: WarmStartSettings = WarmStartSettings()
     sites: SitesSettings = SitesSettings()
     browser: BrowserSettings = BrowserSettings()
     rollout: RolloutSettings = RolloutSettings()

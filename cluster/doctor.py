@@ -156,12 +156,14 @@ def check_writable(out: Path) -> Check:
 
 def check_paths(recipe: Recipe) -> list[Check]:
     """Folders that the recipe names are there."""
-    path = recipe.run.warm_start
-    if not path:
+    path = recipe.warm_start.checkpoint
+    if not path or recipe.run.from_scratch:
         return []
     if Path(path).is_dir():
-        return [Check("run.warm_start", Status.OK, path)]
-    return [Check("run.warm_start", Status.FAIL, f"{path} is not a folder", "correct it, or leave it empty to clone")]
+        return [Check("warm_start.checkpoint", Status.OK, path)]
+    return [
+        Check("warm_start.checkpoint", Status.FAIL, f"{path} is not a folder", "correct it, or leave it empty to clone")
+    ]
 
 
 def check_plan(recipe: Recipe, machine: Machine) -> list[Check]:

@@ -29,8 +29,11 @@ class EvaluationSettings:
     splits: tuple[str, ...] = ("test", "test_templates")
     """Splits that are evaluated, in this order; the first is the one the progress display and the table show."""
 
-    tasks_per_split: int = 0
-    """Most tasks evaluated of each split, the first in the split's fixed order; 0 takes all that ``sites`` draws."""
+    tasks_per_split: int = 120
+    """Tasks drawn from each split; the same ones every time, so that two evaluations can be paired."""
+
+    seed: int = 20_000
+    """Seed of the tasks drawn; apart from ``run.seed``, so that runs with different seeds share one test set."""
 
     every: int = 1
     """Evaluate after every n-th phase; the state before RL and the last phase are always evaluated."""
@@ -49,8 +52,8 @@ class EvaluationSettings:
         unknown = [split for split in self.splits if split not in SPLITS]
         if unknown or not self.splits:
             raise ValueError(f"splits must name at least one of {', '.join(SPLITS)}; found {list(self.splits)}")
-        _at_least(self, 1, "every", "passes")
-        _at_least(self, 0, "tasks_per_split", "temperature", "screenshots")
+        _at_least(self, 1, "tasks_per_split", "every", "passes")
+        _at_least(self, 0, "seed", "temperature", "screenshots")
         if self.passes > 1 and self.temperature == 0:
             raise ValueError("passes above 1 need a temperature above 0, or every pass would be the same episode")
 
@@ -117,6 +120,44 @@ class ResourceSettings:
 
 
 @dataclass(frozen=True)
+class WarmStartSettings:
+    """The policy that RL starts from: a checkpoint, or behaviour cloning on the scripted experts' demonstrations."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    checkpoint: str = ""
+    """Folder of a cloned policy to start from, relative to the working folder; empty clones."""
+
+    demonstrations: int = 2000
+    """Demonstrations that the policy is cloned on; some of them are imperfect."""
+
+    potential_demonstrations: int = 400
+    """Flawless demonstrations that teach the potential critic progress before the first phase."""
+
+    long_horizon: int = 8
+    """Tasks whose expert needs this many steps or more count as long."""
+
+    long_share: float = 0.1
+    """Share of the demonstrations that show long tasks; RL must win where demonstrations are thin."""
+
+    faulty_low: float = 0.2
+    """Lowest share of imperfect demonstrations (early stops, wrong items, detours) that a template may have."""
+
+    faulty_high: float = 0.8
+    """Highest share of imperfect demonstrations that a template may have."""
+
+    def __post_init__(self) -> None:
+        """Refuse shares outside [0, 1] and an empty set of demonstrations."""
+        _at_least(self, 1, "demonstrations", "potential_demonstrations", "long_horizon")
+        if not 0 <= self.long_share <= 1:
+            raise ValueError(f"long_share must be in [0, 1], found {self.long_share}")
+        if not 0 <= self.faulty_low <= self.faulty_high <= 1:
+            raise ValueError(
+                f"expected 0 <= faulty_low <= faulty_high <= 1, found {self.faulty_low} and {self.faulty_high}"
+            )
+
+
+@dataclass(frozen=True)
 class RunSettings:
     """The run: its name and seed, its phases, and what is kept of it."""
 
@@ -131,14 +172,14 @@ class RunSettings:
     phases: int = 4
     """Phases of rollouts and learning after the warm start; 0 stops after the warm start and its evaluation."""
 
+    pool_tasks: int = 400
+    """Training tasks from which the curriculum chooses each phase's."""
+
     attempts_per_task: int = 1
     """Episodes of each task the curriculum chose for a phase, sampled independently."""
 
     from_scratch: bool = False
-    """Clone the warm start from demonstrations even where the recipe names a shipped checkpoint."""
-
-    warm_start: str = ""
-    """Folder of a policy to start from instead of cloning; empty clones."""
+    """Clone the warm start from demonstrations even where ``warm_start.checkpoint`` names a policy."""
 
     keep_checkpoints: int = 2
     """Newest checkpoints kept on disk (actor, critics, optimiser); older ones are removed after a phase is complete."""
@@ -160,4 +201,4 @@ class RunSettings:
         if not self.name or set(self.name) & set("/\\\0") or self.name in {".", ".."}:
             raise ValueError(f"name must be usable as a folder's name, found {self.name!r}")
         _at_least(self, 0, "phases", "seed", "report_episodes")
-        _at_least(self, 1, "attempts_per_task", "keep_checkpoints")
+        _at_least(self, 1, "pool_tasks", "attempts_per_task", "keep_checkpoints")
