@@ -97,7 +97,12 @@ def resolve(settings: LearnerSettings) -> Algorithm:
     """
     _known("algorithm", settings.algorithm, ALGORITHMS)
     chosen = ALGORITHMS[settings.algorithm]
-    registries = {"reward": REWARDS, "advantage": ADVANTAGES, "policy_loss": POLICY_LOSSES, "data": DATA}
+    registries: dict[str, Iterable[str]] = {
+        "reward": REWARDS,
+        "advantage": ADVANTAGES,
+        "policy_loss": POLICY_LOSSES,
+        "data": DATA,
+    }
     explicit: dict[str, str] = {}
     for choice, registry in registries.items():
         name = getattr(settings, choice)

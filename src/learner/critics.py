@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from learner.batching import Batch, Sample, collate, micro_batches
+from learner.optimiser import Compute
 from replay.records import FloatArray
 
 
@@ -48,13 +49,11 @@ class Critic(nn.Module):
         return logits.float()
 
 
-def predict(
-    critic: Critic, samples: Sequence[Sample], *, pad_id: int, max_tokens: int, device: torch.device
-) -> FloatArray:
+def predict(critic: Critic, samples: Sequence[Sample], compute: Compute) -> FloatArray:
     """Return the critic's answers (N,) in [0, 1] for the samples' prompts, without gradient."""
     answers = np.zeros(len(samples), dtype=np.float32)
-    with torch.no_grad():
-        for group in micro_batches([sample.length for sample in samples], max_tokens):
-            batch = collate([samples[i] for i in group], pad_id, device)
+    with torch.no_grad(), compute.autocast():
+        for group in micro_batches([sample.length for sample in samples], compute.max_tokens):
+            batch = collate([samples[i] for i in group], compute.pad_id, compute.device)
             answers[group] = torch.sigmoid(critic(batch)).cpu().numpy()
     return answers

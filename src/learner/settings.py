@@ -70,7 +70,7 @@ class PotentialDataSettings:
     __pydantic_config__: ClassVar[dict[str, str]] = FORBID_UNKNOWN
 
     max_identical_actions: int = 5
-    """A trajectory in which one action follows itself so that it stands more often than this in a row is left out."""
+    """Trajectories that repeat an identical action more often than this in a row are left out."""
     max_steps: int = 15
     """Trajectories of this many steps or more are left out."""
 

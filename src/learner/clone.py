@@ -1,0 +1,96 @@
+"""Behaviour cloning: cross-entropy on the actions of demonstrations.
+
+Owns the cloning loop. The mean is over action tokens; prompt tokens carry no loss. With a fixed number of
+updates and no time limit the result depends on data, settings and seed alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from learner.batching import Batch, Indices, Sample, endless_batches
+from learner.logprobs import action_logprobs
+from learner.optimiser import Compute, adamw, learning_rate_factor, set_learning_rate, update
+from learner.settings import CloneSettings
+
+
+@dataclass(frozen=True, slots=True)
+class CloneMetrics:
+    """What cloning did: ``losses`` (updates,) are nats per action token; ``epochs`` may be a fraction."""
+
+    decisions: int
+    updates: int
+    epochs: float
+    losses: tuple[float, ...]
+    loss: float
+    grad_norm: float
+    seconds: float
+    tokens_per_s: float
+
+
+def clone_actions(
+    actor: PreTrainedModel,
+    samples: Sequence[Sample],
+    settings: CloneSettings,
+    *,
+    window: int,
+    generator: np.random.Generator,
+    compute: Compute,
+    on_update: Callable[[int, float], None] | None = None,
+) -> CloneMetrics:
+    """Train ``actor`` in place on the samples' actions with a fresh optimiser.
+
+    ``on_update`` is told the number of updates so far and the batch's loss. ``loss`` in the result is the mean
+    over the last tenth of the updates.
+    """
+    optimiser = adamw(actor, settings.learning_rate, settings.weight_decay)
+    lengths = [sample.length for sample in samples]
+    batches = endless_batches(lengths, settings.batch_steps, generator, window)
+    losses: list[float] = []
+    norms: list[float] = []
+    read_tokens = taught = 0
+    started = time.perf_counter()
+
+    def decision_losses(batch: Batch, members: Indices) -> Tensor:
+        return -action_logprobs(actor, batch)
+
+    while (progress := _progress(len(losses), time.perf_counter() - started, settings)) < 1.0:
+        chosen = next(batches)
+        factor = learning_rate_factor(progress, settings.warmup_share, settings.decay, settings.final_share)
+        set_learning_rate(optimiser, settings.learning_rate * factor)
+        tokens = sum(len(samples[i].action_ids) for i in chosen)
+        loss, norm = update(
+            actor, optimiser, samples, chosen, decision_losses,
+            divide_by=float(max(tokens, 1)), max_grad_norm=settings.max_grad_norm, compute=compute,
+        )  # fmt: skip
+        losses.append(loss)
+        norms.append(norm)
+        taught += len(chosen)
+        read_tokens += sum(lengths[i] for i in chosen)
+        if on_update is not None:
+            on_update(len(losses), loss)
+
+    seconds = time.perf_counter() - started
+    return CloneMetrics(
+        decisions=len(samples),
+        updates=len(losses),
+        epochs=taught / max(len(samples), 1),
+        losses=tuple(losses),
+        loss=float(np.mean(losses[-max(len(losses) // 10, 1) :])) if losses else float("nan"),
+        grad_norm=float(np.mean(norms)) if norms else float("nan"),
+        seconds=seconds,
+        tokens_per_s=read_tokens / max(seconds, 1e-9),
+    )
+
+
+def _progress(updates: int, seconds: float, settings: CloneSettings) -> float:
+    """Return how far the run is, in [0, 1]: the further of updates and, where limited, time."""
+    by_updates = (updates + 1) / (settings.updates + 1) if updates < settings.updates else 1.0
+    by_time = 0.0 if settings.time_limit_s is None else seconds / settings.time_limit_s
+    return min(max(by_updates, by_time), 1.0)

@@ -1,0 +1,57 @@
+"""Credit assignment: from outcomes, values and potentials to one advantage per decision.
+
+Owns Phase B of MiRA's inner loop (seeds/000, algorithm 1). Pure; asks no model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from learner.advantages import ADVANTAGES, Array
+from learner.algorithms import Algorithm
+from learner.dataset import per_trajectory
+from learner.rewards import REWARDS, outcome_rewards
+from learner.settings import LearnerSettings
+from replay.records import FloatArray, Trajectory
+
+
+@dataclass(frozen=True, slots=True)
+class Credit:
+    """Per decision of all trajectories, in order: ``advantages`` (N,) and the ``shaping`` part of rewards (N,)."""
+
+    advantages: npt.NDArray[np.float64]
+    shaping: npt.NDArray[np.float64]
+
+
+def assign_credit(
+    trajectories: Sequence[Trajectory],
+    values: FloatArray,
+    potentials: FloatArray,
+    algorithm: Algorithm,
+    settings: LearnerSettings,
+) -> Credit:
+    """Return the credit of every decision.
+
+    Args:
+        trajectories: with verdicts.
+        values: V(s) of every state (N,), in order.
+        potentials: P(s) of every state (N,), in order; zeros where nothing is shaped.
+        algorithm: names the reward and the advantage; both must be set.
+        settings: gamma, alpha and lambda.
+    """
+    if algorithm.reward is None or algorithm.advantage is None:
+        raise ValueError(f"algorithm {algorithm.name!r} has no advantages to compute")
+    reward, advantage = REWARDS[algorithm.reward], ADVANTAGES[algorithm.advantage]
+    advantages: list[Array] = [np.zeros(0)]
+    shaping: list[Array] = [np.zeros(0)]
+    split_values, split_potentials = per_trajectory(values, trajectories), per_trajectory(potentials, trajectories)
+    for trajectory, v, p in zip(trajectories, split_values, split_potentials, strict=True):
+        outcome = float(trajectory.outcome or 0.0)
+        rewards = reward(outcome, p, settings.alpha, settings.gamma)
+        advantages.append(advantage(rewards, v, settings.gamma, settings.lam))
+        shaping.append(rewards - outcome_rewards(outcome, p, settings.alpha, settings.gamma))
+    return Credit(np.concatenate(advantages), np.concatenate(shaping))

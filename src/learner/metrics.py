@@ -1,0 +1,172 @@
+"""What a phase reports about itself, and the statistics behind it.
+
+Owns ``PhaseMetrics`` and rank statistics in numpy. A statistic that has no value (an AUC with one class) is
+None, never 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.floating]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Mean, standard deviation and quantiles of per-sample numbers."""
+
+    count: int
+    mean: float
+    std: float
+    p05: float
+    p50: float
+    p95: float
+
+
+@dataclass(frozen=True, slots=True)
+class CriticMetrics:
+    """One critic's training in a phase.
+
+    ``loss`` is the mean of the last epoch. ``auc`` and ``kendall``/``spearman`` rate answers that the critic gave
+    in the first epoch before it had learned from the state (progressive validation), so they are not
+    flattered by training. ``auc``: value against outcome; rank correlations: potential against progress labels,
+    averaged over trajectories.
+    """
+
+    states: int
+    updates: int
+    loss: float | None
+    grad_norm: float | None
+    auc: float | None = None
+    kendall: float | None = None
+    spearman: float | None = None
+    tokens_per_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RatioMetrics:
+    """Asked against achieved: A / beta and log(pi / pi_ref) after the update, on a sample of the decisions.
+
+    ``slope`` is that of the least-squares line of achieved on asked (1 = as asked, 0 = no relation),
+    ``agreement`` the share of decisions whose log-ratio has the advantage's sign.
+    """
+
+    asked: Summary
+    achieved: Summary
+    slope: float | None
+    correlation: float | None
+    agreement: float | None
+    achieved_positive: float | None
+    achieved_negative: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ActorMetrics:
+    """The policy update of a phase; ``entropy`` is the mean -log pi_ref per action token, in nats."""
+
+    decisions: int
+    updates: int
+    loss: float | None
+    first_loss: float | None
+    grad_norm: float | None
+    entropy: float | None
+    advantage: Summary | None
+    shaping: Summary | None
+    negative_share: float | None
+    ratio: RatioMetrics | None
+    tokens_per_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseMetrics:
+    """Everything that one call of ``Learner.phase`` reports. ``seconds`` maps parts of the phase to seconds."""
+
+    phase: int
+    algorithm: str
+    rollouts: int
+    replayed: int
+    left_out: int
+    success_rate: float | None
+    value: CriticMetrics | None
+    potential: CriticMetrics | None
+    actor: ActorMetrics
+    seconds: dict[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the metrics as JSON-ready nested dicts."""
+        return asdict(self)
+
+
+def summarise(values: Array) -> Summary | None:
+    """Return the summary of ``values`` (N,), or None for none."""
+    if len(values) == 0:
+        return None
+    sample = np.asarray(values, dtype=np.float64)
+    p05, p50, p95 = np.quantile(sample, [0.05, 0.5, 0.95])
+    return Summary(len(sample), float(sample.mean()), float(sample.std()), float(p05), float(p50), float(p95))
+
+
+def ranks(values: Array) -> Array:
+    """Return (N,) ranks from 1; ties share their mean rank."""
+    _, inverse, counts = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    return np.asarray((ends - (counts - 1) / 2.0)[inverse], dtype=np.float64)
+
+
+def auc(scores: Array, labels: Array) -> float | None:
+    """Return the area under the ROC curve of ``scores`` (N,) for binary ``labels`` (N,); ties count half."""
+    positive = np.asarray(labels) > 0.5
+    wins, losses = int(positive.sum()), int((~positive).sum())
+    if wins == 0 or losses == 0:
+        return None
+    return float((ranks(scores)[positive].sum() - wins * (wins + 1) / 2) / (wins * losses))
+
+
+def spearman(a: Array, b: Array) -> float | None:
+    """Return Spearman's rank correlation of two (N,) arrays, or None where one of them is constant."""
+    return pearson(ranks(a), ranks(b))
+
+
+def kendall(a: Array, b: Array) -> float | None:
+    """Return Kendall's tau-b of two (N,) arrays, or None where one of them is constant. Quadratic in N."""
+    above = np.triu_indices(len(a), k=1)
+    first, second = (np.sign(np.subtract.outer(x, x))[above] for x in (np.asarray(a), np.asarray(b)))
+    scale = float(np.sqrt(np.sum(first != 0) * np.sum(second != 0)))
+    return float(np.sum(first * second) / scale) if scale else None
+
+
+def pearson(a: Array, b: Array) -> float | None:
+    """Return the linear correlation of two (N,) arrays, or None where one of them is constant."""
+    x, y = (np.asarray(v, dtype=np.float64) - np.mean(v) for v in (a, b))
+    scale = float(np.sqrt((x**2).sum() * (y**2).sum()))
+    return float((x * y).sum() / scale) if scale > 0 else None
+
+
+def mean_or_none(values: list[float | None]) -> float | None:
+    """Return the mean of the values that exist, or None."""
+    present = [value for value in values if value is not None]
+    return float(np.mean(present)) if present else None
+
+
+def ratio_metrics(asked: Array, achieved: Array) -> RatioMetrics | None:
+    """Compare A / beta (N,) with the achieved log-ratios (N,); None for no decisions."""
+    asked_summary, achieved_summary = summarise(asked), summarise(achieved)
+    if asked_summary is None or achieved_summary is None:
+        return None
+    x = np.asarray(asked, dtype=np.float64) - np.mean(asked)
+    spread = float((x**2).sum())
+    up, down = asked > 0, asked < 0
+    signed = up | down
+    return RatioMetrics(
+        asked=asked_summary,
+        achieved=achieved_summary,
+        slope=float((x * achieved).sum() / spread) if spread > 0 else None,
+        correlation=pearson(asked, achieved),
+        agreement=float(np.mean(np.sign(achieved[signed]) == np.sign(asked[signed]))) if signed.any() else None,
+        achieved_positive=float(np.mean(achieved[up])) if up.any() else None,
+        achieved_negative=float(np.mean(achieved[down])) if down.any() else None,
+    )

@@ -1,0 +1,112 @@
+"""One optimiser update over any number of micro-batches.
+
+Owns AdamW's construction, gradient accumulation and clipping, and the learning-rate schedule. Invariant: the
+gradient of an update is that of the sum of the samples' losses divided by one number for the whole batch,
+however the batch was split.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from learner.batching import Batch, Indices, Sample, collate, micro_batches
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """How to run the model: device, padding token, arithmetic and the size of a forward pass in tokens."""
+
+    device: torch.device
+    pad_id: int
+    max_tokens: int
+    precision: str = "float32"
+
+    def autocast(self) -> AbstractContextManager[None]:
+        """Return the context of forward passes.
+
+        Raises:
+            ValueError: unknown ``precision``.
+        """
+        if self.precision not in ("float32", "bfloat16"):
+            raise ValueError(f"precision must be 'float32' or 'bfloat16', found {self.precision!r}")
+        return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.precision == "bfloat16")
+
+
+def adamw(module: nn.Module, learning_rate: float, weight_decay: float) -> torch.optim.AdamW:
+    """Return AdamW over the module's trainable parameters."""
+    parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    return torch.optim.AdamW(parameters, lr=learning_rate, weight_decay=weight_decay, fused=True)
+
+
+def set_learning_rate(optimiser: torch.optim.Optimizer, learning_rate: float) -> None:
+    """Use ``learning_rate`` from the next update on."""
+    for group in optimiser.param_groups:
+        group["lr"] = learning_rate
+
+
+def learning_rate_factor(progress: float, warmup_share: float, decay: str, final_share: float) -> float:
+    """Return the share of the peak learning rate at ``progress`` in [0, 1] of a run.
+
+    Linear from 0 to 1 during the warm-up, then from 1 to ``final_share`` by ``decay``.
+
+    Raises:
+        ValueError: unknown ``decay``.
+    """
+    if progress < warmup_share:
+        return progress / warmup_share
+    along = (progress - warmup_share) / max(1.0 - warmup_share, 1e-12)
+    shapes = {"constant": 1.0, "linear": 1.0 - along, "cosine": 0.5 * (1.0 + math.cos(math.pi * along))}
+    if decay not in shapes:
+        raise ValueError(f"decay must be one of {sorted(shapes)}, found {decay!r}")
+    return final_share + (1.0 - final_share) * shapes[decay]
+
+
+def update(
+    module: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    samples: Sequence[Sample],
+    chosen: Indices,
+    loss: Callable[[Batch, Indices], Tensor],
+    *,
+    divide_by: float,
+    max_grad_norm: float,
+    compute: Compute,
+) -> tuple[float, float]:
+    """Make one update on ``samples[chosen]`` and return the batch's loss and its gradient norm before clipping.
+
+    Args:
+        module: whose parameters the optimiser holds.
+        optimiser: its gradients are cleared first.
+        samples: all samples.
+        chosen: indices (n,) of the batch's samples.
+        loss: maps a micro-batch and its samples' indices to losses, one per sample.
+        divide_by: what the sum of all losses is divided by.
+        max_grad_norm: limit of the L2 norm.
+        compute: where and in which parts.
+
+    Raises:
+        FloatingPointError: the gradient is not finite; the weights are left as they were.
+    """
+    optimiser.zero_grad(set_to_none=True)
+    total = 0.0
+    for group in micro_batches([samples[i].length for i in chosen], compute.max_tokens):
+        members = chosen[group]
+        batch = collate([samples[i] for i in members], compute.pad_id, compute.device)
+        with compute.autocast():
+            part = loss(batch, members).sum() / divide_by
+        part.backward()
+        total += float(part.detach())
+    norm = float(nn.utils.clip_grad_norm_(module.parameters(), max_grad_norm))
+    if not math.isfinite(norm):
+        raise FloatingPointError(
+            f"gradient norm is {norm} at a loss of {total:.4g}: expected a finite number; lower the learning rate, "
+            "or raise beta where the loss is weighted by exp(A / beta)"
+        )
+    optimiser.step()
+    return total, norm

@@ -1,0 +1,277 @@
+"""The learner: actor, critics and their optimisers, and one phase of training from trajectories to weights.
+
+Owns the order of a phase (seeds/000, algorithm 1): critics first, then shaped rewards and advantages with
+the new critics, then the actor against the policy at the phase's start. Invariants: every shuffle comes from a
+seed and the phase's number, so a phase depends on weights, optimiser states, data and seed alone; models
+stay in evaluation mode, so that log-ratios carry no dropout noise. Knows no Ray, no browser and no task.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import torch
+from policy.weights import WeightManifest, write_weights
+from torch import nn
+
+from learner.actor import ActorData, update_actor
+from learner.algorithms import resolve
+from learner.batching import Sample
+from learner.checkpoints import own_tensors, read_checkpoint, write_checkpoint
+from learner.clone import CloneMetrics, clone_actions
+from learner.credit import assign_credit
+from learner.critics import Critic, predict
+from learner.dataset import (
+    actor_trajectories,
+    best_against_start,
+    chosen_steps,
+    decisions,
+    not_among,
+    per_trajectory,
+    states,
+    with_verdict,
+)
+from learner.duties import PotentialCritic, ValueCritic
+from learner.logprobs import check_output_layer, score_samples
+from learner.losses import POLICY_LOSSES
+from learner.metrics import CriticMetrics, PhaseMetrics
+from learner.optimiser import Compute, adamw
+from learner.settings import LearnerSettings
+from policy.models import load_causal_lm, save_policy
+from replay.records import FloatArray, IntArray, Trajectory
+
+_CLONE, _VALUE, _POTENTIAL, _ACTOR = range(4)
+
+
+class Learner:
+    """Trains one policy. Holds the actor and, as far as the algorithm needs them, the two critics.
+
+    Args:
+        settings: algorithm and constants.
+        model_dir: a policy directory (``config.json``, ``model.safetensors``, tokenizer), or a hub name.
+
+    Raises:
+        ValueError: unknown names in the settings, or an architecture whose output layer is not known.
+    """
+
+    def __init__(self, settings: LearnerSettings, model_dir: str | Path) -> None:
+        torch.set_num_threads(settings.threads)
+        self.settings = settings
+        self.algorithm = resolve(settings)
+        self.model_dir = model_dir
+        self.actor = load_causal_lm(model_dir, device=settings.device)
+        check_output_layer(self.actor)
+        self.compute = Compute(
+            device=self.actor.device,
+            pad_id=int(self.actor.config.pad_token_id or 0),
+            max_tokens=settings.micro_batch_tokens,
+            precision=settings.precision,
+        )
+        self.phases = 0
+        self._start_training_state()
+
+    def _start_training_state(self) -> None:
+        """Give the actor a fresh optimiser, and the critics the actor's backbone and fresh heads."""
+        settings = self.settings
+        self.actor_optimiser = adamw(self.actor, settings.actor.learning_rate, settings.actor.weight_decay)
+        self.value: ValueCritic | None = None
+        self.potential: PotentialCritic | None = None
+        if self.algorithm.needs_value:
+            self.value = ValueCritic(Critic.from_actor(self.actor, settings.seed), settings, self.compute)
+        if self.algorithm.needs_potential:
+            self.potential = PotentialCritic(Critic.from_actor(self.actor, settings.seed + 1), settings, self.compute)
+
+    def _generator(self, seed: int | None, phase: int, part: int) -> np.random.Generator:
+        return np.random.default_rng([self.settings.seed if seed is None else seed, phase, part])
+
+    def clone(
+        self,
+        trajectories: Sequence[Trajectory],
+        *,
+        seed: int | None = None,
+        on_update: Callable[[int, float], None] | None = None,
+    ) -> CloneMetrics:
+        """Clone the behaviour in ``trajectories`` (those with a verdict, failures too), then start the critics anew."""
+        metrics = clone_actions(
+            self.actor,
+            decisions(with_verdict(trajectories)),
+            self.settings.clone,
+            window=self.settings.sort_window_batches,
+            generator=self._generator(seed, 0, _CLONE),
+            compute=self.compute,
+            on_update=on_update,
+        )
+        self._start_training_state()
+        return metrics
+
+    def pretrain_potential(self, trajectories: Sequence[Trajectory], *, seed: int | None = None) -> CriticMetrics:
+        """Train the potential critic on the successes among ``trajectories`` before the first phase."""
+        return self._potential_critic().fit(trajectories, self._generator(seed, 0, _POTENTIAL), pretrain=True)
+
+    def pretrain_value(self, trajectories: Sequence[Trajectory], *, seed: int | None = None) -> CriticMetrics:
+        """Train the value critic on the outcomes of ``trajectories`` before the first phase."""
+        return self._value_critic().fit(trajectories, self._generator(seed, 0, _VALUE), pretrain=True)
+
+    def score(self, trajectories: Sequence[Trajectory]) -> list[list[FloatArray]]:
+        """Return the current policy's log-probabilities of every action token: per trajectory, per step, (A,)."""
+        scores = self._score(decisions(trajectories))
+        split: Iterator[FloatArray] = iter(scores)
+        return [[next(split) for _ in trajectory.steps] for trajectory in trajectories]
+
+    def probe(self, prompt_ids: IntArray, action_ids: IntArray) -> FloatArray:
+        """Return the current policy's log-probabilities (A,) of one action, to compare with a server's."""
+        sample = Sample(np.asarray(prompt_ids, dtype=np.int32), np.asarray(action_ids, dtype=np.int32))
+        return self._score([sample])[0]
+
+    def values(self, trajectories: Sequence[Trajectory]) -> list[FloatArray]:
+        """Return V(s) of every state: one array (T,) per trajectory."""
+        return per_trajectory(self._ask(self._value_critic().critic, trajectories), trajectories)
+
+    def potentials(self, trajectories: Sequence[Trajectory]) -> list[FloatArray]:
+        """Return P(s) of every state: one array (T,) per trajectory."""
+        return per_trajectory(self._ask(self._potential_critic().critic, trajectories), trajectories)
+
+    def phase(
+        self,
+        rollouts: Sequence[Trajectory],
+        replayed: Sequence[Trajectory] = (),
+        *,
+        phase_index: int,
+        seed: int | None = None,
+        replayed_steps: Mapping[str, Sequence[int]] | None = None,
+    ) -> PhaseMetrics:
+        """Run one phase of the algorithm.
+
+        Args:
+            rollouts: this phase's trajectories; those without a verdict are left out and counted.
+            replayed: trajectories from the buffer, already chosen (perplexity band, cap); those that are
+                among the rollouts too are left out.
+            phase_index: number of the phase; part of the seed of every shuffle.
+            seed: the run's seed; None takes the settings'.
+            replayed_steps: for a filter per step, which step indices of a replayed episode the actor
+                learns from; episodes not named are used whole. Critics see whole trajectories.
+
+        Raises:
+            ValueError: the algorithm has no phases (``sft``).
+            FloatingPointError: a gradient was not finite.
+        """
+        if not self.algorithm.needs_phases:
+            raise ValueError(f"algorithm {self.algorithm.name!r} has no phases: it ends with cloning")
+        seconds: dict[str, float] = {}
+        fresh = with_verdict(rollouts)
+        kept_replay = not_among(with_verdict(replayed), fresh)
+
+        value = potential = None
+        if self.value is not None:
+            with _timed(seconds, "value"):
+                data = fresh + (kept_replay if self.settings.value.use_replay else [])
+                value = self.value.fit(data, self._generator(seed, phase_index, _VALUE))
+        if self.potential is not None:
+            with _timed(seconds, "potential"):
+                data = fresh + (kept_replay if self.settings.potential.use_replay else [])
+                potential = self.potential.fit(data, self._generator(seed, phase_index, _POTENTIAL))
+        with _timed(seconds, "credit"):
+            chosen = actor_trajectories(self.algorithm.data_choice, fresh, kept_replay)
+            actor_data = self._actor_data(chosen, replayed_steps or {})
+        with _timed(seconds, "actor"):
+            actor = update_actor(
+                self.actor,
+                self.actor_optimiser,
+                actor_data,
+                POLICY_LOSSES[self.algorithm.policy_loss],
+                self.settings.actor,
+                window=self.settings.sort_window_batches,
+                generator=self._generator(seed, phase_index, _ACTOR),
+                compute=self.compute,
+            )
+        self.phases += 1
+        return PhaseMetrics(
+            phase=phase_index,
+            algorithm=self.algorithm.name,
+            rollouts=len(fresh),
+            replayed=len(kept_replay),
+            left_out=len(rollouts) + len(replayed) - len(fresh) - len(kept_replay),
+            success_rate=float(np.mean([t.success for t in fresh])) if fresh else None,
+            value=value,
+            potential=potential,
+            actor=actor,
+            seconds=seconds,
+        )
+
+    def _actor_data(self, trajectories: Sequence[Trajectory], steps_of: Mapping[str, Sequence[int]]) -> ActorData:
+        """Return the actor's decisions with their credit, by the new critics."""
+        samples = decisions(trajectories)
+        kept = chosen_steps(trajectories, steps_of)
+        if self.value is None or not samples:
+            return ActorData([samples[i] for i in np.flatnonzero(kept)])
+        values = self._ask(self.value.critic, trajectories)
+        if self.algorithm.data_choice.instruction_filter:
+            starts = np.asarray([v[0] for v in per_trajectory(values, trajectories)])
+            best = best_against_start(trajectories, starts, self.settings.actor.instruction_keep)
+            kept &= np.repeat(best, [len(trajectory.steps) for trajectory in trajectories])
+        potentials = np.zeros(len(samples), dtype=np.float32)
+        if self.potential is not None:
+            potentials = self._ask(self.potential.critic, trajectories)
+        credit = assign_credit(trajectories, values, potentials, self.algorithm, self.settings)
+        return ActorData([samples[i] for i in np.flatnonzero(kept)], credit.advantages[kept], credit.shaping[kept])
+
+    def publish(self, path: str | Path, version: int) -> WeightManifest:
+        """Write the actor's weights for the policy servers and return the manifest that they verify."""
+        return write_weights(own_tensors(self.actor), path, version)
+
+    def export(self, path: str | Path) -> Path:
+        """Write the actor as a policy directory of its own, with the tokenizer of ``model_dir``."""
+        return save_policy(self.actor, self.model_dir, path)
+
+    def save(self, path: str | Path) -> Path:
+        """Write everything that the next phase depends on; see ``learner.checkpoints``."""
+        return write_checkpoint(path, self._modules(), self._optimisers(), {"phases": self.phases})
+
+    def load(self, path: str | Path) -> None:
+        """Go on exactly where ``save`` was called.
+
+        Raises:
+            CheckpointError: the checkpoint is incomplete, damaged or of another model or algorithm.
+        """
+        self.phases = int(read_checkpoint(path, self._modules(), self._optimisers())["phases"])
+
+    def _modules(self) -> dict[str, nn.Module]:
+        critics = {"value": self.value, "potential": self.potential}
+        return {"actor": self.actor} | {name: duty.critic for name, duty in critics.items() if duty is not None}
+
+    def _optimisers(self) -> dict[str, torch.optim.Optimizer]:
+        critics = {"value": self.value, "potential": self.potential}
+        optimisers: dict[str, torch.optim.Optimizer] = {"actor": self.actor_optimiser}
+        return optimisers | {name: duty.optimiser for name, duty in critics.items() if duty is not None}
+
+    def _score(self, samples: Sequence[Sample]) -> list[FloatArray]:
+        with self.compute.autocast():
+            return score_samples(self.actor, samples, pad_id=self.compute.pad_id, max_tokens=self.compute.max_tokens)
+
+    def _ask(self, critic: Critic, trajectories: Sequence[Trajectory]) -> FloatArray:
+        """Return the critic's answers for every state (N,), in order."""
+        return predict(critic, states(trajectories), self.compute)
+
+    def _value_critic(self) -> ValueCritic:
+        if self.value is None:
+            raise ValueError(f"algorithm {self.algorithm.name!r} has no value critic; choose one that has an advantage")
+        return self.value
+
+    def _potential_critic(self) -> PotentialCritic:
+        if self.potential is None:
+            raise ValueError(f"algorithm {self.algorithm.name!r} has no potential critic; choose a shaped reward")
+        return self.potential
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], part: str) -> Iterator[None]:
+    """Note how long the block takes as ``seconds[part]``."""
+    started = time.perf_counter()
+    try:
+        yield
+    finally:
+        seconds[part] = time.perf_counter() - started
