@@ -16,9 +16,9 @@ OR = " |OR| "
 GOLD_IN_PRED = "GOLD in PRED"
 EXACT = "EXACT"
 
-# Words keep inner hyphens, dots, commas, colons and slashes ("5-star", "12.50", "1,299"); every other sign
-# stands alone. This is how a Penn-style tokenizer splits short answers; contractions are left whole.
-_TOKEN = re.compile(r"\w+(?:[-.,:/']\w+)*|[^\w\s]")
+# Words keep a leading hyphen ("-79.9") and inner hyphens, dots, commas, colons and slashes ("5-star", "1,299.50");
+# every other sign stands alone. This is how a Penn-style tokenizer splits short answers; contractions are left whole.
+_TOKEN = re.compile(r"(?:(?<!\w)-)?\w+(?:[-.,:/']\w+)*|[^\w\s]")
 
 
 class RuleError(ValueError):

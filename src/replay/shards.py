@@ -77,7 +77,9 @@ def write_shard(directory: Path | str, trajectories: Sequence[Trajectory], stem:
     content = _serialise(trajectories)
     digest = hashlib.sha256(content).hexdigest()
     folder = Path(directory)
-    folder.mkdir(parents=True, exist_ok=True)
+    if not folder.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        _force_to_disk(folder.parent)
     path = folder / f"{stem}-{digest[:_DIGITS]}{SUFFIX}"
     _write_durably(path, content)
     return ShardInfo(path, digest, episodes)
@@ -182,11 +184,16 @@ def _write_durably(path: Path, content: bytes) -> None:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
+    _force_to_disk(path.parent)
+
+
+def _force_to_disk(folder: Path) -> None:
+    """Make the entries of a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(folder)
+        os.fsync(descriptor)
     finally:
-        os.close(folder)
+        os.close(descriptor)
 
 
 def _verify_digest(path: Path) -> None:

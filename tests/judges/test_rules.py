@@ -67,7 +67,9 @@ def test_alternatives_in_pages_are_known_to_both():
 
 
 def test_tokens_keep_prices_and_hyphens_whole():
-    assert tokens("It's $1,299.50 (5-star), 3/4.") == ["It's", "$", "1,299.50", "(", "5-star", ")", ",", "3/4", "."]
+    assert tokens("It's $1,299.50 (5-star), 3/4. -7") == [
+        "It's", "$", "1,299.50", "(", "5-star", ")", ",", "3/4", ".", "-7",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,9 @@
 
 import os
 import string
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -236,3 +239,34 @@ def test_content_is_forced_to_disk_before_the_rename_and_the_folder_after(tmp_pa
     monkeypatch.setattr(os, "replace", lambda a, b: (calls.append("rename"), real_replace(a, b))[1])
     write_shard(tmp_path, [example()])
     assert calls == ["fsync", "rename", "fsync"]
+
+
+WRITER = """
+import sys
+sys.path[:] = {path!r}
+import numpy as np
+from replay.records import Source, Step, Trajectory
+from replay.shards import write_shard
+ids, zeros = np.arange(200_000, dtype=np.int32), np.zeros(200_000, np.float32)
+step = Step(0, "", "", ids, ids, zeros, 0, 1.0, "")
+for number in range(10_000):
+    name = f"e{{number}}"
+    write_shard({folder!r}, [Trajectory(name, "t", "x", "s", "", "", Source.ROLLOUT, 0, 0, (step,), None, None, 1.0, None)])
+    print(name, flush=True)
+"""
+
+
+@pytest.mark.faults
+def test_a_writer_killed_at_any_moment_loses_nothing_it_reported(tmp_path):
+    for attempt in range(3):
+        folder = tmp_path / str(attempt)
+        program = WRITER.format(path=sys.path, folder=str(folder))
+        with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as writer:
+            assert writer.stdout is not None
+            reported = [writer.stdout.readline().strip() for _ in range(3)]
+            time.sleep(0.003 * attempt)
+            writer.kill()
+            reported += writer.stdout.read().split()
+        found = {t.episode_id for path in folder.glob("*.arrow") for t in read_shard(path)}
+        assert set(reported) <= found
+        assert len(found) <= len(reported) + 1
