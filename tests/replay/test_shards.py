@@ -251,7 +251,8 @@ ids, zeros = np.arange(200_000, dtype=np.int32), np.zeros(200_000, np.float32)
 step = Step(0, "", "", ids, ids, zeros, 0, 1.0, "")
 for number in range(10_000):
     name = f"e{{number}}"
-    write_shard({folder!r}, [Trajectory(name, "t", "x", "s", "", "", Source.ROLLOUT, 0, 0, (step,), None, None, 1.0, None)])
+    one = Trajectory(name, "t", "x", "s", "", "", Source.ROLLOUT, 0, 0, (step,), None, None, 1.0, None)
+    write_shard({folder!r}, [one])
     print(name, flush=True)
 """
 
