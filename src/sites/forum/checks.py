@@ -20,7 +20,7 @@ Four = tuple[Subgoal, Subgoal, Subgoal, Subgoal]
 
 def evaluation(kind: str, **fields: Any) -> dict[str, Any]:
     """Return a complete WebArena ``eval`` object of one evaluator."""
-    empty = {"reference_answers": None, "reference_url": "", "program_html": [], "string_note": ""}
+    empty: dict[str, Any] = {"reference_answers": None, "reference_url": "", "program_html": [], "string_note": ""}
     return {"eval_types": [kind], **empty, "reference_answer_raw_annotation": "", **fields}
 
 

@@ -40,7 +40,7 @@ def open_forum(name: str) -> Skill:
     """Go to a forum by the list of forums."""
     yield from click("Forums", "link")
     yield Intent("search", "Find forum", "searchbox", argument=name)
-    return (yield from click(name, "link"))
+    return (yield from click(name, "link", "[a-z]+"))
 
 
 def open_ranked(name: str, rank: str) -> Skill:
@@ -120,10 +120,18 @@ def thread_links(seen: Observation) -> list[Element]:
 
 
 def details(seen: Observation, title: str) -> list[str]:
-    """Return what a list page says below a title: forum, author, points and comments."""
+    """Return what a list page says below a title: forum and author (where they vary), points, comments."""
     lines = seen.text.splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith(f"link {title} "))
     return [part.strip() for part in lines[start + 1].split("|")]
+
+
+def comment_count(seen: Observation) -> str:
+    """Return the number of comments that a thread's page states."""
+    found = re.search(r"points \| (\d+) comment", seen.text)
+    if found is None:
+        raise LookupError(f"no number of comments on {seen.url}; is this a thread's page?")
+    return found[1]
 
 
 def author_link(seen: Observation) -> Element:

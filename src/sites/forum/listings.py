@@ -20,9 +20,9 @@ from sites.forum.access import known_forum, known_user, logged_in, session
 from sites.forum.state import SORTS, ForumState
 from sites.rendering import clean_text, page_number, render, see_other
 
-THREADS_PER_PAGE = 6
-FORUMS_PER_PAGE = 8
-COMMENTS_PER_PAGE = 5
+THREADS_PER_PAGE = 5
+FORUMS_PER_PAGE = 6
+COMMENTS_PER_PAGE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +62,17 @@ def front_page(request: Request) -> Response:
 
 
 def forum_list(request: Request) -> Response:
-    """Show all forums by name, those that match a word, or those subscribed to."""
+    """Show all forums by name, those that match a word, or those subscribed to.
+
+    The search forgives mistyped names: it also shows the forums that begin with the same letter.
+    """
     state = session(request)
     word = clean_text(request.query_params.get("find", "")).lower()
     mine = request.query_params.get("show") == "subscribed"
     found = [
         forum
         for name, forum in sorted(state.data.forums.items())
-        if word in name and (not mine or name in state.subscriptions)
+        if (word in name or name[0] == word[0]) and (not mine or name in state.subscriptions)
     ]
     return render(request, "forum/forums.html", forums=listing(request, found, FORUMS_PER_PAGE), word=word, mine=mine)
 

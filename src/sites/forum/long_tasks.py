@@ -157,7 +157,7 @@ LONG = (
     TaskTemplate(
         name="forum.vote_two_and_reply",
         site="forum",
-        intent="Upvote the {rank} thread in the forum {first} and in the forum {second}. Reply to the second one: {text}",
+        intent="Upvote the {rank} thread in the forum {first} and in the forum {second}. Reply to the second: {text}",
         sample=s.joined(s.two_forums, s.draw(rank=s.one_of(*s.RANKS), text=s.post)),
         evaluation=lambda p, d: c.pages(
             c.voted(s.first_thread(d, p["first"], p["rank"])),

@@ -60,7 +60,8 @@ def user(data: ForumData, rng: random.Random) -> str:
 
 def active_user(data: ForumData, rng: random.Random) -> str:
     """Draw another user who wrote several threads."""
-    return rng.choice(sorted(name for name, own in data.threads_by_author.items() if name != ME and len(own) >= MIN_THREADS))
+    authors = sorted(set(data.threads_by_author) - {ME})
+    return rng.choice([name for name in authors if len(data.threads_by_author[name]) >= MIN_THREADS])
 
 
 def post(data: ForumData, rng: random.Random) -> str:

@@ -24,17 +24,14 @@ def _search(task: Task) -> Expert:
 
 
 def _count_comments(task: Task) -> Expert:
-    title = task.parameters["title"]
-    seen = yield e.Intent("search", "Search", "searchbox", argument=title)
-    count = e.details(seen, title)[3].split()[0]
-    yield from e.open_thread(seen, title)
-    yield from e.finish(count, r"\d+(?= comments)")
+    seen = yield from e.find_thread(task.parameters["title"])
+    yield from e.finish(e.comment_count(seen))
 
 
 def _first_author(task: Task) -> Expert:
     seen = yield from e.sort_forum(task.parameters["forum"], task.parameters["rank"])
-    author = e.details(seen, e.thread_links(seen)[0].name)[1]
-    yield from e.finish(author, r"(?<=\| )[a-z]+\d*(?= \|)")
+    author = e.details(seen, e.thread_links(seen)[0].name)[-3]
+    yield from e.finish(author, r"[a-z]+\d*(?= \| \d+ points)")
 
 
 def _edit_thread(task: Task) -> Expert:

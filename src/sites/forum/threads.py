@@ -25,11 +25,8 @@ def thread_page(request: Request) -> Response:
 
 def _thread_page(request: Request, thread: Thread, error: str = "") -> Response:
     comments = session(request).comments(thread.thread_id)
-    shown = listing(request, comments, COMMENTS_PER_PAGE)
-    status = 422 if error else 200
-    return render(
-        request, "forum/thread.html", thread=thread, count=len(comments), comments=shown, error=error, status_code=status
-    )
+    page = {"thread": thread, "count": len(comments), "comments": listing(request, comments, COMMENTS_PER_PAGE)}
+    return render(request, "forum/thread.html", error=error, status_code=422 if error else 200, **page)
 
 
 @logged_in
