@@ -6,6 +6,8 @@ changes or deletes what it wrote; every change ends in a redirect with a flash m
 
 from __future__ import annotations
 
+import re
+
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -79,8 +81,8 @@ async def delete_comment(request: Request) -> Response:
 async def submit(request: Request) -> Response:
     """Show the form for a new thread (or a crosspost), or take it."""
     state = session(request)
-    source_id = request.query_params.get("crosspost", "")
-    source = state.thread(int(source_id)) if source_id.isascii() and source_id.isdigit() else None
+    wanted = request.query_params.get("crosspost", "")
+    source = state.thread(int(wanted)) if re.fullmatch(r"[0-9]{1,9}", wanted) else None
     if request.method == "GET":
         fields = {"forum": request.query_params.get("forum", ""), "title": source.title if source else "", "body": ""}
         return render(request, "forum/submit.html", fields=fields, source=source, errors=[])
