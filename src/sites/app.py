@@ -63,6 +63,7 @@ class HostDispatch:
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one HTTP request; raise ``SessionError`` for an unknown host or token."""
         if scope["type"] != "http":
             raise RuntimeError(f"the sites speak HTTP only, found a {scope['type']} connection")
         site, token = self._parse(Request(scope).headers.get("host", ""))

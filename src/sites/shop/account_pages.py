@@ -89,9 +89,7 @@ async def edit_address(request: Request) -> Response:
             return see_other("/checkout" if in_checkout else "/addresses")
     heading = f"Edit {known.label}" if known else "New address"
     status = 422 if errors else 200
-    return render(
-        request, "shop/address_form.html", status_code=status, heading=heading, values=values, errors=errors
-    )
+    return render(request, "shop/address_form.html", status_code=status, heading=heading, values=values, errors=errors)
 
 
 @login_first

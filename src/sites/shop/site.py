@@ -5,6 +5,7 @@ from __future__ import annotations
 from sites.shop import account_pages, cart_pages, catalogue_pages, order_pages
 from sites.shop.data import ShopData, build
 from sites.shop.state import ShopState
+from sites.shop.tasks import TEMPLATES
 from sites.site import Site
 
 
@@ -18,5 +19,6 @@ SHOP = Site(
     routes=(*catalogue_pages.ROUTES, *cart_pages.ROUTES, *order_pages.ROUTES, *account_pages.ROUTES),
     build=build,
     new_state=new_state,
+    templates=TEMPLATES,
 )
 """The shop: catalogue, cart, checkout, orders, addresses, wish list and reviews."""

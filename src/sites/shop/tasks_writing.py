@@ -1,0 +1,138 @@
+"""Task templates in which something is written: reviews, messages, a subscription."""
+
+from __future__ import annotations
+
+import random
+
+from replay.records import Task
+from sites.shop import checks, experts, sampling
+from sites.shop.data import FREQUENCIES, SUBJECTS, ShopData
+from sites.shop.tasks_catalogue import product_path
+from sites.task_template import Expert, Parameters, TaskTemplate
+
+_OPINIONS = ("Love it", "Works well", "Not for me", "Good value", "Broke soon", "Best gift")
+_TEXTS = ("I use it every day", "It came late", "My family likes it", "The colour is wrong")
+_STARS = ("1 star", "2 stars", "3 stars", "4 stars", "5 stars")
+
+
+def _sample_review(data: ShopData, rng: random.Random) -> Parameters:
+    product = sampling.product(data, rng).name
+    return {"product": product, "stars": rng.choice(_STARS), "title": rng.choice(_OPINIONS), "text": rng.choice(_TEXTS)}
+
+
+def _judge_review(p: Parameters, data: ShopData) -> checks.Evaluation:
+    path = f"{product_path(p['product'])}/reviews"
+    stars = p["stars"].split()[0]
+    return checks.pages(checks.includes(path, ".review", f"{p['title']}, {stars} stars, {data.usual.name}", p["text"]))
+
+
+def _review_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
+    path = product_path(p["product"])
+    sent = checks.both(checks.url(f"{path}/reviews"), checks.text("Thank you for your review"))
+    starred = checks.both(checks.url(f"{path}/review"), checks.field("Stars", p["stars"]))
+    return checks.milestones(
+        ("The product is open", checks.url(f"{path}*")),
+        ("The form is open", checks.url(f"{path}/review")),
+        ("The stars are chosen", {"any": [starred, sent]}),
+        ("The review is sent", sent),
+    )
+
+
+def _review(task: Task) -> Expert:
+    p = task.parameters
+    yield from experts.open_product(p["product"])
+    yield from experts.click("Write a review", "link")
+    yield from experts.choose("Stars", p["stars"])
+    yield from experts.write({"Title": p["title"], "Text": p["text"]})
+    yield from experts.click("Send review", "button")
+    yield from experts.finish()
+
+
+def _sample_newsletter(data: ShopData, rng: random.Random) -> Parameters:
+    name = rng.choice(("mia", "tom", "ada", "leo", "zoe", "sam"))
+    email = f"{name}{rng.randint(10, 99)}@post.example"
+    return {"email": email, "frequency": rng.choice(FREQUENCIES[1:])}
+
+
+def _judge_newsletter(p: Parameters, data: ShopData) -> checks.Evaluation:
+    subscribed = f"Subscribed: {p['email']}, {p['frequency']}"
+    return checks.pages(checks.equals("/newsletter", "#subscription", subscribed))
+
+
+def _newsletter_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
+    done = checks.text(f"Subscribed: {p['email']}, {p['frequency']}")
+    return checks.milestones(
+        ("The form is open", checks.url("/newsletter")),
+        ("The email is written", {"any": [checks.field("Email", p["email"]), done]}),
+        ("The frequency is chosen", {"any": [checks.field("Frequency", p["frequency"]), done]}),
+        ("The subscription is made", done),
+    )
+
+
+def _subscribe(task: Task) -> Expert:
+    yield from experts.click("Newsletter", "link")
+    yield from experts.write({"Email": task.parameters["email"]})
+    yield from experts.choose("Frequency", task.parameters["frequency"])
+    yield from experts.click("Subscribe", "button")
+    yield from experts.finish()
+
+
+def _sample_message(data: ShopData, rng: random.Random) -> Parameters:
+    text = f"{rng.choice(('Where is', 'Please check', 'I paid'))} order {sampling.order(data, rng).number}"
+    return {"subject": rng.choice(SUBJECTS[1:]), "text": text}
+
+
+def _judge_message(p: Parameters, data: ShopData) -> checks.Evaluation:
+    return checks.pages(checks.equals("/messages", ".message", f"{p['subject']}: {p['text']}"))
+
+
+def _message_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
+    done = checks.both(checks.url("/messages"), checks.text(f"{p['subject']}: {p['text']}"))
+    return checks.milestones(
+        ("The form is open", checks.url("/contact")),
+        ("The subject is chosen", {"any": [checks.field("Subject", p["subject"]), done]}),
+        ("The text is written", {"any": [checks.field("Text", p["text"]), done]}),
+        ("The message is sent", done),
+    )
+
+
+def _send_message(task: Task) -> Expert:
+    yield from experts.click("Contact", "link")
+    yield from experts.choose("Subject", task.parameters["subject"])
+    yield from experts.write({"Text": task.parameters["text"]})
+    yield from experts.click("Send message", "button")
+    yield from experts.finish()
+
+
+WRITE_REVIEW = TaskTemplate(
+    name="shop.write_review",
+    site="shop",
+    intent="Review the {product} with {stars}, title {title}, text {text}.",
+    sample=_sample_review,
+    evaluation=_judge_review,
+    subgoals=_review_milestones,
+    expert=_review,
+    horizon=8,
+)
+SUBSCRIBE = TaskTemplate(
+    name="shop.subscribe",
+    site="shop",
+    intent="Subscribe {email} to the newsletter, {frequency}.",
+    sample=_sample_newsletter,
+    evaluation=_judge_newsletter,
+    subgoals=_newsletter_milestones,
+    expert=_subscribe,
+    horizon=5,
+)
+SEND_MESSAGE = TaskTemplate(
+    name="shop.send_message",
+    site="shop",
+    intent="Send the shop a message about {subject}: {text}.",
+    sample=_sample_message,
+    evaluation=_judge_message,
+    subgoals=_message_milestones,
+    expert=_send_message,
+    horizon=5,
+)
+TEMPLATES = (WRITE_REVIEW, SUBSCRIBE, SEND_MESSAGE)
+"""Templates in which something is written."""
