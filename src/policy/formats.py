@@ -105,7 +105,7 @@ class WaymarkFormat:
         head = [] if tokenizer.bos_id is None else [tokenizer.bos_id]
         opening = INSTRUCTIONS if self.instructions else ""
         head += tokenizer.encode(f"{opening}Task: {_one_line(intent)}\n")
-        for past, following in zip(history, [*history[1:], None], strict=True):
+        for past, following in zip(history, [*history, None][1:], strict=True):
             head += past.action_ids
             if not past.action_ids or past.action_ids[-1] not in tokenizer.stop_ids:
                 head += tokenizer.encode("\n")
