@@ -1,0 +1,197 @@
+"""Demonstrations as people give them: mostly right, sometimes not.
+
+Owns ``Quality`` and the three faults: stopping early, taking the wrong item or option (or leaving a
+choice out), and a detour that still succeeds. Invariants: the same task, seed and quality give the
+same demonstration; a template's share of faults and its habitual fault are fixed by the quality's seed,
+as when everybody who was asked misunderstood the same kind of task; a demonstration always ends with
+an exit and never names what is not on the page.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from replay.records import Task
+from rollout_workers.environment import Element, Observation
+from sites.task_template import Expert, Intent
+from sites.tasks import template_named
+
+_LATEST_STOPS = 3
+"""An early stop leaves out this many actions at most."""
+_WRONG_AT_A_CHOICE = 0.6
+_LEAVES_CHOICE_OUT = 0.5
+
+
+class Fault(StrEnum):
+    """How a demonstration is imperfect."""
+
+    EARLY_STOP = "early_stop"
+    WRONG_ITEM = "wrong_item"
+    DETOUR = "detour"
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How good demonstrations are.
+
+    Each template's share of imperfect demonstrations is drawn once between ``low`` and ``high`` by
+    ``seed``, or is ``faulty`` for all when that is given. ``detours`` of the imperfect ones still
+    succeed; ``habitual`` of the others repeat the template's own usual fault.
+    """
+
+    low: float = 0.2
+    high: float = 0.8
+    seed: int = 0
+    faulty: float | None = None
+    detours: float = 0.2
+    habitual: float = 0.7
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high", "faulty", "detours", "habitual"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value <= 1:
+                raise ValueError(f"{name}: expected a share between 0 and 1, found {value}")
+        if self.low > self.high:
+            raise ValueError(f"expected low <= high, found {self.low} > {self.high}")
+
+    def rate(self, template: str) -> float:
+        """Return the share of this template's demonstrations that are imperfect."""
+        if self.faulty is not None:
+            return self.faulty
+        return random.Random(f"rate/{self.seed}/{template}").uniform(self.low, self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What goes wrong, and where: ``step`` is the action at which an early stop or a detour happens."""
+
+    fault: Fault
+    step: int
+
+
+def demonstrate(task: Task, seed: int, quality: Quality) -> Expert:
+    """Return a demonstration of ``task``: its expert's intents, made imperfect as ``quality`` says."""
+    rng = random.Random(f"demonstration/{seed}/{task.task_id}")
+    expert = template_named(task.template).expert(task)
+    plan = planned_fault(task, rng, quality)
+    if plan is None:
+        return expert
+    if plan.fault is Fault.EARLY_STOP:
+        return _stop_early(expert, plan.step)
+    if plan.fault is Fault.DETOUR:
+        return _wander(expert, plan.step, rng)
+    return _take_wrong_item(expert, plan.step, rng)
+
+
+def planned_fault(task: Task, rng: random.Random, quality: Quality) -> _Plan | None:
+    """Draw whether and how a demonstration of ``task`` is imperfect; None is a flawless one."""
+    if rng.random() >= quality.rate(task.template):
+        return None
+    last = task.horizon - 2
+    if rng.random() < quality.detours:
+        return _Plan(Fault.DETOUR, rng.randint(1, max(1, last)))
+    source = random.Random(f"habit/{quality.seed}/{task.template}") if rng.random() < quality.habitual else rng
+    stops = min(_LATEST_STOPS, last)
+    if stops >= 1 and source.random() < 0.5:
+        return _Plan(Fault.EARLY_STOP, last + 1 - source.randint(1, stops))
+    return _Plan(Fault.WRONG_ITEM, last)
+
+
+def _stop_early(expert: Expert, step: int) -> Expert:
+    intent = next(expert)
+    for _ in range(step):
+        if intent.kind == "exit":
+            break
+        intent = expert.send((yield intent))
+    yield Intent("exit", argument="done")
+
+
+def _wander(expert: Expert, step: int, rng: random.Random) -> Expert:
+    """Follow a link of the page and come back, once, from ``step`` on where no half-filled form is lost."""
+    intent, index, wandered = next(expert), 0, False
+    while intent.kind != "exit":
+        seen = yield intent
+        filled_in = intent.kind in ("type", "select") or intent.role == "radio"
+        intent, index = expert.send(seen), index + 1
+        links = [element for element in seen.elements if element.role == "link"]
+        if not wandered and index >= step and links and not filled_in:
+            wandered = True
+            link = rng.choice(links)
+            nth = [e.element_id for e in links if e.name == link.name].index(link.element_id)
+            yield Intent("click", link.name, "link", nth)
+            yield Intent("go_backward")
+    yield intent
+
+
+def _take_wrong_item(expert: Expert, last: int, rng: random.Random) -> Expert:
+    """Go wrong at one choice; who has not by the ``last`` action before the exit leaves that one out."""
+    intent, wrong, index = next(expert), False, 0
+    seen: Observation | None = None
+    while True:
+        if not wrong and seen is not None and intent.rivals and (rng.random() < _WRONG_AT_A_CHOICE or index >= last):
+            rival = _rival(intent, seen, rng)
+            wrong = rival is not None or _is_option(intent)
+            if _is_option(intent) and (rival is None or rng.random() < _LEAVES_CHOICE_OUT):
+                intent, index = expert.send(seen), index + 1
+                continue
+            intent = rival or intent
+        if intent.kind != "exit" and not wrong and index >= last > 0:
+            intent = Intent("exit", argument="done")
+        if seen is not None and not _is_there(intent, seen):
+            intent = Intent("exit", argument="done")
+        if intent.kind == "exit":
+            yield intent
+            return
+        seen = yield intent
+        try:
+            intent, index = expert.send(seen), index + 1
+        except LookupError:
+            # The expert has lost its way on the wrong page, and so would a person.
+            intent = Intent("exit", argument="done")
+
+
+def _is_option(intent: Intent) -> bool:
+    """Whether the page works, if wrongly, when this choice is left out."""
+    return intent.kind in ("select", "type") or intent.role in ("radio", "checkbox")
+
+
+def _rival(intent: Intent, seen: Observation, rng: random.Random) -> Intent | None:
+    """Return ``intent`` with another item, option, number or answer, or None where there is no other."""
+    assert intent.rivals is not None
+    if intent.kind == "exit":
+        others = sorted(set(re.findall(intent.rivals, seen.page_text)) - {intent.argument})
+        return Intent("exit", argument=rng.choice(others)) if others else None
+    element = _element(intent, seen)
+    if element is None:
+        return None
+    if intent.kind == "click":
+        names = [e.name for e in seen.elements if e.role == element.role and e.name != element.name]
+        others = sorted({name for name in names if re.fullmatch(intent.rivals, name)})
+        return Intent("click", rng.choice(others), element.role) if others else None
+    if intent.kind == "select":
+        others = [o for o in element.options if o != intent.argument and re.fullmatch(intent.rivals, o)]
+    else:
+        others = _other_numbers(intent.argument or "")
+    return Intent(intent.kind, intent.name, intent.role, intent.nth, rng.choice(others)) if others else None
+
+
+def _other_numbers(number: str) -> list[str]:
+    """Return numbers of as many digits that someone might type instead; none for a text."""
+    if not number.isdigit():
+        return []
+    digits = [str(d) for d in range(1, 10) if str(d) != number[-1]]
+    return [number[:-1] + digit for digit in digits]
+
+
+def _is_there(intent: Intent, seen: Observation) -> bool:
+    return intent.name is None or _element(intent, seen) is not None
+
+
+def _element(intent: Intent, seen: Observation) -> Element | None:
+    try:
+        return seen.find(intent.name or "", intent.role, intent.nth)
+    except LookupError:
+        return None

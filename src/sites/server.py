@@ -1,0 +1,147 @@
+"""The embedded sites on a port of this machine.
+
+Owns the life of the server: ``SiteServer`` (a child process that dies with its parent), the entry of that
+process, and ``serve_forever`` for a person. Invariants: only 127.0.0.1 is listened on; the control
+secret travels by a file that only its owner can read; every wait is finite.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import select
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import uvicorn
+
+from sites.app import create_app
+from sites.settings import SitesSettings
+
+LOGGER = logging.getLogger(__name__)
+_HOST = "127.0.0.1"
+
+
+class SiteServerError(RuntimeError):
+    """The server did not start; the message says what it said last."""
+
+
+class SiteServer:
+    """The sites in a process of their own; ``port`` and ``secret`` are what environments need.
+
+    Starts in the constructor and raises ``SiteServerError`` when the server does not answer in time.
+    """
+
+    def __init__(self, settings: SitesSettings | None = None, port: int = 0) -> None:
+        self._settings = settings or SitesSettings()
+        self.secret = os.urandom(24).hex()
+        self._log = tempfile.TemporaryFile()
+        handle, name = tempfile.mkstemp(prefix="waymark-sites-")
+        try:
+            os.write(handle, self.secret.encode())
+            os.close(handle)
+            self._process = self._start(port, Path(name))
+            self.port = int(self._ready()["port"])
+        finally:
+            os.unlink(name)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the server process is running."""
+        return self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """The server's process id."""
+        return self._process.pid
+
+    def stop(self) -> None:
+        """End the server; safe to call twice."""
+        if self._process.stdin and not self._process.stdin.closed:
+            self._process.stdin.close()
+        try:
+            self._process.wait(self._settings.stop_timeout_s)
+        except subprocess.TimeoutExpired:
+            LOGGER.warning("the site server %d did not end in time and is killed", self._process.pid)
+            self._process.kill()
+            self._process.wait(self._settings.stop_timeout_s)
+        if self._process.stdout:
+            self._process.stdout.close()
+        self._log.close()
+
+    def __enter__(self) -> SiteServer:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+    def _start(self, port: int, secret_file: Path) -> subprocess.Popen[bytes]:
+        source = str(Path(__file__).parents[1])
+        paths = [source, *filter(None, [os.environ.get("PYTHONPATH")])]
+        command = [sys.executable, "-m", "sites.server", "--port", str(port), "--seed", str(self._settings.seed)]
+        command += ["--max-sessions", str(self._settings.max_sessions), "--secret-file", str(secret_file)]
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        )
+
+    def _ready(self) -> dict[str, Any]:
+        """Wait for the process's one line of JSON."""
+        assert self._process.stdout is not None
+        readable, _, _ = select.select([self._process.stdout], [], [], self._settings.start_timeout_s)
+        line = self._process.stdout.readline() if readable else b""
+        if not line:
+            self._process.kill()
+            self._process.wait(self._settings.stop_timeout_s)
+            self._log.seek(0)
+            said = self._log.read().decode(errors="replace")[-2000:].strip() or "nothing"
+            raise SiteServerError(f"no site server after {self._settings.start_timeout_s:g} s; it said: {said}")
+        ready: dict[str, Any] = json.loads(line)
+        return ready
+
+
+def serve_forever(port: int, seed: int = 0) -> None:
+    """Serve the sites at ``http://<site>.localhost:<port>/`` until interrupted."""
+    uvicorn.run(create_app(seed), host=_HOST, port=port, log_level="warning")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Serve as a child process: say the port in one JSON line, end when standard input closes."""
+    parser = argparse.ArgumentParser(prog="sites.server", description="Serve the embedded sites on this machine.")
+    parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 takes a free one")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the sites' data")
+    parser.add_argument("--max-sessions", type=int, default=SitesSettings.max_sessions, help="most open sessions")
+    parser.add_argument("--secret-file", type=Path, required=True, help="file that holds the control secret")
+    options = parser.parse_args(arguments)
+    app = create_app(options.seed, options.secret_file.read_text().strip(), options.max_sessions)
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((_HOST, options.port))
+        listener.listen(512)
+        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, timeout_keep_alive=30))
+        threading.Thread(target=_end_with_parent, args=(server,), daemon=True).start()
+        sys.stdout.write(json.dumps({"port": listener.getsockname()[1]}) + "\n")
+        sys.stdout.flush()
+        server.run(sockets=[listener])
+
+
+def _end_with_parent(server: uvicorn.Server) -> None:
+    # The parent holds the other end: it closes when the parent stops us, and also when it is killed.
+    sys.stdin.buffer.read()
+    server.force_exit = True
+    server.should_exit = True
+
+
+if __name__ == "__main__":
+    main()
