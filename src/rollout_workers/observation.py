@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from rollout_workers.element_names import Names, is_cell, line_break, role_of, squeeze
 from rollout_workers.environment import Element
+from rollout_workers.settings import BrowserSettings
 from rollout_workers.snapshot import Node, Snapshot
 
 MAX_VALUE = 120
@@ -36,6 +37,13 @@ class Rendered:
     page_text: str
     elements: tuple[Element, ...]
     targets: tuple[int, ...]
+
+
+def render(snapshot: Snapshot, settings: BrowserSettings) -> Rendered:
+    """Write ``snapshot`` down in the format that the settings name."""
+    if settings.observation_format == "waymark":
+        return render_waymark(snapshot, settings.max_observation_chars)
+    raise ValueError(f"unknown observation format {settings.observation_format!r}; use waymark or webrl")
 
 
 def render_waymark(snapshot: Snapshot, max_chars: int) -> Rendered:

@@ -1,0 +1,291 @@
+"""Episodes in a real browser over the embedded sites.
+
+Owns ``BrowserEnvironment``: one slot (context, tabs, session token) in a worker's ``BrowserSession``.
+Invariants: one episode at a time; every episode has a session and an origin of its own; what the agent
+cannot do is a notice, what breaks is ``EpisodeFailed``; after a failure the slot starts afresh.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from typing import Any
+
+from judges.evaluators import evaluate
+from playwright.async_api import BrowserContext, Page
+from playwright.async_api import Error as PlaywrightError
+
+from replay.records import EpisodeFailed, Failure, FailureKind, Task
+from rollout_workers.browser_page_view import BrowserPageView
+from rollout_workers.browser_session import BrowserSession
+from rollout_workers.browser_tab import BrowserTab, deadline, typed
+from rollout_workers.browserless_tabs import raise_for_status
+from rollout_workers.element_names import squeeze
+from rollout_workers.embedded import SiteEndpoint
+from rollout_workers.environment import Action, Element, Observation, Verdict
+from rollout_workers.hosts import EpisodeHosts, slot_bypass
+from rollout_workers.notices import joined, sentence
+from rollout_workers.observation import Rendered, render
+from rollout_workers.settings import BrowserSettings
+from rollout_workers.snapshot import Node, Snapshot
+
+__all__ = ["BrowserEnvironment", "BrowserSession", "SiteEndpoint"]
+
+_SCROLLS = ("scroll_up", "scroll_down")
+_TRAVELS = {"go_backward": -1, "go_forward": 1}
+_NEW_TAB_WAIT_S = 3.0
+
+
+class BrowserEnvironment:
+    """An ``Environment`` in a context of ``session`` over the sites at ``sites``."""
+
+    def __init__(self, session: BrowserSession, sites: SiteEndpoint, settings: BrowserSettings | None = None) -> None:
+        self._session, self._sites = session, sites
+        self._settings = settings or session.settings
+        self._slot = secrets.token_hex(5)
+        self._count = 0
+        self._context: BrowserContext | None = None
+        self._context_sites: tuple[str, ...] = ()
+        self._tabs: list[BrowserTab] = []
+        self._current = 0
+        self._opened = asyncio.Event()
+        self._watching = False
+        self._closing: set[asyncio.Task[None]] = set()
+        self._token = ""
+        self._task: Task | None = None
+        self._hosts = EpisodeHosts({})
+        self._shown: Rendered | None = None
+
+    async def reset(self, task: Task, *, seed: int = 0, episode_id: str = "") -> Observation:
+        """Give the task a fresh session and open its start pages (``|AND|`` separates several)."""
+        return await self._guard(self._settings.reset_timeout_s, "reset", lambda: self._reset(task))
+
+    async def step(self, action: Action) -> Observation:
+        """Apply one action; see ``Environment.step``."""
+        if not self._tabs:
+            raise RuntimeError("no episode is open: call reset first")
+        what = f"{action.kind} on {self._hosts.canonical(self._tab.page.url)}"
+        return await self._guard(self._settings.step_timeout_s, what, lambda: self._step(action))
+
+    async def evaluate(self, answer: str | None) -> Verdict:
+        """Judge the episode by its task's evaluators, on a fresh page of the same context."""
+        return await self._guard(self._settings.evaluate_timeout_s, "evaluate", lambda: self._evaluate(answer))
+
+    async def screenshot(self) -> bytes | None:
+        """Return a PNG of the viewport."""
+        timeout_s = self._settings.screenshot_timeout_s
+        work = self._tab.page.screenshot(timeout=timeout_s * 1000)
+        return await self._guard(timeout_s, "screenshot", lambda: typed(work, self._tab.page.url))
+
+    async def close(self) -> None:
+        """Close the context and drop the session; safe to call twice."""
+        token, self._token = self._token, ""
+        await self._discard()
+        if token:
+            await self._sites.drop_session(token, self._settings.close_timeout_s)
+
+    # -- one episode ---------------------------------------------------------------------------
+
+    async def _reset(self, task: Task) -> Observation:
+        previous, self._count = self._token, self._count + 1
+        self._token, self._task = f"{self._slot}-{self._count}", task
+        self._hosts = EpisodeHosts.embedded(task.sites, self._token, self._sites.port)
+        self._shown = None
+        login = list(task.sites) if task.require_login else []
+        opening = [self._sites.open_session(self._token, login, self._settings.reset_timeout_s)]
+        if previous:
+            opening.append(self._sites.drop_session(previous, self._settings.reset_timeout_s))
+        await asyncio.gather(self._fresh_context(task.sites), *opening)
+        self._watching = False
+        for index, address in enumerate(task.start_url.split("|AND|")):
+            url = self._hosts.real(address.strip())
+            if not self._hosts.allows(url):
+                detail = f"{address}: not on the task's sites {', '.join(task.sites)}"
+                raise EpisodeFailed(Failure(FailureKind.TASK, "bad_start_url", detail))
+            if index:
+                self._adopt(await typed(self._open_context.new_page(), url))
+            await self._tabs[index].goto(url, self._settings.reset_timeout_s)
+        self._current, self._watching = 0, True
+        return await self._show(await self._tab.step(None, self._options()), [], first=True)
+
+    async def _step(self, action: Action) -> Observation:
+        element = self._element(action)
+        refusal = await self._refusal(action, element)
+        if refusal:
+            return await self._show(await self._tab.step(None, self._options()), [sentence(refusal, action, element)])
+        if action.kind == "switch_tab":
+            self._current = int(action.argument or 0)
+            await typed(self._tab.page.bring_to_front(), self._tab.page.url)
+            return await self._show(await self._tab.step(None, self._options()), [])
+        if action.kind == "wait":
+            await asyncio.sleep(self._settings.wait_action_s)
+        self._opened.clear()
+        before = self._tab
+        target = None if element is None or self._shown is None else self._shown.targets[element.element_id]
+        command = {"kind": action.kind, "n": target, "argument": action.argument}
+        result = await before.step(command, self._options())
+        lines = self._lines(result, action, element)
+        if action.kind == "hover" and not result["code"] and target is not None:
+            await before.hover(target)
+            result = await before.step(None, self._options())
+        if result["new_tab"]:
+            lines += await self._follow_new_tab()
+        if result["new_tab"] or before not in self._tabs:
+            result = await self._tab.step(None, self._options())
+        return await self._show(result, lines)
+
+    async def _refusal(self, action: Action, element: Element | None) -> str:
+        """Return the code of a notice when the action cannot even be tried, else ''."""
+        if action.element_id is not None and element is None:
+            return "unknown"
+        if action.kind in _SCROLLS and not self._settings.viewport_only:
+            return "all_shown"
+        if action.kind in _TRAVELS:
+            position, entries = await self._tab.history()
+            if not 0 <= position + _TRAVELS[action.kind] < len(entries):
+                return "no_back" if action.kind == "go_backward" else "no_forward"
+        if action.kind == "switch_tab":
+            wanted = (action.argument or "").strip()
+            if not (wanted.isascii() and wanted.isdigit() and int(wanted) < len(self._tabs)):
+                return "no_tab"
+        return ""
+
+    async def _follow_new_tab(self) -> list[str]:
+        """Wait for the tab that the page opened and make it the current one."""
+        try:
+            await asyncio.wait_for(self._opened.wait(), _NEW_TAB_WAIT_S)
+        except TimeoutError:
+            return [sentence("slow")]
+        if len(self._tabs) > self._settings.max_tabs:
+            await typed(self._tabs.pop().page.close(), "new tab")
+            return [sentence("too_many_tabs")]
+        self._current = len(self._tabs) - 1
+        wait_ms = self._settings.navigation_timeout_s * 1000
+        await typed(self._tab.page.wait_for_load_state("domcontentloaded", timeout=wait_ms), self._tab.page.url)
+        return []
+
+    async def _show(self, result: dict[str, Any], lines: list[str], first: bool = False) -> Observation:
+        tab = self._tab
+        if result["url"].startswith("chrome-error:"):
+            result, extra = await self._recover(first)
+            lines = [*lines, *extra]
+        lines = [*lines, *(sentence(code, detail=detail) for code, detail in tab.take_notices())]
+        raise_for_status(self._hosts.canonical(result["url"]), result["status"])
+        url = self._hosts.canonical(result["url"])
+        tab.last_title = squeeze(result["title"]) or url
+        snapshot = Snapshot(
+            result["url"], result["title"], Node.from_json(result["root"]), result["status"],
+            tuple(t.last_title for t in self._tabs), self._current,
+        )  # fmt: skip
+        self._shown = render(snapshot, self._settings)
+        if first:
+            await tab.forget_history()
+        return Observation(
+            self._shown.text, url, squeeze(result["title"]), self._shown.page_text, self._shown.elements, joined(lines)
+        )
+
+    async def _recover(self, first: bool) -> tuple[dict[str, Any], list[str]]:
+        """Step back from an error page that a refused redirect led to; a site that is down fails the episode."""
+        position, entries = await self._tab.history()
+        wanted = entries[position] if entries else ""
+        if first or position == 0 or self._hosts.allows(wanted):
+            raise EpisodeFailed(Failure(FailureKind.INFRA, "site_unreachable", f"{wanted} could not be loaded"))
+        await typed(self._tab.page.go_back(wait_until="domcontentloaded"), wanted)
+        return await self._tab.step(None, self._options()), [sentence("refused", detail=wanted)]
+
+    async def _evaluate(self, answer: str | None) -> Verdict:
+        if self._task is None or not self._tabs:
+            raise RuntimeError("no episode is open: call reset first")
+        self._watching = False
+        pages: list[Page] = []
+
+        async def fresh_page() -> BrowserPageView:
+            pages.append(await typed(self._open_context.new_page(), "evaluation"))
+            return BrowserPageView(pages[-1], self._hosts, self._settings)
+
+        last = BrowserPageView(self._tab.page, self._hosts, self._settings)
+        try:
+            task = self._task
+            return await evaluate(task.evaluation, answer=answer, page=last, fresh_page=fresh_page, intent=task.intent)
+        finally:
+            for page in pages:
+                await typed(page.close(), "evaluation")
+
+    # -- the slot ------------------------------------------------------------------------------
+
+    @property
+    def _tab(self) -> BrowserTab:
+        return self._tabs[self._current]
+
+    @property
+    def _open_context(self) -> BrowserContext:
+        assert self._context is not None
+        return self._context
+
+    def _element(self, action: Action) -> Element | None:
+        elements, number = (self._shown.elements if self._shown else ()), action.element_id
+        return elements[number] if number is not None and 0 <= number < len(elements) else None
+
+    def _options(self) -> dict[str, Any]:
+        return {
+            "origins": list(self._hosts.bases.values()),
+            "settle_ms": self._settings.settle_timeout_s * 1000,
+            "viewport_only": self._settings.viewport_only,
+            "boxes": self._settings.observation_format == "webrl",
+        }
+
+    def _lines(self, result: dict[str, Any], action: Action, element: Element | None) -> list[str]:
+        """Turn the page script's codes into lines for the agent."""
+        lines = [sentence(result["code"], action, element)] if result["code"] else []
+        if result["invalid"] >= 0 and self._shown is not None and result["invalid"] in self._shown.targets:
+            wrong = self._shown.elements[self._shown.targets.index(result["invalid"])]
+            lines.append(sentence("invalid", detail=wrong.name))
+        lines += [sentence(n["code"], detail=self._hosts.canonical(n["detail"])) for n in result["notices"]]
+        return lines
+
+    async def _fresh_context(self, sites: tuple[str, ...]) -> None:
+        """Have one blank-enough tab in a context for these sites: the old one where it serves."""
+        if self._context is not None and self._context_sites == sites and self._tabs:
+            extra, self._tabs = self._tabs[1:], self._tabs[:1]
+            cookies = typed(self._context.clear_cookies(), "reset")
+            await asyncio.gather(cookies, *(typed(tab.page.close(), "reset") for tab in extra))
+            return
+        await self._discard()
+        self._context = await self._session.open_context(slot_bypass(sites, self._slot, self._sites.port))
+        self._context_sites = sites
+        self._context.on("page", self._on_page)
+        self._adopt(await typed(self._context.new_page(), "reset"))
+
+    def _on_page(self, page: Page) -> None:
+        if self._watching:
+            self._adopt(page)
+            self._opened.set()
+
+    def _adopt(self, page: Page) -> None:
+        tab = BrowserTab(page, self._settings)
+        self._tabs.append(tab)
+        page.on("close", lambda _: self._forget(tab))
+
+    def _forget(self, tab: BrowserTab) -> None:
+        if tab in self._tabs and len(self._tabs) > 1:
+            index = self._tabs.index(tab)
+            self._tabs.remove(tab)
+            self._current = max(0, self._current - (index <= self._current))
+
+    async def _discard(self) -> None:
+        """Close the context; one that cannot be closed is left to the browser's own end."""
+        context, self._context, self._tabs, self._current = self._context, None, [], 0
+        if context is not None:
+            try:
+                async with asyncio.timeout(self._settings.close_timeout_s):
+                    await context.close()
+            except (PlaywrightError, TimeoutError):
+                return
+
+    async def _guard(self, seconds: float, what: str, work: Any) -> Any:
+        """Run one piece of work under its deadline; a failure costs the slot its context."""
+        try:
+            return await deadline(seconds, what, work)
+        except EpisodeFailed:
+            await self._discard()
+            raise

@@ -1,0 +1,105 @@
+"""One Chromium for one worker, and the contexts its episodes run in.
+
+Owns the Chromium process and how contexts are closed off. Invariants: a context reaches its own hosts
+only (everything else goes to a proxy that refuses connections, see ``hosts.slot_bypass``), runs no
+service workers and takes no downloads; Chromium ends with this process (its control pipe breaks).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import socket
+from pathlib import Path
+
+from playwright.async_api import Browser, BrowserContext, Playwright, async_playwright
+from playwright.async_api import Error as PlaywrightError
+
+from replay.records import EpisodeFailed, Failure, FailureKind
+from rollout_workers import chromium
+from rollout_workers.settings import BrowserSettings
+
+PAGE_SCRIPT = (Path(__file__).parent / "page_script.js").read_text(encoding="utf-8")
+
+
+class BrowserSession:
+    """Starts Chromium on first use, and again when it has died."""
+
+    def __init__(self, settings: BrowserSettings | None = None) -> None:
+        self.settings = settings or BrowserSettings()
+        self.session_id = secrets.token_hex(6)
+        self._lock = asyncio.Lock()
+        self._playwright: Playwright | None = None
+        self._browser: Browser | None = None
+        # Bound but never listening: whatever is sent here is refused at once, and nobody else can take the port.
+        self._black_hole = socket.socket()
+        self._black_hole.bind(("127.0.0.1", 0))
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of this session's Chromium (Linux)."""
+        return chromium.processes(self.session_id)
+
+    async def open_context(self, bypass: str) -> BrowserContext:
+        """Open a context whose pages reach only the origins in ``bypass`` (Chromium's proxy bypass list).
+
+        Raises:
+            EpisodeFailed: ``infra/browser_launch_failed`` or ``infra/browser_crashed``.
+        """
+        browser = await self._running()
+        settings = self.settings
+        try:
+            async with asyncio.timeout(settings.launch_timeout_s):
+                context = await browser.new_context(
+                    viewport={"width": settings.viewport_width, "height": settings.viewport_height},
+                    proxy={"server": f"http://127.0.0.1:{self._black_hole.getsockname()[1]}", "bypass": bypass},
+                    service_workers="block",
+                    accept_downloads=False,
+                    locale="en-US",
+                    timezone_id="UTC",
+                )
+                await context.add_init_script(script=PAGE_SCRIPT)
+        except (PlaywrightError, TimeoutError) as error:
+            raise EpisodeFailed(Failure(FailureKind.INFRA, "browser_crashed", f"no context: {error}")) from error
+        return context
+
+    async def close(self) -> None:
+        """End Chromium; safe to call twice."""
+        async with self._lock:
+            await self._stop()
+        self._black_hole.close()
+
+    async def _running(self) -> Browser:
+        async with self._lock:
+            if self._browser is None or not self._browser.is_connected():
+                await self._stop()
+                await self._start()
+            assert self._browser is not None
+            return self._browser
+
+    async def _start(self) -> None:
+        try:
+            executable = chromium.find(self.settings.executable)
+            async with asyncio.timeout(self.settings.launch_timeout_s):
+                self._playwright = await async_playwright().start()
+                self._browser = await self._playwright.chromium.launch(
+                    executable_path=executable,
+                    args=chromium.launch_flags(self.session_id),
+                    timeout=self.settings.launch_timeout_s * 1000,
+                )
+        except (PlaywrightError, TimeoutError, chromium.BrowserMissing) as error:
+            detail = f"Chromium did not start: {error or f'no answer in {self.settings.launch_timeout_s} s'}"
+            raise EpisodeFailed(Failure(FailureKind.INFRA, "browser_launch_failed", detail)) from error
+
+    async def _stop(self) -> None:
+        browser, playwright = self._browser, self._playwright
+        self._browser = self._playwright = None
+        for ending in (browser and browser.close, playwright and playwright.stop):
+            if ending is None:
+                continue
+            try:
+                async with asyncio.timeout(self.settings.close_timeout_s):
+                    await ending()
+            except (PlaywrightError, TimeoutError):
+                # A dead or hung browser cannot say goodbye; it is gone or goes with its control pipe.
+                continue

@@ -1,0 +1,161 @@
+"""One tab of a real browser: sends the page script its work and waits for pages it opens.
+
+Owns the calls into the page and the typing of what goes wrong there. Invariants: every wait is
+bounded by the settings; a step costs one call where no page load happens and two where one does;
+Playwright's errors never leave this module untyped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from playwright.async_api import CDPSession, Dialog, Page
+from playwright.async_api import Error as PlaywrightError
+
+from replay.records import EpisodeFailed, Failure, FailureKind
+from rollout_workers.browser_session import PAGE_SCRIPT
+from rollout_workers.settings import BrowserSettings
+
+_STEP = "([action, options]) => window.__waymark ? window.__waymark.step(action, options) : 'null'"
+_CENTRE = "n => window.__waymark.centre(n)"
+_GONE = ("Execution context was destroyed", "Cannot find context", "frame was detached", "interrupted by another navigation")
+_DEAD = ("crashed", "has been closed", "Browser closed", "Connection closed", "Target closed")
+_ERROR_PAGE = "chrome-error://"
+
+T = TypeVar("T")
+
+
+class BrowserTab:
+    """A page with what is known about it; ``last_title`` is what its last observation said."""
+
+    def __init__(self, page: Page, settings: BrowserSettings) -> None:
+        self.page = page
+        self.last_title = ""
+        self._settings = settings
+        self._arrived = asyncio.Event()
+        self._side_notices: list[tuple[str, str]] = []
+        self._wire: CDPSession | None = None
+        page.on("domcontentloaded", lambda _: self._arrived.set())
+        page.on("download", lambda _: self._note("download"))
+        page.on("crash", lambda _: self._arrived.set())
+        page.on("dialog", self._accept)
+
+    def take_notices(self) -> list[tuple[str, str]]:
+        """Return (code, detail) of what happened beside the page script since the last call."""
+        taken, self._side_notices = self._side_notices, []
+        return taken
+
+    async def goto(self, url: str, timeout_s: float) -> None:
+        """Open an address and wait until its document is there."""
+        await typed(self.page.goto(url, wait_until="domcontentloaded", timeout=timeout_s * 1000), url)
+
+    async def step(self, action: dict[str, Any] | None, options: dict[str, Any]) -> dict[str, Any]:
+        """Act (or only look, with None), wait for quiet or for the next document, and return what is visible."""
+        self._arrived.clear()
+        result = await self._call(action, options)
+        if result is not None and not result["navigating"]:
+            return result
+        told = {"code": "", "notices": [], "invalid": -1, "new_tab": False} if result is None else result
+        if action is not None and not self._arrived.is_set():
+            try:
+                await asyncio.wait_for(self._arrived.wait(), self._settings.navigation_timeout_s)
+            except TimeoutError:
+                self._note("slow")
+        seen = await self._look(options)
+        seen["code"] = told["code"]
+        seen["notices"] = [*told["notices"], *seen["notices"]]
+        return seen
+
+    async def hover(self, n: int) -> None:
+        """Move the real mouse over the element with reference ``n``."""
+        x, y = await typed(self.page.evaluate(_CENTRE, n), self.page.url)
+        await typed(self.page.mouse.move(x, y), self.page.url)
+
+    async def history(self) -> tuple[int, list[str]]:
+        """Return the position in the tab's history and the addresses in it."""
+        found = await typed((await self._devtools()).send("Page.getNavigationHistory"), self.page.url)
+        return found["currentIndex"], [entry["url"] for entry in found["entries"]]
+
+    async def forget_history(self) -> None:
+        """Make the current page the first of the tab's history."""
+        await typed((await self._devtools()).send("Page.resetNavigationHistory"), self.page.url)
+
+    async def _devtools(self) -> CDPSession:
+        if self._wire is None:
+            self._wire = await typed(self.page.context.new_cdp_session(self.page), self.page.url)
+        return self._wire
+
+    async def _call(self, action: dict[str, Any] | None, options: dict[str, Any]) -> dict[str, Any] | None:
+        """Run the page script once; None when the document went away under it."""
+        try:
+            raw = await self.page.evaluate(_STEP, [action, options])
+            if raw == "null":
+                # Documents that Chromium itself makes (error pages, the first blank one) come without the script.
+                await self.page.evaluate(PAGE_SCRIPT)
+                raw = await self.page.evaluate(_STEP, [action, options])
+        except PlaywrightError as error:
+            if any(sign in error.message for sign in _GONE):
+                return None
+            raise failure(error, self.page.url) from error
+        result: dict[str, Any] = json.loads(raw)
+        return result
+
+    async def _look(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Look at the current document, again where it is replaced meanwhile; the caller's deadline ends this."""
+        while True:
+            self._arrived.clear()
+            seen = await self._call(None, options)
+            if seen is not None and not seen["navigating"]:
+                return seen
+            try:
+                await asyncio.wait_for(self._arrived.wait(), self._settings.navigation_timeout_s)
+            except TimeoutError:
+                self._note("slow")
+
+    def _note(self, code: str, detail: str = "") -> None:
+        self._side_notices.append((code, detail))
+        self._arrived.set()
+
+    async def _accept(self, dialog: Dialog) -> None:
+        """Accept what the page script cannot intercept (``beforeunload``)."""
+        self._side_notices.append(("dialog", dialog.message))
+        try:
+            await dialog.accept()
+        except PlaywrightError:
+            # The page closed under its dialog; there is nobody left to answer.
+            return
+
+
+async def typed(call: Coroutine[Any, Any, T], url: str) -> T:
+    """Await one Playwright call; raise what goes wrong as ``EpisodeFailed``."""
+    try:
+        return await call
+    except PlaywrightError as error:
+        raise failure(error, url) from error
+
+
+def failure(error: PlaywrightError, url: str) -> EpisodeFailed:
+    """Say whose fault a Playwright error is: a dead browser, an unreachable site, a slow one, or something else."""
+    text = error.message.splitlines()[0] if error.message else type(error).__name__
+    if any(sign in text for sign in _DEAD):
+        code = "browser_crashed"
+    elif "net::ERR_" in text:
+        code = "site_unreachable"
+    elif "Timeout" in text:
+        code = "step_timeout"
+    else:
+        code = "browser_error"
+    return EpisodeFailed(Failure(FailureKind.INFRA, code, f"{url}: {text}"))
+
+
+async def deadline(seconds: float, what: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run ``work`` for at most ``seconds``; past it raise ``EpisodeFailed(infra/step_timeout)``."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await work()
+    except TimeoutError as error:
+        detail = f"{what}: not done within {seconds} s"
+        raise EpisodeFailed(Failure(FailureKind.INFRA, "step_timeout", detail)) from error
