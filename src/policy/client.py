@@ -35,6 +35,14 @@ class Completion:
     finish_reason: str
 
 
+class RequestRefused(ValueError):
+    """A request that this model cannot serve, such as a prompt beyond its context; asking again is useless."""
+
+
+class EngineStopped(RuntimeError):
+    """A server's engine does not run any more: closed, or failed with the error this names."""
+
+
 class PolicyClient(Protocol):
     """A policy endpoint. Raises ``replay.records.EpisodeFailed`` (kind policy) when it cannot answer in time."""
 

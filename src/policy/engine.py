@@ -15,15 +15,11 @@ from dataclasses import dataclass, field
 
 import torch
 from transformers import PreTrainedModel
-from transformers.cache_utils import DynamicCache
+from transformers.cache_utils import DynamicCache, DynamicLayer
 
-from policy.client import Sampling
+from policy.client import RequestRefused, Sampling
 from policy.kv_slots import KeyValueSlots
 from policy.sampling import Chooser, choose
-
-
-class RequestRefused(ValueError):
-    """A request that this model cannot serve, such as a prompt beyond its context."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +188,7 @@ class GenerationEngine:
         logits = self.model(
             input_ids=torch.tensor(rows, device=device), past_key_values=cache, use_cache=True, logits_to_keep=kept
         ).logits
-        self._slots.admit([(layer.keys, layer.values) for layer in cache.layers], lengths)
+        self._slots.admit(_states(cache), lengths)
         self._running += replies
         self.prompt_tokens += sum(lengths)
         self._extend(replies, logits[torch.arange(len(rows), device=device), place])
@@ -265,3 +261,13 @@ def _result(reply: _Reply) -> GenerationResult:
     if reply.reason is None:
         raise ValueError("the reply has not finished")
     return GenerationResult(reply.request.request_id, tuple(reply.ids), tuple(reply.logprobs), reply.reason)
+
+
+def _states(cache: DynamicCache) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Return keys and values per layer; raise where a layer keeps no such state."""
+    states: list[tuple[torch.Tensor, torch.Tensor]] = []
+    for number, layer in enumerate(cache.layers):
+        if not isinstance(layer, DynamicLayer) or layer.keys is None or layer.values is None:
+            raise TypeError(f"layer {number} keeps {type(layer).__name__}; the engine serves keys and values only")
+        states.append((layer.keys, layer.values))
+    return states

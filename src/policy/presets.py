@@ -1,41 +1,17 @@
 """The ``tiny`` policy: a Gemma3 decoder small enough to train on two CPU cores.
 
-Owns its shape and its construction from a trained tokenizer (``policy.tokenizer_training``). All
+Owns its construction from a trained tokenizer (``policy.tokenizer_training``). All
 layers attend to the whole prompt and the output embedding is tied to the input's. Weights are
 drawn from a seed, so the same seed gives the same model.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import torch
 from transformers import Gemma3ForCausalLM, Gemma3TextConfig, PreTrainedModel
 
+from policy.settings import TinyShape
 from policy.tokenizer import TextTokenizer
-
-
-@dataclass(frozen=True)
-class TinyShape:
-    """Sizes of the tiny decoder; the defaults make 0.85 M parameters with 1,536 tokens."""
-
-    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-
-    width: int = 128
-    """Size of the hidden state."""
-    layers: int = 3
-    """Number of decoder layers."""
-    heads: int = 4
-    """Attention heads; each is ``width // heads`` wide."""
-    key_value_heads: int = 4
-    """Heads of keys and values; must divide ``heads``."""
-    mlp_width: int = 384
-    """Inner size of the feed-forward part."""
-    context_tokens: int = 2048
-    """Longest prompt and reply together, in tokens."""
-    initializer_std: float = 0.02
-    """Standard deviation of the initial weights."""
 
 
 def tiny_config(shape: TinyShape, tokenizer: TextTokenizer) -> Gemma3TextConfig:

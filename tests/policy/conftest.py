@@ -5,7 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from transformers import PreTrainedModel
 
+from policy.models import save_policy
+from policy.presets import build_tiny
+from policy.settings import TinyShape
 from policy.tokenizer import TextTokenizer
 from policy.tokenizer_training import train_tokenizer
 
@@ -44,3 +48,24 @@ def corpus() -> list[str]:
 def page() -> str:
     """An observation in the waymark format."""
     return PAGE
+
+
+TINY = TinyShape(width=32, layers=2, heads=2, key_value_heads=2, mlp_width=48, context_tokens=256)
+
+
+@pytest.fixture
+def tiny(tokenizer: TextTokenizer) -> PreTrainedModel:
+    """A very small untrained policy of its own for each test."""
+    return build_tiny(TINY, tokenizer, seed=0)
+
+
+@pytest.fixture
+def other_tiny(tokenizer: TextTokenizer) -> PreTrainedModel:
+    """The same shape with other weights."""
+    return build_tiny(TINY, tokenizer, seed=1)
+
+
+@pytest.fixture(scope="session")
+def policy_dir(tokenizer: TextTokenizer, tokenizer_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """``tiny`` as a policy directory."""
+    return save_policy(build_tiny(TINY, tokenizer, seed=0), tokenizer_dir, tmp_path_factory.mktemp("model") / "policy")

@@ -15,8 +15,8 @@ from transformers import (
     Qwen2Config,
 )
 
-from policy.client import Sampling
-from policy.engine import GenerationEngine, GenerationRequest, GenerationResult, RequestRefused
+from policy.client import RequestRefused, Sampling
+from policy.engine import GenerationEngine, GenerationRequest, GenerationResult
 
 VOCAB = 97
 STOP = 5

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from policy.models import load_causal_lm, save_policy
-from policy.presets import TinyShape, build_tiny
+from policy.presets import build_tiny
+from policy.settings import TinyShape
 from policy.tokenizer import TextTokenizer
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -114,7 +115,8 @@ def test_a_missing_directory_is_named(tmp_path: Path) -> None:
 
 def test_prompts_need_neither_torch_nor_transformers() -> None:
     code = (
-        "import sys, policy.formats, policy.formats_webrl, policy.tokenizer_training; "
+        "import sys, policy.formats, policy.formats_webrl, policy.tokenizer_training, policy.publication; "
         "sys.exit(bool({'torch', 'transformers', 'ray'} & set(sys.modules)))"
     )
-    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60, env=env).returncode == 0

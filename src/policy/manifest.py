@@ -1,0 +1,57 @@
+"""What names one published set of weights: its version, its checksum and where it lies.
+
+Owns ``WeightManifest`` and its file, which a restarted server reads to come back with the current
+weights. Imports no torch.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+
+class WeightsRejected(ValueError):
+    """Weights that are not what their manifest says, or not this model's; nothing was loaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class WeightManifest:
+    """``checksum`` is the SHA-256 of the safetensors file at ``path``, in hexadecimal."""
+
+    version: int
+    checksum: str
+    path: str
+
+
+def write_manifest(manifest: WeightManifest, path: str | Path) -> None:
+    """Write ``manifest`` to the file ``path``, which is replaced whole or not at all."""
+    replace_file(Path(path), (json.dumps(asdict(manifest), indent=2) + "\n").encode())
+
+
+def read_manifest(path: str | Path) -> WeightManifest:
+    """Read a manifest; raise ``WeightsRejected`` where the file is not one."""
+    try:
+        return WeightManifest(**json.loads(Path(path).read_text(encoding="utf-8")))
+    except (TypeError, ValueError) as error:
+        raise WeightsRejected(f"{path} is not a weight manifest: {error}") from error
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Put ``content`` at ``path`` durably: written beside it, synced, then renamed over it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        with scratch.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(scratch, path)
+    finally:
+        scratch.unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

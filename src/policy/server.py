@@ -1,0 +1,92 @@
+"""The policy server: a Ray actor that answers completions from one model.
+
+Owns ``PolicyServer`` and how it is started. It builds everything when it is constructed, so a restart
+by Ray is a fresh start; it comes back with the weights that were last published, from their manifest
+file. All generation happens in the ``EngineLoop``'s thread; the methods only wait for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import ray
+import torch
+from ray.actor import ActorHandle
+
+from policy.client import Completion, Sampling
+from policy.engine import GenerationEngine
+from policy.engine_loop import EngineLoop
+from policy.manifest import WeightManifest, read_manifest
+from policy.models import load_causal_lm
+from policy.settings import PolicySettings
+from policy.tokenizer import TextTokenizer
+from policy.weights import put_weights, read_weights
+
+
+class PolicyServer:
+    """Serves the model in ``model_dir``; ``manifest_file`` names the published weights, if there are any yet."""
+
+    def __init__(self, settings: PolicySettings, model_dir: str, manifest_file: str | None = None) -> None:
+        torch.set_num_threads(settings.server_threads)
+        model = load_causal_lm(model_dir, dtype=settings.dtype, device=settings.device)
+        version, checksum = 0, ""
+        if manifest_file is not None and Path(manifest_file).is_file():
+            manifest = read_manifest(manifest_file)
+            put_weights(model, read_weights(manifest))
+            version, checksum = manifest.version, manifest.checksum
+        engine = GenerationEngine(
+            model,
+            TextTokenizer.load(model_dir).stop_ids,
+            max_batch=settings.max_batch,
+            max_prefill_tokens=settings.max_prefill_tokens,
+            batch_invariant=settings.batch_invariant,
+        )
+        self._loop = EngineLoop(engine, version=version, checksum=checksum)
+
+    async def complete(self, prompt_ids: Sequence[int], sampling: Sampling) -> Completion:
+        """Return one completion; raise ``RequestRefused`` where this model cannot serve it."""
+        return await asyncio.wrap_future(self._loop.complete(prompt_ids, sampling))
+
+    async def score(self, prompt_ids: Sequence[int], action_ids: Sequence[int]) -> list[float]:
+        """Return the log-probabilities (A,) of ``action_ids`` at temperature 1."""
+        return await asyncio.wrap_future(self._loop.score(prompt_ids, action_ids))
+
+    async def load_weights(self, manifest: WeightManifest) -> WeightManifest:
+        """Take new weights between replies and return their manifest; a repetition is harmless.
+
+        Raises:
+            WeightsRejected: they are not what the manifest says; the old ones go on serving.
+        """
+        swapped = await asyncio.to_thread(self._loop.load_weights, manifest)
+        return await asyncio.wrap_future(swapped)
+
+    async def stats(self) -> dict[str, int | float | str]:
+        """Return version, checksum and totals (``EngineStats``); raise ``EngineStopped`` where the engine is down."""
+        return self._loop.stats().to_dict()
+
+    async def ping(self) -> str:
+        """Return ``pong``, for the actor manager; raise ``EngineStopped`` where the engine is down."""
+        self._loop.stats()
+        return "pong"
+
+    async def apply(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Return ``function(self, ...)``, for the actor manager."""
+        return function(self, *args, **kwargs)
+
+
+def start_server(
+    settings: PolicySettings, model_dir: str | Path, *, manifest_file: str | Path | None = None, **options: Any
+) -> ActorHandle[PolicyServer]:
+    """Start a server as a Ray actor; ``options`` are Ray's, such as ``name`` or ``num_cpus``."""
+    chosen: dict[str, Any] = {
+        "num_cpus": settings.server_threads,
+        "max_restarts": settings.server_restarts,
+        "max_task_retries": 0,
+        "runtime_env": {"env_vars": {"OMP_NUM_THREADS": str(settings.server_threads)}},
+    }
+    actor = ray.remote(PolicyServer).options(**{**chosen, **options})
+    handle: Any = actor.remote(settings, str(model_dir), str(manifest_file) if manifest_file else None)
+    return cast("ActorHandle[PolicyServer]", handle)

@@ -1,0 +1,81 @@
+"""Settings of the policy: which model, how it reads and answers, how it is served.
+
+Owns ``PolicySettings`` and ``TinyShape``. Imports neither torch nor ray, so the command line stays fast.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+
+@dataclass(frozen=True)
+class TinyShape:
+    """Sizes of the ``tiny`` preset's decoder; the defaults make 0.84 M parameters with 1,536 tokens."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    width: int = 128
+    """Size of the hidden state."""
+    layers: int = 3
+    """Number of decoder layers."""
+    heads: int = 4
+    """Attention heads; each is ``width // heads`` wide."""
+    key_value_heads: int = 4
+    """Heads of keys and values; must divide ``heads``."""
+    mlp_width: int = 384
+    """Inner size of the feed-forward part."""
+    vocab_size: int = 1536
+    """Upper bound of the trained tokenizer's size, in tokens."""
+    context_tokens: int = 2048
+    """Longest prompt and reply together, in tokens."""
+    initializer_std: float = 0.02
+    """Standard deviation of the initial weights."""
+
+
+@dataclass(frozen=True)
+class PolicySettings:
+    """The policy model and its servers."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    model: str = "tiny"
+    """``tiny`` (built from ``tiny`` below), a policy directory, or a model's name on the Hugging Face hub."""
+    tiny: TinyShape = field(default_factory=TinyShape)
+    """Sizes of the preset; used where ``model`` is ``tiny``."""
+    dtype: str = "float32"
+    """Precision of the served weights: ``float32`` or ``bfloat16``."""
+    device: str = "cpu"
+    """Torch device of the servers."""
+    prompt_format: str = "waymark"
+    """``waymark`` (compact) or ``webrl`` (for checkpoints of that lineage)."""
+    instructions: bool = False
+    """Open each ``waymark`` prompt with a description of the action grammar, for models not trained on it."""
+    max_prompt_tokens: int = 512
+    """Longest prompt; beyond it the page loses its last lines."""
+    max_new_tokens: int = 64
+    """Longest reply, the stop token included."""
+    servers: int = 1
+    """Number of policy servers; the requests of one episode stay with one server."""
+    server_threads: int = 1
+    """Torch threads of one server."""
+    max_batch: int = 16
+    """Most replies that one server generates at once."""
+    max_prefill_tokens: int = 4096
+    """Most prompt tokens that one server takes in between two tokens of the running replies."""
+    batch_invariant: bool = False
+    """One request at a time, so that replies do not depend on what else is asked; about half the speed."""
+    server_restarts: int = 5
+    """How often Ray restarts a server that died."""
+    attempt_timeout_s: float = 20.0
+    """Longest wait for one attempt at a completion, in seconds."""
+    deadline_s: float = 90.0
+    """Longest wait for a completion with all its retries, in seconds; covers a server's restart."""
+    retry_wait_s: float = 0.2
+    """First pause between attempts, in seconds; it doubles up to ``retry_wait_max_s``."""
+    retry_wait_max_s: float = 3.0
+    """Longest pause between attempts, in seconds."""
+    publish_timeout_s: float = 120.0
+    """Longest wait for one server to take new weights and answer the probe, in seconds."""
+    probe_tolerance: float = 1e-3
+    """Largest difference of log-probabilities between learner and server that a publication accepts, in nats."""

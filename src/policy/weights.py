@@ -1,0 +1,91 @@
+"""Weights on their way from the learner to the servers: a safetensors file with version and checksum.
+
+Owns writing, verified reading, and putting weights into a model. Invariants: a file appears whole or
+not at all; what is loaded is what was hashed; a model takes all tensors or none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+
+from policy.manifest import WeightManifest, WeightsRejected, replace_file
+
+Tensors = dict[str, torch.Tensor]
+
+
+def write_weights(state_dict: Mapping[str, torch.Tensor], path: str | Path, version: int) -> WeightManifest:
+    """Write ``state_dict`` to the file ``path`` durably and return its manifest.
+
+    Names that share memory (tied embeddings) are stored once, under the first of them.
+    """
+    stored: Tensors = {}
+    seen: set[tuple[int, torch.Size]] = set()
+    for name, tensor in state_dict.items():
+        place = (tensor.data_ptr(), tensor.shape)
+        if tensor.numel() and place in seen:
+            continue
+        seen.add(place)
+        stored[name] = tensor.detach().cpu().contiguous()
+    content = save(stored, metadata={"version": str(version)})
+    target = Path(path)
+    replace_file(target, content)
+    return WeightManifest(version, hashlib.sha256(content).hexdigest(), str(target))
+
+
+def read_weights(manifest: WeightManifest) -> Tensors:
+    """Return the tensors of a manifest.
+
+    Raises:
+        WeightsRejected: the file is missing or unreadable, or its checksum is another one.
+    """
+    try:
+        content = Path(manifest.path).read_bytes()
+    except OSError as error:
+        raise WeightsRejected(f"cannot read the weights of version {manifest.version}: {error}") from error
+    found = hashlib.sha256(content).hexdigest()
+    if found != manifest.checksum:
+        raise WeightsRejected(
+            f"weights of version {manifest.version} at {manifest.path}: expected checksum {manifest.checksum[:12]}…, "
+            f"found {found[:12]}…; publish them again"
+        )
+    try:
+        tensors: Tensors = load(content)
+    except SafetensorError as error:
+        raise WeightsRejected(f"{manifest.path} is not a safetensors file: {error}") from error
+    return tensors
+
+
+def check_weights(model: torch.nn.Module, tensors: Mapping[str, torch.Tensor]) -> None:
+    """Raise ``WeightsRejected`` unless ``tensors`` are exactly this model's, tied names aside."""
+    own = model.state_dict()
+    unknown = sorted(set(tensors) - set(own))
+    given = {own[name].data_ptr() for name in tensors if name in own}
+    missing = sorted(name for name, tensor in own.items() if name not in tensors and tensor.data_ptr() not in given)
+    wrong = [
+        f"{name} {tuple(tensor.shape)} instead of {tuple(own[name].shape)}"
+        for name, tensor in tensors.items()
+        if name in own and own[name].shape != tensor.shape
+    ]
+    if unknown or missing or wrong:
+        raise WeightsRejected(
+            f"weights do not fit the model: unknown {unknown[:3]}, missing {missing[:3]}, of another shape {wrong[:3]}"
+        )
+
+
+@torch.no_grad()
+def put_weights(model: torch.nn.Module, tensors: Mapping[str, torch.Tensor]) -> None:
+    """Copy ``tensors`` into ``model`` in place, so that tied weights stay tied.
+
+    Raises:
+        WeightsRejected: they do not fit; the model is as it was.
+    """
+    check_weights(model, tensors)
+    own = model.state_dict()
+    for name, tensor in tensors.items():
+        own[name].copy_(tensor)

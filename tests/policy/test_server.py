@@ -1,0 +1,133 @@
+"""The server and its clients on a real Ray."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import ray
+from transformers import PreTrainedModel
+
+from policy.client import Sampling
+from policy.engine import GenerationEngine
+from policy.engine_loop import EngineLoop
+from policy.manifest import write_manifest
+from policy.models import load_causal_lm
+from policy.publication import Probe, publish
+from policy.ray_client import RayPolicyClient, RayWeightServer
+from policy.server import start_server
+from policy.settings import PolicySettings
+from policy.tokenizer import TextTokenizer
+from policy.weights import write_weights
+from replay.records import EpisodeFailed, FailureKind
+
+SETTINGS = PolicySettings(max_batch=4, attempt_timeout_s=10, deadline_s=60, server_restarts=2)
+GREEDY = Sampling(temperature=0, max_new_tokens=8)
+PROMPT = [30, 31, 32]
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ray_cluster() -> Iterator[None]:
+    """A local Ray with no more than the tests need."""
+    source = str(Path(__file__).parents[2] / "src")
+    ray.init(
+        address="local",
+        num_cpus=4,
+        include_dashboard=False,
+        log_to_driver=False,
+        object_store_memory=100_000_000,
+        runtime_env={"env_vars": {"PYTHONPATH": source}},
+    )
+    yield
+    ray.shutdown()
+
+
+@pytest.fixture
+def server(policy_dir: Path, tmp_path: Path) -> Iterator[Any]:
+    """One server that knows where its published weights are named."""
+    handle = start_server(SETTINGS, policy_dir, manifest_file=tmp_path / "published.json", num_cpus=0)
+    ray.get(handle.ping.remote(), timeout=60)
+    yield handle
+    ray.kill(handle)
+
+
+def probe(model: PreTrainedModel, stop_ids: tuple[int, ...]) -> Probe:
+    loop = EngineLoop(GenerationEngine(model, stop_ids))
+    try:
+        action = loop.complete(PROMPT, GREEDY).result(20).action_ids
+        return Probe(tuple(PROMPT), action, tuple(loop.score(PROMPT, action).result(20)))
+    finally:
+        loop.close()
+
+
+async def test_weights_are_published_proven_and_survive_a_kill(
+    server: Any, policy_dir: Path, other_tiny: PreTrainedModel, tokenizer: TextTokenizer, tmp_path: Path
+) -> None:
+    client = RayPolicyClient({"a": server}, SETTINGS)
+    old = probe(load_causal_lm(policy_dir), tokenizer.stop_ids)
+    first = await client.complete(PROMPT, GREEDY, session="s")
+    assert (first.version, first.action_ids) == (0, old.action_ids)
+
+    new = probe(other_tiny, tokenizer.stop_ids)
+    manifest = write_weights(other_tiny.state_dict(), tmp_path / "w", 1)
+    endpoint = RayWeightServer("a", server, timeout_s=20)
+    report = await publish([endpoint], manifest, new, tolerance=1e-4, timeout_s=30)
+    assert report.accepted == ("a",)
+    assert report.probe_gaps["a"] < 1e-5
+    write_manifest(manifest, tmp_path / "published.json")
+
+    torn = await publish([endpoint], replace(manifest, version=2, checksum="0" * 64), new, tolerance=1, timeout_s=30)
+    assert "expected checksum" in torn.quarantined["a"]
+    stale = await publish([endpoint], manifest, old, tolerance=1e-4, timeout_s=30)
+    assert "nats" in stale.quarantined["a"]
+
+    pid = await server.apply.remote(lambda _: os.getpid())
+    in_flight = [asyncio.create_task(client.complete(PROMPT, GREEDY, session=str(i))) for i in range(8)]
+    os.kill(pid, signal.SIGKILL)
+    for reply in await asyncio.gather(*in_flight):
+        assert (reply.version, reply.action_ids) == (1, new.action_ids)
+    assert await server.apply.remote(lambda _: os.getpid()) != pid
+    stats = await server.stats.remote()
+    assert (stats["version"], stats["checksum"]) == (1, manifest.checksum)
+
+
+async def test_a_refused_request_is_the_policys_failure(server: Any) -> None:
+    client = RayPolicyClient({"a": server}, SETTINGS)
+    with pytest.raises(EpisodeFailed) as caught:
+        await client.complete([30] * 500, GREEDY, session="s")
+    assert (caught.value.failure.kind, caught.value.failure.code) == (FailureKind.POLICY, "request_refused")
+
+
+async def test_a_server_that_does_not_answer_in_time_fails_the_episode_within_the_deadline(server: Any) -> None:
+    impatient = replace(SETTINGS, attempt_timeout_s=0.0001, deadline_s=1.0)
+    client = RayPolicyClient({"a": server}, impatient)
+    async with asyncio.timeout(10):
+        with pytest.raises(EpisodeFailed, match="did not answer") as caught:
+            await client.complete(PROMPT, GREEDY, session="s")
+    assert caught.value.failure.code == "deadline"
+    assert (await RayPolicyClient({"a": server}, SETTINGS).complete(PROMPT, GREEDY, session="s")).action_ids
+
+
+async def test_the_sessions_of_a_lost_server_move_and_the_others_stay(server: Any, policy_dir: Path) -> None:
+    second = start_server(SETTINGS, policy_dir, num_cpus=0)
+    client = RayPolicyClient({"a": server, "b": second}, SETTINGS)
+    sessions = [f"episode {i}" for i in range(20)]
+    await asyncio.gather(*(client.complete(PROMPT, GREEDY, session=s) for s in sessions))
+    before = await server.stats.remote(), await second.stats.remote()
+    assert all(int(stats["completed"]) >= 3 for stats in before)
+    ray.kill(second)
+    replies = await asyncio.gather(*(client.complete(PROMPT, GREEDY, session=s) for s in sessions))
+    assert len(replies) == 20
+    assert (await server.stats.remote())["completed"] == before[0]["completed"] + 20
+    ray.kill(server)
+    with pytest.raises(EpisodeFailed) as caught:
+        await client.complete(PROMPT, GREEDY, session="s")
+    assert caught.value.failure.code == "servers_lost"
