@@ -105,7 +105,8 @@ class RolloutReport:
 
     ``located`` maps each completed episode to the path of its shard; ``failures`` each failed one
     to why its last attempt failed. ``incidents`` counts every failed attempt and lost worker by
-    ``kind/code``. ``orphans`` is the number of browser processes that outlived their worker and were killed.
+    ``kind/code``, ``worker_losses`` the workers that died or hung, ``orphans`` the browser processes
+    that outlived their worker and were killed.
     """
 
     summaries: tuple[EpisodeSummary, ...]
@@ -116,7 +117,7 @@ class RolloutReport:
     dispatched: int
     attempts: int
     late_answers: int
-    worker_restarts: int
+    worker_losses: int
     orphans: int
     seconds: float
 

@@ -85,5 +85,7 @@ class RolloutSettings:
     """Seconds after which a dead worker that did not come back is replaced by a new one."""
     poll_timeout_s: float = 0.05
     """Seconds that the driver waits for results in one turn of its loop."""
+    sweep_grace_s: float = 2.0
+    """Seconds that a dead worker's browser processes may take to end before they count as orphans and are killed."""
     stall_timeout_s: float = 600.0
     """Seconds without any finished episode or incident after which a run stops."""

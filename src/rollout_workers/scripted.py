@@ -89,15 +89,18 @@ def demonstrator(spec: EpisodeSpec) -> Expert:
 
     Raises ``EpisodeFailed`` (kind task) when the task's template has no expert.
     """
-    # These import every site, which a worker that plays policies does not need.
-    from sites.demonstrations import demonstrate
+    # Both import every site, which a worker that plays policies does not need.
     from sites.tasks import template_named
 
     try:
         template = template_named(spec.task.template)
     except KeyError as error:
         raise EpisodeFailed(Failure(FailureKind.TASK, "no_demonstrator", str(error))) from error
-    return template.expert(spec.task) if spec.quality is None else demonstrate(spec.task, spec.seed, spec.quality)
+    if spec.quality is None:
+        return template.expert(spec.task)
+    from sites.demonstrations import demonstrate
+
+    return demonstrate(spec.task, spec.seed, spec.quality)
 
 
 async def record_demonstration(

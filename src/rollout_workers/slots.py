@@ -16,7 +16,7 @@ from typing import Any
 
 from replay.records import Failure, FailureKind
 from rollout_workers.environment import Environment
-from rollout_workers.hosts import EnvironmentHost
+from rollout_workers.environment_hosts import EnvironmentHost
 
 logger = logging.getLogger(__name__)
 

@@ -27,8 +27,8 @@ from policy.tokenizer import TextTokenizer
 from replay.records import EpisodeFailed, Failure, FailureKind, Source
 from rollout_workers.browser_processes import kill, kill_owned, mark_children, orphans, start_guard
 from rollout_workers.deciders import Decider, PolicyDecider
+from rollout_workers.environment_hosts import load, make_host
 from rollout_workers.episode import Played, play
-from rollout_workers.hosts import load, make_host
 from rollout_workers.leases import Lease
 from rollout_workers.report import EpisodeAnswer, EpisodeSummary
 from rollout_workers.screenshots import ScreenshotFolder

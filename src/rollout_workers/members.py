@@ -1,0 +1,65 @@
+"""What the pool believes about each worker: a pure state with times as arguments.
+
+Owns ``Member``. Invariants: only a ready member gets episodes; a member that was never ready may
+just be waiting for resources and is not taken for hung. Must not import ray.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from rollout_workers.rollout_settings import RolloutSettings
+
+
+class MemberState(StrEnum):
+    """Where a worker is: being built, playing, or dead until Ray or the pool brings it back."""
+
+    STARTING = "starting"
+    READY = "ready"
+    DOWN = "down"
+
+
+class Care(StrEnum):
+    """What a member needs now."""
+
+    NOTHING = "nothing"
+    HEARTBEAT = "heartbeat"
+    START = "start"
+    KILL = "kill"
+    REPLACE = "replace"
+
+
+@dataclass(slots=True)
+class Member:
+    """One worker as seen from the driver; times are monotonic seconds."""
+
+    name: str
+    since: float
+    state: MemberState = MemberState.STARTING
+    last_seen: float = 0.0
+    last_asked: float = 0.0
+    asked_to_start: bool = False
+    was_ready: bool = False
+    pid: int = 0
+
+    def enter(self, state: MemberState, now: float) -> None:
+        """Move to ``state``."""
+        self.state, self.since, self.asked_to_start = state, now, False
+        if state is MemberState.READY:
+            self.was_ready = True
+            self.last_seen = self.last_asked = now
+
+    def care(self, now: float, settings: RolloutSettings) -> Care:
+        """Say what to do for this member now."""
+        waited = now - self.since
+        if self.state is MemberState.DOWN:
+            return Care.REPLACE if waited > settings.replace_after_s else Care.NOTHING
+        if self.state is MemberState.STARTING:
+            if not self.asked_to_start:
+                return Care.START if waited >= 0 else Care.NOTHING
+            hung = self.was_ready and waited > settings.start_timeout_s
+            return Care.KILL if hung else Care.NOTHING
+        if now - self.last_seen > settings.hang_timeout_s:
+            return Care.KILL
+        return Care.HEARTBEAT if now - self.last_asked >= settings.heartbeat_interval_s else Care.NOTHING

@@ -1,0 +1,230 @@
+"""Runs episodes on the rollout workers and accounts for every one of them.
+
+Owns the driver's loop: lease, send, collect, retry, stop. Invariants: each episode ends as completed
+(in a durable shard) or failed (with a typed reason) or, when a run stops early, was never sent; what a
+lost worker was playing is played again; a run stops with a clear error when its failure budget is
+used up or nothing happens any more. Holds ids and summaries, never trajectories.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from replay.records import Failure, FailureKind
+from rollout_workers.browser_processes import kill, orphans
+from rollout_workers.budget import FailureBudget, FailureBudgetExceeded
+from rollout_workers.leases import EpisodeLedger, EpisodeState
+from rollout_workers.report import EpisodeAnswer, EpisodeSummary, RolloutProgress, RolloutReport
+from rollout_workers.rollout_settings import RolloutSettings
+from rollout_workers.spec import EpisodeSpec, WorkerConfig
+from rollout_workers.worker_group import Answered, Lost, WorkerGroup
+
+logger = logging.getLogger(__name__)
+
+OnProgress = Callable[[RolloutProgress], None]
+
+
+class RolloutStopped(RuntimeError):
+    """A run could not be finished; the text says why and what to do, ``report`` what was done until then."""
+
+    def __init__(self, message: str, report: RolloutReport) -> None:
+        super().__init__(message)
+        self.report = report
+
+
+class RolloutPool:
+    """A pool of browser workers; needs a running Ray (``ray.init``). Use as a context manager, or ``close`` it."""
+
+    def __init__(self, config: WorkerConfig) -> None:
+        """Create the worker actors; they start their browsers in the background."""
+        self._config = config
+        self._settings = config.settings
+        self._group = WorkerGroup(config)
+        self._runs = itertools.count()
+
+    def __enter__(self) -> RolloutPool:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def process_ids(self) -> dict[int, int]:
+        """Return the process id of each worker that is ready, by worker id."""
+        return self._group.process_ids()
+
+    def run(self, specs: Sequence[EpisodeSpec], on_progress: OnProgress | None = None) -> RolloutReport:
+        """Play all episodes and return once each is accounted for.
+
+        Raises:
+            RolloutStopped: more failures than the settings allow, no worker in time, or no progress.
+            ValueError: two specs have the same episode id.
+        """
+        run = _Run(f"run-{next(self._runs)}", specs, self._group, self._settings, on_progress)
+        self._group.excuse()
+        try:
+            run.play()
+        except FailureBudgetExceeded as error:
+            raise RolloutStopped(str(error), run.stop("failure_budget_exceeded")) from error
+        except _Stalled as error:
+            raise RolloutStopped(str(error), run.stop("stalled")) from error
+        return run.report()
+
+    def close(self) -> None:
+        """Close all browsers and end all workers; safe to call twice."""
+        self._group.close(self._config.browser.close_timeout_s)
+        _sweep(self._settings.sweep_grace_s)
+
+
+class _Stalled(RuntimeError):
+    """Nothing happens any more."""
+
+
+class _Run:
+    """One call of ``RolloutPool.run``."""
+
+    def __init__(
+        self,
+        name: str,
+        specs: Sequence[EpisodeSpec],
+        group: WorkerGroup,
+        settings: RolloutSettings,
+        on_progress: OnProgress | None,
+    ) -> None:
+        self._name = name
+        self._specs: Mapping[str, EpisodeSpec] = {spec.episode_id: spec for spec in specs}
+        self._group = group
+        self._settings = settings
+        self._on_progress = on_progress
+        self._ledger = EpisodeLedger(
+            (spec.episode_id for spec in specs), max_attempts=settings.attempts, retry_delay_s=settings.retry_delay_s
+        )
+        shares = {
+            FailureKind.INFRA: settings.infra_failure_share,
+            FailureKind.TASK: settings.task_failure_share,
+            FailureKind.POLICY: settings.policy_failure_share,
+            FailureKind.JUDGE: settings.judge_failure_share,
+        }
+        self._budget = FailureBudget.for_run(len(specs), shares, settings.failure_floor)
+        self._summaries: dict[str, EpisodeSummary] = {}
+        self._located: dict[str, str] = {}
+        self._losses_before = group.losses
+        self._orphans_before = group.orphans_killed
+        self._started = self._moved = time.monotonic()
+        self._worker_seen = False
+
+    def play(self) -> None:
+        """Lease, send and collect until every episode is accounted for."""
+        while not self._ledger.done:
+            events = self._group.tend()
+            self._dispatch()
+            events += self._group.poll(self._settings.poll_timeout_s)
+            for event in events:
+                self._account(event)
+            if events:
+                self._moved = time.monotonic()
+                self._tell()
+            self._budget.check()
+            self._check_stalled()
+
+    def _dispatch(self) -> None:
+        """Fill the ready workers evenly, one lease at a time."""
+        now = time.monotonic()
+        ready = {worker: len(self._ledger.held_by(worker)) for worker in self._group.ready()}
+        self._worker_seen |= bool(ready)
+        while ready:
+            worker = min(ready, key=lambda w: ready[w])
+            if ready[worker] >= self._group.capacity or not (leases := self._ledger.lease(worker, 1, now)):
+                return
+            ready[worker] += 1
+            lease = leases[0]
+            if not self._group.send(worker, self._name, lease, self._specs[lease.episode_id]):
+                not_sent = Failure(FailureKind.INFRA, "not_sent", f"worker {worker} took no further episode")
+                self._fail(EpisodeAnswer(lease, failure=not_sent), now)
+                del ready[worker]
+
+    def _account(self, event: Answered | Lost) -> None:
+        now = time.monotonic()
+        if isinstance(event, Lost):
+            self._budget.record(event.failure)
+            self._ledger.release(event.worker, event.failure, now)
+        elif event.run == self._name:  # an answer to an earlier run that was stopped concerns nobody
+            answer = event.answer
+            if answer.failure is not None:
+                self._fail(answer, now)
+            elif answer.summary is not None and answer.shard is not None and self._ledger.complete(answer.lease):
+                self._summaries[answer.lease.episode_id] = answer.summary
+                self._located[answer.lease.episode_id] = answer.shard
+
+    def _fail(self, answer: EpisodeAnswer, now: float) -> None:
+        assert answer.failure is not None
+        if self._ledger.fail(answer.lease, answer.failure, now) is not None:
+            logger.info("episode %s, attempt %d: %s", answer.lease.episode_id, answer.lease.attempt, answer.failure)
+            self._budget.record(answer.failure)
+
+    def _check_stalled(self) -> None:
+        settings, waited = self._settings, time.monotonic() - self._moved
+        if not self._worker_seen and waited > settings.start_timeout_s:
+            raise _Stalled(
+                f"expected a rollout worker to be ready within {settings.start_timeout_s:g} s, found none; "
+                f"Ray must have {settings.worker_cpus:g} free CPUs for each of {settings.workers} workers "
+                f"(see `ray status`), and the workers' logs say whether a browser is missing"
+            )
+        if waited > settings.stall_timeout_s:
+            raise _Stalled(
+                f"nothing happened for {settings.stall_timeout_s:g} s: {self._ledger.counts()}, "
+                f"{len(self._group.ready())} workers ready; look at the workers' logs"
+            )
+
+    def _tell(self) -> None:
+        if self._on_progress is None:
+            return
+        counts = self._ledger.counts()
+        self._on_progress(
+            RolloutProgress(
+                total=len(self._specs),
+                completed=counts[EpisodeState.COMPLETED],
+                failed=counts[EpisodeState.FAILED],
+                running=counts[EpisodeState.LEASED],
+                successes=sum(s.outcome == 1.0 for s in self._summaries.values()),
+                env_steps=sum(s.steps for s in self._summaries.values()),
+                incidents=sum(self._budget.counts().values()),
+                workers_ready=len(self._group.ready()),
+                seconds=time.monotonic() - self._started,
+            )
+        )
+
+    def stop(self, code: str) -> RolloutReport:
+        """Account for what was sent and is unfinished, and report."""
+        self._ledger.abandon(Failure(FailureKind.INFRA, code, "the run stopped before this episode was finished"))
+        return self.report()
+
+    def report(self) -> RolloutReport:
+        """Return what was done."""
+        seconds = time.monotonic() - self._started
+        return RolloutReport(
+            summaries=tuple(self._summaries[i] for i in sorted(self._summaries)),
+            located=self._located,
+            failures=self._ledger.failures(),
+            incidents=self._budget.counts(),
+            total=len(self._specs),
+            dispatched=self._ledger.dispatched,
+            attempts=self._ledger.attempts,
+            late_answers=self._ledger.late_answers,
+            worker_losses=self._group.losses - self._losses_before,
+            orphans=self._group.orphans_killed - self._orphans_before + _sweep(self._settings.sweep_grace_s),
+            seconds=seconds,
+        )
+
+
+def _sweep(grace_s: float) -> int:
+    """Kill the browser processes on this machine whose worker is gone; return how many there were.
+
+    Their guard is doing the same, so those that end within ``grace_s`` seconds do not count.
+    """
+    ends = time.monotonic() + grace_s
+    while (left := orphans()) and time.monotonic() < ends:
+        time.sleep(0.05)
+    return kill(left)

@@ -1,0 +1,205 @@
+"""The rollout workers as Ray actors: started, asked for signs of life, killed when hung, replaced when dead.
+
+Owns the actors through RLlib's ``FaultTolerantActorManager`` and reports what happens as events.
+Invariants: a worker's loss is reported once, before anything else is sent to it; a worker that came
+back is started again before it gets an episode; calls name their worker, and one that was not sent is
+noticed. Every wait has a timeout. What is sent must be importable without RLlib (and so without torch)
+in the worker: method names and plain records only.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+from operator import methodcaller
+from typing import Any
+
+import ray
+from ray.rllib.utils.actor_manager import CallResult, FaultTolerantActorManager
+
+from replay.records import Failure, FailureKind
+from rollout_workers.leases import Lease
+from rollout_workers.members import Care, Member, MemberState
+from rollout_workers.report import EpisodeAnswer
+from rollout_workers.spec import EpisodeSpec, WorkerConfig
+from rollout_workers.worker import RolloutWorker
+
+logger = logging.getLogger(__name__)
+
+_START, _HEARTBEAT = "start", "heartbeat"
+_MAX_CONCURRENCY = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A worker answered a lease in the named run."""
+
+    run: str
+    answer: EpisodeAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A worker died, hung or could not be built; whatever it was playing is lost."""
+
+    worker: int
+    failure: Failure
+
+
+class WorkerGroup:
+    """All workers of one pool."""
+
+    def __init__(self, config: WorkerConfig) -> None:
+        self._config = config
+        self._settings = config.settings
+        self._capacity = self._settings.contexts_per_worker + self._settings.prefetch_per_worker
+        self._manager = FaultTolerantActorManager(max_remote_requests_in_flight_per_actor=self._capacity)
+        self._members: dict[int, Member] = {}
+        self._made = 0
+        self._probed_at = 0.0
+        self.losses = 0
+        self.orphans_killed = 0
+        for _ in range(self._settings.workers):
+            self._add()
+
+    @property
+    def capacity(self) -> int:
+        """How many leases one worker may hold."""
+        return self._capacity
+
+    def ready(self) -> list[int]:
+        """Return the ids of the workers that may be given episodes."""
+        return [i for i, m in self._members.items() if m.state is MemberState.READY and self._healthy(i)]
+
+    def process_ids(self) -> dict[int, int]:
+        """Return the process id of each ready worker."""
+        return {i: self._members[i].pid for i in self.ready()}
+
+    def send(self, worker: int, run: str, lease: Lease, spec: EpisodeSpec) -> bool:
+        """Give a worker one lease; False when the call was not sent (the worker is full or gone)."""
+        return self._call(worker, methodcaller("play", lease, spec), run)
+
+    def excuse(self) -> None:
+        """Count silence from now on: between two runs nobody asked for signs of life."""
+        now = time.monotonic()
+        for member in self._members.values():
+            member.last_seen = member.last_asked = now
+
+    def poll(self, timeout_s: float) -> list[Answered | Lost]:
+        """Wait up to ``timeout_s`` seconds and return what happened."""
+        if self._manager.num_outstanding_async_reqs() == 0:
+            time.sleep(timeout_s)
+            return []
+        events: list[Answered | Lost] = []
+        for result in self._manager.fetch_ready_async_reqs(timeout_seconds=timeout_s).result_or_errors:
+            events += self._event(result)
+        return events
+
+    def tend(self) -> list[Answered | Lost]:
+        """Ask for signs of life, kill the hung, start the new, bring back or replace the dead."""
+        now = time.monotonic()
+        events: list[Answered | Lost] = []
+        for worker, member in list(self._members.items()):
+            care = member.care(now, self._settings)
+            if care is Care.START:
+                member.asked_to_start = self._call(worker, methodcaller("start"), _START)
+            elif care is Care.HEARTBEAT:
+                member.last_asked = now
+                self._call(worker, methodcaller("heartbeat"), _HEARTBEAT)
+            elif care is Care.KILL:
+                silent = f"{member.name} gave no sign of life for {self._settings.hang_timeout_s:g} s; it was killed"
+                events += self._lose(worker, Failure(FailureKind.INFRA, "worker_hung", silent))
+                ray.kill(self._manager.actors()[worker], no_restart=False)
+            elif care is Care.REPLACE:
+                self._replace(worker)
+        if now - self._probed_at >= self._settings.probe_interval_s:
+            self._probed_at = now
+            self._restore()
+        return events
+
+    def close(self, timeout_s: float) -> None:
+        """Let the workers close their browsers within ``timeout_s`` seconds, then kill them."""
+        if self._members and self.ready():
+            self._manager.foreach_actor(methodcaller("stop"), remote_actor_ids=self.ready(), timeout_seconds=timeout_s)
+        self._manager.clear()
+        self._members.clear()
+
+    def _add(self) -> None:
+        name = f"worker-{self._made}"
+        self._made += 1
+        self._manager.add_actors([self._new_actor(name)])
+        self._members[self._manager.actor_ids()[-1]] = Member(name, since=time.monotonic())
+
+    def _new_actor(self, name: str) -> Any:
+        settings = self._settings
+        options: dict[str, Any] = {
+            "num_cpus": settings.worker_cpus,
+            "max_restarts": -1,
+            "max_task_retries": 0,  # a browser step is not idempotent: the episode is the unit of retry
+            "max_concurrency": _MAX_CONCURRENCY,
+            "runtime_env": {"env_vars": {"OMP_NUM_THREADS": "1"}},
+        }
+        if settings.worker_memory_mb:
+            options["memory"] = settings.worker_memory_mb * 2**20
+        return ray.remote(RolloutWorker).options(**options).remote(self._config, name)
+
+    def _call(self, worker: int, method: Any, tag: str) -> bool:
+        sent: int = self._manager.foreach_actor_async(method, tag=tag, remote_actor_ids=[worker])
+        return sent == 1
+
+    def _healthy(self, worker: int) -> bool:
+        healthy: bool = self._manager.is_actor_healthy(worker)
+        return healthy
+
+    def _event(self, result: CallResult) -> list[Answered | Lost]:
+        worker, value, now = result.actor_id, result.get(), time.monotonic()
+        member = self._members.get(worker)
+        if member is None:
+            return []
+        if not result.ok:
+            detail = f"{member.name} (process {member.pid}): {str(value).strip().splitlines()[0]}"
+            return self._lose(worker, Failure(FailureKind.INFRA, "worker_died", detail))
+        member.last_seen = now
+        if result.tag == _START:
+            return self._started(worker, member, value, now)
+        return [] if result.tag == _HEARTBEAT else [Answered(result.tag, value)]
+
+    def _started(self, worker: int, member: Member, health: Any, now: float) -> list[Answered | Lost]:
+        member.pid = health.pid
+        self.orphans_killed += health.orphans_killed
+        if health.failure is None:
+            member.enter(MemberState.READY, now)
+            return []
+        logger.error("%s could not start: %s", member.name, health.failure)
+        # Another try, after a pause, in the same process: what was built already stays.
+        member.enter(MemberState.STARTING, now + self._settings.probe_interval_s)
+        return [Lost(worker, health.failure)]
+
+    def _lose(self, worker: int, failure: Failure) -> list[Answered | Lost]:
+        """Take a worker out of service; several calls may fail with it, but it is lost once."""
+        member = self._members[worker]
+        if self._healthy(worker):
+            self._manager.set_actor_state(worker, healthy=False)
+        if member.state is MemberState.DOWN:
+            return []
+        logger.warning("lost a worker: %s", failure.detail)
+        member.enter(MemberState.DOWN, time.monotonic())
+        self.losses += 1
+        return [Lost(worker, failure)]
+
+    def _restore(self) -> None:
+        """Find out which dead workers Ray has restarted; they are started again before they play."""
+        if len(self._manager.healthy_actor_ids()) == self._manager.num_actors():
+            return
+        restored = self._manager.probe_unhealthy_actors(
+            timeout_seconds=self._settings.probe_timeout_s, mark_healthy=True
+        )
+        for worker in restored:
+            self._members[worker].enter(MemberState.STARTING, time.monotonic())
+
+    def _replace(self, worker: int) -> None:
+        member = self._members.pop(worker)
+        logger.warning("%s did not come back; replacing it", member.name)
+        ray.kill(self._manager.remove_actor(worker), no_restart=True)
+        self._add()

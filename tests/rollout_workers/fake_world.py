@@ -1,0 +1,165 @@
+"""A small world for tests of workers and pools, importable by name in a Ray worker's process.
+
+A task's parameter ``fault`` makes its first ``times`` attempts go wrong in the named way. Attempts are
+counted in files, because the process that plays them may die.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from policy.client import Completion, Sampling
+from policy.formats import get_format
+from policy.tokenizer import TextTokenizer
+from policy.tokenizer_training import train_tokenizer
+from replay.records import EpisodeFailed, Failure, FailureKind, Source, Subgoal, Task
+from rollout_workers.environment import Action, Element, Observation, Verdict
+from rollout_workers.rollout_settings import RolloutSettings
+from rollout_workers.spec import EpisodeSpec, PolicySource, WorkerConfig
+
+CLICK, EXIT = '# Element: Lamp\ndo(action="Click", element="0")', 'exit(message="done")'
+HERE = "tests.rollout_workers.fake_world"
+
+
+class FakeHost:
+    """A "browser" that is a sleeping process, detached as Chromium is."""
+
+    def __init__(self, config: WorkerConfig) -> None:
+        self._scratch = Path(config.options["scratch"])
+        self._process: subprocess.Popen[bytes] | None = None
+
+    async def start(self) -> None:
+        if (self._scratch / "no_browser").exists():
+            raise EpisodeFailed(Failure(FailureKind.INFRA, "browser_start_failed", "no browser is installed here"))
+        self._process = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+        with (self._scratch / "browsers").open("a") as file:
+            file.write(f"{self._process.pid}\n")
+
+    async def environment(self) -> FakeEnvironment:
+        assert self._process is not None
+        return FakeEnvironment(self._scratch, self._process)
+
+    def alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    async def close(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(5)
+
+
+class FakeEnvironment:
+    """Two pages with one link; misbehaves as its task says."""
+
+    def __init__(self, scratch: Path, browser: subprocess.Popen[bytes]) -> None:
+        self._scratch = scratch
+        self._browser = browser
+        self._fault = ""
+        self._delay_s = 0.0
+
+    async def reset(self, task: Task, *, seed: int = 0, episode_id: str = "") -> Observation:
+        attempts = self._scratch / f"attempts-{episode_id}"
+        with attempts.open("a") as file:
+            file.write("x")
+        first = len(attempts.read_text()) <= int(task.parameters.get("times", 1))
+        self._fault = str(task.parameters.get("fault", "")) if first else ""
+        self._delay_s = float(task.parameters.get("delay_s", 0.0))
+        return page("__SHOP__/")
+
+    async def step(self, action: Action) -> Observation:
+        await asyncio.sleep(self._delay_s)
+        if self._fault == "die":
+            os._exit(1)
+        if self._fault == "freeze":
+            time.sleep(1000)  # blocks the event loop, as a bug might
+        if self._fault == "bug":
+            raise ZeroDivisionError("a bug in an environment")
+        if self._fault == "kill_browser":
+            self._browser.kill()
+            self._browser.wait(5)
+        if self._browser.poll() is not None:
+            raise EpisodeFailed(Failure(FailureKind.INFRA, "browser_crashed", "the browser is gone"))
+        if self._fault in ("infra", "task", "judge"):
+            raise EpisodeFailed(Failure(FailureKind(self._fault), "as_asked", "the task says so"))
+        return page("__SHOP__/lamp")
+
+    async def evaluate(self, answer: str | None) -> Verdict:
+        return Verdict(1.0 if answer == "done" else 0.0)
+
+    async def screenshot(self) -> bytes | None:
+        return b"png"
+
+    async def close(self) -> None:
+        return None
+
+
+def page(url: str) -> Observation:
+    return Observation("@ Shop\nlink Lamp 0", url, "Shop", "Lamp", (Element(0, "link", "Lamp"),))
+
+
+def host(config: WorkerConfig) -> FakeHost:
+    """The factory that ``WorkerConfig.environment`` names."""
+    return FakeHost(config)
+
+
+class FakePolicy:
+    """Clicks at the first prompt of an episode and exits at the second."""
+
+    def __init__(self, tokenizer: str) -> None:
+        self._tokenizer = TextTokenizer.load(tokenizer)
+
+    async def complete(self, prompt_ids: Sequence[int], sampling: Sampling, *, session: str) -> Completion:
+        text = EXIT if "# Element: Lamp" in self._tokenizer.decode(list(prompt_ids)) else CLICK
+        ids = get_format("waymark").action_ids(self._tokenizer, text)
+        return Completion(tuple(ids), tuple(-0.5 for _ in ids), version=3, finish_reason="stop")
+
+
+def policy(tokenizer: str) -> FakePolicy:
+    """The factory that ``PolicySource.factory`` names."""
+    return FakePolicy(tokenizer)
+
+
+def spec(
+    index: int, fault: str = "", *, times: int = 1, delay_s: float = 0.0, screenshots: bool = False
+) -> EpisodeSpec:
+    """One episode, whose task misbehaves as asked."""
+    task = Task(
+        task_id=f"t{index}",
+        sites=("shop",),
+        intent="Open the lamp",
+        start_url="__SHOP__/",
+        evaluation={},
+        template="shop.open",
+        parameters={"fault": fault, "times": times, "delay_s": delay_s},
+        max_steps=4,
+        subgoals=(Subgoal("on the lamp's page", {"url": "__SHOP__/lamp"}),),
+    )
+    return EpisodeSpec(f"e{index}", task, Source.ROLLOUT, phase=0, seed=index, screenshots=screenshots)
+
+
+def config(folder: Path, settings: RolloutSettings, environment: str = f"{HERE}:host") -> WorkerConfig:
+    """A worker's configuration with everything under ``folder``."""
+    tokenizer = folder / "tokenizer"
+    if not tokenizer.exists():
+        train_tokenizer(["Task: Open the lamp", "@ Shop\nlink Lamp 0", CLICK, EXIT] * 4, 600, tokenizer)
+    (folder / "scratch").mkdir(exist_ok=True)
+    return WorkerConfig(
+        shard_dir=str(folder / "shards"),
+        tokenizer=str(tokenizer),
+        prompt_format="webrl",
+        environment=environment,
+        policy=PolicySource(f"{HERE}:policy", {"tokenizer": str(tokenizer)}),
+        settings=settings,
+        screenshot_dir=str(folder / "screenshots"),
+        options={"scratch": str(folder / "scratch")},
+    )
+
+
+def browsers(folder: Path) -> list[int]:
+    """The process ids of all "browsers" that were started."""
+    return [int(line) for line in (folder / "scratch" / "browsers").read_text().split()]

@@ -1,0 +1,172 @@
+"""The pool over real Ray actors: nothing is lost, nothing is counted twice, and it stops when it should."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import ray
+
+from replay.buffer import ReplayBuffer
+from replay.records import FailureKind
+from rollout_workers.pool import RolloutPool, RolloutStopped
+from rollout_workers.report import RolloutProgress
+from rollout_workers.rollout_settings import RolloutSettings
+from tests.rollout_workers.fake_world import browsers, config, spec
+from tests.rollout_workers.ray_cluster import small_ray
+
+SETTINGS = RolloutSettings(
+    workers=2,
+    contexts_per_worker=2,
+    prefetch_per_worker=1,
+    worker_cpus=0.1,
+    shard_linger_s=0.05,
+    retry_delay_s=0.05,
+    heartbeat_interval_s=0.2,
+    start_timeout_s=60.0,
+    stall_timeout_s=60.0,
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster() -> Iterator[None]:
+    with small_ray():
+        yield
+
+
+def test_every_episode_is_played_once_and_lies_in_its_shard(tmp_path: Path) -> None:
+    told: list[RolloutProgress] = []
+    with RolloutPool(config(tmp_path, SETTINGS)) as pool:
+        report = pool.run([spec(i) for i in range(12)], told.append)
+    assert report.counts == {"total": 12, "dispatched": 12, "completed": 12, "failed": 0, "not_dispatched": 0}
+    assert report.attempts == 12
+    buffer = ReplayBuffer(tmp_path / "shards")
+    assert buffer.ids() == report.episode_ids == tuple(sorted(f"e{i}" for i in range(12)))
+    assert {t.episode_id: t.outcome for t in buffer.trajectories(report.episode_ids)} == {
+        f"e{i}": 1.0 for i in range(12)
+    }
+    assert set(report.shards) == {str(path) for path in (tmp_path / "shards").glob("*.arrow")}
+    assert (report.env_steps, report.successes, report.orphans) == (24, 12, 0)
+    assert report.env_steps_per_s > 0
+    assert told[-1].completed == 12
+    assert [p.completed for p in told] == sorted(p.completed for p in told)
+    assert {summary.worker for summary in report.summaries} == {"worker-0", "worker-1"}
+
+
+def test_failed_attempts_are_repeated_and_lasting_failures_are_reported_not_scored(tmp_path: Path) -> None:
+    specs = [spec(0), spec(1, "infra"), spec(2, "infra", times=9), spec(3, "task"), spec(4, "bug")]
+    with RolloutPool(config(tmp_path, SETTINGS)) as pool:
+        report = pool.run(specs)
+    assert report.episode_ids == ("e0", "e1", "e4")
+    assert {i: f.kind for i, f in report.failures.items()} == {"e2": FailureKind.INFRA, "e3": FailureKind.TASK}
+    assert report.incidents == {"infra/as_asked": 4, "infra/unexpected_ZeroDivisionError": 1, "task/as_asked": 1}
+    assert report.attempts == 1 + 2 + SETTINGS.attempts + 1 + 2
+    assert ReplayBuffer(tmp_path / "shards").ids() == ("e0", "e1", "e4")
+
+
+def test_a_worker_that_dies_is_brought_back_and_its_episodes_are_played_again(tmp_path: Path) -> None:
+    one = replace(SETTINGS, workers=1)
+    with RolloutPool(config(tmp_path, one)) as pool:
+        report = pool.run([spec(0, "die"), *(spec(i, delay_s=0.05) for i in range(1, 6))])
+    assert report.counts["completed"] == 6
+    assert report.worker_losses == 1
+    assert report.incidents == {"infra/worker_died": 1}
+    assert len(browsers(tmp_path)) == 2
+    assert not _alive(browsers(tmp_path)[0])
+
+
+def test_a_frozen_worker_is_killed_and_replaced(tmp_path: Path) -> None:
+    settings = replace(SETTINGS, workers=1, hang_timeout_s=1.5)
+    with RolloutPool(config(tmp_path, settings)) as pool:
+        report = pool.run([spec(0, "freeze"), spec(1), spec(2)])
+    assert report.counts["completed"] == 3
+    assert report.incidents == {"infra/worker_hung": 1}
+
+
+@pytest.mark.faults
+def test_a_stopped_process_is_replaced_although_it_cannot_even_be_killed_politely(tmp_path: Path) -> None:
+    settings = replace(SETTINGS, workers=1, hang_timeout_s=1.5, replace_after_s=2.0)
+    with RolloutPool(config(tmp_path, settings)) as pool:
+        pool.run([spec(100)])
+        (process,) = pool.process_ids().values()
+        os.kill(process, signal.SIGSTOP)
+        try:
+            report = pool.run([spec(i) for i in range(3)])
+        finally:
+            _kill(process)
+    assert report.counts["completed"] == 3
+    assert report.incidents == {"infra/worker_hung": 1}
+
+
+def test_a_run_stops_with_a_reason_when_its_budget_is_used_up(tmp_path: Path) -> None:
+    settings = replace(SETTINGS, failure_floor=2, task_failure_share=0.0)
+    with RolloutPool(config(tmp_path, settings)) as pool:
+        with pytest.raises(RolloutStopped, match=r"3 task failures; at most 2 .*as_asked") as stopped:
+            pool.run([*(spec(i, "task") for i in range(3)), *(spec(i, delay_s=30) for i in range(3, 30))])
+        counts = stopped.value.report.counts
+        assert counts["completed"] + counts["failed"] + counts["not_dispatched"] == 30
+        assert counts["failed"] >= 3
+        assert counts["not_dispatched"] > 0
+
+
+def test_a_browser_that_cannot_start_stops_the_run_with_its_reason(tmp_path: Path) -> None:
+    worker_config = config(tmp_path, replace(SETTINGS, failure_floor=3, infra_failure_share=0.0, probe_interval_s=0.05))
+    (tmp_path / "scratch" / "no_browser").touch()
+    with RolloutPool(worker_config) as pool, pytest.raises(RolloutStopped, match="no browser is installed here"):
+        pool.run([spec(0)])
+
+
+def test_without_resources_the_run_says_what_it_waits_for(tmp_path: Path) -> None:
+    settings = replace(SETTINGS, worker_cpus=64.0, start_timeout_s=1.0)
+    with (
+        RolloutPool(config(tmp_path, settings)) as pool,
+        pytest.raises(RolloutStopped, match="64 free CPUs") as stopped,
+    ):
+        pool.run([spec(0)])
+    assert stopped.value.report.counts["not_dispatched"] == 1
+
+
+def test_answers_to_a_stopped_run_do_not_enter_the_next(tmp_path: Path) -> None:
+    settings = replace(SETTINGS, workers=1, failure_floor=0, task_failure_share=0.0)
+    with RolloutPool(config(tmp_path, settings)) as pool:
+        with pytest.raises(RolloutStopped):
+            pool.run([spec(0, delay_s=0.5), spec(1, "task")])
+        report = pool.run([spec(0), spec(2, delay_s=0.8)])
+    assert report.counts["completed"] == 2
+    assert (report.attempts, report.late_answers) == (2, 0)
+
+
+def test_nothing_to_play_is_no_work(tmp_path: Path) -> None:
+    with RolloutPool(config(tmp_path, SETTINGS)) as pool:
+        assert pool.run([]).counts["total"] == 0
+
+
+def test_closing_ends_workers_and_browsers(tmp_path: Path) -> None:
+    pool = RolloutPool(config(tmp_path, SETTINGS))
+    pool.run([spec(0), spec(1)])
+    processes = [*pool.process_ids().values(), *browsers(tmp_path)]
+    pool.close()
+    pool.close()
+    ends = time.monotonic() + 10
+    while any(_alive(pid) for pid in processes) and time.monotonic() < ends:
+        time.sleep(0.05)
+    assert not [pid for pid in processes if _alive(pid)]
+    assert ray.is_initialized()
+
+
+def _alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state not in ("Z", "X")
+
+
+def _kill(pid: int) -> None:
+    if _alive(pid):
+        os.kill(pid, signal.SIGKILL)

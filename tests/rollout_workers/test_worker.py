@@ -1,0 +1,205 @@
+"""One worker, without Ray: durable before answered, typed failures, and a browser that is replaced."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from operator import methodcaller
+from pathlib import Path
+
+import pytest
+
+from replay.records import FailureKind, Source
+from replay.shards import read_shard
+from rollout_workers import shard_writer
+from rollout_workers.browser_processes import marked_processes
+from rollout_workers.environment_hosts import load
+from rollout_workers.leases import Lease
+from rollout_workers.report import EpisodeAnswer
+from rollout_workers.rollout_settings import RolloutSettings
+from rollout_workers.spec import WorkerConfig
+from rollout_workers.worker import RolloutWorker
+from tests.rollout_workers.fake_world import browsers, config, spec
+
+SETTINGS = RolloutSettings(contexts_per_worker=2, shard_linger_s=0.05)
+
+
+@asynccontextmanager
+async def started(worker_config: WorkerConfig) -> AsyncIterator[RolloutWorker]:
+    worker = RolloutWorker(worker_config, "worker-0")
+    try:
+        health = await worker.start()
+        assert health.failure is None
+        yield worker
+    finally:
+        await worker.stop()
+
+
+async def play(worker: RolloutWorker, index: int, fault: str = "", **options: object) -> EpisodeAnswer:
+    return await worker.play(Lease(f"e{index}", 1, 0), spec(index, fault, **options))  # type: ignore[arg-type]
+
+
+async def test_an_answer_names_the_shard_that_already_holds_the_episode(tmp_path: Path) -> None:
+    async with started(config(tmp_path, SETTINGS)) as worker:
+        answer = await play(worker, 0)
+    assert answer.failure is None
+    assert answer.shard is not None
+    (trajectory,) = read_shard(answer.shard)
+    assert (trajectory.episode_id, trajectory.outcome, trajectory.worker) == ("e0", 1.0, "worker-0")
+    assert answer.summary is not None
+    assert (answer.summary.steps, answer.summary.outcome, answer.summary.policy_version) == (2, 1.0, 3)
+
+
+async def test_episodes_that_finish_together_share_a_shard(tmp_path: Path) -> None:
+    async with started(config(tmp_path, replace(SETTINGS, contexts_per_worker=4, shard_linger_s=0.3))) as worker:
+        answers = await asyncio.gather(*(play(worker, i) for i in range(4)))
+    assert len({answer.shard for answer in answers}) == 1
+    assert {t.episode_id for t in read_shard(str(answers[0].shard))} == {"e0", "e1", "e2", "e3"}
+
+
+async def test_no_more_episodes_run_at_once_than_there_are_contexts(tmp_path: Path) -> None:
+    async with started(config(tmp_path, SETTINGS)) as worker:
+        playing = [asyncio.create_task(play(worker, i, delay_s=0.1)) for i in range(5)]
+        await asyncio.sleep(0.05)
+        begun = len(list((tmp_path / "scratch").glob("attempts-*")))
+        answers = await asyncio.gather(*playing)
+    assert begun == 2
+    assert [answer.failure for answer in answers] == [None] * 5
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "code"),
+    [
+        ("task", FailureKind.TASK, "as_asked"),
+        ("judge", FailureKind.JUDGE, "as_asked"),
+        ("bug", FailureKind.INFRA, "unexpected_ZeroDivisionError"),
+    ],
+)
+async def test_a_failed_episode_is_answered_with_its_type_and_leaves_no_shard(
+    tmp_path: Path, fault: str, kind: FailureKind, code: str
+) -> None:
+    async with started(config(tmp_path, SETTINGS)) as worker:
+        answer = await play(worker, 0, fault)
+        after = await play(worker, 1)
+    assert answer.failure is not None
+    assert (answer.failure.kind, answer.failure.code) == (kind, code)
+    assert (answer.shard, answer.summary) == (None, None)
+    assert after.failure is None
+    assert [t.episode_id for path in (tmp_path / "shards").glob("*") for t in read_shard(path)] == ["e1"]
+
+
+async def test_a_dead_browser_is_replaced_once_for_all_slots(tmp_path: Path) -> None:
+    async with started(config(tmp_path, SETTINGS)) as worker:
+        await asyncio.gather(play(worker, 0), play(worker, 1))
+        os.kill(browsers(tmp_path)[0], signal.SIGKILL)
+        await asyncio.sleep(0.05)
+        answers = await asyncio.gather(*(play(worker, i) for i in range(2, 6)))
+        health = await worker.heartbeat()
+    assert [answer.failure for answer in answers] == [None] * 4
+    assert (len(browsers(tmp_path)), health.browser_restarts) == (2, 1)
+
+
+async def test_an_episode_whose_browser_dies_fails_as_infrastructure(tmp_path: Path) -> None:
+    async with started(config(tmp_path, SETTINGS)) as worker:
+        answer = await play(worker, 0, "kill_browser")
+        again = await play(worker, 0, "kill_browser")
+    assert answer.failure is not None
+    assert (answer.failure.kind, answer.failure.code) == (FailureKind.INFRA, "browser_crashed")
+    assert again.failure is None
+
+
+async def test_a_browser_whose_episodes_only_fail_is_replaced(tmp_path: Path) -> None:
+    async with started(config(tmp_path, SETTINGS)) as worker:
+        for index in range(3):
+            await play(worker, index, "infra")
+        await play(worker, 3)
+    assert len(browsers(tmp_path)) == 2
+
+
+async def test_a_worker_that_cannot_start_says_why_and_may_try_again(tmp_path: Path) -> None:
+    worker_config = config(tmp_path, SETTINGS)
+    obstacle = tmp_path / "scratch" / "no_browser"
+    obstacle.touch()
+    worker = RolloutWorker(worker_config, "worker-0")
+    health = await worker.start()
+    assert health.failure is not None
+    assert health.failure.code == "browser_start_failed"
+    refused = await play(worker, 0)
+    assert refused.failure is not None
+    assert refused.failure.code == "worker_not_started"
+    obstacle.unlink()
+    assert (await worker.start()).failure is None
+    assert (await play(worker, 1)).failure is None
+    await worker.stop()
+
+
+async def test_stopping_leaves_none_of_the_workers_processes(tmp_path: Path) -> None:
+    async with started(config(tmp_path, SETTINGS)) as worker:
+        await play(worker, 0)
+        assert browsers(tmp_path)[0] in {process.pid for process in marked_processes()}
+    assert browsers(tmp_path)[0] not in {process.pid for process in marked_processes()}
+
+
+async def test_a_shard_that_cannot_be_written_fails_its_episodes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(shard_writer, "write_shard", full)
+    async with started(config(tmp_path, SETTINGS)) as worker:
+        answers = await asyncio.gather(play(worker, 0), play(worker, 1))
+    for answer in answers:
+        assert answer.failure is not None
+        assert (answer.failure.kind, answer.failure.code) == (FailureKind.INFRA, "shard_not_written")
+        assert "No space left" in answer.failure.detail
+
+
+async def test_a_worker_without_a_policy_refuses_policy_episodes_only(tmp_path: Path) -> None:
+    async with started(replace(config(tmp_path, SETTINGS), policy=None)) as worker:
+        asked = await play(worker, 0)
+        demonstration = replace(spec(1), source=Source.DEMONSTRATION)
+        shown = await worker.play(Lease("e1", 1, 0), demonstration)
+    assert asked.failure is not None
+    assert (asked.failure.kind, asked.failure.code) == (FailureKind.POLICY, "no_policy")
+    assert shown.failure is not None
+    assert shown.failure.code == "no_demonstrator"
+
+
+async def test_screenshots_lie_where_the_record_says(tmp_path: Path) -> None:
+    async with started(config(tmp_path, SETTINGS)) as worker:
+        answer = await play(worker, 0, screenshots=True)
+    (trajectory,) = read_shard(str(answer.shard))
+    names = [step.screenshot for step in trajectory.steps]
+    assert names == ["e0/00.png", "e0/01.png"]
+    assert all((tmp_path / "screenshots" / str(name)).read_bytes() == b"png" for name in names)
+
+
+async def test_apply_runs_methods_by_name_as_the_actor_manager_sends_them(tmp_path: Path) -> None:
+    worker = RolloutWorker(config(tmp_path, SETTINGS), "worker-0")
+    assert await worker.apply(methodcaller("ping")) == "pong"
+
+
+def test_a_workers_process_needs_neither_torch_nor_ray() -> None:
+    code = (
+        "import sys, rollout_workers.worker, rollout_workers.embedded_hosts;"
+        "print(sorted({'torch', 'transformers', 'ray', 'pydantic'} & set(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=_environment())
+    assert run.stdout.strip() == "[]", run.stderr
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+
+
+@pytest.mark.parametrize("reference", ["chrome", "no_such_module:host", "rollout_workers.worker:no_such_host"])
+def test_an_unknown_environment_is_refused_by_name(reference: str) -> None:
+    with pytest.raises(ValueError, match=reference.split(":")[0]):
+        load(reference)
