@@ -196,7 +196,9 @@ def _report(console: Console, checks: list[Check]) -> None:
 def _plan_table(plan: Plan) -> Table:
     from rich.table import Table
 
-    table = Table("process", "count", "cores each", "GPUs each", "MiB each", "", title="Plan", title_justify="left")
+    table = Table(title="Plan", title_justify="left")
+    for heading in ("process", "count", "cores each", "GPUs each", "MiB each", ""):
+        table.add_column(heading, no_wrap=heading == "process")
     for part in plan.processes:
         table.add_row(part.name, str(part.count), f"{part.cpus:g}", f"{part.gpus:g}", str(part.memory_mb), part.note)
     table.add_section()

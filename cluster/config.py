@@ -25,6 +25,7 @@ from cluster.run_settings import RunSettings, WarmStartSettings
 from curriculum.settings import CurriculumSettings
 from judges.settings import JudgeSettings
 from learner.settings import LearnerSettings
+from policy.settings import PolicySettings
 from replay.settings import ReplaySettings
 from rollout_workers.rollout_settings import RolloutSettings
 from rollout_workers.settings import BrowserSettings
@@ -43,6 +44,7 @@ class Recipe(BaseModel):
     sites: SitesSettings = SitesSettings()
     browser: BrowserSettings = BrowserSettings()
     rollout: RolloutSettings = RolloutSettings()
+    policy: PolicySettings = PolicySettings()
     judges: JudgeSettings = JudgeSettings()
     replay: ReplaySettings = ReplaySettings()
     learner: LearnerSettings = LearnerSettings()

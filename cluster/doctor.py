@@ -96,16 +96,12 @@ def check_package(module: str, requirement: str) -> Check:
 
 def check_browser(executable: str) -> Check:
     """A Chromium is there: the one set, Playwright's, headless-shell or an installed one."""
-    if importlib.util.find_spec("playwright") is None:
-        return Check("browser", Status.FAIL, "not looked for: playwright is not installed", "run `make setup`")
-    from rollout_workers.chromium import find_chromium
-
-    from replay.records import EpisodeFailed
+    from rollout_workers import chromium
 
     try:
-        return Check("browser", Status.OK, str(find_chromium(executable)))
-    except (EpisodeFailed, OSError) as error:
-        return Check("browser", Status.FAIL, "none found", str(error))
+        return Check("browser", Status.OK, str(chromium.find(executable)))
+    except chromium.BrowserMissing as error:
+        return Check("browser", Status.FAIL, "none that can be used", str(error))
 
 
 def check_cores(machine: Machine) -> Check:

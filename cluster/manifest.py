@@ -184,7 +184,7 @@ def _new_header(recipe: Recipe) -> dict[str, Any]:
         "format": FORMAT,
         "config_hash": config_hash(recipe),
         "config": resolved(recipe),
-        "seeds": {"run": recipe.run.seed, "sites": recipe.sites.seed, "tasks": recipe.sites.task_seed},
+        "seeds": {"run": recipe.run.seed, "sites": recipe.sites.seed, "evaluation": recipe.run.evaluation.seed},
         "versions": versions(),
         "created": _now(),
     }

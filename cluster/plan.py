@@ -67,8 +67,8 @@ def _processes(recipe: Recipe) -> tuple[ProcessPlan, ...]:
             f"one browser each, {rollout.contexts_per_worker} episodes at a time",
         ),
         ProcessPlan(
-            "policy server", resources.policy_servers, resources.cpus_per_policy_server,
-            resources.gpus_per_policy_server, resources.memory_mb_per_policy_server,
+            "policy server", recipe.policy.servers, resources.cpus_per_policy_server,
+            resources.gpus_per_policy_server, resources.memory_mb_per_policy_server, f"model {recipe.policy.model}",
         ),
         ProcessPlan(
             "learner", 1, resources.learner_cpus, resources.learner_gpus, resources.learner_memory_mb,

@@ -74,9 +74,6 @@ class ResourceSettings:
     memory_mb_per_context: int = 60
     """Browser memory per concurrent episode, in MiB (measured: 118 at 8 contexts on a heavy page, 56 at 32)."""
 
-    policy_servers: int = 1
-    """Policy server processes that share the requests."""
-
     cpus_per_policy_server: float = 0.5
     """Logical cores declared by one policy server."""
 
@@ -111,8 +108,7 @@ class ResourceSettings:
     """Address of a running Ray cluster; empty starts a local one that ends with the run."""
 
     def __post_init__(self) -> None:
-        """Refuse negative resources and a run without a policy server."""
-        _at_least(self, 1, "policy_servers")
+        """Refuse negative resources."""
         _at_least(self, 0, "cpus_per_policy_server", "learner_cpus")
         _at_least(self, 0, "gpus_per_policy_server", "learner_gpus", "object_store_mb", "ray_memory_mb")
         _at_least(self, 1, "memory_mb_per_rollout_worker", "memory_mb_per_context", "memory_mb_per_policy_server")

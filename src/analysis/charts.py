@@ -25,6 +25,7 @@ from analysis.results import GroupResult, PhaseSummary, SplitResult
 INK, FAINT = "#010101", "#020202"
 SERIES = ("#030301", "#030302", "#030303", "#030304", "#030305", "#030306")
 _VARIABLES = {INK: "var(--ink)", FAINT: "var(--line)", **{c: f"var(--s{i})" for i, c in enumerate(SERIES, 1)}}
+_LABEL_CHARS = 32
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none", "svg.hashsalt": "waymark", "font.size": 9.5, "text.parse_math": False,
     "text.color": INK, "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK, "axes.edgecolor": FAINT,
@@ -81,7 +82,7 @@ def loss_chart(phases: Sequence[PhaseSummary]) -> Markup:
         for name, axes in zip(names, panels, strict=False):
             points = [(phase.phase, phase.losses[name]) for phase in phases if name in phase.losses]
             axes.plot(*zip(*points, strict=True), "o-", color=SERIES[0])
-            axes.set_title(name)
+            axes.set_title(_label(name))
             axes.set_xlim(first - 0.3, last + 0.3)
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
             axes.grid(axis="y", alpha=0.6)
@@ -100,7 +101,7 @@ def time_chart(phases: Sequence[PhaseSummary]) -> Markup:
         left = [0.0] * len(phases)
         for stage, (color, alpha) in zip(stages, cycle(_bar_styles()), strict=False):
             widths = [phase.seconds.get(stage, 0.0) for phase in phases]
-            axes.barh(range(len(phases)), widths, left=left, color=color, alpha=alpha, label=stage, height=0.62)
+            axes.barh(range(len(phases)), widths, left=left, color=color, alpha=alpha, label=_label(stage), height=0.62)
             left = [start + width for start, width in zip(left, widths, strict=True)]
         axes.set_yticks(range(len(phases)), [_phase_name(phase.phase) for phase in phases])
         axes.invert_yaxis()
@@ -125,8 +126,14 @@ def _rate_lines(axes: Axes, rates: Mapping[str, Mapping[int, GroupResult | Split
         known = [(phase, r.success, r.low, r.high) for phase, r in by_phase.items() if r.success is not None]
         if known:
             x, success, low, high = zip(*known, strict=True)
-            axes.plot(x, success, "o-", color=color, label=name)
+            axes.plot(x, success, "o-", color=color, label=_label(name))
             axes.fill_between(x, low, high, color=color, alpha=0.13, linewidth=0)
+
+
+def _label(name: str) -> str:
+    """Return a name cut to what a legend can hold, without control characters, which XML cannot hold."""
+    printable = "".join(character for character in name if character.isprintable())
+    return printable if len(printable) <= _LABEL_CHARS else f"{printable[: _LABEL_CHARS - 1]}…"
 
 
 def _phase_axis(axes: Axes) -> None:

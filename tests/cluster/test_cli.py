@@ -1,0 +1,158 @@
+"""The command line answers fast, explains itself, and exits with the documented codes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from analysis.results import GroupResult, SplitResult
+from cluster import cli, doctor
+from cluster.doctor import Check, Status
+from cluster.errors import ExitCode, MissingError, RecipeError, RunError, RunInterrupted, RunStopped
+
+RUNNER = CliRunner()
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    path = tmp_path / "r.yaml"
+    path.write_text("run: {name: mine, phases: 2}\n")
+    return path
+
+
+@pytest.fixture
+def complete_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "examine", lambda *arguments: [Check("all", Status.OK, "there")])
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
+    """Stand in for ``cluster.train`` and record what the commands hand to it."""
+    seen: list[tuple[str, Any]] = []
+    group = GroupResult(0.5, 4, 0.15, 0.85)
+    result = SplitResult(0.5, 4, 0.15, 0.85, {"shop": group}, {"1-5": group}, {"shop.buy": group}, {"infra/x": 1})
+    module = types.ModuleType("cluster.train")
+
+    def train(recipe: Any, out: Path, resume: str) -> None:
+        seen.append(("train", (recipe.run.phases, out, resume)))
+
+    def evaluate(recipe: Any, *, policy: Path, split: str, passes: int) -> SplitResult:
+        seen.append(("evaluate", (policy, split, passes)))
+        return result
+
+    module.train, module.evaluate = train, evaluate  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "cluster.train", module)
+    return seen
+
+
+def test_help_answers_in_under_a_second(child_env: dict[str, str]) -> None:
+    times = []
+    for _ in range(3):
+        started = time.perf_counter()
+        done = subprocess.run([sys.executable, "-m", "cluster.cli", "--help"], capture_output=True, text=True,
+                              timeout=30, check=True, env=child_env)  # fmt: skip
+        times.append(time.perf_counter() - started)
+    assert min(times) < 1.0
+    for command in ("train", "eval", "check", "doctor", "sites"):
+        assert command in done.stdout
+
+
+def test_train_hands_over_the_recipe_the_folder_and_the_resume_mode(
+    recipe: Path, calls: list[tuple[str, Any]], complete_machine: None
+) -> None:
+    RUNNER.invoke(cli.app, ["train", str(recipe)], catch_exceptions=False)
+    RUNNER.invoke(
+        cli.app, ["train", str(recipe), "--out", "o", "--resume", "never", "--set", "run.phases=5"],
+        catch_exceptions=False,
+    )  # fmt: skip
+    assert calls == [("train", (2, Path("runs/mine"), "auto")), ("train", (5, Path("o"), "never"))]
+
+
+def test_eval_prints_a_table_and_writes_json(
+    recipe: Path, calls: list[tuple[str, Any]], complete_machine: None, tmp_path: Path
+) -> None:
+    arguments = ["eval", str(recipe), "--policy", "p", "--split", "test", "--passes", "3"]
+    done = RUNNER.invoke(cli.app, [*arguments, "--json", str(tmp_path / "r.json")], catch_exceptions=False)
+    assert calls == [("evaluate", (Path("p"), "test", 3))]
+    assert "50.0" in done.output
+    assert "1 lost" in done.output
+    assert json.loads((tmp_path / "r.json").read_text())["by_site"]["shop"]["n"] == 4
+
+
+def test_an_unknown_split_is_refused_before_anything_starts(recipe: Path, calls: list[tuple[str, Any]]) -> None:
+    with pytest.raises(RecipeError, match="found 'tset'"):
+        RUNNER.invoke(
+            cli.app, ["eval", str(recipe), "--policy", "p", "--split", "tset"], catch_exceptions=False
+        )  # fmt: skip
+    assert calls == []
+
+
+def test_training_does_not_start_where_something_is_missing(
+    recipe: Path, calls: list[tuple[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = Check("browser", Status.FAIL, "none found", "install chromium")
+    monkeypatch.setattr(doctor, "examine", lambda *arguments: [gone])
+    with pytest.raises(MissingError, match=r"browser: none found\. install chromium"):
+        RUNNER.invoke(cli.app, ["train", str(recipe)], catch_exceptions=False)
+    assert calls == []
+
+
+def test_check_shows_the_resolved_recipe_and_the_plan(recipe: Path, complete_machine: None) -> None:
+    done = RUNNER.invoke(cli.app, ["check", str(recipe), "--set", "learner.gamma=0.77"], catch_exceptions=False)
+    assert done.exit_code == 0
+    for text in ("gamma: 0.77", "config hash", "runs/mine", "rollout worker", "Nothing is missing."):
+        assert text in done.output
+
+
+def test_check_fails_where_the_plan_does_not_fit(recipe: Path) -> None:
+    with pytest.raises(MissingError, match="missing"):
+        RUNNER.invoke(
+            cli.app, ["check", str(recipe), "--set", "run.resources.learner_memory_mb=99000000"], catch_exceptions=False
+        )
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (RunError("x"), 1),
+        (RecipeError("x"), 2),
+        (MissingError("x"), 3),
+        (RunStopped("x"), 4),
+        (RunInterrupted("x"), 130),
+        (KeyboardInterrupt(), 130),
+    ],
+)
+def test_errors_become_the_documented_exit_codes(
+    error: BaseException, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def failing(**options: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(cli, "app", failing)
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    assert caught.value.code == code
+    assert capsys.readouterr().err.startswith("waymark: ")
+
+
+def test_a_wrong_recipe_ends_with_code_2_and_one_clear_line(tmp_path: Path, child_env: dict[str, str]) -> None:
+    path = tmp_path / "r.yaml"
+    path.write_text("run: {phase: 2}\n")
+    done = subprocess.run([sys.executable, "-m", "cluster.cli", "check", str(path)], capture_output=True, text=True,
+                          timeout=30, check=False, env=child_env)  # fmt: skip
+    assert done.returncode == ExitCode.USAGE
+    assert done.stderr == f"waymark: {path}: unknown key 'run.phase'; did you mean 'run.phases'?\n"
+
+
+def test_the_reference_of_the_command_line_lists_every_exit_code() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "cli.md").read_text()
+    for code in ExitCode:
+        assert f"| {int(code)} |" in page

@@ -1,0 +1,180 @@
+"""A recipe is strict, explains its errors, and costs no heavy import."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cluster.config import Recipe, build_recipe, config_hash, flatten, known_keys, load_recipe, resolved
+from cluster.errors import ExitCode, RecipeError
+
+
+def settings_classes() -> list[type]:
+    """Every settings dataclass that a recipe embeds, at any depth."""
+    found: list[type] = []
+    waiting: list[Any] = [getattr(Recipe(), name) for name in Recipe.model_fields]
+    while waiting:
+        value = waiting.pop()
+        if dataclasses.is_dataclass(value):
+            found.append(type(value))
+            waiting.extend(getattr(value, field.name) for field in dataclasses.fields(value))
+    return found
+
+
+@pytest.mark.parametrize("settings", settings_classes(), ids=lambda settings: settings.__name__)
+def test_every_embedded_settings_class_forbids_unknown_keys(settings: Any) -> None:
+    assert settings.__pydantic_config__ == {"extra": "forbid"}
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        ({"run": {"phase": 3}}, "unknown key 'run.phase'; did you mean 'run.phases'?"),
+        ({"runn": {}}, "unknown key 'runn'; did you mean 'run'?"),
+        ({"learner": {"potental": {"epochs": 1}}}, "unknown key 'learner.potental'; did you mean 'learner.potential'?"),
+        ({"run": {"learner_cpus": 1}}, "did you mean 'run.resources.learner_cpus'?"),
+        ({"run": {"evaluation": {"every": "often"}}}, "run.evaluation.every: Input should be a valid integer"),
+        ({"run": {"evaluation": {"every": 0}}}, "run.evaluation: every must be at least 1, found 0"),
+        ({"run": {"evaluation": {"splits": ["tset"]}}}, "test_templates; found ['tset']"),
+        ({"run": 3}, "run: expected a section with keys of its own, found 3"),
+        ({"run": {"name": "../x"}}, "usable as a folder's name"),
+        ({"learner": {"gamma": float("nan")}}, "learner.gamma: expected a finite number, found nan"),
+        (["run"], "expected sections such as 'run:', found a list"),
+    ],
+)
+def test_what_is_wrong_is_named(raw: Any, message: str) -> None:
+    with pytest.raises(RecipeError) as caught:
+        build_recipe(raw)
+    assert message in str(caught.value)
+    assert caught.value.code == ExitCode.USAGE
+
+
+def test_every_problem_is_reported_at_once() -> None:
+    with pytest.raises(RecipeError) as caught:
+        build_recipe({"run": {"phase": 3, "seed": "x"}, "replay": {"per": "episode"}})
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 3
+    assert all(line.startswith("recipe: ") for line in lines)
+
+
+def test_overrides_are_yaml_scalars_applied_in_order() -> None:
+    overrides = [
+        "run.phases=7", "run.phases=8", "run.from_scratch=true", "run.evaluation.splits=[test]", "run.name=x=y",
+        "learner.actor.learning_rate=3e-4", "learner.clone.time_limit_s=null",
+    ]  # fmt: skip
+    recipe = build_recipe({"run": {"phases": 1}}, overrides)
+    assert recipe.run.phases == 8
+    assert recipe.run.from_scratch is True
+    assert recipe.run.evaluation.splits == ("test",)
+    assert recipe.run.name == "x=y"
+    assert recipe.learner.actor.learning_rate == 3e-4
+    assert recipe.learner.clone.time_limit_s is None
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("run.phses=3", "did you mean 'run.phases'"),
+        ("run.phases", "section.key=value"),
+        (".phases=1", "section.key=value"),
+        ("run.name.first=x", "run.name is a str here and has no 'first'"),
+        ("run.phases=[", "not valid YAML"),
+        ("run.phases=many", "run.phases: Input should be a valid integer"),
+    ],
+)
+def test_overrides_pass_the_same_checks(override: str, message: str) -> None:
+    with pytest.raises(RecipeError) as caught:
+        build_recipe({"run": {"name": "a"}}, [override])
+    assert message in str(caught.value)
+
+
+def test_overrides_leave_the_given_mapping_alone() -> None:
+    raw = {"run": {"phases": 1}}
+    build_recipe(raw, ["run.phases=2"])
+    assert raw == {"run": {"phases": 1}}
+
+
+def test_a_section_keeps_its_own_defaults_when_one_of_its_keys_is_set() -> None:
+    default = Recipe().learner.potential
+    changed = build_recipe({"learner": {"potential": {"batch_steps": 7}}}).learner.potential
+    assert changed == dataclasses.replace(default, batch_steps=7)
+    assert default.learning_rate != Recipe().learner.value.learning_rate
+
+
+def test_an_empty_section_and_an_empty_file_mean_the_defaults(tmp_path: Path) -> None:
+    assert build_recipe({"run": None, "learner": {"actor": None}}) == Recipe()
+    (tmp_path / "empty.yaml").write_text("# nothing\n")
+    assert load_recipe(tmp_path / "empty.yaml") == Recipe()
+
+
+def test_the_hash_depends_on_values_and_not_on_how_they_are_written(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("run: {seed: 3, phases: 2}\nlearner: {gamma: 0.95}\n")
+    (tmp_path / "b.yaml").write_text("learner:\n  gamma: 95e-2\nrun:\n  phases: 2\n  seed: 3\n")
+    first, second = (config_hash(load_recipe(tmp_path / name)) for name in ("a.yaml", "b.yaml"))
+    assert first == second
+    assert first != config_hash(load_recipe(tmp_path / "a.yaml", ["learner.gamma=0.96"]))
+
+
+def test_the_hash_is_the_same_in_another_process(child_env: dict[str, str]) -> None:
+    code = "from cluster.config import *; print(config_hash(Recipe()))"
+    child = {**child_env, "PYTHONHASHSEED": "7"}
+    command = [sys.executable, "-c", code]
+    other = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, env=child)
+    assert other.stdout.strip() == config_hash(Recipe())
+
+
+def test_the_resolved_recipe_loads_as_itself() -> None:
+    recipe = build_recipe({}, ["run.phases=9", "learner.actor.beta=0.5"])
+    assert build_recipe(resolved(recipe)) == recipe
+
+
+def test_a_key_written_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "twice.yaml"
+    path.write_text("run:\n  phases: 1\n  phases: 2\n")
+    with pytest.raises(RecipeError, match="'phases' is there twice"):
+        load_recipe(path)
+
+
+def test_yaml_cannot_construct_objects(tmp_path: Path) -> None:
+    path = tmp_path / "object.yaml"
+    path.write_text("run: !!python/object/apply:os.getcwd []\n")
+    with pytest.raises(RecipeError, match="not valid YAML"):
+        load_recipe(path)
+
+
+def test_a_missing_recipe_says_so(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match="No such file"):
+        load_recipe(tmp_path / "none.yaml")
+
+
+def test_a_recipe_cannot_be_changed() -> None:
+    with pytest.raises(Exception, match="frozen"):
+        Recipe().run = None  # type: ignore[assignment, misc]
+
+
+def test_flatten_and_known_keys_name_every_leaf() -> None:
+    assert flatten({"a": {"b": 1, "c": {}}, "d": [2]}) == {"a.b": 1, "a.c": {}, "d": [2]}
+    keys = known_keys()
+    assert {"run", "run.evaluation", "run.evaluation.passes", "learner.actor.beta"} <= set(keys)
+    assert len(keys) == len(set(keys))
+
+
+@pytest.mark.parametrize("module", ["cluster.config", "cluster.cli", "cluster.plan", "cluster.manifest"])
+def test_light_modules_import_nothing_heavy(module: str, child_env: dict[str, str]) -> None:
+    code = (
+        f"import {module}, sys; print([m for m in ('torch', 'ray', 'playwright', 'transformers') if m in sys.modules])"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, env=child_env)
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_shipped_recipe_is_valid() -> None:
+    folder = Path(__file__).resolve().parents[2] / "cluster" / "recipes"
+    for path in sorted(folder.glob("*.yaml")):
+        load_recipe(path)

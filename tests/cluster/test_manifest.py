@@ -1,0 +1,180 @@
+"""A stage is done when its entry is durable, and a run goes on only under its own recipe."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cluster import durable
+from cluster.config import build_recipe, config_hash
+from cluster.durable import sha256_file, write_atomic
+from cluster.errors import ManifestError
+from cluster.manifest import RunManifest
+from cluster.run_lock import RunLock
+
+RECIPE = build_recipe({"run": {"seed": 5}})
+
+
+def test_a_stage_is_done_only_after_it_was_completed_and_stays_done(tmp_path: Path) -> None:
+    manifest = RunManifest.open(tmp_path, RECIPE)
+    assert not manifest.stage_done(1, "rollouts")
+    manifest.complete_stage(1, "rollouts", {"episodes": ["a", "b"]}, seconds=2.5)
+    again = RunManifest.open(tmp_path, RECIPE)
+    assert again.stage_done(1, "rollouts")
+    assert not again.stage_done(2, "rollouts")
+    assert again.data(1, "rollouts") == {"episodes": ["a", "b"]}
+    assert again.seconds == {1: {"rollouts": 2.5}}
+
+
+def test_stages_keep_their_order_within_a_phase(tmp_path: Path) -> None:
+    manifest = RunManifest.open(tmp_path, RECIPE)
+    done = [(0, "clone"), (0, "evaluate"), (1, "rollouts"), (1, "learn"), (10, "rollouts")]
+    for phase, stage in done:
+        manifest.complete_stage(phase, stage)
+    assert RunManifest.open(tmp_path, RECIPE).stages() == done
+
+
+def test_an_entry_is_never_changed(tmp_path: Path) -> None:
+    manifest = RunManifest.open(tmp_path, RECIPE)
+    manifest.complete_stage(0, "clone", 1)
+    with pytest.raises(ManifestError, match="already complete"):
+        manifest.complete_stage(0, "clone", 2)
+    assert RunManifest.open(tmp_path, RECIPE).data(0, "clone") == 1
+
+
+def test_data_is_what_json_gives_back(tmp_path: Path) -> None:
+    manifest = RunManifest.open(tmp_path, RECIPE)
+    manifest.complete_stage(0, "clone", {"ids": (1, 2)})
+    assert manifest.data(0, "clone") == {"ids": [1, 2]} == RunManifest.open(tmp_path, RECIPE).data(0, "clone")
+    for bad in ({"x": object()}, float("nan")):
+        with pytest.raises(ManifestError, match="not JSON"):
+            manifest.complete_stage(0, "evaluate", bad)
+    assert not manifest.stage_done(0, "evaluate")
+
+
+def test_asking_for_an_incomplete_stage_names_the_complete_ones(tmp_path: Path) -> None:
+    manifest = RunManifest.open(tmp_path, RECIPE)
+    manifest.complete_stage(0, "clone")
+    with pytest.raises(KeyError, match=r"phase 1 stage 'learn' is not complete; complete are \[\(0, 'clone'\)\]"):
+        manifest.data(1, "learn")
+
+
+def test_files_are_recorded_with_their_hash_and_checked(tmp_path: Path) -> None:
+    manifest = RunManifest.open(tmp_path, RECIPE)
+    weights = tmp_path / "weights" / "1.bin"
+    write_atomic(weights, b"abc")
+    manifest.complete_stage(1, "publish", files=[weights])
+    assert manifest.entry(1, "publish").files == {"weights/1.bin": sha256_file(weights)}
+    manifest.check_files(1, "publish")
+    weights.write_bytes(b"abd")
+    with pytest.raises(ManifestError, match=r"weights/1\.bin has changed"):
+        manifest.check_files(1, "publish")
+    weights.unlink()
+    with pytest.raises(ManifestError, match=r"weights/1\.bin is gone"):
+        manifest.check_files(1, "publish")
+
+
+def test_a_missing_or_foreign_file_is_refused(tmp_path: Path) -> None:
+    manifest = RunManifest.open(tmp_path / "run", RECIPE)
+    with pytest.raises(ManifestError, match="cannot record"):
+        manifest.complete_stage(0, "clone", files=[tmp_path / "run" / "none"])
+    (tmp_path / "elsewhere").write_text("")
+    with pytest.raises(ManifestError, match="not under the run folder"):
+        manifest.complete_stage(0, "clone", files=[tmp_path / "elsewhere"])
+    assert not manifest.stage_done(0, "clone")
+
+
+def test_another_recipe_is_refused_and_the_differing_keys_are_named(tmp_path: Path) -> None:
+    RunManifest.open(tmp_path, RECIPE)
+    other = build_recipe({"run": {"seed": 6, "phases": 9}})
+    with pytest.raises(ManifestError) as caught:
+        RunManifest.open(tmp_path, other)
+    text = str(caught.value)
+    assert "run.seed: was 5, is 6" in text
+    assert "run.phases: was 4, is 9" in text
+    assert "run.name" not in text
+
+
+def test_resume_never_refuses_a_run_that_is_there(tmp_path: Path) -> None:
+    RunManifest.open(tmp_path, RECIPE, resume="never")
+    with pytest.raises(ManifestError, match="already holds a run"):
+        RunManifest.open(tmp_path, RECIPE, resume="never")
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"format": 99}'])
+def test_an_unreadable_manifest_is_an_error_and_not_a_fresh_start(tmp_path: Path, content: str) -> None:
+    (tmp_path / "manifest.json").write_text(content)
+    with pytest.raises(ManifestError, match=r"manifest"):
+        RunManifest.open(tmp_path, RECIPE)
+
+
+def test_the_header_says_what_made_the_run(tmp_path: Path) -> None:
+    RunManifest.open(tmp_path, RECIPE)
+    header = json.loads((tmp_path / "manifest.json").read_text())
+    assert header["config_hash"] == config_hash(RECIPE)
+    assert header["config"]["run"]["seed"] == 5
+    assert header["seeds"]["run"] == 5
+    assert header["versions"]["numpy"]
+
+
+def test_a_write_that_fails_leaves_the_manifest_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    manifest = RunManifest.open(tmp_path, RECIPE)
+    manifest.complete_stage(0, "clone")
+
+    def full_disk(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(durable.os, "fsync", full_disk)
+    with pytest.raises(OSError, match="No space"):
+        manifest.complete_stage(0, "evaluate")
+    monkeypatch.undo()
+    assert not manifest.stage_done(0, "evaluate")
+    assert RunManifest.open(tmp_path, RECIPE).stages() == [(0, "clone")]
+    assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]
+
+
+@pytest.mark.faults
+def test_sigkill_at_any_moment_leaves_a_manifest_that_opens(tmp_path: Path, child_env: dict[str, str]) -> None:
+    code = (
+        "import sys; from pathlib import Path; from cluster.config import build_recipe;"
+        "from cluster.manifest import RunManifest;"
+        "m = RunManifest.open(Path(sys.argv[1]), build_recipe({'run': {'seed': 5}})); n = len(m.stages());"
+        "print('ready', flush=True);"
+        "[m.complete_stage(i, 'learn', {'x': 'y' * 2000}) for i in range(n, n + 100000)]"
+    )
+    seen = 0
+    for delay in (0.05, 0.11, 0.23):
+        command = [sys.executable, "-c", code, str(tmp_path)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=child_env)
+        assert process.stdout is not None
+        with process.stdout:
+            assert process.stdout.readline() == "ready\n"
+            time.sleep(delay)
+            process.kill()
+            process.wait(timeout=20)
+        stages = RunManifest.open(tmp_path, RECIPE).stages()
+        assert stages == [(i, "learn") for i in range(len(stages))]
+        assert len(stages) >= seen
+        seen = len(stages)
+    assert seen > 0
+
+
+def test_two_drivers_cannot_hold_one_folder(tmp_path: Path) -> None:
+    with RunLock(tmp_path), pytest.raises(ManifestError, match=f"process {os.getpid()}"), RunLock(tmp_path):
+        pass
+    with RunLock(tmp_path):
+        pass
+
+
+def test_write_atomic_replaces_whole_files_and_makes_folders(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b.txt"
+    write_atomic(path, "first, long")
+    write_atomic(path, "é")
+    assert path.read_bytes() == "é".encode()
+    assert [entry.name for entry in path.parent.iterdir()] == ["b.txt"]

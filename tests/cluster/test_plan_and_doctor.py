@@ -1,0 +1,126 @@
+"""The plan adds up, and the doctor says what is missing and what to do."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from cluster.config import Recipe, build_recipe
+from cluster.doctor import (
+    Status,
+    check_memory,
+    check_package,
+    check_paths,
+    check_plan,
+    check_python,
+    check_shared_memory,
+    check_writable,
+    examine,
+)
+from cluster.machine import Machine
+from cluster.plan import make_plan
+
+MACHINE = Machine(cores=2, memory_mb=8000, available_mb=7000, shared_memory_mb=4000, gpus=0)
+
+
+def test_the_plan_adds_up() -> None:
+    recipe = build_recipe({}, [
+        "rollout.workers=3", "rollout.worker_cpus=1", "rollout.contexts_per_worker=4",
+        "run.resources.memory_mb_per_rollout_worker=100", "run.resources.memory_mb_per_context=10",
+    ])  # fmt: skip
+    plan = make_plan(recipe, MACHINE)
+    workers = next(part for part in plan.processes if part.name == "rollout worker")
+    assert (workers.count, workers.cpus, workers.memory_mb) == (3, 1, 140)
+    assert plan.memory_mb == sum(part.count * part.memory_mb for part in plan.processes)
+
+
+def test_ray_is_given_at_least_what_the_processes_declare() -> None:
+    recipe = build_recipe({}, ["rollout.workers=10", "rollout.worker_cpus=1"])
+    plan = make_plan(recipe, MACHINE)
+    assert plan.ray_cpus >= 10
+    assert any("cores" in warning for warning in plan.warnings)
+    assert make_plan(Recipe(), MACHINE).ray_cpus == 2
+
+
+def test_the_default_recipe_fits_on_the_smallest_machine_we_promise() -> None:
+    plan = make_plan(Recipe(), dataclasses.replace(MACHINE, memory_mb=6144, available_mb=6000))
+    assert plan.missing == ()
+    assert plan.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("override", "word"), [("run.resources.learner_memory_mb=9000", "memory"), ("run.resources.learner_gpus=1", "GPUs")]
+)
+def test_what_does_not_fit_is_missing(override: str, word: str) -> None:
+    missing = make_plan(build_recipe({}, [override]), MACHINE).missing
+    assert len(missing) == 1
+    assert missing[0].startswith(word)
+
+
+def test_what_fits_only_when_others_leave_is_a_warning() -> None:
+    plan = make_plan(Recipe(), dataclasses.replace(MACHINE, available_mb=1000, shared_memory_mb=64))
+    assert plan.missing == ()
+    assert [warning.partition(":")[0] for warning in plan.warnings] == ["memory", "/dev/shm"]
+
+
+def test_a_cluster_is_not_held_against_this_machine() -> None:
+    recipe = build_recipe({}, ["run.resources.address=ray://head:10001", "run.resources.learner_gpus=8"])
+    plan = make_plan(recipe, MACHINE)
+    assert plan.missing == ()
+    assert "ray" not in [part.name for part in plan.processes]
+    assert plan.ray_gpus == 8
+
+
+def test_this_machine_can_be_read() -> None:
+    machine = Machine.here()
+    assert machine.cores > 0
+    assert 0 < machine.available_mb <= machine.memory_mb
+
+
+def test_python_outside_the_range_fails_with_advice() -> None:
+    assert check_python((3, 12)).status is Status.OK
+    for version in ((3, 10), (3, 14)):
+        assert check_python(version).status is Status.FAIL
+        assert "3.11 to 3.13" in check_python(version).advice
+
+
+def test_a_missing_package_is_named_with_what_to_do() -> None:
+    check = check_package("no_such_module_here", "no-such[extra]")
+    assert check.status is Status.FAIL
+    assert "no-such[extra]" in check.advice
+    assert check_package("yaml", "PyYAML").status is Status.OK
+
+
+def test_little_memory_and_a_small_shared_memory_warn() -> None:
+    assert check_memory(dataclasses.replace(MACHINE, memory_mb=2000)).status is Status.WARN
+    assert check_shared_memory(dataclasses.replace(MACHINE, shared_memory_mb=64)).status is Status.WARN
+    assert check_shared_memory(dataclasses.replace(MACHINE, shared_memory_mb=None)).status is Status.OK
+
+
+def test_a_folder_that_cannot_be_written_fails(tmp_path: Path) -> None:
+    assert check_writable(tmp_path / "a" / "b").status is Status.OK
+    assert not (tmp_path / "a").exists()
+    blocker = tmp_path / "file"
+    blocker.write_text("")
+    assert check_writable(blocker / "run").status is Status.FAIL
+
+
+def test_a_missing_warm_start_fails_unless_the_run_clones_anyway(tmp_path: Path) -> None:
+    gone = [f"warm_start.checkpoint={tmp_path / 'none'}"]
+    assert [check.status for check in check_paths(build_recipe({}, gone))] == [Status.FAIL]
+    assert check_paths(build_recipe({}, [*gone, "run.from_scratch=true"])) == []
+    assert [c.status for c in check_paths(build_recipe({}, [f"warm_start.checkpoint={tmp_path}"]))] == [Status.OK]
+
+
+def test_a_plan_that_does_not_fit_fails_the_examination(tmp_path: Path) -> None:
+    checks = check_plan(build_recipe({}, ["run.resources.learner_gpus=1"]), MACHINE)
+    assert [check.status for check in checks] == [Status.FAIL]
+
+
+def test_a_browser_that_is_set_and_not_there_is_named(tmp_path: Path) -> None:
+    recipe = build_recipe({}, [f"browser.executable={tmp_path / 'no-chromium'}"])
+    browser = next(check for check in examine(recipe, tmp_path, MACHINE) if check.name == "browser")
+    assert browser.status is Status.FAIL
+    assert "no-chromium" in browser.advice

@@ -1,0 +1,144 @@
+"""The display shows where a run is, in a terminal and in a log, and how long it will take."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from analysis.results import EpisodeCounts, GroupResult, PhaseSummary, SplitResult
+from cluster.progress import Progress
+from cluster.result_table import evaluation_table, result_table
+from cluster.run_state import RunState, duration
+from cluster.summary import RunSummary
+
+
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def text_of(renderable: object, width: int = 140) -> str:
+    buffer = io.StringIO()
+    Console(file=buffer, width=width).print(renderable)
+    return buffer.getvalue()
+
+
+def test_time_left_is_known_after_one_phase_and_counts_down() -> None:
+    state = RunState(phases=3, started=1.0)
+    state.begin_phase(0, 1.0)
+    assert state.seconds_left(500.0) is None
+    state.begin_phase(1, 1000.0)
+    assert state.seconds_left(1050.0) is None
+    state.begin_phase(2, 1100.0)
+    assert state.seconds_left(1100.0) == pytest.approx(200.0)
+    assert state.seconds_left(1160.0) == pytest.approx(140.0)
+
+
+def test_a_phase_that_takes_longer_than_the_last_is_estimated_from_its_stage() -> None:
+    state = RunState(phases=2, started=1.0)
+    state.begin_phase(1, 1.0)
+    state.begin_phase(2, 11.0)
+    state.begin_stage("rollouts", 100, 11.0)
+    assert state.stage is not None
+    state.stage.done = 20
+    assert state.seconds_left(31.0) == pytest.approx(80.0)
+    state.end_stage(31.0)
+    assert state.seconds_left(31.0) == 0.0
+
+
+def test_rates_do_not_exist_before_they_can_be_known() -> None:
+    state = RunState(phases=1, started=1.0)
+    state.begin_stage("rollouts", 10, 5.0)
+    assert state.stage is not None
+    assert state.stage.success is None
+    assert state.stage.steps_per_second(6.0) is None
+    state.stage.steps, state.stage.judged, state.stage.succeeded = 30, 4, 1
+    assert state.stage.steps_per_second(8.0) == 10.0
+    assert state.stage.success == 0.25
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.4, "0 s"), (59.6, "1 min 00 s"), (185, "3 min 05 s"), (3720, "1 h 02 min"), (-3, "0 s")]
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_without_a_terminal_there_are_plain_lines_and_no_control_codes() -> None:
+    buffer, clock = io.StringIO(), Clock()
+    with Progress(1, Console(file=buffer, width=60), line_interval_s=10, clock=clock) as progress:
+        progress.phase(0)
+        progress.stage("clone")
+        clock.now += 5
+        progress.losses({"clone": 1.25})
+        progress.phase(1)
+        progress.stage("rollouts", total=8)
+        for done in range(1, 9):
+            clock.now += 3
+            progress.update(done, judged=done - 1, succeeded=done // 2, lost=1, steps=6 * done)
+        progress.note("worker 1 was replaced [red]")
+        progress.finish()
+    lines = buffer.getvalue().splitlines()
+    assert "\x1b" not in buffer.getvalue()
+    assert lines == [
+        "warm start: clone",
+        "warm start: clone done in 5 s, clone 1.25",
+        "phase 1/1: rollouts (0/8)",
+        "phase 1/1: rollouts 4/8, success 66.7%, 1 lost, 2.0 steps/s",
+        "phase 1/1: rollouts 8/8, success 57.1%, 1 lost, 2.0 steps/s",
+        "worker 1 was replaced [red]",
+        "phase 1/1: rollouts done in 24 s, 8/8, success 57.1%, 1 lost, 2.0 steps/s",
+    ]
+
+
+def test_in_a_terminal_a_panel_shows_everything_and_is_gone_at_the_end() -> None:
+    buffer, clock = io.StringIO(), Clock()
+    console = Console(file=buffer, width=100, force_terminal=True)
+    with Progress(4, console, clock=clock) as progress:
+        progress.phase(2)
+        progress.stage("rollouts", total=100)
+        clock.now += 10
+        progress.update(40, judged=39, succeeded=13, lost=1, steps=400)
+        progress.losses({"actor": 0.5})
+        progress.result(0, 0.45)
+        progress.result(1, 0.525)
+        shown = text_of(progress._panel())
+    for part in ("phase 2/4", "40/100", "success 33.3%", "1 lost", "40.0 steps/s", "actor 0.5", "before RL: 45.0%",
+                 "after 1: 52.5%", "10 s so far", "Ctrl-C"):  # fmt: skip
+        assert part in shown
+    assert buffer.getvalue().endswith("\x1b[2K")
+    assert "\x1b[?25h" in buffer.getvalue()
+
+
+def split_result(success: float, lost: int = 0) -> SplitResult:
+    group = GroupResult(success, 50, success - 0.1, success + 0.1)
+    groups = {"shop": group, "forum": GroupResult(None, 0, 0, 1)}
+    return SplitResult(success, 100, success - 0.07, success + 0.07, groups, {"1-5": group}, {"shop.buy": group},
+                       {"infra/x": lost} if lost else {})  # fmt: skip
+
+
+def test_the_finishing_table_shows_every_phase_site_interval_and_loss() -> None:
+    phases = (
+        PhaseSummary(0, {"test": split_result(0.5)}, seconds={"clone": 90.0}),
+        PhaseSummary(
+            1, {"test": split_result(0.61, lost=3)}, GroupResult(0.4, 200, 0.3, 0.5), seconds={"rollouts": 30}
+        ),
+    )
+    counts = EpisodeCounts(300, 297, {"infra/browser_crashed": 3})
+    shown = text_of(result_table(RunSummary("r", "h", {}, {}, phases, counts)))
+    for part in ("Success on test", "before RL", "50.0 [43.0, 57.0]", "phase 1", "61.0 [54.0, 68.0]", "shop",
+                 "40.0", "1 min 30 s", "3 lost", "3 infra/browser_crashed"):  # fmt: skip
+        assert part in shown
+    assert len({len(line) for line in shown.splitlines() if line.startswith(("│", "┃"))}) == 1
+
+
+def test_one_evaluation_is_shown_by_every_group() -> None:
+    shown = text_of(evaluation_table("test", split_result(0.5, lost=2)))
+    for part in ("site shop", "site forum", "expert's steps 1-5", "shop.buy", "2 lost and left out"):
+        assert part in shown
