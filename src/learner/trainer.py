@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from policy.weights import WeightManifest, write_weights
 from torch import nn
 
 from learner.actor import ActorData, update_actor
@@ -42,6 +41,7 @@ from learner.metrics import CriticMetrics, PhaseMetrics
 from learner.optimiser import Compute, adamw
 from learner.settings import LearnerSettings
 from policy.models import load_causal_lm, save_policy
+from policy.weights import WeightManifest, write_weights
 from replay.records import FloatArray, IntArray, Trajectory
 
 _CLONE, _VALUE, _POTENTIAL, _ACTOR = range(4)
@@ -219,8 +219,10 @@ class Learner:
         credit = assign_credit(trajectories, values, potentials, self.algorithm, self.settings)
         return ActorData([samples[i] for i in np.flatnonzero(kept)], credit.advantages[kept], credit.shaping[kept])
 
-    def publish(self, path: str | Path, version: int) -> WeightManifest:
-        """Write the actor's weights for the policy servers and return the manifest that they verify."""
+    def publish(self, directory: str | Path, version: int) -> WeightManifest:
+        """Write the actor's weights to a file in ``directory`` and return the manifest that servers verify."""
+        path = Path(directory) / f"actor-{version:06d}.safetensors"
+        path.parent.mkdir(parents=True, exist_ok=True)
         return write_weights(own_tensors(self.actor), path, version)
 
     def export(self, path: str | Path) -> Path:

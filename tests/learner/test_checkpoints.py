@@ -1,0 +1,121 @@
+"""A learner that was saved and loaded goes on as if it had never stopped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from learner.checkpoints import CheckpointError
+from learner.settings import ActorSettings, CloneSettings, CriticSettings, LearnerSettings
+from learner.trainer import Learner
+from replay.records import Trajectory
+
+CRITIC = CriticSettings(learning_rate=1e-3, batch_steps=8)
+SETTINGS = LearnerSettings(
+    clone=CloneSettings(learning_rate=1e-3, updates=3, batch_steps=8),
+    actor=ActorSettings(learning_rate=1e-3, batch_steps=8),
+    value=CRITIC,
+    potential=CRITIC,
+)
+
+
+def episodes(make: Callable[..., Trajectory]) -> list[Trajectory]:
+    return [
+        make([([3, 4, 30 + i], [10 + i, 2]), ([3, 5, 30 + i], [12, 2])], outcome=float(i % 2), episode_id=f"e{i}")
+        for i in range(10)
+    ]
+
+
+def tensors(learner: Learner) -> list[torch.Tensor]:
+    assert learner.value is not None
+    assert learner.potential is not None
+    modules = (learner.actor, learner.value.critic, learner.potential.critic)
+    return [tensor.clone() for module in modules for tensor in module.state_dict().values()]
+
+
+def test_resume_is_exact(model_dir: Path, tmp_path: Path, trajectory: Callable[..., Trajectory]) -> None:
+    data = episodes(trajectory)
+    straight = Learner(SETTINGS, model_dir)
+    straight.clone(data)
+    straight.phase(data, phase_index=0)
+    straight.save(tmp_path / "phase-0")
+    straight.phase(data, phase_index=1)
+
+    resumed = Learner(SETTINGS, model_dir)
+    resumed.load(tmp_path / "phase-0")
+    assert resumed.phases == 1
+    resumed.phase(data, phase_index=1)
+    assert all(torch.equal(a, b) for a, b in zip(tensors(straight), tensors(resumed), strict=True))
+
+
+def test_without_the_optimisers_state_the_run_would_differ(
+    model_dir: Path, tmp_path: Path, trajectory: Callable[..., Trajectory]
+) -> None:
+    """The guard of the test above: AdamW's moments matter here, so equality is not for free."""
+    data = episodes(trajectory)
+    learner = Learner(SETTINGS, model_dir)
+    learner.phase(data, phase_index=0)
+    learner.save(tmp_path / "c")
+    learner.phase(data, phase_index=1)
+    other = Learner(SETTINGS, model_dir)
+    other.load(tmp_path / "c")
+    other.actor_optimiser.state.clear()
+    other.phase(data, phase_index=1)
+    assert not all(torch.equal(a, b) for a, b in zip(tensors(learner), tensors(other), strict=True))
+
+
+def test_a_checkpoint_without_its_marker_is_refused(model_dir: Path, tmp_path: Path) -> None:
+    learner = Learner(SETTINGS, model_dir)
+    path = learner.save(tmp_path / "c")
+    (path / "COMPLETE").unlink()
+    with pytest.raises(CheckpointError, match="no COMPLETE marker"):
+        learner.load(path)
+    learner.save(path)
+    learner.load(path)
+
+
+@pytest.mark.parametrize("name", ["actor.safetensors", "value.optimiser.safetensors", "state.json", "manifest.json"])
+def test_damage_is_noticed_and_changes_nothing(
+    name: str, model_dir: Path, tmp_path: Path, trajectory: Callable[..., Trajectory]
+) -> None:
+    learner = Learner(SETTINGS, model_dir)
+    learner.phase(episodes(trajectory), phase_index=0)
+    path = learner.save(tmp_path / "c")
+    content = bytearray((path / name).read_bytes())
+    content[-1] ^= 1
+    (path / name).write_bytes(bytes(content))
+    other = Learner(SETTINGS, model_dir)
+    before = tensors(other)
+    with pytest.raises(CheckpointError):
+        other.load(path)
+    assert all(torch.equal(a, b) for a, b in zip(before, tensors(other), strict=True))
+
+
+def test_a_complete_checkpoint_is_never_overwritten(model_dir: Path, tmp_path: Path) -> None:
+    learner = Learner(SETTINGS, model_dir)
+    learner.save(tmp_path / "c")
+    with pytest.raises(FileExistsError, match="complete checkpoint"):
+        learner.save(tmp_path / "c")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["c"]
+
+
+def test_a_checkpoint_of_another_algorithm_is_refused(model_dir: Path, tmp_path: Path) -> None:
+    path = Learner(replace(SETTINGS, algorithm="filtered_bc"), model_dir).save(tmp_path / "c")
+    with pytest.raises(CheckpointError, match="another algorithm"):
+        Learner(SETTINGS, model_dir).load(path)
+
+
+def test_nothing_in_a_checkpoint_is_pickled(model_dir: Path, tmp_path: Path) -> None:
+    path = Learner(SETTINGS, model_dir).save(tmp_path / "c")
+    suffixes = {entry.suffix for entry in path.iterdir()}
+    assert suffixes == {".safetensors", ".json", ""}
+    for entry in path.glob("*.json"):
+        json.loads(entry.read_text())
+    for entry in path.glob("*.safetensors"):
+        load_file(entry)

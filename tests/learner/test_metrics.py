@@ -1,0 +1,43 @@
+"""Rank statistics against numbers counted by hand, and against scipy where ties matter."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from learner.metrics import auc, kendall, ratio_metrics, spearman, summarise
+
+
+def test_auc_counts_pairs() -> None:
+    # positives 0.8 and 0.3, negatives 0.5 and 0.3: won, won, lost, tied -> (1 + 1 + 0 + 0.5) / 4.
+    assert auc(np.array([0.8, 0.3, 0.5, 0.3]), np.array([1, 1, 0, 0])) == pytest.approx(2.5 / 4)
+
+
+def test_statistics_without_a_value_are_none() -> None:
+    assert auc(np.array([0.1, 0.2]), np.array([1, 1])) is None
+    assert kendall(np.array([1.0, 1.0]), np.array([0.0, 1.0])) is None
+    assert spearman(np.array([1.0, 1.0]), np.array([0.0, 1.0])) is None
+    assert summarise(np.zeros(0)) is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=15))
+def test_rank_correlations_agree_with_scipy(pairs: list[tuple[int, int]]) -> None:
+    a, b = np.array(pairs, dtype=np.float64).T
+    if np.ptp(a) == 0 or np.ptp(b) == 0:
+        assert kendall(a, b) is None
+        return
+    assert kendall(a, b) == pytest.approx(stats.kendalltau(a, b).statistic)
+    assert spearman(a, b) == pytest.approx(stats.spearmanr(a, b).statistic)
+
+
+def test_ratio_metrics_by_hand() -> None:
+    # asked 2, -1, 0 (mean 1/3); achieved half of each: slope 1/2, all signs agree, the unsigned one does not count.
+    metrics = ratio_metrics(np.array([2.0, -1.0, 0.0]), np.array([1.0, -0.5, 0.0]))
+    assert metrics is not None
+    assert metrics.slope == pytest.approx(0.5)
+    assert metrics.correlation == pytest.approx(1.0)
+    assert metrics.agreement == 1.0
+    assert (metrics.achieved_positive, metrics.achieved_negative) == (1.0, -0.5)

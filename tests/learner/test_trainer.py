@@ -1,0 +1,240 @@
+"""The learner learns: cloning overfits, MiRA moves probability towards what succeeded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from learner.algorithms import ALGORITHMS, resolve
+from learner.settings import ActorSettings, CloneSettings, CriticSettings, LearnerSettings
+from learner.trainer import Learner
+from policy.models import load_causal_lm
+from policy.weights import put_weights, read_weights
+from replay.records import Trajectory
+
+GOOD, BAD = [10, 11, 2], [20, 21, 2]
+CRITIC = CriticSettings(learning_rate=3e-3, epochs=2, batch_steps=16, pretrain_learning_rate=3e-3, pretrain_epochs=10)
+SETTINGS = LearnerSettings(
+    clone=CloneSettings(learning_rate=5e-3, updates=120, batch_steps=8),
+    actor=ActorSettings(learning_rate=1e-3, epochs=2, batch_steps=16, beta=0.5),
+    value=CRITIC,
+    potential=CRITIC,
+    micro_batch_tokens=256,
+)
+
+
+def bandit(make: Callable[..., Trajectory], count: int = 32) -> list[Trajectory]:
+    """Two-step episodes on a few pages; the first action GOOD leads to success and BAD to failure."""
+    episodes = []
+    for i in range(count):
+        good = i % 2 == 0
+        page = [3, 4, 30 + i % 6]
+        following = [3, 5, 30 + i % 6, 40 + good]
+        pairs = [(page, GOOD if good else BAD), (following, [12, 2])]
+        reached = [0, 2, 4] if good else [0, 0, 0]
+        episodes.append(make(pairs, outcome=float(good), episode_id=f"e{i}", reached=reached))
+    return episodes
+
+
+def logprob(learner: Learner, action: list[int], page: int = 30) -> float:
+    return float(learner.probe(np.array([3, 4, page]), np.array(action)).sum())
+
+
+def weights(learner: Learner) -> dict[str, torch.Tensor]:
+    modules = {"actor": learner.actor}
+    modules |= {n: d.critic for n, d in (("value", learner.value), ("potential", learner.potential)) if d is not None}
+    return {f"{n}.{k}": v.clone() for n, m in modules.items() for k, v in m.state_dict().items()}
+
+
+def test_cloning_overfits_a_few_demonstrations(model_dir: Path, trajectory: Callable[..., Trajectory]) -> None:
+    demonstrations = [
+        trajectory([([3, 4, 30 + i, 7], [10 + i, 50 - i, 2]), ([3, 9, 30 + i], [20 + i, 2])], episode_id=f"d{i}")
+        for i in range(5)
+    ]
+    learner = Learner(SETTINGS, model_dir)
+    seen: list[int] = []
+    metrics = learner.clone(demonstrations, on_update=lambda update, loss: seen.append(update))
+    assert metrics.updates == 120
+    assert seen == list(range(1, 121))
+    assert metrics.losses[0] > 2.0
+    assert metrics.loss < 0.1
+    for scores in learner.score(demonstrations):
+        assert np.exp(min(float(step.sum()) for step in scores)) > 0.8
+
+
+def test_cloning_is_deterministic_and_stops_at_its_time_limit(
+    model_dir: Path, trajectory: Callable[..., Trajectory]
+) -> None:
+    data = bandit(trajectory)
+    short = replace(SETTINGS, clone=replace(SETTINGS.clone, updates=4))
+    first, second = Learner(short, model_dir), Learner(short, model_dir)
+    assert first.clone(data).losses == second.clone(data).losses
+    assert all(torch.equal(a, b) for a, b in zip(weights(first).values(), weights(second).values(), strict=True))
+    limited = replace(SETTINGS.clone, updates=10**6, time_limit_s=0.3)
+    assert 0 < Learner(replace(SETTINGS, clone=limited), model_dir).clone(data).updates < 1000
+
+
+def test_critics_start_from_the_cloned_backbone(model_dir: Path, trajectory: Callable[..., Trajectory]) -> None:
+    learner = Learner(replace(SETTINGS, clone=replace(SETTINGS.clone, updates=3)), model_dir)
+    learner.clone(bandit(trajectory))
+    assert learner.value is not None
+    actor = learner.actor.base_model.state_dict()
+    for name, tensor in learner.value.critic.backbone.state_dict().items():
+        assert torch.equal(tensor, actor[name])
+    assert set(np.concatenate(learner.values(bandit(trajectory, 2))).tolist()) == {0.5}
+
+
+@pytest.mark.parametrize("name", ["mira", "webrl", "mira_no_pc", "mira_td", "mira_kl", "awr", "filtered_bc", "digirl"])
+def test_every_algorithm_prefers_what_succeeded(
+    name: str, model_dir: Path, trajectory: Callable[..., Trajectory]
+) -> None:
+    learner = Learner(replace(SETTINGS, algorithm=name), model_dir)
+    before = logprob(learner, GOOD) - logprob(learner, BAD)
+    metrics = [learner.phase(bandit(trajectory), phase_index=k) for k in range(4)]
+    assert logprob(learner, GOOD) - logprob(learner, BAD) > before + 0.2
+    last = metrics[-1]
+    assert (last.value is not None) == ALGORITHMS[name].needs_value
+    assert (last.potential is not None) == ALGORITHMS[name].needs_potential
+    assert last.success_rate == 0.5
+    assert last.actor.updates == 2 * -(-last.actor.decisions // 16)
+    assert last.actor.grad_norm is not None
+    assert last.actor.grad_norm > 0
+
+
+def test_released_webrl_raises_what_succeeded(model_dir: Path, trajectory: Callable[..., Trajectory]) -> None:
+    learner = Learner(replace(SETTINGS, algorithm="webrl_released"), model_dir)
+    before = logprob(learner, GOOD)
+    for k in range(3):
+        learner.phase(bandit(trajectory), phase_index=k)
+    assert logprob(learner, GOOD) > before + 0.2
+
+
+def test_mira_raises_the_successful_action_and_lowers_the_other(
+    model_dir: Path, trajectory: Callable[..., Trajectory]
+) -> None:
+    learner = Learner(SETTINGS, model_dir)
+    data = bandit(trajectory)
+    pretrained = learner.pretrain_potential(data)
+    assert pretrained.states == 32
+    assert pretrained.updates == 20
+    good, bad = logprob(learner, GOOD), logprob(learner, BAD)
+    for k in range(3):
+        metrics = learner.phase(data, phase_index=k)
+    assert logprob(learner, GOOD) > good + 0.1
+    assert logprob(learner, BAD) < bad - 0.1
+    assert metrics.value is not None
+    assert metrics.value.auc is not None
+    assert metrics.value.auc > 0.6
+    assert metrics.potential is not None
+    assert metrics.potential.kendall == pytest.approx(1.0)
+    assert metrics.actor.shaping is not None
+    assert metrics.actor.shaping.p95 > 0.0
+    ratio = metrics.actor.ratio
+    assert ratio is not None
+    assert ratio.slope is not None
+    assert ratio.slope > 0
+    assert metrics.to_dict()["actor"]["ratio"]["asked"]["count"] == 64
+
+
+def test_a_negative_advantage_lowers_the_log_probability(
+    model_dir: Path, trajectory: Callable[..., Trajectory]
+) -> None:
+    """One failed episode alone: V is 0.5 at first, so A = 0 - V < 0, and one update must lower the action."""
+    own = replace(SETTINGS.value, learning_rate=0.0)
+    learner = Learner(
+        replace(SETTINGS, algorithm="webrl", value=own, actor=replace(SETTINGS.actor, epochs=1)), model_dir
+    )
+    before = logprob(learner, BAD)
+    metrics = learner.phase([trajectory([([3, 4, 30], BAD)], outcome=0.0)], phase_index=0)
+    assert metrics.actor.negative_share == 1.0
+    # A = 0.5 * (0 - 0.5) + 0.5 * (0 - 0.5) = -0.5.
+    assert metrics.actor.advantage is not None
+    assert metrics.actor.advantage.mean == pytest.approx(-0.5)
+    assert logprob(learner, BAD) < before
+
+
+def test_enough_epochs_reach_what_the_advantage_asks_for(
+    model_dir: Path, trajectory: Callable[..., Trajectory]
+) -> None:
+    """One failed step, A = -0.5, beta 0.5: the optimum is a log-ratio of A / beta = -1 (eq. 9)."""
+    own = replace(SETTINGS.value, learning_rate=0.0)
+    actor = replace(SETTINGS.actor, epochs=60)
+    learner = Learner(replace(SETTINGS, algorithm="webrl", value=own, actor=actor), model_dir)
+    metrics = learner.phase([trajectory([([3, 4, 30], BAD)], outcome=0.0)], phase_index=0)
+    ratio = metrics.actor.ratio
+    assert ratio is not None
+    assert ratio.asked.mean == pytest.approx(-1.0)
+    assert ratio.achieved.mean == pytest.approx(-1.0, abs=0.1)
+
+
+def test_what_has_no_verdict_never_enters(model_dir: Path, trajectory: Callable[..., Trajectory]) -> None:
+    data = bandit(trajectory)
+    crashed = [trajectory([([3, 4, 30], BAD)], outcome=None, episode_id=f"x{i}") for i in range(3)]
+    with_crashes, without = Learner(SETTINGS, model_dir), Learner(SETTINGS, model_dir)
+    metrics = with_crashes.phase(data + crashed, data[:2], phase_index=0)
+    without.phase(data, phase_index=0)
+    assert (metrics.rollouts, metrics.replayed, metrics.left_out) == (32, 0, 5)
+    assert all(
+        torch.equal(a, b) for a, b in zip(weights(with_crashes).values(), weights(without).values(), strict=True)
+    )
+
+
+def test_replay_joins_and_can_be_restricted_to_steps(model_dir: Path, trajectory: Callable[..., Trajectory]) -> None:
+    data = bandit(trajectory)
+    old = [replace(episode, episode_id=f"old{i}") for i, episode in enumerate(data[:8:2])]
+    learner = Learner(SETTINGS, model_dir)
+    assert learner.phase(data, old, phase_index=0).actor.decisions == 64 + 8
+    restricted = learner.phase(data, old, phase_index=1, replayed_steps={"old0": [1], "old1": []})
+    assert restricted.actor.decisions == 64 + 1 + 0 + 4
+    assert restricted.value is not None
+    assert restricted.value.states == 72
+
+
+def test_a_phase_without_any_verdict_changes_nothing(model_dir: Path) -> None:
+    learner = Learner(SETTINGS, model_dir)
+    before = weights(learner)
+    metrics = learner.phase([], phase_index=0)
+    assert metrics.actor.updates == 0
+    assert metrics.success_rate is None
+    assert all(torch.equal(tensor, before[name]) for name, tensor in weights(learner).items())
+
+
+def test_published_weights_are_the_actors(model_dir: Path, tmp_path: Path) -> None:
+    learner = Learner(SETTINGS, model_dir)
+    with torch.no_grad():
+        next(learner.actor.parameters()).add_(0.5)
+    manifest = learner.publish(tmp_path / "weights", 3)
+    server = load_causal_lm(model_dir)
+    put_weights(server, read_weights(manifest))
+    assert manifest.version == 3
+    assert all(torch.equal(a, b) for a, b in zip(server.parameters(), learner.actor.parameters(), strict=True))
+
+
+def test_an_exported_policy_loads_as_the_same_policy(model_dir: Path, tmp_path: Path) -> None:
+    learner = Learner(SETTINGS, model_dir)
+    with torch.no_grad():
+        next(learner.actor.parameters()).mul_(1.5)
+    again = Learner(SETTINGS, learner.export(tmp_path / "policy"))
+    assert logprob(again, GOOD) == logprob(learner, GOOD)
+
+
+def test_names_are_checked() -> None:
+    with pytest.raises(ValueError, match="unknown algorithm 'ppo'"):
+        resolve(LearnerSettings(algorithm="ppo"))
+    with pytest.raises(ValueError, match="unknown reward 'dense'"):
+        resolve(LearnerSettings(reward="dense"))
+    with pytest.raises(ValueError, match="needs an advantage"):
+        resolve(LearnerSettings(algorithm="filtered_bc", policy_loss="squared_regression"))
+    explicit = resolve(LearnerSettings(algorithm="mira", reward="outcome"))
+    assert not explicit.needs_potential
+    assert explicit.policy_loss == "squared_regression"
+
+
+def test_sft_has_no_phases(model_dir: Path) -> None:
+    with pytest.raises(ValueError, match="ends with cloning"):
+        Learner(replace(SETTINGS, algorithm="sft"), model_dir).phase([], phase_index=0)
