@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cluster.errors import ExitCode, MissingError, RecipeError, RunError
+from cluster.errors import ExitCode, MissingError, RecipeError, RunError, RunInterrupted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -70,7 +70,10 @@ def train(
     _require_ready(loaded, folder)
     from cluster.train import train as run
 
-    run(loaded, folder, resume.value)
+    try:
+        run(loaded, folder, resume.value)
+    except KeyboardInterrupt as error:
+        raise RunInterrupted(f"interrupted; the same command goes on with {folder}") from error
 
 
 @app.command(name="eval")
@@ -156,8 +159,6 @@ def main() -> None:
         app(standalone_mode=True)
     except RunError as error:
         _fail(str(error), error.code)
-    except KeyboardInterrupt:
-        _fail("interrupted; the same command goes on from the last complete stage", ExitCode.INTERRUPTED)
 
 
 def _load(path: Path, out: Path | None, overrides: list[str] | None) -> tuple[Recipe, Path]:
@@ -194,15 +195,16 @@ def _report(console: Console, checks: list[Check]) -> None:
 
 
 def _plan_table(plan: Plan) -> Table:
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(title="Plan", title_justify="left")
+    table = Table(title="Plan", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     for heading in ("process", "count", "cores each", "GPUs each", "MiB each", ""):
         table.add_column(heading, no_wrap=heading == "process")
     for part in plan.processes:
         table.add_row(part.name, str(part.count), f"{part.cpus:g}", f"{part.gpus:g}", str(part.memory_mb), part.note)
     table.add_section()
-    table.add_row("all", "", f"{plan.ray_cpus:g} declared", f"{plan.ray_gpus:g}", f"{plan.memory_mb} in all")
+    table.add_row("all", "", f"{plan.ray_cpus:g}", f"{plan.ray_gpus:g}", str(plan.memory_mb))
     return table
 
 

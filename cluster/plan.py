@@ -59,12 +59,12 @@ def _processes(recipe: Recipe) -> tuple[ProcessPlan, ...]:
     resources, rollout = recipe.run.resources, recipe.rollout
     browser_mb = rollout.contexts_per_worker * resources.memory_mb_per_context
     processes = [
-        ProcessPlan("controller", 1, 0.0, 0.0, resources.controller_memory_mb, "the driver; holds ids only"),
+        ProcessPlan("controller", 1, 0.0, 0.0, resources.controller_memory_mb, "the driver"),
         ProcessPlan("sites", 1, 0.0, 0.0, resources.sites_memory_mb, ", ".join(recipe.sites.names)),
         ProcessPlan(
             "rollout worker", rollout.workers, rollout.worker_cpus, 0.0,
             resources.memory_mb_per_rollout_worker + browser_mb,
-            f"one browser each, {rollout.contexts_per_worker} episodes at a time",
+            f"a browser each, {rollout.contexts_per_worker} episodes at once",
         ),
         ProcessPlan(
             "policy server", recipe.policy.servers, resources.cpus_per_policy_server,
@@ -76,7 +76,7 @@ def _processes(recipe: Recipe) -> tuple[ProcessPlan, ...]:
         ),
     ]  # fmt: skip
     if not resources.address:
-        shared = f"object store of {resources.object_store_mb} MiB among it"
+        shared = f"{resources.object_store_mb} of it object store"
         processes.append(ProcessPlan("ray", 1, 0.0, 0.0, resources.ray_memory_mb + resources.object_store_mb, shared))
     return tuple(processes)
 

@@ -10,12 +10,13 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from analysis.intervals import wilson
-from replay.records import Trajectory
+from replay.records import Failure, Trajectory
 
 HORIZON_ENDS = (5, 10, 15, 20, 30)
 
@@ -60,18 +61,56 @@ def horizon_bucket(horizon: int) -> str:
     return f"{start}+"
 
 
-def success_table(trajectories: Iterable[Trajectory]) -> SuccessTable:
-    """Return success overall, by site, by horizon bucket and by template, each with its interval."""
-    episodes = list(trajectories)
-    judged = [episode for episode in episodes if episode.outcome is not None]
-    lost = Counter(f"{e.failure.kind}/{e.failure.code}" for e in episodes if e.failure is not None)
+class Episode(Protocol):
+    """What a success table needs of an episode; a ``Trajectory`` and a rollout's summary both have it."""
+
+    @property
+    def task_id(self) -> str:
+        """Id of the task played."""
+        ...
+
+    @property
+    def site(self) -> str:
+        """Site that results are grouped by."""
+        ...
+
+    @property
+    def template(self) -> str:
+        """Template that results are grouped by."""
+        ...
+
+    @property
+    def horizon(self) -> int:
+        """Steps of the scripted expert, 0 where there is none."""
+        ...
+
+    @property
+    def outcome(self) -> float | None:
+        """1.0 solved, 0.0 not, None without a verdict."""
+        ...
+
+
+def success_table(episodes: Iterable[Episode], failures: Iterable[Failure] = ()) -> SuccessTable:
+    """Return success overall, by site, by horizon bucket and by template, each with its interval.
+
+    ``failures`` are those of episodes that are known only by why they were lost; a ``Trajectory``
+    among ``episodes`` brings its own.
+    """
+    everything = list(episodes)
+    judged = [episode for episode in everything if episode.outcome is not None]
+    own = [e.failure for e in everything if isinstance(e, Trajectory) and e.failure is not None]
     return SuccessTable(
-        total=Rate.of(episode.success for episode in judged),
+        total=Rate.of(episode.outcome == 1.0 for episode in judged),
         by_site=_grouped(judged, lambda episode: episode.site),
         by_horizon=_grouped(sorted(judged, key=lambda e: e.horizon), lambda e: horizon_bucket(e.horizon), False),
         by_template=_grouped(judged, lambda episode: episode.template),
-        failures=dict(sorted(lost.items())),
+        failures=lost_by_reason([*own, *failures]),
     )
+
+
+def lost_by_reason(failures: Iterable[Failure]) -> dict[str, int]:
+    """Return how many episodes were lost by ``kind/code``, in order of name."""
+    return dict(sorted(Counter(f"{failure.kind}/{failure.code}" for failure in failures).items()))
 
 
 def pass_at_k(n: int, correct: int, k: int) -> float:
@@ -84,14 +123,14 @@ def pass_at_k(n: int, correct: int, k: int) -> float:
     return 1.0 - math.comb(n - correct, k) / math.comb(n, k)
 
 
-def mean_pass_at_k(trajectories: Iterable[Trajectory], k: int) -> float:
+def mean_pass_at_k(episodes: Iterable[Episode], k: int) -> float:
     """Return pass@k averaged over the tasks that have at least k judged episodes; nan where none has."""
     counts: dict[str, list[int]] = {}
-    for episode in trajectories:
+    for episode in episodes:
         if episode.outcome is not None:
             tally = counts.setdefault(episode.task_id, [0, 0])
             tally[0] += 1
-            tally[1] += episode.success
+            tally[1] += episode.outcome == 1.0
     estimates = [pass_at_k(n, correct, k) for n, correct in counts.values() if n >= k]
     return float(np.mean(estimates)) if estimates else math.nan
 
@@ -146,11 +185,11 @@ def average_ranks(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return ((2 * last - counts + 1) / 2)[inverse]
 
 
-def _grouped(episodes: Sequence[Trajectory], key: Callable[[Trajectory], str], by_name: bool = True) -> dict[str, Rate]:
+def _grouped(episodes: Sequence[Episode], key: Callable[[Episode], str], by_name: bool = True) -> dict[str, Rate]:
     """Return the rate of each group, by name or in order of first appearance."""
     groups: dict[str, list[bool]] = {}
     for episode in episodes:
-        groups.setdefault(key(episode), []).append(episode.success)
+        groups.setdefault(key(episode), []).append(episode.outcome == 1.0)
     names = sorted(groups) if by_name else list(groups)
     return {name: Rate.of(groups[name]) for name in names}
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from analysis.metrics import Rate, mean_pass_at_k, success_table
-from replay.records import Trajectory
+from analysis.metrics import Episode, Rate, mean_pass_at_k, success_table
+from replay.records import Failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,10 @@ class SplitResult:
     pass_at: dict[str, float] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, trajectories: Iterable[Trajectory], passes: int = 1) -> SplitResult:
-        """Return the result of the episodes of one evaluation."""
-        episodes = list(trajectories)
-        table = success_table(episodes)
+    def of(cls, episodes: Iterable[Episode], failures: Iterable[Failure] = (), passes: int = 1) -> SplitResult:
+        """Return the result of one evaluation; ``failures`` are those of lost episodes not among ``episodes``."""
+        episodes = list(episodes)
+        table = success_table(episodes, failures)
         total = GroupResult.of(table.total)
         estimates = {str(k): mean_pass_at_k(episodes, k) for k in range(1, passes + 1)} if passes > 1 else {}
         return cls(

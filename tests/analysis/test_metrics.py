@@ -40,6 +40,12 @@ def test_success_table_of_lost_episodes_only_has_no_rate() -> None:
     assert table.total.n == 0
 
 
+def test_failures_known_only_by_their_reason_are_counted_with_the_others() -> None:
+    table = success_table([episode(1.0), episode(None)], [Failure(FailureKind.JUDGE, "timeout")] * 2)
+    assert table.failures == {"infra/browser_crashed": 1, "judge/timeout": 2}
+    assert table.total.n == 1
+
+
 def test_horizon_groups_are_in_order_of_length() -> None:
     table = success_table([episode(1.0, horizon=h) for h in (12, 3, 40, 7)])
     assert list(table.by_horizon) == ["1-5", "6-10", "11-15", "31+"]

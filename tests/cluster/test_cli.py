@@ -127,7 +127,6 @@ def test_check_fails_where_the_plan_does_not_fit(recipe: Path) -> None:
         (MissingError("x"), 3),
         (RunStopped("x"), 4),
         (RunInterrupted("x"), 130),
-        (KeyboardInterrupt(), 130),
     ],
 )
 def test_errors_become_the_documented_exit_codes(
@@ -141,6 +140,17 @@ def test_errors_become_the_documented_exit_codes(
         cli.main()
     assert caught.value.code == code
     assert capsys.readouterr().err.startswith("waymark: ")
+
+
+def test_ctrl_c_says_how_to_go_on(
+    recipe: Path, calls: list[tuple[str, Any]], complete_machine: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*arguments: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys.modules["cluster.train"], "train", interrupted)
+    with pytest.raises(RunInterrupted, match="the same command goes on with runs/mine"):
+        RUNNER.invoke(cli.app, ["train", str(recipe)], catch_exceptions=False)
 
 
 def test_a_wrong_recipe_ends_with_code_2_and_one_clear_line(tmp_path: Path, child_env: dict[str, str]) -> None:
