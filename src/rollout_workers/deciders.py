@@ -14,10 +14,10 @@ import numpy as np
 
 from policy.client import PolicyClient, Sampling
 from policy.formats import PastAction, PromptFormat
+from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
 from replay.records import FloatArray, IntArray
 from rollout_workers.environment import Observation
-from rollout_workers.rollout_settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec
 
 
@@ -61,29 +61,31 @@ class PolicyDecider:
         prompt_format: PromptFormat,
         tokenizer: TextTokenizer,
         spec: EpisodeSpec,
-        settings: RolloutSettings,
+        *,
+        top_p: float = 1.0,
+        limits: PolicySettings | None = None,
     ) -> None:
         self._policy = policy
         self._format = prompt_format
         self._tokenizer = tokenizer
         self._spec = spec
-        self._settings = settings
+        self._top_p = top_p
+        self._limits = limits or PolicySettings()
 
     async def decide(self, turn: Turn) -> Decision:
         """Return the policy's next action."""
-        settings = self._settings
         prompt = self._format.build(
             self._tokenizer,
             intent=self._spec.task.intent,
             history=turn.history,
             observation=turn.observation.text,
             notice=turn.notice,
-            max_prompt_tokens=settings.max_prompt_tokens,
+            max_prompt_tokens=self._limits.max_prompt_tokens,
         )
         sampling = Sampling(
             temperature=self._spec.temperature,
-            top_p=settings.top_p,
-            max_new_tokens=settings.max_new_tokens,
+            top_p=self._top_p,
+            max_new_tokens=self._limits.max_new_tokens,
             seed=self._spec.step_seed(turn.index),
         )
         reply = await self._policy.complete(prompt.ids.tolist(), sampling, session=self._spec.episode_id)

@@ -18,6 +18,7 @@ from typing import TypeVar
 from judges.subgoals import Acted, reached
 from policy.client import PolicyClient
 from policy.formats import PastAction, PromptFormat, PromptTooLong
+from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
 from replay.records import EpisodeFailed, Failure, FailureKind, Step, Termination, Trajectory
 from rollout_workers.deciders import Decider, Decision, PolicyDecider, Turn
@@ -48,9 +49,10 @@ async def run_episode(
     tokenizer: TextTokenizer,
     spec: EpisodeSpec,
     settings: RolloutSettings,
+    limits: PolicySettings | None = None,
 ) -> Trajectory:
-    """Let a policy play one episode; see ``play``."""
-    decider = PolicyDecider(policy, prompt_format, tokenizer, spec, settings)
+    """Let a policy play one episode; see ``play``. ``limits`` are in tokens."""
+    decider = PolicyDecider(policy, prompt_format, tokenizer, spec, top_p=settings.top_p, limits=limits)
     return (await play(env, decider, spec, settings)).trajectory
 
 

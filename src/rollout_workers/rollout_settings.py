@@ -28,13 +28,9 @@ class RolloutSettings:
     """Memory in MB that one worker reserves with Ray; 0 reserves none."""
 
     temperature: float = 1.0
-    """Sampling temperature of training rollouts."""
+    """Sampling temperature of training rollouts; each episode's spec carries it."""
     top_p: float = 1.0
     """Nucleus sampling mass; 1 keeps the whole distribution, which is what the loss assumes."""
-    max_new_tokens: int = 48
-    """Tokens of one action at most."""
-    max_prompt_tokens: int = 1024
-    """Tokens of one prompt at most; only the observation is shortened to fit."""
     max_steps: int = 20
     """Actions per episode at most, for tasks that state no limit of their own."""
 
@@ -42,8 +38,8 @@ class RolloutSettings:
     """Seconds for a reset and the first observation."""
     step_deadline_s: float = 20.0
     """Seconds for one action in the browser, including settling and observing."""
-    policy_deadline_s: float = 60.0
-    """Seconds for one action of the policy, including the client's own retries."""
+    policy_deadline_s: float = 120.0
+    """Seconds for one action of the policy, whatever its client does; the client's own deadline should be shorter."""
     judge_deadline_s: float = 30.0
     """Seconds for the verdict on one episode."""
     screenshot_deadline_s: float = 10.0

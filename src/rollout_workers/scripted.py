@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from policy.formats import PromptFormat
+from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
 from replay.records import EpisodeFailed, Failure, FailureKind, Trajectory
 from rollout_workers.deciders import Decision, Turn
@@ -38,13 +39,14 @@ class ScriptedDecider:
         prompt_format: PromptFormat,
         tokenizer: TextTokenizer,
         spec: EpisodeSpec,
-        settings: RolloutSettings,
+        *,
+        limits: PolicySettings | None = None,
     ) -> None:
         self._demonstrator = demonstrator
         self._format = prompt_format
         self._tokenizer = tokenizer
         self._spec = spec
-        self._settings = settings
+        self._limits = limits or PolicySettings()
 
     async def decide(self, turn: Turn) -> Decision:
         """Return the demonstrator's next action as tokens."""
@@ -59,7 +61,7 @@ class ScriptedDecider:
             history=turn.history,
             observation=turn.observation.text,
             notice=turn.notice,
-            max_prompt_tokens=self._settings.max_prompt_tokens,
+            max_prompt_tokens=self._limits.max_prompt_tokens,
         )
         text = format_action(action)
         action_ids = np.asarray(self._format.action_ids(self._tokenizer, text), dtype=np.int32)
@@ -109,7 +111,8 @@ async def record_demonstration(
     tokenizer: TextTokenizer,
     spec: EpisodeSpec,
     settings: RolloutSettings,
+    limits: PolicySettings | None = None,
 ) -> Trajectory:
     """Let the task's demonstrator play one episode; see ``episode.play``."""
-    decider = ScriptedDecider(demonstrator(spec), prompt_format, tokenizer, spec, settings)
+    decider = ScriptedDecider(demonstrator(spec), prompt_format, tokenizer, spec, limits=limits)
     return (await play(env, decider, spec, settings)).trajectory

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from policy.settings import PolicySettings
 from replay.records import Source, Task
 from rollout_workers.rollout_settings import RolloutSettings
 from rollout_workers.settings import BrowserSettings
@@ -60,16 +61,18 @@ class WorkerConfig:
 
     ``environment`` is ``embedded`` (Chromium over the embedded sites), ``browserless`` (the same sites
     without a browser) or ``module:function``, called as ``function(config)`` and returning an
-    ``EnvironmentHost``. ``site_port`` and ``site_secret`` reach the site server. ``tokenizer`` is a
-    path or hub name. ``policy`` may be None for workers that play demonstrations only. Shards and
-    screenshots go under ``shard_dir`` and ``screenshot_dir``.
+    ``EnvironmentHost``; ``options`` are for such a function. ``site_port`` and ``site_secret`` reach the
+    site server; ``site_seed`` is for ``browserless``, which builds the sites itself. ``tokenizer`` is a
+    path or hub name. ``policy`` may be None for workers that play demonstrations only;
+    ``policy_settings`` gives the prompt format and the limits in tokens. Shards go under ``shard_dir``;
+    screenshots under ``screenshot_dir``, or nowhere when that is empty.
     """
 
     shard_dir: str
     tokenizer: str
     environment: str = "embedded"
-    prompt_format: str = "waymark"
     policy: PolicySource | None = None
+    policy_settings: PolicySettings = field(default_factory=PolicySettings)
     settings: RolloutSettings = field(default_factory=RolloutSettings)
     browser: BrowserSettings = field(default_factory=BrowserSettings)
     site_port: int = 0

@@ -122,7 +122,9 @@ class RolloutWorker:
         if self._guard is None:
             self._guard = await asyncio.to_thread(start_guard, self._mark)
         self._tokenizer = await asyncio.to_thread(TextTokenizer.load, config.tokenizer)
-        self._format = get_format(config.prompt_format)
+        self._format = get_format(
+            config.policy_settings.prompt_format, instructions=config.policy_settings.instructions
+        )
         if config.policy is not None:
             self._policy = load(config.policy.factory)(**config.policy.options)
         slots = Slots(
@@ -154,15 +156,16 @@ class RolloutWorker:
         answers.append(EpisodeAnswer(lease, EpisodeSummary.of(played), shard))
 
     def _decider(self, spec: EpisodeSpec) -> Decider:
-        settings = self._config.settings
+        limits = self._config.policy_settings
         if self._tokenizer is None or self._format is None:
             raise EpisodeFailed(Failure(FailureKind.INFRA, "worker_not_started", f"{self._name} has no tokenizer yet"))
         if spec.source is Source.DEMONSTRATION:
-            return ScriptedDecider(demonstrator(spec), self._format, self._tokenizer, spec, settings)
+            return ScriptedDecider(demonstrator(spec), self._format, self._tokenizer, spec, limits=limits)
         if self._policy is None:
             detail = f"episode {spec.episode_id} needs a policy, and the worker was configured without one"
             raise EpisodeFailed(Failure(FailureKind.POLICY, "no_policy", detail))
-        return PolicyDecider(self._policy, self._format, self._tokenizer, spec, settings)
+        top_p = self._config.settings.top_p
+        return PolicyDecider(self._policy, self._format, self._tokenizer, spec, top_p=top_p, limits=limits)
 
     async def _contained(self, work: Any) -> Failure | None:
         """Run ``work`` as a task and return what went wrong, typed; nothing is raised but cancellation."""

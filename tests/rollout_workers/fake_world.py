@@ -151,7 +151,6 @@ def config(folder: Path, settings: RolloutSettings, environment: str = f"{HERE}:
     return WorkerConfig(
         shard_dir=str(folder / "shards"),
         tokenizer=str(tokenizer),
-        prompt_format="webrl",
         environment=environment,
         policy=PolicySource(f"{HERE}:policy", {"tokenizer": str(tokenizer)}),
         settings=settings,

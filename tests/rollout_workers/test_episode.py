@@ -12,6 +12,7 @@ import pytest
 
 from policy.client import Completion, Sampling
 from policy.formats import Prompt, PromptTooLong
+from policy.settings import PolicySettings
 from replay.records import EpisodeFailed, Failure, FailureKind, Source, Step, Subgoal, Task, Termination, Trajectory
 from rollout_workers.deciders import PolicyDecider
 from rollout_workers.environment import Action, Element, Observation, Verdict
@@ -131,9 +132,11 @@ class TwoPages:
 
 
 async def run(
-    env: TwoPages, policy: Replies, spec: EpisodeSpec = SPEC, settings: RolloutSettings = SETTINGS
+    env: TwoPages, policy: Replies, spec: EpisodeSpec = SPEC, settings: RolloutSettings = SETTINGS, tokens: int = 4000
 ) -> Trajectory:
-    return await run_episode(env, policy, PlainFormat(), CharacterTokenizer(), spec, settings)  # type: ignore[arg-type]
+    return await run_episode(
+        env, policy, PlainFormat(), CharacterTokenizer(), spec, settings, PolicySettings(max_prompt_tokens=tokens)
+    )  # type: ignore[arg-type]
 
 
 def asked(policy: Replies, index: int) -> dict[str, object]:
@@ -255,14 +258,14 @@ async def test_errors_that_nobody_typed_are_not_hidden() -> None:
 
 
 async def test_an_instruction_that_does_not_fit_is_the_tasks_failure() -> None:
-    trajectory = await run(TwoPages(), Replies([CLICK]), settings=replace(SETTINGS, max_prompt_tokens=10))
+    trajectory = await run(TwoPages(), Replies([CLICK]), tokens=10)
     assert trajectory.failure is not None
     assert (trajectory.failure.kind, trajectory.failure.code) == (FailureKind.TASK, "prompt_too_long")
 
 
 async def test_an_agent_that_fills_its_own_context_is_judged_where_it_stands() -> None:
     env = TwoPages()
-    trajectory = await run(env, Replies(["x" * 300, CLICK]), settings=replace(SETTINGS, max_prompt_tokens=250))
+    trajectory = await run(env, Replies(["x" * 300, CLICK]), tokens=250)
     assert (trajectory.termination, trajectory.outcome, env.judged) == (Termination.MAX_STEPS, 0.0, [None])
 
 
@@ -286,7 +289,7 @@ async def test_screenshots_are_kept_on_demand_only() -> None:
         return f"{episode_id}/{index}.png"
 
     async def steps(spec: EpisodeSpec) -> tuple[Step, ...]:
-        decider = PolicyDecider(Replies([CLICK, EXIT]), PlainFormat(), CharacterTokenizer(), spec, SETTINGS)  # type: ignore[arg-type]
+        decider = PolicyDecider(Replies([CLICK, EXIT]), PlainFormat(), CharacterTokenizer(), spec)  # type: ignore[arg-type]
         return (await play(TwoPages(), decider, spec, SETTINGS, save_screenshot=save)).trajectory.steps
 
     assert [s.screenshot for s in await steps(SPEC)] == [None, None]
@@ -300,7 +303,7 @@ async def demonstrated(intents: list[Intent]) -> Trajectory:
             _ = yield intent
 
     spec = replace(SPEC, source=Source.DEMONSTRATION)
-    decider = ScriptedDecider(expert(), PlainFormat(), CharacterTokenizer(), spec, SETTINGS)  # type: ignore[arg-type]
+    decider = ScriptedDecider(expert(), PlainFormat(), CharacterTokenizer(), spec)  # type: ignore[arg-type]
     return (await play(TwoPages(), decider, spec, SETTINGS)).trajectory
 
 
