@@ -121,8 +121,10 @@ def _wander(expert: Expert, step: int, rng: random.Random) -> Expert:
             wandered = True
             link = rng.choice(links)
             nth = [e.element_id for e in links if e.name == link.name].index(link.element_id)
-            yield Intent("click", link.name, "link", nth)
-            yield Intent("go_backward")
+            elsewhere = yield Intent("click", link.name, "link", nth)
+            # A link to the page itself leaves no trace in the history to go back over.
+            if elsewhere.url != seen.url:
+                yield Intent("go_backward")
     yield intent
 
 

@@ -43,7 +43,7 @@ class SiteServer:
     def __init__(self, settings: SitesSettings | None = None, port: int = 0) -> None:
         self._settings = settings or SitesSettings()
         self.secret = os.urandom(24).hex()
-        self._log = tempfile.TemporaryFile()
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         handle, name = tempfile.mkstemp(prefix="waymark-sites-")
         try:
             os.write(handle, self.secret.encode())

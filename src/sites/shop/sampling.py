@@ -69,14 +69,18 @@ def category(data: ShopData, rng: random.Random) -> Category:
 
 
 def ranked(data: ShopData, rng: random.Random, *, with_kind: bool = False) -> Parameters:
-    """Return category, kind ("" unless asked for) and rank such that one product in stock is meant."""
+    """Return category, kind ("" unless asked for) and rank such that one product in stock is meant.
+
+    A kind always matters: the category's extreme is of another kind.
+    """
     while True:
         chosen = category(data, rng)
         kind = rng.choice(chosen.kinds) if with_kind else ""
         rank = rng.choice(tuple(RANKS))
         best, *others = in_rank(chosen, kind, rank)
         tie = rank == "best rated" and others and mean_stars(others[0].reviews) == mean_stars(best.reviews)
-        if best.stock and not tie:
+        kind_matters = not kind or in_rank(chosen, "", rank)[0] != best
+        if best.stock and kind_matters and not tie:
             return {"category": chosen.name, "kind": kind, "rank": rank}
 
 
