@@ -130,9 +130,9 @@ def check(recipe: RecipeArgument, out: OutOption = None, overrides: SetOption = 
 def doctor() -> None:
     """Look at this machine: Python, packages, browser, cores, memory; exit code 3 when something is missing."""
     from cluster.config import Recipe
-    from cluster.doctor import examine
+    from cluster.doctor import check_import, examine
 
-    _report(_console(), examine(Recipe(), Path("runs")))
+    _report(_console(), [*examine(Recipe(), Path("runs")), check_import("ray")])
 
 
 @sites_app.command()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import platform
+import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -92,6 +93,21 @@ def check_package(module: str, requirement: str) -> Check:
     if importlib.util.find_spec(module) is None:
         return Check(requirement, Status.FAIL, "not installed", f"run `make setup`, or pip install '{requirement}'")
     return Check(requirement, Status.OK, package_version(distribution) or "installed, version unknown")
+
+
+def check_import(module: str, timeout_s: float = 60.0) -> Check:
+    """A package that is installed can also be loaded; tried in a child process, so that this one stays light."""
+    name = f"import {module}"
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", name], capture_output=True, text=True, timeout=timeout_s, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return Check(name, Status.FAIL, f"not done after {timeout_s:g} s", "look for a busy or broken disk")
+    if done.returncode:
+        last = done.stderr.strip().splitlines()[-1:] or [f"ended with {done.returncode}"]
+        return Check(name, Status.FAIL, last[0], "run `make setup` in a fresh environment")
+    return Check(name, Status.OK, "works")
 
 
 def check_browser(executable: str) -> Check:

@@ -10,6 +10,7 @@ import pytest
 from cluster.config import Recipe, build_recipe
 from cluster.doctor import (
     Status,
+    check_import,
     check_memory,
     check_package,
     check_paths,
@@ -91,6 +92,14 @@ def test_a_missing_package_is_named_with_what_to_do() -> None:
     assert check.status is Status.FAIL
     assert "no-such[extra]" in check.advice
     assert check_package("yaml", "PyYAML").status is Status.OK
+
+
+def test_a_package_that_does_not_load_is_told_apart_from_one_that_does() -> None:
+    assert check_import("json").status is Status.OK
+    broken = check_import("no_such_module_here")
+    assert broken.status is Status.FAIL
+    assert "No module named 'no_such_module_here'" in broken.found
+    assert "not done after" in check_import("time; time.sleep(30)", timeout_s=0.2).found
 
 
 def test_little_memory_and_a_small_shared_memory_warn() -> None:
