@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
-import time
 import types
 from pathlib import Path
 from typing import Any
@@ -54,13 +54,12 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
 
 
 def test_help_answers_in_under_a_second(child_env: dict[str, str]) -> None:
-    times = []
-    for _ in range(3):
-        started = time.perf_counter()
-        done = subprocess.run([sys.executable, "-m", "cluster.cli", "--help"], capture_output=True, text=True,
-                              timeout=30, check=True, env=child_env)  # fmt: skip
-        times.append(time.perf_counter() - started)
-    assert min(times) < 1.0
+    """In processor time, which a busy machine does not stretch as it does wall time."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, "-m", "cluster.cli", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True, env=child_env)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert (after.ru_utime - before.ru_utime) + (after.ru_stime - before.ru_stime) < 1.0
     for command in ("train", "eval", "check", "doctor", "sites"):
         assert command in done.stdout
 
