@@ -106,6 +106,7 @@ class SiteServer:
             self._process.wait(self._settings.stop_timeout_s)
             self._log.seek(0)
             said = self._log.read().decode(errors="replace")[-2000:].strip() or "nothing"
+            self.stop()
             raise SiteServerError(f"no site server after {self._settings.start_timeout_s:g} s; it said: {said}")
         ready: dict[str, Any] = json.loads(line)
         return ready

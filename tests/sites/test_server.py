@@ -1,0 +1,61 @@
+"""The server process: it answers, keeps its secret, and ends with its owner."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import httpx
+import pytest
+
+from sites.app import CONTROL_HEADER
+from sites.server import SiteServer, SiteServerError
+from sites.settings import SitesSettings
+
+
+def test_the_server_answers_and_stops():
+    with SiteServer(SitesSettings(seed=0)) as server:
+        base = f"http://127.0.0.1:{server.port}"
+        assert httpx.get(f"{base}/_control/health").status_code == 403
+        health = httpx.get(f"{base}/_control/health", headers={CONTROL_HEADER: server.secret}).json()
+        assert health["ok"]
+        assert health["seed"] == 0
+        page = httpx.get(base, headers={"Host": f"shop.localhost:{server.port}"})
+        assert "Categories" in page.text
+        pid = server.pid
+    assert not server.alive
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    server.stop()
+
+
+def test_a_server_that_cannot_start_says_why():
+    with SiteServer() as server, pytest.raises(SiteServerError, match="in use"):
+        SiteServer(port=server.port)
+
+
+def test_the_server_dies_with_its_parent():
+    code = "import time; from sites.server import SiteServer; print(SiteServer().pid, flush=True); time.sleep(60)"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(["src", "."])}
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment)
+    assert parent.stdout is not None
+    pid = int(parent.stdout.readline())
+    os.kill(parent.pid, signal.SIGKILL)
+    parent.wait(5)
+    parent.stdout.close()
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline and _runs(pid):
+        time.sleep(0.05)
+    assert not _runs(pid)
+
+
+def _runs(pid: int) -> bool:
+    """Whether the process is there and not a zombie that waits for its reaper."""
+    try:
+        with open(f"/proc/{pid}/stat") as status:
+            return status.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
