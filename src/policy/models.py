@@ -13,6 +13,7 @@ from pathlib import Path
 
 import torch
 from transformers import AutoModelForCausalLM, PreTrainedModel
+from transformers.utils import logging as transformers_logging
 
 from policy.tokenizer import TOKENIZER_FILE
 
@@ -34,6 +35,7 @@ def load_causal_lm(name_or_path: str | Path, *, dtype: str = "float32", device: 
     """
     if dtype not in DTYPES:
         raise ValueError(f"dtype must be one of {sorted(DTYPES)}, found {dtype!r}")
+    transformers_logging.disable_progress_bar()
     model: PreTrainedModel = AutoModelForCausalLM.from_pretrained(
         str(name_or_path), dtype=DTYPES[dtype], use_safetensors=True, trust_remote_code=False
     )
@@ -50,6 +52,7 @@ def save_policy(model: PreTrainedModel, tokenizer_dir: str | Path, path: str | P
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    transformers_logging.disable_progress_bar()
     try:
         model.save_pretrained(scratch)
         for name in _TOKENIZER_FILES:

@@ -112,9 +112,7 @@ async def _publish_to(
         )
         return _Answer(server.name, gap, fault)
     if not gap <= tolerance:
-        fault = (
-            f"its log-probabilities of the probe differ from the learner's by {gap:.2e}, allowed are {tolerance:.0e}"
-        )
+        fault = f"its log-probabilities of the probe are off by {gap:.2e} nats, allowed are {tolerance:.0e}"
         return _Answer(server.name, gap, fault)
     return _Answer(server.name, gap, None)
 

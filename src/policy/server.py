@@ -8,7 +8,7 @@ file. All generation happens in the ``EngineLoop``'s thread; the methods only wa
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -78,14 +78,28 @@ class PolicyServer:
 
 
 def start_server(
-    settings: PolicySettings, model_dir: str | Path, *, manifest_file: str | Path | None = None, **options: Any
+    settings: PolicySettings,
+    model_dir: str | Path,
+    *,
+    manifest_file: str | Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    **options: Any,
 ) -> ActorHandle[PolicyServer]:
-    """Start a server as a Ray actor; ``options`` are Ray's, such as ``name`` or ``num_cpus``."""
+    """Start a server as a Ray actor.
+
+    Args:
+        settings: the policy's settings.
+        model_dir: policy directory with the model and its tokenizer.
+        manifest_file: names the published weights; read at every start, may not exist yet.
+        environment: environment variables of the server's process, added to the job's.
+        **options: Ray's actor options, such as ``name`` or ``num_cpus``.
+    """
+    threads = settings.server_threads
     chosen: dict[str, Any] = {
-        "num_cpus": settings.server_threads,
+        "num_cpus": threads,
         "max_restarts": settings.server_restarts,
         "max_task_retries": 0,
-        "runtime_env": {"env_vars": {"OMP_NUM_THREADS": str(settings.server_threads)}},
+        "runtime_env": {"env_vars": {"OMP_NUM_THREADS": str(threads), **(environment or {})}},
     }
     actor = ray.remote(PolicyServer).options(**{**chosen, **options})
     handle: Any = actor.remote(settings, str(model_dir), str(manifest_file) if manifest_file else None)

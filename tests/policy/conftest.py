@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 from transformers import PreTrainedModel
 
 from policy.models import save_policy
@@ -12,6 +13,9 @@ from policy.presets import build_tiny
 from policy.settings import TinyShape
 from policy.tokenizer import TextTokenizer
 from policy.tokenizer_training import train_tokenizer
+
+# More threads than cores make small models many times slower.
+torch.set_num_threads(1)
 
 PAGE = """@ Lamps
 link Home 0

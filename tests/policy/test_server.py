@@ -26,10 +26,12 @@ from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
 from policy.weights import write_weights
 from replay.records import EpisodeFailed, FailureKind
+from tests.rollout_workers.ray_cluster import small_ray
 
 SETTINGS = PolicySettings(max_batch=4, attempt_timeout_s=10, deadline_s=60, server_restarts=2)
 GREEDY = Sampling(temperature=0, max_new_tokens=8)
 PROMPT = [30, 31, 32]
+IMPORTS = {"PYTHONPATH": str(Path(__file__).parents[2] / "src")}
 
 pytestmark = pytest.mark.slow
 
@@ -37,23 +39,20 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module", autouse=True)
 def ray_cluster() -> Iterator[None]:
     """A local Ray with no more than the tests need."""
-    source = str(Path(__file__).parents[2] / "src")
-    ray.init(
-        address="local",
-        num_cpus=4,
-        include_dashboard=False,
-        log_to_driver=False,
-        object_store_memory=100_000_000,
-        runtime_env={"env_vars": {"PYTHONPATH": source}},
-    )
-    yield
-    ray.shutdown()
+    with small_ray():
+        yield
 
 
-@pytest.fixture
-def server(policy_dir: Path, tmp_path: Path) -> Iterator[Any]:
-    """One server that knows where its published weights are named."""
-    handle = start_server(SETTINGS, policy_dir, manifest_file=tmp_path / "published.json", num_cpus=0)
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file that names the published weights; absent until a test writes it."""
+    return tmp_path_factory.mktemp("published") / "manifest.json"
+
+
+@pytest.fixture(scope="module")
+def server(policy_dir: Path, published: Path) -> Iterator[Any]:
+    """One server for all tests; the last test takes it down."""
+    handle = start_server(SETTINGS, policy_dir, manifest_file=published, environment=IMPORTS, num_cpus=0)
     ray.get(handle.ping.remote(), timeout=60)
     yield handle
     ray.kill(handle)
@@ -69,7 +68,7 @@ def probe(model: PreTrainedModel, stop_ids: tuple[int, ...]) -> Probe:
 
 
 async def test_weights_are_published_proven_and_survive_a_kill(
-    server: Any, policy_dir: Path, other_tiny: PreTrainedModel, tokenizer: TextTokenizer, tmp_path: Path
+    server: Any, policy_dir: Path, other_tiny: PreTrainedModel, tokenizer: TextTokenizer, published: Path
 ) -> None:
     client = RayPolicyClient({"a": server}, SETTINGS)
     old = probe(load_causal_lm(policy_dir), tokenizer.stop_ids)
@@ -77,12 +76,12 @@ async def test_weights_are_published_proven_and_survive_a_kill(
     assert (first.version, first.action_ids) == (0, old.action_ids)
 
     new = probe(other_tiny, tokenizer.stop_ids)
-    manifest = write_weights(other_tiny.state_dict(), tmp_path / "w", 1)
+    manifest = write_weights(other_tiny.state_dict(), published.with_name("w"), 1)
     endpoint = RayWeightServer("a", server, timeout_s=20)
     report = await publish([endpoint], manifest, new, tolerance=1e-4, timeout_s=30)
     assert report.accepted == ("a",)
     assert report.probe_gaps["a"] < 1e-5
-    write_manifest(manifest, tmp_path / "published.json")
+    write_manifest(manifest, published)
 
     torn = await publish([endpoint], replace(manifest, version=2, checksum="0" * 64), new, tolerance=1, timeout_s=30)
     assert "expected checksum" in torn.quarantined["a"]
@@ -117,7 +116,7 @@ async def test_a_server_that_does_not_answer_in_time_fails_the_episode_within_th
 
 
 async def test_the_sessions_of_a_lost_server_move_and_the_others_stay(server: Any, policy_dir: Path) -> None:
-    second = start_server(SETTINGS, policy_dir, num_cpus=0)
+    second = start_server(SETTINGS, policy_dir, environment=IMPORTS, num_cpus=0)
     client = RayPolicyClient({"a": server, "b": second}, SETTINGS)
     sessions = [f"episode {i}" for i in range(20)]
     await asyncio.gather(*(client.complete(PROMPT, GREEDY, session=s) for s in sessions))
