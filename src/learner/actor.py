@@ -29,14 +29,15 @@ Floats = npt.NDArray[np.floating]
 
 @dataclass(frozen=True, slots=True)
 class ActorData:
-    """N decisions with signed ``advantages`` (N,) and the ``shaping`` part of their rewards (N,).
+    """N decisions with signed ``advantages``, the ``shaping`` part of their rewards and their ``outcomes``, each (N,).
 
-    Both are None where the policy loss uses no advantage.
+    All three are None where the policy loss uses no advantage.
     """
 
     samples: Sequence[Sample]
     advantages: Floats | None = None
     shaping: Floats | None = None
+    outcomes: Floats | None = None
 
 
 def update_actor(
@@ -90,10 +91,19 @@ def update_actor(
         entropy=entropy,
         advantage=summarise(data.advantages) if data.advantages is not None else None,
         shaping=summarise(data.shaping) if data.shaping is not None else None,
-        negative_share=float(np.mean(data.advantages < 0)) if data.advantages is not None and samples else None,
+        negative_share=_negative_share(data.advantages, None),
+        negative_share_of_successes=_negative_share(data.advantages, data.outcomes),
         ratio=_achieved(actor, data, reference, settings, generator, compute),
         tokens_per_s=settings.epochs * sum(lengths) / seconds if losses else None,
     )
+
+
+def _negative_share(advantages: Floats | None, outcomes: Floats | None) -> float | None:
+    """Return the share of negative advantages, among the decisions of successes where ``outcomes`` are given."""
+    if advantages is None:
+        return None
+    chosen = advantages if outcomes is None else advantages[outcomes == 1.0]
+    return float(np.mean(chosen < 0)) if len(chosen) else None
 
 
 def _reference(actor: PreTrainedModel, samples: Sequence[Sample], compute: Compute) -> tuple[Floats, float | None]:

@@ -50,10 +50,17 @@ def per_trajectory(flat: npt.NDArray[_Number], trajectories: Sequence[Trajectory
     return np.split(flat, ends[:-1]) if len(ends) else []
 
 
-def outcome_targets(trajectories: Sequence[Trajectory]) -> npt.NDArray[np.float32]:
-    """Return each state's target of the value critic: its trajectory's outcome (eq. 4)."""
-    outcomes = [float(trajectory.outcome or 0.0) for trajectory in trajectories for _ in trajectory.steps]
-    return np.asarray(outcomes, dtype=np.float32)
+def outcome_targets(trajectories: Sequence[Trajectory], gamma: float = 1.0) -> npt.NDArray[np.float32]:
+    """Return each state's target of the value critic (N,): its trajectory's outcome (eq. 4), discounted by ``gamma``.
+
+    With ``gamma`` below 1 the target is the discounted return of the outcome, gamma^(T - 1 - t) * r.
+    """
+    targets = [
+        float(trajectory.outcome or 0.0) * gamma ** (len(trajectory.steps) - 1 - t)
+        for trajectory in trajectories
+        for t in range(len(trajectory.steps))
+    ]
+    return np.asarray(targets, dtype=np.float32)
 
 
 def teaches_progress(trajectory: Trajectory, settings: PotentialDataSettings) -> bool:

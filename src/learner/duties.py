@@ -68,20 +68,24 @@ class ValueCritic(_TrainedCritic):
 
     def __init__(self, critic: Critic, settings: LearnerSettings, compute: Compute) -> None:
         super().__init__(critic, settings.value, settings.sort_window_batches, compute)
+        gammas = {"outcome": 1.0, "return": settings.gamma}
+        if settings.value_target not in gammas:
+            raise ValueError(f"value_target must be 'outcome' or 'return', found {settings.value_target!r}")
+        self._gamma = gammas[settings.value_target]
 
     def fit(
         self, trajectories: Sequence[Trajectory], generator: np.random.Generator, *, pretrain: bool = False
     ) -> CriticMetrics:
         """Train on the outcomes of the trajectories that have a verdict."""
         judged = with_verdict(trajectories)
-        targets = outcome_targets(judged)
+        targets = outcome_targets(judged, self._gamma)
         fit = self._train(judged, targets, value_loss, generator, pretrain)
         return CriticMetrics(
             states=fit.states,
             updates=fit.updates,
             loss=fit.loss,
             grad_norm=fit.grad_norm,
-            auc=auc(fit.first_answers, targets) if fit.updates else None,
+            auc=auc(fit.first_answers, outcome_targets(judged)) if fit.updates else None,
             tokens_per_s=fit.tokens_per_s,
         )
 

@@ -66,7 +66,10 @@ class RatioMetrics:
 
 @dataclass(frozen=True, slots=True)
 class ActorMetrics:
-    """The policy update of a phase; ``entropy`` is the mean -log pi_ref per action token, in nats."""
+    """The policy update of a phase; ``entropy`` is the mean -log pi_ref per action token, in nats.
+
+    ``negative_share_of_successes`` is the share of decisions in successful trajectories that are pushed down.
+    """
 
     decisions: int
     updates: int
@@ -77,6 +80,7 @@ class ActorMetrics:
     advantage: Summary | None
     shaping: Summary | None
     negative_share: float | None
+    negative_share_of_successes: float | None
     ratio: RatioMetrics | None
     tokens_per_s: float | None
 

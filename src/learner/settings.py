@@ -127,6 +127,9 @@ class LearnerSettings:
     """Scale of the shaping reward."""
     lam: float = 0.5
     """Share of the one-step TD error in the doubly robust advantage (eq. 10)."""
+    value_target: str = "outcome"
+    """What the value critic learns: the ``outcome`` (eq. 4) or its discounted ``return``. Eq. 10 sets discounted
+    returns against V: with ``outcome`` and gamma < 1, early steps of long successes get negative advantages."""
     clone: CloneSettings = field(default_factory=CloneSettings)
     """Behaviour cloning."""
     actor: ActorSettings = field(default_factory=ActorSettings)

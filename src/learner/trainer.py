@@ -30,6 +30,7 @@ from learner.dataset import (
     chosen_steps,
     decisions,
     not_among,
+    outcome_targets,
     per_trajectory,
     states,
     with_verdict,
@@ -138,10 +139,10 @@ class Learner:
     def phase(
         self,
         rollouts: Sequence[Trajectory],
-        replayed: Sequence[Trajectory] = (),
-        *,
+        replayed: Sequence[Trajectory],
         phase_index: int,
         seed: int | None = None,
+        *,
         replayed_steps: Mapping[str, Sequence[int]] | None = None,
     ) -> PhaseMetrics:
         """Run one phase of the algorithm.
@@ -217,7 +218,12 @@ class Learner:
         if self.potential is not None:
             potentials = self._ask(self.potential.critic, trajectories)
         credit = assign_credit(trajectories, values, potentials, self.algorithm, self.settings)
-        return ActorData([samples[i] for i in np.flatnonzero(kept)], credit.advantages[kept], credit.shaping[kept])
+        return ActorData(
+            samples=[samples[i] for i in np.flatnonzero(kept)],
+            advantages=credit.advantages[kept],
+            shaping=credit.shaping[kept],
+            outcomes=outcome_targets(trajectories)[kept],
+        )
 
     def publish(self, directory: str | Path, version: int) -> WeightManifest:
         """Write the actor's weights to a file in ``directory`` and return the manifest that servers verify."""

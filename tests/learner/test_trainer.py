@@ -95,7 +95,7 @@ def test_every_algorithm_prefers_what_succeeded(
 ) -> None:
     learner = Learner(replace(SETTINGS, algorithm=name), model_dir)
     before = logprob(learner, GOOD) - logprob(learner, BAD)
-    metrics = [learner.phase(bandit(trajectory), phase_index=k) for k in range(4)]
+    metrics = [learner.phase(bandit(trajectory), [], phase_index=k) for k in range(4)]
     assert logprob(learner, GOOD) - logprob(learner, BAD) > before + 0.2
     last = metrics[-1]
     assert (last.value is not None) == ALGORITHMS[name].needs_value
@@ -110,7 +110,7 @@ def test_released_webrl_raises_what_succeeded(model_dir: Path, trajectory: Calla
     learner = Learner(replace(SETTINGS, algorithm="webrl_released"), model_dir)
     before = logprob(learner, GOOD)
     for k in range(3):
-        learner.phase(bandit(trajectory), phase_index=k)
+        learner.phase(bandit(trajectory), [], phase_index=k)
     assert logprob(learner, GOOD) > before + 0.2
 
 
@@ -124,7 +124,7 @@ def test_mira_raises_the_successful_action_and_lowers_the_other(
     assert pretrained.updates == 20
     good, bad = logprob(learner, GOOD), logprob(learner, BAD)
     for k in range(3):
-        metrics = learner.phase(data, phase_index=k)
+        metrics = learner.phase(data, [], phase_index=k)
     assert logprob(learner, GOOD) > good + 0.1
     assert logprob(learner, BAD) < bad - 0.1
     assert metrics.value is not None
@@ -150,7 +150,7 @@ def test_a_negative_advantage_lowers_the_log_probability(
         replace(SETTINGS, algorithm="webrl", value=own, actor=replace(SETTINGS.actor, epochs=1)), model_dir
     )
     before = logprob(learner, BAD)
-    metrics = learner.phase([trajectory([([3, 4, 30], BAD)], outcome=0.0)], phase_index=0)
+    metrics = learner.phase([trajectory([([3, 4, 30], BAD)], outcome=0.0)], [], phase_index=0)
     assert metrics.actor.negative_share == 1.0
     # A = 0.5 * (0 - 0.5) + 0.5 * (0 - 0.5) = -0.5.
     assert metrics.actor.advantage is not None
@@ -165,7 +165,7 @@ def test_enough_epochs_reach_what_the_advantage_asks_for(
     own = replace(SETTINGS.value, learning_rate=0.0)
     actor = replace(SETTINGS.actor, epochs=60)
     learner = Learner(replace(SETTINGS, algorithm="webrl", value=own, actor=actor), model_dir)
-    metrics = learner.phase([trajectory([([3, 4, 30], BAD)], outcome=0.0)], phase_index=0)
+    metrics = learner.phase([trajectory([([3, 4, 30], BAD)], outcome=0.0)], [], phase_index=0)
     ratio = metrics.actor.ratio
     assert ratio is not None
     assert ratio.asked.mean == pytest.approx(-1.0)
@@ -177,11 +177,41 @@ def test_what_has_no_verdict_never_enters(model_dir: Path, trajectory: Callable[
     crashed = [trajectory([([3, 4, 30], BAD)], outcome=None, episode_id=f"x{i}") for i in range(3)]
     with_crashes, without = Learner(SETTINGS, model_dir), Learner(SETTINGS, model_dir)
     metrics = with_crashes.phase(data + crashed, data[:2], phase_index=0)
-    without.phase(data, phase_index=0)
+    without.phase(data, [], phase_index=0)
     assert (metrics.rollouts, metrics.replayed, metrics.left_out) == (32, 0, 5)
     assert all(
         torch.equal(a, b) for a, b in zip(weights(with_crashes).values(), weights(without).values(), strict=True)
     )
+
+
+def test_the_value_can_learn_discounted_returns(model_dir: Path, trajectory: Callable[..., Trajectory]) -> None:
+    """Three-step successes, gamma 0.5: the targets are 0.25, 0.5, 1, and V at each step follows them.
+
+    Against the outcome V would be 1 everywhere, and A_0 = G_0 - V = 0.25 - 1 < 0 for actions that succeeded.
+    """
+    pairs = [([3, 30], [10, 2]), ([3, 31], [11, 2]), ([3, 32], [12, 2])]
+    data = [trajectory(pairs, episode_id=f"e{i}") for i in range(8)]
+    value = replace(CRITIC, pretrain_epochs=60)
+    shares = {}
+    for target, expected in {"return": [0.25, 0.5, 1.0], "outcome": [1.0, 1.0, 1.0]}.items():
+        settings = replace(SETTINGS, algorithm="webrl", gamma=0.5, value=value, value_target=target)
+        learner = Learner(settings, model_dir)
+        learner.pretrain_value(data)
+        np.testing.assert_allclose(learner.values(data)[0], expected, atol=0.1)
+        shares[target] = learner.phase(data, [], phase_index=0).actor.negative_share_of_successes
+    assert shares["outcome"] == pytest.approx(2 / 3)
+    with pytest.raises(ValueError, match="value_target"):
+        Learner(replace(SETTINGS, value_target="mean"), model_dir)
+
+
+def test_bfloat16_arithmetic_stays_close(model_dir: Path, trajectory: Callable[..., Trajectory]) -> None:
+    exact = Learner(SETTINGS, model_dir)
+    rough = Learner(replace(SETTINGS, precision="bfloat16"), model_dir)
+    assert 0 < abs(logprob(exact, GOOD) - logprob(rough, GOOD)) < 0.3
+    assert rough.phase(bandit(trajectory), [], phase_index=0).actor.updates == 8
+    assert {parameter.dtype for parameter in rough.actor.parameters()} == {torch.float32}
+    with pytest.raises(ValueError, match="precision must be"):
+        logprob(Learner(replace(SETTINGS, precision="float8"), model_dir), GOOD)
 
 
 def test_replay_joins_and_can_be_restricted_to_steps(model_dir: Path, trajectory: Callable[..., Trajectory]) -> None:
@@ -198,7 +228,7 @@ def test_replay_joins_and_can_be_restricted_to_steps(model_dir: Path, trajectory
 def test_a_phase_without_any_verdict_changes_nothing(model_dir: Path) -> None:
     learner = Learner(SETTINGS, model_dir)
     before = weights(learner)
-    metrics = learner.phase([], phase_index=0)
+    metrics = learner.phase([], [], phase_index=0)
     assert metrics.actor.updates == 0
     assert metrics.success_rate is None
     assert all(torch.equal(tensor, before[name]) for name, tensor in weights(learner).items())
@@ -237,4 +267,4 @@ def test_names_are_checked() -> None:
 
 def test_sft_has_no_phases(model_dir: Path) -> None:
     with pytest.raises(ValueError, match="ends with cloning"):
-        Learner(replace(SETTINGS, algorithm="sft"), model_dir).phase([], phase_index=0)
+        Learner(replace(SETTINGS, algorithm="sft"), model_dir).phase([], [], phase_index=0)
