@@ -118,11 +118,10 @@ class _Run:
     def play(self) -> None:
         """Lease, send and collect until every episode is accounted for."""
         while not self._ledger.done:
-            events = self._group.tend()
-            self._dispatch()
-            events += self._group.poll(self._settings.poll_timeout_s)
+            events = self._group.tend() + self._group.poll(self._settings.poll_timeout_s)
             for event in events:
                 self._account(event)
+            self._dispatch()
             if events:
                 self._moved = time.monotonic()
                 self._tell()

@@ -20,8 +20,8 @@ class RolloutSettings:
     """Rollout worker processes, each with one Chromium."""
     contexts_per_worker: int = 8
     """Episodes that one worker plays at the same time, each in a browser context of its own."""
-    prefetch_per_worker: int = 2
-    """Episodes handed to a worker ahead of a free context, so that no context waits for the driver."""
+    prefetch_per_worker: int = 8
+    """Episodes handed to a worker beyond its contexts, so that none of these waits for the driver or for a shard."""
     worker_cpus: float = 0.5
     """Ray CPUs that one worker reserves."""
     worker_memory_mb: int = 0
@@ -62,7 +62,7 @@ class RolloutSettings:
     failure_floor: int = 16
     """Incidents of each kind that are always allowed, however small the run."""
 
-    shard_linger_s: float = 0.5
+    shard_linger_s: float = 0.25
     """Seconds that a finished trajectory waits for others before a shard is written; bounds the number of files."""
     shard_deadline_s: float = 60.0
     """Seconds for writing one shard."""

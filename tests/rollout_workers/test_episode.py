@@ -6,21 +6,27 @@ import asyncio
 import json
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from policy.client import Completion, Sampling
-from policy.formats import Prompt, PromptTooLong
+from policy.formats import Prompt, PromptTooLong, get_format
 from policy.settings import PolicySettings
+from policy.tokenizer import TextTokenizer
+from policy.tokenizer_training import train_tokenizer
 from replay.records import EpisodeFailed, Failure, FailureKind, Source, Step, Subgoal, Task, Termination, Trajectory
+from rollout_workers.browserless import BrowserlessEnvironment
 from rollout_workers.deciders import PolicyDecider
 from rollout_workers.environment import Action, Element, Observation, Verdict
 from rollout_workers.episode import play, run_episode
 from rollout_workers.rollout_settings import RolloutSettings
-from rollout_workers.scripted import NO_POLICY, ScriptedDecider
+from rollout_workers.scripted import NO_POLICY, ScriptedDecider, record_demonstration
 from rollout_workers.spec import EpisodeSpec
+from sites.app import create_app
 from sites.experts import Intent
+from sites.tasks import task_set
 
 TASK = Task(
     task_id="t1",
@@ -326,3 +332,18 @@ async def test_a_demonstrator_that_is_lost_is_the_tasks_failure(intents: list[In
     assert trajectory.outcome is None
     assert trajectory.failure is not None
     assert (trajectory.failure.kind, trajectory.failure.code) == (FailureKind.TASK, code)
+
+
+async def test_an_expert_solves_a_real_task_and_leaves_what_cloning_needs(tmp_path: Path) -> None:
+    task = task_set(0, ("shop",), "train", 1)[0]
+    spec = EpisodeSpec("d0", task, Source.DEMONSTRATION, phase=0, seed=1)
+    tokenizer = TextTokenizer.load(train_tokenizer([CLICK, EXIT, task.intent] * 8, 600, tmp_path))
+    env = BrowserlessEnvironment(create_app(0))
+    trajectory = await record_demonstration(env, get_format("waymark"), tokenizer, spec, SETTINGS)
+    assert (trajectory.outcome, trajectory.termination) == (1.0, Termination.EXIT)
+    assert len(trajectory.steps) == task.horizon
+    assert trajectory.final_subgoals == (True,) * 4
+    for step in trajectory.steps:
+        assert step.action_ids[-1] == tokenizer.stop_ids[0]
+        assert tokenizer.decode(step.action_ids[:-1].tolist()) == step.action_text
+        assert task.intent in tokenizer.decode(step.prompt_ids.tolist())

@@ -1,0 +1,201 @@
+"""Real processes killed in the middle of a run: it ends, nothing is lost, and no accident becomes a reward of 0.
+
+Flawless demonstrators play (each episode's outcome is 1 unless an accident was scored), except where
+the policy server is killed: there an untrained model plays, and each judged episode must have been
+played to its own end.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+import ray
+
+from policy.models import save_policy
+from policy.presets import build_tiny
+from policy.server import start_server
+from policy.settings import PolicySettings, TinyShape
+from policy.tokenizer import TextTokenizer
+from policy.tokenizer_training import train_tokenizer
+from replay.buffer import ReplayBuffer
+from replay.records import Source, Task, Termination, Trajectory
+from rollout_workers.browser_processes import MarkedProcess, marked_processes, process_mark
+from rollout_workers.pool import RolloutPool
+from rollout_workers.report import RolloutProgress, RolloutReport
+from rollout_workers.rollout_settings import RolloutSettings
+from rollout_workers.spec import EpisodeSpec, PolicySource, WorkerConfig
+from sites.server import SiteServer
+from sites.tasks import task_set
+from tests.rollout_workers.ray_cluster import small_ray
+
+pytestmark = [pytest.mark.faults, pytest.mark.browser, pytest.mark.slow]
+
+EPISODES = 16
+SETTINGS = RolloutSettings(
+    workers=2, contexts_per_worker=3, prefetch_per_worker=3, worker_cpus=0.1, shard_linger_s=0.2, replace_after_s=60.0
+)
+LIMITS = PolicySettings(
+    tiny=TinyShape(width=32, layers=1, heads=2, key_value_heads=2, mlp_width=32, vocab_size=700),
+    max_prompt_tokens=1500,
+    max_new_tokens=6,
+    attempt_timeout_s=10.0,
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster() -> Iterator[None]:
+    with small_ray():
+        yield
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[SiteServer]:
+    with SiteServer() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def tasks() -> list[Task]:
+    return task_set(0, ("shop", "forum"), "train", EPISODES)
+
+
+@pytest.fixture
+def worker_config(tmp_path: Path, server: SiteServer) -> WorkerConfig:
+    corpus = ["# Element: Add to cart", 'do(action="Click", element="12")', "link Desk lamp 3", 'exit(message="")'] * 8
+    return WorkerConfig(
+        shard_dir=str(tmp_path / "shards"),
+        tokenizer=str(train_tokenizer(corpus, LIMITS.tiny.vocab_size, tmp_path / "tokenizer")),
+        settings=SETTINGS,
+        policy_settings=LIMITS,
+        site_port=server.port,
+        site_secret=server.secret,
+    )
+
+
+@dataclass
+class Accident:
+    """Does something once, as soon as some episodes are done and others are being played; remembers all workers."""
+
+    pool: RolloutPool
+    do: Callable[[], None]
+    after: int = 3
+    playing: int = 0
+    owners: set[str] = field(default_factory=set)
+
+    def __call__(self, progress: RolloutProgress) -> None:
+        self.owners |= {mark for pid in self.pool.process_ids().values() if (mark := process_mark(pid))}
+        if not self.playing and progress.completed >= self.after and progress.running:
+            self.playing = progress.running
+            self.do()
+
+    def left_behind(self) -> list[MarkedProcess]:
+        """Processes of the pool's workers that are alive some seconds after it was closed."""
+        ends = time.monotonic() + 10
+        while (left := [p for owner in self.owners for p in marked_processes(owner)]) and time.monotonic() < ends:
+            time.sleep(0.1)
+        return left
+
+
+def demonstrations(tasks: list[Task]) -> list[EpisodeSpec]:
+    return [EpisodeSpec(f"d{i}", task, Source.DEMONSTRATION, phase=0, seed=i) for i, task in enumerate(tasks)]
+
+
+def chromiums(pool: RolloutPool) -> list[MarkedProcess]:
+    """The main process of each Chromium that the pool's workers started (not the shell script that may start it)."""
+    owned = [p for pid in pool.process_ids().values() for p in marked_processes(process_mark(pid))]
+    marked = [p for p in owned if "--waymark-session=" in p.command and "--type=" not in p.command]
+    return [p for p in marked if not p.command.startswith("/bin/")]
+
+
+def judged(config: WorkerConfig, report: RolloutReport) -> list[Trajectory]:
+    """All episodes in the shards, which must be exactly those that the report counts."""
+    buffer = ReplayBuffer(config.shard_dir)
+    assert buffer.ids() == report.episode_ids
+    assert not buffer.report.skipped
+    return list(buffer.trajectories(report.episode_ids))
+
+
+def test_a_killed_browser_worker_costs_time_only(worker_config: WorkerConfig, tasks: list[Task]) -> None:
+    killed: list[str | None] = []
+
+    def kill_worker() -> None:
+        pid = next(iter(pool.process_ids().values()))
+        killed.append(process_mark(pid))
+        os.kill(pid, signal.SIGKILL)
+
+    with RolloutPool(worker_config) as pool:
+        accident = Accident(pool, kill_worker)
+        report = pool.run(demonstrations(tasks), accident)
+        assert not marked_processes(killed[0]), "the dead worker's Chromium is still there"
+    assert accident.playing > 0
+    assert accident.left_behind() == []
+    assert report.counts["completed"] == EPISODES
+    assert report.worker_losses == 1
+    assert report.attempts > EPISODES
+    assert {t.outcome for t in judged(worker_config, report)} == {1.0}
+    assert report.orphans == 0
+
+
+def test_a_killed_chromium_is_replaced_and_its_episodes_are_played_again(
+    worker_config: WorkerConfig, tasks: list[Task]
+) -> None:
+    killed: list[int] = []
+
+    def kill_chromium() -> None:
+        (chromium,) = chromiums(pool)
+        killed.append(chromium.pid)
+        os.kill(chromium.pid, signal.SIGKILL)
+
+    config = replace(worker_config, settings=replace(SETTINGS, workers=1))
+    with RolloutPool(config) as pool:
+        accident = Accident(pool, kill_chromium)
+        report = pool.run(demonstrations(tasks), accident)
+        (replacement,) = chromiums(pool)
+    assert replacement.pid != killed[0]
+    assert accident.playing > 0
+    assert accident.left_behind() == []
+    assert report.counts["completed"] == EPISODES
+    assert report.worker_losses == 0
+    assert 1 <= sum(report.incidents.values()) == report.attempts - EPISODES
+    assert all(code.startswith("infra/") for code in report.incidents)
+    assert {t.outcome for t in judged(config, report)} == {1.0}
+
+
+def test_a_killed_policy_server_is_waited_for_and_never_scored(
+    worker_config: WorkerConfig, tasks: list[Task], tmp_path: Path
+) -> None:
+    model = build_tiny(LIMITS.tiny, TextTokenizer.load(worker_config.tokenizer), seed=0)
+    model_dir = save_policy(model, worker_config.tokenizer, tmp_path / "model")
+    handle = start_server(LIMITS, model_dir, num_cpus=0.5)
+    pids = [ray.get(handle.apply.remote(_process_id), timeout=60)]
+
+    def kill_server() -> None:
+        os.kill(pids[0], signal.SIGKILL)
+
+    policy = PolicySource("policy.ray_client:RayPolicyClient", {"servers": {"policy-0": handle}, "settings": LIMITS})
+    short = [replace(task, max_steps=4) for task in tasks]
+    specs = [EpisodeSpec(f"r{i}", task, Source.ROLLOUT, phase=0, seed=i) for i, task in enumerate(short)]
+    with RolloutPool(replace(worker_config, policy=policy)) as pool:
+        accident = Accident(pool, kill_server)
+        report = pool.run(specs, accident)
+    pids.append(ray.get(handle.apply.remote(_process_id), timeout=60))
+    assert accident.playing > 0
+    assert accident.left_behind() == []
+    assert pids[0] != pids[1], "the server was not killed, or did not come back"
+    assert report.counts["completed"] == EPISODES
+    assert all(code.startswith("policy/") for code in report.incidents)
+    for trajectory in judged(worker_config, report):
+        ran_out = trajectory.termination is Termination.MAX_STEPS and len(trajectory.steps) == 4
+        assert trajectory.termination is Termination.EXIT or ran_out
+        assert trajectory.evidence
+    ray.kill(handle)
+
+
+def _process_id(server: object) -> int:
+    return os.getpid()
