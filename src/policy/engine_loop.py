@@ -56,10 +56,19 @@ class EngineLoop:
         engine: the engine, which from now on belongs to the loop.
         version: version of the weights that the engine's model holds.
         checksum: checksum of these weights, empty where they were not published.
+        on_failure: called in the thread once the engine has failed and every caller was told.
     """
 
-    def __init__(self, engine: GenerationEngine, *, version: int = 0, checksum: str = "") -> None:
+    def __init__(
+        self,
+        engine: GenerationEngine,
+        *,
+        version: int = 0,
+        checksum: str = "",
+        on_failure: Callable[[], None] | None = None,
+    ) -> None:
         self._engine = engine
+        self._on_failure = on_failure
         self._version, self._checksum = version, checksum
         self._jobs: deque[tuple[Callable[[], None], Future[Any]]] = deque()
         self._swaps: deque[tuple[WeightManifest, Mapping[str, torch.Tensor], Future[WeightManifest]]] = deque()
@@ -158,6 +167,8 @@ class EngineLoop:
             raise
         finally:
             self._tell_everyone()
+            if self._failure is not None and self._on_failure is not None:
+                self._on_failure()
 
     def _take_jobs(self) -> bool:
         """Run queued jobs, waiting for one while there is nothing to generate; return False when closing."""

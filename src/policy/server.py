@@ -8,6 +8,7 @@ file. All generation happens in the ``EngineLoop``'s thread; the methods only wa
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -44,7 +45,7 @@ class PolicyServer:
             max_prefill_tokens=settings.max_prefill_tokens,
             batch_invariant=settings.batch_invariant,
         )
-        self._loop = EngineLoop(engine, version=version, checksum=checksum)
+        self._loop = EngineLoop(engine, version=version, checksum=checksum, on_failure=_end_process)
 
     async def complete(self, prompt_ids: Sequence[int], sampling: Sampling) -> Completion:
         """Return one completion; raise ``RequestRefused`` where this model cannot serve it."""
@@ -75,6 +76,11 @@ class PolicyServer:
     async def apply(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Return ``function(self, ...)``, for the actor manager."""
         return function(self, *args, **kwargs)
+
+
+def _end_process() -> None:
+    """Let Ray start the server afresh: a process whose engine failed can only answer with errors."""
+    os._exit(1)
 
 
 def start_server(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
@@ -100,12 +101,12 @@ def test_a_cancelled_request_frees_its_place(loop: EngineLoop) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_failing_engine_tells_everyone_now_and_later(
-    loop: EngineLoop, tiny: PreTrainedModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_engine_tells_everyone_now_and_later(tiny: PreTrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("out of memory")
 
+    reported = threading.Event()
+    loop = EngineLoop(GenerationEngine(tiny, NEVER), on_failure=reported.set)
     monkeypatch.setattr(tiny, "forward", broken)
     with pytest.raises(EngineStopped, match="out of memory"):
         loop.complete(PROMPT, GREEDY).result(WAIT_S)
@@ -113,6 +114,8 @@ def test_a_failing_engine_tells_everyone_now_and_later(
         loop.complete(PROMPT, GREEDY)
     with pytest.raises(EngineStopped):
         loop.stats()
+    assert reported.wait(WAIT_S)
+    loop.close()
 
 
 def test_closing_tells_those_who_wait(tiny: PreTrainedModel) -> None:

@@ -28,7 +28,7 @@ from policy.weights import write_weights
 from replay.records import EpisodeFailed, FailureKind
 from tests.rollout_workers.ray_cluster import small_ray
 
-SETTINGS = PolicySettings(max_batch=4, attempt_timeout_s=10, deadline_s=60, server_restarts=2)
+SETTINGS = PolicySettings(max_batch=4, attempt_timeout_s=10, deadline_s=60, server_restarts=3)
 GREEDY = Sampling(temperature=0, max_new_tokens=8)
 PROMPT = [30, 31, 32]
 IMPORTS = {"PYTHONPATH": str(Path(__file__).parents[2] / "src")}
@@ -67,6 +67,10 @@ def probe(model: PreTrainedModel, stop_ids: tuple[int, ...]) -> Probe:
         loop.close()
 
 
+def _break_the_model(server: Any) -> None:
+    server._loop._engine.model.lm_head = None
+
+
 async def test_weights_are_published_proven_and_survive_a_kill(
     server: Any, policy_dir: Path, other_tiny: PreTrainedModel, tokenizer: TextTokenizer, published: Path
 ) -> None:
@@ -96,6 +100,14 @@ async def test_weights_are_published_proven_and_survive_a_kill(
     assert await server.apply.remote(lambda _: os.getpid()) != pid
     stats = await server.stats.remote()
     assert (stats["version"], stats["checksum"]) == (1, manifest.checksum)
+
+
+async def test_a_server_whose_engine_failed_is_started_afresh(server: Any) -> None:
+    client = RayPolicyClient({"a": server}, SETTINGS)
+    pid = await server.apply.remote(lambda _: os.getpid())
+    await server.apply.remote(_break_the_model)
+    assert (await client.complete(PROMPT, GREEDY, session="s")).finish_reason in ("stop", "length")
+    assert await server.apply.remote(lambda _: os.getpid()) != pid
 
 
 async def test_a_refused_request_is_the_policys_failure(server: Any) -> None:
