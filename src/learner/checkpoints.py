@@ -47,16 +47,15 @@ def write_checkpoint(
     optimisers: Mapping[str, torch.optim.Optimizer],
     state: Mapping[str, Any],
 ) -> Path:
-    """Write a checkpoint to ``path`` and return it; a complete one that is there already is an error.
+    """Write a checkpoint to ``path`` and return it.
 
-    Raises:
-        FileExistsError: ``path`` holds a complete checkpoint.
+    What is there already is replaced, once the new one is complete: a stage that was stopped between its
+    checkpoint and its acknowledgement runs again and writes the same checkpoint again.
     """
     target = Path(path)
-    if (target / COMPLETE).exists():
-        raise FileExistsError(f"{target} holds a complete checkpoint; choose a directory of its own for each")
     target.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    replaced = scratch.with_name(scratch.name + ".replaced")
     try:
         for name, module in modules.items():
             _save(own_tensors(module), scratch / f"{name}.safetensors")
@@ -73,10 +72,11 @@ def write_checkpoint(
         _sync(scratch)
         scratch.chmod(0o755)
         if target.exists():
-            shutil.rmtree(target)
+            os.rename(target, replaced)
         os.rename(scratch, target)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+        shutil.rmtree(replaced, ignore_errors=True)
     return target
 
 

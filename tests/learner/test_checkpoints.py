@@ -97,11 +97,15 @@ def test_damage_is_noticed_and_changes_nothing(
     assert all(torch.equal(a, b) for a, b in zip(before, tensors(other), strict=True))
 
 
-def test_a_complete_checkpoint_is_never_overwritten(model_dir: Path, tmp_path: Path) -> None:
+def test_saving_again_replaces_the_checkpoint(model_dir: Path, tmp_path: Path) -> None:
     learner = Learner(SETTINGS, model_dir)
     learner.save(tmp_path / "c")
-    with pytest.raises(FileExistsError, match="complete checkpoint"):
-        learner.save(tmp_path / "c")
+    with torch.no_grad():
+        next(learner.actor.parameters()).add_(1.0)
+    learner.save(tmp_path / "c")
+    again = Learner(SETTINGS, model_dir)
+    again.load(tmp_path / "c")
+    assert all(torch.equal(a, b) for a, b in zip(tensors(learner), tensors(again), strict=True))
     assert [entry.name for entry in tmp_path.iterdir()] == ["c"]
 
 
