@@ -74,9 +74,9 @@ def write_checkpoint(
         if target.exists():
             os.rename(target, replaced)
         os.rename(scratch, target)
+        shutil.rmtree(replaced, ignore_errors=True)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-        shutil.rmtree(replaced, ignore_errors=True)
     return target
 
 
