@@ -1,17 +1,25 @@
-"""The ``tiny`` policy: a Gemma3 decoder small enough to train on two CPU cores.
+"""Make the policy directory that a run starts from; above all the ``tiny`` policy.
 
-Owns its construction from a trained tokenizer (``policy.tokenizer_training``). All
-layers attend to the whole prompt and the output embedding is tied to the input's. Weights are
-drawn from a seed, so the same seed gives the same model.
+Owns ``prepare_policy`` and the construction of ``tiny``, a Gemma3 decoder small enough to train on two
+CPU cores. All its layers attend to the whole prompt and the output embedding is tied to the input's.
+Weights are drawn from a seed, so the same seed gives the same model.
 """
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
 import torch
 from transformers import Gemma3ForCausalLM, Gemma3TextConfig, PreTrainedModel
 
-from policy.settings import TinyShape
-from policy.tokenizer import TextTokenizer
+from policy.models import load_causal_lm, save_policy
+from policy.settings import PolicySettings, TinyShape
+from policy.tokenizer import TextTokenizer, model_folder
+from policy.tokenizer_training import train_tokenizer
+
+TINY = "tiny"
 
 
 def tiny_config(shape: TinyShape, tokenizer: TextTokenizer) -> Gemma3TextConfig:
@@ -44,3 +52,23 @@ def build_tiny(shape: TinyShape, tokenizer: TextTokenizer, seed: int) -> PreTrai
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return Gemma3ForCausalLM(tiny_config(shape, tokenizer)).eval()
+
+
+def prepare_policy(settings: PolicySettings, directory: str | Path, *, corpus: Iterable[str], seed: int) -> Path:
+    """Write the untrained (``tiny``) or pretrained policy of ``settings`` to ``directory``, weights in fp32.
+
+    Args:
+        settings: ``model`` chooses the policy.
+        directory: where to; must not exist yet.
+        corpus: observations, instructions and actions for the tokenizer of ``tiny``; not read otherwise.
+        seed: of the weights of ``tiny``.
+
+    Returns:
+        The directory, with model and tokenizer.
+    """
+    if settings.model != TINY:
+        return save_policy(load_causal_lm(settings.model), model_folder(settings.model), directory)
+    with tempfile.TemporaryDirectory() as scratch:
+        tokenizer_dir = train_tokenizer(corpus, settings.tiny.vocab_size, scratch)
+        model = build_tiny(settings.tiny, TextTokenizer.load(tokenizer_dir), seed)
+        return save_policy(model, tokenizer_dir, directory)

@@ -57,7 +57,7 @@ class TextTokenizer:
             FileNotFoundError: the directory has no ``tokenizer.json``.
             ValueError: no file names a stop token.
         """
-        folder = _model_folder(path_or_name)
+        folder = model_folder(path_or_name)
         file = folder / TOKENIZER_FILE
         if not file.is_file():
             raise FileNotFoundError(
@@ -105,7 +105,12 @@ class TextTokenizer:
         return text
 
 
-def _model_folder(path_or_name: str | Path) -> Path:
+def model_folder(path_or_name: str | Path) -> Path:
+    """Return the directory with a model's tokenizer and settings; a name on the hub is fetched (no weights).
+
+    Raises:
+        FileNotFoundError: a path that is no directory.
+    """
     folder = Path(path_or_name)
     if folder.is_dir():
         return folder

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from transformers import AutoTokenizer
 
 from policy.models import load_causal_lm, save_policy
-from policy.presets import build_tiny
-from policy.settings import TinyShape
+from policy.presets import build_tiny, prepare_policy
+from policy.settings import PolicySettings, TinyShape
 from policy.tokenizer import TextTokenizer
 
 
@@ -51,3 +52,22 @@ def test_pickled_weights_are_refused(tokenizer: TextTokenizer, tokenizer_dir: Pa
 def test_an_unknown_precision_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="dtype must be one of"):
         load_causal_lm(tmp_path, dtype="float8")
+
+
+def test_a_run_can_start_from_nothing_or_from_a_model(corpus: list[str], tmp_path: Path) -> None:
+    shape = TinyShape(width=32, layers=1, heads=2, key_value_heads=2, mlp_width=32, vocab_size=700)
+    fresh = prepare_policy(PolicySettings(tiny=shape), tmp_path / "fresh", corpus=corpus, seed=3)
+    again = prepare_policy(PolicySettings(tiny=shape), tmp_path / "again", corpus=corpus, seed=3)
+    taken = prepare_policy(PolicySettings(model=str(fresh)), tmp_path / "taken", corpus=[], seed=0)
+    assert TextTokenizer.load(fresh).vocab_size == load_causal_lm(fresh).config.vocab_size <= 700
+    weights = {path.name: (path / "model.safetensors").read_bytes() for path in (fresh, again, taken)}
+    assert weights["fresh"] == weights["again"] == weights["taken"]
+    assert TextTokenizer.load(fresh).digest == TextTokenizer.load(taken).digest
+
+
+def test_transformers_reads_the_same_tokenizer(policy_dir: Path, tokenizer: TextTokenizer, page: str) -> None:
+    other = AutoTokenizer.from_pretrained(policy_dir)
+    ids = tokenizer.encode(page)
+    assert other.encode(page, add_special_tokens=False) == ids
+    assert other.decode(ids) == page
+    assert (other.eos_token_id, other.bos_token_id) == (tokenizer.stop_ids[0], tokenizer.bos_id)
