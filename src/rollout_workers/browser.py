@@ -1,15 +1,20 @@
 """Episodes in a real browser over the embedded sites.
 
 Owns ``BrowserEnvironment``: one slot (context, tabs, session token) in a worker's ``BrowserSession``.
-Invariants: one episode at a time; every episode has a session and an origin of its own; what the agent
-cannot do is a notice, what breaks is ``EpisodeFailed``; after a failure the slot starts afresh.
+Invariants: one episode at a time, in a site session that no other slot knows and that is made afresh
+for it; what the agent cannot do is a notice, what breaks is ``EpisodeFailed``. An episode takes over the
+context (and so the warm renderer process) of the one before it only when that one ended with every page
+settled; after a failure, a timeout or a cancellation the next one gets a new context and a new token, so
+that no late request can reach its session.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
-from typing import Any
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 from judges.evaluators import evaluate
 from playwright.async_api import BrowserContext, Page
@@ -23,7 +28,7 @@ from rollout_workers.browserless_tabs import raise_for_status
 from rollout_workers.element_names import squeeze
 from rollout_workers.embedded import SiteEndpoint
 from rollout_workers.environment import Action, Element, Observation, Verdict
-from rollout_workers.hosts import EpisodeHosts, slot_bypass
+from rollout_workers.hosts import EpisodeHosts
 from rollout_workers.notices import joined, sentence
 from rollout_workers.observation import Rendered, render
 from rollout_workers.settings import BrowserSettings
@@ -31,6 +36,9 @@ from rollout_workers.snapshot import Node, Snapshot
 
 __all__ = ["BrowserEnvironment", "BrowserSession", "SiteEndpoint"]
 
+T = TypeVar("T")
+
+_LOG = logging.getLogger(__name__)
 _SCROLLS = ("scroll_up", "scroll_down")
 _TRAVELS = {"go_backward": -1, "go_forward": 1}
 _NEW_TAB_WAIT_S = 3.0
@@ -42,15 +50,13 @@ class BrowserEnvironment:
     def __init__(self, session: BrowserSession, sites: SiteEndpoint, settings: BrowserSettings | None = None) -> None:
         self._session, self._sites = session, sites
         self._settings = settings or session.settings
-        self._slot = secrets.token_hex(5)
-        self._count = 0
+        self._reusable = False
         self._context: BrowserContext | None = None
         self._context_sites: tuple[str, ...] = ()
         self._tabs: list[BrowserTab] = []
         self._current = 0
         self._opened = asyncio.Event()
         self._watching = False
-        self._closing: set[asyncio.Task[None]] = set()
         self._token = ""
         self._task: Task | None = None
         self._hosts = EpisodeHosts({})
@@ -72,31 +78,25 @@ class BrowserEnvironment:
         return await self._guard(self._settings.evaluate_timeout_s, "evaluate", lambda: self._evaluate(answer))
 
     async def screenshot(self) -> bytes | None:
-        """Return a PNG of the viewport."""
-        timeout_s = self._settings.screenshot_timeout_s
-        work = self._tab.page.screenshot(timeout=timeout_s * 1000)
-        return await self._guard(timeout_s, "screenshot", lambda: typed(work, self._tab.page.url))
+        """Return a PNG of the viewport, None where pages are not painted."""
+        if not self._settings.paint or not self._tabs:
+            return None
+        timeout_s, page = self._settings.screenshot_timeout_s, self._tab.page
+        return await self._guard(
+            timeout_s, "screenshot", lambda: typed(page.screenshot(timeout=timeout_s * 1000), page.url)
+        )
 
     async def close(self) -> None:
         """Close the context and drop the session; safe to call twice."""
-        token, self._token = self._token, ""
         await self._discard()
-        if token:
-            await self._sites.drop_session(token, self._settings.close_timeout_s)
 
     # -- one episode ---------------------------------------------------------------------------
 
     async def _reset(self, task: Task) -> Observation:
-        previous, self._count = self._token, self._count + 1
-        self._token, self._task = f"{self._slot}-{self._count}", task
-        self._hosts = EpisodeHosts.embedded(task.sites, self._token, self._sites.port)
-        self._shown = None
         login = list(task.sites) if task.require_login else []
-        opening = [self._sites.open_session(self._token, login, self._settings.reset_timeout_s)]
-        if previous:
-            opening.append(self._sites.drop_session(previous, self._settings.reset_timeout_s))
-        await asyncio.gather(self._fresh_context(task.sites), *opening)
-        self._watching = False
+        self._task, self._shown, self._watching = task, None, False
+        await self._fresh_context(task.sites)
+        await self._sites.open_session(self._token, login, self._settings.reset_timeout_s)
         for index, address in enumerate(task.start_url.split("|AND|")):
             url = self._hosts.real(address.strip())
             if not self._hosts.allows(url):
@@ -122,7 +122,8 @@ class BrowserEnvironment:
         self._opened.clear()
         before = self._tab
         target = None if element is None or self._shown is None else self._shown.targets[element.element_id]
-        command = {"kind": action.kind, "n": target, "argument": action.argument}
+        argument = before.posted if action.kind in _TRAVELS else action.argument
+        command = {"kind": action.kind, "n": target, "argument": argument}
         result = await before.step(command, self._options())
         lines = self._lines(result, action, element)
         if action.kind == "hover" and not result["code"] and target is not None:
@@ -244,15 +245,16 @@ class BrowserEnvironment:
         return lines
 
     async def _fresh_context(self, sites: tuple[str, ...]) -> None:
-        """Have one blank-enough tab in a context for these sites: the old one where it serves."""
-        if self._context is not None and self._context_sites == sites and self._tabs:
-            extra, self._tabs = self._tabs[1:], self._tabs[:1]
-            cookies = typed(self._context.clear_cookies(), "reset")
-            await asyncio.gather(cookies, *(typed(tab.page.close(), "reset") for tab in extra))
+        """Have one tab without a past in a context for these sites: the old one where it may be taken over."""
+        if self._context is not None and self._context_sites == sites and self._reusable:
+            extra, self._tabs, self._current = self._tabs[1:], self._tabs[:1], 0
+            origins = tuple(self._hosts.bases.values())
+            await asyncio.gather(self._tab.clear_storage(origins), *(typed(t.page.close(), "reset") for t in extra))
             return
         await self._discard()
-        self._context = await self._session.open_context(slot_bypass(sites, self._slot, self._sites.port))
-        self._context_sites = sites
+        self._token, self._context_sites = f"e{secrets.token_hex(8)}", sites
+        self._hosts = EpisodeHosts.embedded(sites, self._token, self._sites.port)
+        self._context = await self._session.open_context(self._hosts.proxy_bypass())
         self._context.on("page", self._on_page)
         self._adopt(await typed(self._context.new_page(), "reset"))
 
@@ -273,19 +275,24 @@ class BrowserEnvironment:
             self._current = max(0, self._current - (index <= self._current))
 
     async def _discard(self) -> None:
-        """Close the context; one that cannot be closed is left to the browser's own end."""
+        """Close the context and drop its session; what is dead already need not say goodbye."""
         context, self._context, self._tabs, self._current = self._context, None, [], 0
+        token, self._token = self._token, ""
         if context is not None:
             try:
                 async with asyncio.timeout(self._settings.close_timeout_s):
                     await context.close()
-            except (PlaywrightError, TimeoutError):
-                return
+            except (PlaywrightError, TimeoutError) as error:
+                _LOG.debug("context of %s did not close: %s", token, error)
+        if token:
+            try:
+                await self._sites.drop_session(token, self._settings.close_timeout_s)
+            except EpisodeFailed as error:
+                _LOG.debug("session %s was not dropped: %s", token, error)
 
-    async def _guard(self, seconds: float, what: str, work: Any) -> Any:
-        """Run one piece of work under its deadline; a failure costs the slot its context."""
-        try:
-            return await deadline(seconds, what, work)
-        except EpisodeFailed:
-            await self._discard()
-            raise
+    async def _guard(self, seconds: float, what: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run one piece of work under its deadline; only one that ends well leaves the slot reusable."""
+        self._reusable = False
+        done = await deadline(seconds, what, work)
+        self._reusable = all(tab.settled for tab in self._tabs)
+        return done

@@ -1,7 +1,7 @@
 """One Chromium for one worker, and the contexts its episodes run in.
 
 Owns the Chromium process and how contexts are closed off. Invariants: a context reaches its own hosts
-only (everything else goes to a proxy that refuses connections, see ``hosts.slot_bypass``), runs no
+only (everything else goes to a proxy that refuses connections, see ``EpisodeHosts.proxy_bypass``), runs no
 service workers and takes no downloads; Chromium ends with this process (its control pipe breaks).
 """
 
@@ -84,7 +84,7 @@ class BrowserSession:
                 self._playwright = await async_playwright().start()
                 self._browser = await self._playwright.chromium.launch(
                     executable_path=executable,
-                    args=chromium.launch_flags(self.session_id),
+                    args=chromium.launch_flags(self.session_id, self.settings.paint),
                     timeout=self.settings.launch_timeout_s * 1000,
                 )
         except (PlaywrightError, TimeoutError, chromium.BrowserMissing) as error:

@@ -78,7 +78,7 @@ class Tabs:
         """Go to a page in the current tab, dropping later history."""
         if request.new_tab:
             return await self.open_tab(request)
-        tab = self.tab
+        tab, before = self.tab, self.page.url
         if request.method == "GET" and same_document(request.url, tab.page.url):
             tab.page.url = request.url
             loaded: tuple[HtmlPage, PageRequest] | None = (tab.page, request)
@@ -87,11 +87,12 @@ class Tabs:
         if loaded is None:
             return Effect(code="refused", detail=request.url)
         tab.entries[tab.position].states = tab.page.save()
-        same = loaded[1].method == "GET" and loaded[1].url == tab.entries[tab.position].request.url
-        # A navigation to the address that is already shown replaces its entry, as in a browser.
-        tab.position += not same
-        del tab.entries[tab.position :]
-        tab.entries.append(Entry(loaded[1]))
+        # A link to the address that is already shown replaces its entry, as in Chromium; a sent form never does.
+        if request.url == before and not request.sent:
+            tab.entries[tab.position] = Entry(loaded[1])
+        else:
+            tab.position += 1
+            tab.entries[tab.position :] = [Entry(loaded[1])]
         tab.page = loaded[0]
         return Effect()
 
@@ -101,8 +102,10 @@ class Tabs:
         position = tab.position + delta
         if not 0 <= position < len(tab.entries):
             return Effect(code="no_back" if delta < 0 else "no_forward")
-        tab.entries[tab.position].states = tab.page.save()
         entry = tab.entries[position]
+        if entry.request.method == "POST":
+            return Effect(code="resubmit")
+        tab.entries[tab.position].states = tab.page.save()
         if same_document(entry.request.url, tab.page.url):
             tab.page.url = entry.request.url
         else:

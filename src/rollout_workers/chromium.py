@@ -23,6 +23,12 @@ _PLAYWRIGHT = (
     "chromium-*/*/chrome",
     "chromium-*/*/Chromium.app/Contents/MacOS/Chromium",
 )
+# The last --disable-features wins, so this repeats what Playwright disables and matters to us.
+_DISABLED_FEATURES = (
+    "RenderDocument", "RenderDocumentCompositorReuse", "AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose",
+    "HttpsUpgrades", "HttpsFirstBalancedModeAutoEnable", "MediaRouter", "NetworkTimeServiceQuerying", "OptimizationHints",
+    "PaintHolding", "PreconnectToSearch", "ThirdPartyStoragePartitioning", "Translate",
+)  # fmt: skip
 _APT_PACKAGES = ("chromium-headless-shell", "chromium")
 
 
@@ -75,15 +81,18 @@ def ensure(explicit: str = "", timeout_s: float = 300.0) -> Path:
     raise missing
 
 
-def launch_flags(session_id: str) -> list[str]:
+def launch_flags(session_id: str, paint: bool = True) -> list[str]:
     """Return Chromium's flags beyond Playwright's defaults (which must stay: they let fast navigations through).
 
-    Compositing on one thread is worth 30-50 % throughput. Names outside ``*.localhost`` do not resolve at
-    all, and WebRTC may not go past the proxy. ``session_id`` marks the process, so that it can be found.
+    Names outside ``*.localhost`` do not resolve at all, and WebRTC may not go past the proxy. A new frame
+    host for every document (``RenderDocument``) would cost a quarter of each page load. With ``paint`` off no
+    frame is ever drawn: cheaper, but no screenshots, and a page's ``requestAnimationFrame`` never fires.
+    ``session_id`` marks the process, so that it can be found.
     """
     return [
-        "--disable-threaded-compositing",
+        *([] if paint else ["--disable-threaded-compositing"]),
         "--num-raster-threads=1",
+        f"--disable-features={','.join(_DISABLED_FEATURES)}",
         "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
         "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE *.localhost, EXCLUDE localhost, EXCLUDE 127.0.0.1",
         _mark(session_id),

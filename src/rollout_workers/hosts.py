@@ -2,7 +2,7 @@
 
 Owns ``EpisodeHosts``. Invariants: an address outside the episode's own hosts is never allowed;
 records only ever see canonical addresses (``__SHOP__/cart``). Pure: the network-level refusal that
-rests on it is set up by ``browser_session`` (see ``slot_bypass``).
+rests on it is set up by ``browser_session`` (see ``proxy_bypass``).
 """
 
 from __future__ import annotations
@@ -49,6 +49,13 @@ class EpisodeHosts:
         """Whether the address is on one of the episode's hosts, with its scheme and port."""
         return _origin(url) in self._origins
 
+    def proxy_bypass(self) -> str:
+        """Return Chromium's proxy bypass list: only the own origins go past a proxy that refuses everything.
+
+        ``<-loopback>`` first takes away Chromium's built-in exception for ``localhost``.
+        """
+        return ",".join(["<-loopback>", *sorted(self._origins)])
+
     def _base(self, match: re.Match[str]) -> str:
         site = match.group(1).lower()
         if site not in self.bases:
@@ -56,15 +63,6 @@ class EpisodeHosts:
             detail = f"{match.group(0)} names no site of this task; its sites are {known}"
             raise EpisodeFailed(Failure(FailureKind.TASK, "unknown_site", detail))
         return self.bases[site]
-
-
-def slot_bypass(sites: tuple[str, ...], slot: str, port: int) -> str:
-    """Return Chromium's proxy bypass list for a slot whose episodes have tokens ``<slot>-<n>``.
-
-    Only these origins go past a proxy that refuses every connection. ``<-loopback>`` first takes away
-    Chromium's built-in exception for ``localhost``.
-    """
-    return ",".join(["<-loopback>", *(f"http://{site}.{slot}-*.localhost:{port}" for site in sorted(sites))])
 
 
 def _origin(url: str) -> str:

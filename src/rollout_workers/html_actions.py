@@ -31,12 +31,13 @@ _EMAIL = re.compile(r"[\w.!#$%&'*+/=?^`{|}~-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*",
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """A page that an action asks for; ``form`` holds the fields of a POST."""
+    """A page that an action asks for; ``form`` holds the fields of a POST, ``sent`` is true for any form."""
 
     url: str
     method: str = "GET"
     form: tuple[tuple[str, str], ...] = ()
     new_tab: bool = False
+    sent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +180,9 @@ def _submit(page: HtmlPage, form: HtmlElement, submitter: HtmlElement | None) ->
     fields = _fields(page, form, submitter)
     new_tab = _is_new_tab(form)
     if method == "POST":
-        return Effect(PageRequest(url, "POST", tuple(fields), new_tab))
+        return Effect(PageRequest(url, "POST", tuple(fields), new_tab, sent=True))
     scheme, host, path, _, _ = urlsplit(url)
-    return Effect(PageRequest(urlunsplit((scheme, host, path, urlencode(fields), "")), new_tab=new_tab))
+    return Effect(PageRequest(urlunsplit((scheme, host, path, urlencode(fields), "")), new_tab=new_tab, sent=True))
 
 
 def _fields(page: HtmlPage, form: HtmlElement, submitter: HtmlElement | None) -> list[tuple[str, str]]:

@@ -105,7 +105,8 @@ class HtmlPage:
     def restore(self, states: list[ControlState]) -> None:
         """Put back what ``save`` returned, for controls that are still the same."""
         for control, (name, kind, value) in zip(self.controls(), states, strict=False):
-            if value is not None and (control.get("name", ""), kind_of(control)) == (name, kind) and kind != "password":
+            same = (control.get("name", ""), kind_of(control)) == (name, kind) and kind != "password"
+            if value is not None and same and _remembered(control):
                 self._live[control] = value
 
     def snapshot(self, tabs: tuple[str, ...] = (), tab: int = 0) -> Snapshot:
@@ -193,6 +194,13 @@ def form_of(control: HtmlElement) -> HtmlElement | None:
         found = control.getroottree().getroot().get_element_by_id(control.get("form"), None)
         return found if found is not None and found.tag == "form" else None
     return next(control.iterancestors("form"), None)
+
+
+def _remembered(control: HtmlElement) -> bool:
+    """Whether a browser keeps this control's state in history (``autocomplete="off"`` says no)."""
+    form = form_of(control)
+    default = "" if form is None else form.get("autocomplete", "")
+    return bool(control.get("autocomplete", default).lower() != "off")
 
 
 def is_disabled(element: HtmlElement) -> bool:

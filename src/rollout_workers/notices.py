@@ -23,6 +23,7 @@ _SENTENCES = {
     "invalid": "The form was not sent: {detail} is not filled in as it must be.",
     "no_back": "There is no earlier page to go back to.",
     "no_forward": "There is no later page to go forward to.",
+    "resubmit": "That page answered a form that was sent; it cannot be shown again without sending the form once more.",
     "no_tab": "There is no tab {argument!r}.",
     "all_shown": "The whole page is shown already; scrolling changes nothing.",
     "scroll_end": "The page cannot be scrolled further in that direction.",

@@ -22,7 +22,8 @@
   const now = performance.now.bind(performance);
   const later = window.setTimeout.bind(window);
   const work = {requests: 0, timers: 0};
-  const state = {refs: [], leaving: false, expected: 0, newTab: false, notices: [], invalid: null, keys: false, origins: null};
+  const state = {refs: [], leaving: false, expected: 0, newTab: false, posted: false, notices: [], invalid: null, keys: false,
+    origins: null};
 
   /* ---- counting work under way ---- */
 
@@ -103,6 +104,7 @@
   });
   addListener.call(window, "submit", event => {
     if (event.defaultPrevented) return;
+    state.posted = (event.submitter?.getAttribute("formmethod") ?? event.target.method).toLowerCase() === "post";
     const target = event.submitter?.getAttribute("formtarget") || event.target.getAttribute("target");
     if (opensTab(target)) state.newTab = true; else state.expected = now() + 1000;
   });
@@ -217,8 +219,15 @@
     },
     scroll_up() { return acts.scroll(false); },
     scroll_down() { return acts.scroll(true); },
-    go_backward() { state.expected = now() + 1000; history.back(); return ""; },
-    go_forward() { state.expected = now() + 1000; history.forward(); return ""; },
+    travel(delta, posted) {
+      const target = window.navigation?.entries()[window.navigation.currentEntry.index + delta];
+      if (target && posted.includes(target.key)) return "resubmit";
+      state.expected = now() + 1000;
+      history.go(delta);
+      return "";
+    },
+    go_backward(_, posted) { return acts.travel(-1, posted); },
+    go_forward(_, posted) { return acts.travel(1, posted); },
     wait() { return ""; },
   };
 
@@ -367,15 +376,18 @@
     const holder = [];
     if (document.body) visit(document.body, holder, 0, false, options);
     const entry = performance.getEntriesByType("navigation")[0];
-    return {url: location.href, title: document.title, status: entry?.responseStatus ?? 0, root: holder[0] ?? ["body", {}]};
+    return {url: location.href, title: document.title, status: entry?.responseStatus ?? 0, redirects: entry?.redirectCount ?? 0,
+      entry: window.navigation?.currentEntry?.key ?? "", root: holder[0] ?? ["body", {}]};
   };
 
   const step = async (action, options) => {
-    Object.assign(state, {leaving: false, expected: 0, newTab: false, notices: [], invalid: null, origins: options.origins});
+    Object.assign(state, {leaving: false, expected: 0, newTab: false, posted: false, notices: [], invalid: null,
+      origins: options.origins});
     const code = action ? perform(action) : "";
     await settle(now() + options.settle_ms);
     const invalid = state.invalid === null ? -1 : state.refs.indexOf(state.invalid);
-    const result = {code, invalid, new_tab: state.newTab, notices: state.notices, navigating: state.leaving};
+    const result = {code, invalid, new_tab: state.newTab, posted: state.posted, notices: state.notices,
+      navigating: state.leaving};
     if (!state.leaving && !state.newTab) Object.assign(result, look(options));
     return JSON.stringify(result);
   };
