@@ -64,7 +64,8 @@ class BrowserEnvironment:
 
     async def reset(self, task: Task, *, seed: int = 0, episode_id: str = "") -> Observation:
         """Give the task a fresh session and open its start pages (``|AND|`` separates several)."""
-        return await self._guard(self._settings.reset_timeout_s, "reset", lambda: self._reset(task))
+        take_over = self._reusable
+        return await self._guard(self._settings.reset_timeout_s, "reset", lambda: self._reset(task, take_over))
 
     async def step(self, action: Action) -> Observation:
         """Apply one action; see ``Environment.step``."""
@@ -78,13 +79,10 @@ class BrowserEnvironment:
         return await self._guard(self._settings.evaluate_timeout_s, "evaluate", lambda: self._evaluate(answer))
 
     async def screenshot(self) -> bytes | None:
-        """Return a PNG of the viewport, None where pages are not painted."""
-        if not self._settings.paint or not self._tabs:
+        """Return a PNG of the viewport; None before the first episode."""
+        if not self._tabs:
             return None
-        timeout_s, page = self._settings.screenshot_timeout_s, self._tab.page
-        return await self._guard(
-            timeout_s, "screenshot", lambda: typed(page.screenshot(timeout=timeout_s * 1000), page.url)
-        )
+        return await self._guard(self._settings.screenshot_timeout_s, "screenshot", self._screenshot)
 
     async def close(self) -> None:
         """Close the context and drop the session; safe to call twice."""
@@ -92,10 +90,10 @@ class BrowserEnvironment:
 
     # -- one episode ---------------------------------------------------------------------------
 
-    async def _reset(self, task: Task) -> Observation:
+    async def _reset(self, task: Task, take_over: bool) -> Observation:
         login = list(task.sites) if task.require_login else []
         self._task, self._shown, self._watching = task, None, False
-        await self._fresh_context(task.sites)
+        await self._fresh_context(task.sites, take_over)
         await self._sites.open_session(self._token, login, self._settings.reset_timeout_s)
         for index, address in enumerate(task.start_url.split("|AND|")):
             url = self._hosts.real(address.strip())
@@ -212,6 +210,12 @@ class BrowserEnvironment:
             for page in pages:
                 await typed(page.close(), "evaluation")
 
+    async def _screenshot(self) -> bytes:
+        if not self._settings.paint:
+            return await self._session.draw(await self._tab.copy())
+        timeout_ms = self._settings.screenshot_timeout_s * 1000
+        return await typed(self._tab.page.screenshot(timeout=timeout_ms), self._tab.page.url)
+
     # -- the slot ------------------------------------------------------------------------------
 
     @property
@@ -244,9 +248,9 @@ class BrowserEnvironment:
         lines += [sentence(n["code"], detail=self._hosts.canonical(n["detail"])) for n in result["notices"]]
         return lines
 
-    async def _fresh_context(self, sites: tuple[str, ...]) -> None:
+    async def _fresh_context(self, sites: tuple[str, ...], take_over: bool) -> None:
         """Have one tab without a past in a context for these sites: the old one where it may be taken over."""
-        if self._context is not None and self._context_sites == sites and self._reusable:
+        if take_over and self._context is not None and self._context_sites == sites:
             extra, self._tabs, self._current = self._tabs[1:], self._tabs[:1], 0
             origins = tuple(self._hosts.bases.values())
             await asyncio.gather(self._tab.clear_storage(origins), *(typed(t.page.close(), "reset") for t in extra))

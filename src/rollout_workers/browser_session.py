@@ -17,7 +17,15 @@ from playwright.async_api import Error as PlaywrightError
 
 from replay.records import EpisodeFailed, Failure, FailureKind
 from rollout_workers import chromium
+from rollout_workers.portrait import PortraitBrowser
 from rollout_workers.settings import BrowserSettings
+
+_FRAME_TIMER = """(() => {
+  const later = window.setTimeout.bind(window), forget = window.clearTimeout.bind(window);
+  window.requestAnimationFrame = callback => later(() => callback(performance.now()), 16);
+  window.cancelAnimationFrame = forget;
+})();"""
+"""Stands in for frames where Chromium draws none; a page that waits for one would wait forever."""
 
 PAGE_SCRIPT = (Path(__file__).parent / "page_script.js").read_text(encoding="utf-8")
 
@@ -31,6 +39,7 @@ class BrowserSession:
         self._lock = asyncio.Lock()
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
+        self._portraits = PortraitBrowser(self.settings)
         # Bound but never listening: whatever is sent here is refused at once, and nobody else can take the port.
         self._black_hole = socket.socket()
         self._black_hole.bind(("127.0.0.1", 0))
@@ -58,10 +67,23 @@ class BrowserSession:
                     locale="en-US",
                     timezone_id="UTC",
                 )
-                await context.add_init_script(script=PAGE_SCRIPT)
+                await context.add_init_script(script=PAGE_SCRIPT if settings.paint else _FRAME_TIMER + PAGE_SCRIPT)
         except (PlaywrightError, TimeoutError) as error:
             raise EpisodeFailed(Failure(FailureKind.INFRA, "browser_crashed", f"no context: {error}")) from error
         return context
+
+    async def draw(self, html: str) -> bytes:
+        """Return a PNG of a page's copy, for sessions that draw nothing themselves.
+
+        Raises:
+            EpisodeFailed: ``infra/browser_crashed``.
+        """
+        await self._running()
+        assert self._playwright is not None
+        try:
+            return await self._portraits.draw(self._playwright, html)
+        except PlaywrightError as error:
+            raise EpisodeFailed(Failure(FailureKind.INFRA, "browser_crashed", f"no screenshot: {error}")) from error
 
     async def close(self) -> None:
         """End Chromium; safe to call twice."""
@@ -94,7 +116,7 @@ class BrowserSession:
     async def _stop(self) -> None:
         browser, playwright = self._browser, self._playwright
         self._browser = self._playwright = None
-        for ending in (browser and browser.close, playwright and playwright.stop):
+        for ending in (self._portraits.close, browser and browser.close, playwright and playwright.stop):
             if ending is None:
                 continue
             try:

@@ -17,6 +17,7 @@ from playwright.async_api import Error as PlaywrightError
 
 from replay.records import EpisodeFailed, Failure, FailureKind
 from rollout_workers.browser_session import PAGE_SCRIPT
+from rollout_workers.portrait import COPY
 from rollout_workers.settings import BrowserSettings
 
 _STEP = "window.__waymark ? window.__waymark.step({action}, {options}) : 'null'"
@@ -82,6 +83,10 @@ class BrowserTab:
         """Move the real mouse over the element with reference ``n``."""
         x, y = await typed(self._evaluate(_CENTRE.format(n=n)), self.page.url)
         await typed(self.page.mouse.move(x, y), self.page.url)
+
+    async def copy(self) -> str:
+        """Return the page's HTML with the state of its controls written into it."""
+        return str(await typed(self._evaluate(COPY), self.page.url))
 
     async def history(self) -> tuple[int, list[str]]:
         """Return the position in the tab's history and the addresses in it."""
