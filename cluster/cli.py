@@ -141,16 +141,15 @@ def serve(
     seed: Annotated[int, typer.Option(help="Seed of the sites' data.")] = 0,
 ) -> None:
     """Serve the embedded sites for a person with a browser, until Ctrl-C."""
-    import uvicorn
     from rich.text import Text
 
-    from sites.app import create_app
     from sites.registry import SITES
+    from sites.server import serve_forever
 
     console = _console()
     for name in SITES:
         console.print(Text(f"{name:12} http://{name}.localhost:{port}/"))
-    uvicorn.run(create_app(seed), host="127.0.0.1", port=port, log_level="warning")
+    serve_forever(port, seed)
 
 
 def main() -> None:

@@ -32,6 +32,7 @@ from rollout_workers.settings import BrowserSettings
 from sites.settings import SitesSettings
 
 Raw = dict[str, Any]
+_WAYMARK = Path(__file__).resolve().parents[1]
 
 
 class Recipe(BaseModel):
@@ -49,6 +50,12 @@ class Recipe(BaseModel):
     replay: ReplaySettings = ReplaySettings()
     learner: LearnerSettings = LearnerSettings()
     curriculum: CurriculumSettings = CurriculumSettings()
+
+    @property
+    def checkpoint_path(self) -> Path:
+        """Where ``warm_start.checkpoint`` lies: as named from the working folder, else from Waymark's own."""
+        named = Path(self.warm_start.checkpoint).expanduser()
+        return named if named.is_absolute() or named.exists() else _WAYMARK / named
 
 
 def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:

@@ -122,7 +122,10 @@ class WarmStartSettings:
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     checkpoint: str = ""
-    """Folder of a cloned policy to start from, relative to the working folder; empty clones."""
+    """Folder of a cloned policy to start from, relative to the working folder or to Waymark's; empty clones."""
+
+    tokenizer_demonstrations: int = 400
+    """Flawless demonstrations whose pages and actions the tiny policy's tokenizer is trained on."""
 
     demonstrations: int = 2000
     """Demonstrations that the policy is cloned on; some of them are imperfect."""
@@ -144,7 +147,7 @@ class WarmStartSettings:
 
     def __post_init__(self) -> None:
         """Refuse shares outside [0, 1] and an empty set of demonstrations."""
-        _at_least(self, 1, "demonstrations", "potential_demonstrations", "long_horizon")
+        _at_least(self, 1, "tokenizer_demonstrations", "demonstrations", "potential_demonstrations", "long_horizon")
         if not 0 <= self.long_share <= 1:
             raise ValueError(f"long_share must be in [0, 1], found {self.long_share}")
         if not 0 <= self.faulty_low <= self.faulty_high <= 1:
@@ -168,6 +171,10 @@ class RunSettings:
     phases: int = 4
     """Phases of rollouts and learning after the warm start; 0 stops after the warm start and its evaluation."""
 
+    environment: str = "embedded"
+    """Where episodes are played: ``embedded`` (the sites in Chromium), ``browserless`` (the sites without a browser,
+    for tests and sweeps) or ``module:function`` of your own."""
+
     pool_tasks: int = 400
     """Training tasks from which the curriculum chooses each phase's."""
 
@@ -179,6 +186,12 @@ class RunSettings:
 
     keep_checkpoints: int = 2
     """Newest checkpoints kept on disk (actor, critics, optimiser); older ones are removed after a phase is complete."""
+
+    dashboard: bool = True
+    """Start the Ray dashboard with a local Ray."""
+
+    learner_timeout_s: float = 3600.0
+    """Longest wait for one stage of the learner, in seconds."""
 
     tensorboard: bool = True
     """Write TensorBoard event files under the run's ``tensorboard`` folder, beside ``metrics.jsonl``."""

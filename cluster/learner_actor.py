@@ -1,0 +1,101 @@
+"""The learner as a Ray actor: ids in, numbers and file names out.
+
+Owns the process in which torch trains. Invariants: trajectories are read here from their shards and
+never cross Ray; the actor starts from a policy folder or from a checkpoint and is otherwise
+stateless between stages, so a restart loses at most the running stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import ray
+
+from learner.settings import LearnerSettings
+from learner.trainer import Learner
+from policy.manifest import WeightManifest
+from replay.buffer import ReplayBuffer
+from replay.perplexity import Kept, ScoredEpisode
+from replay.records import Trajectory
+
+
+@ray.remote
+class LearnerActor:
+    """Trains on episodes that lie as shards under ``episodes``; one call at a time."""
+
+    def __init__(self, settings: LearnerSettings, policy: str, episodes: str) -> None:
+        self._learner = Learner(settings, policy)
+        self._buffer = ReplayBuffer(episodes)
+
+    def clone(self, episode_ids: Sequence[str]) -> dict[str, float]:
+        """Clone the successful and faulty demonstrations alike; return metrics."""
+        metrics = self._learner.clone(self._read(episode_ids))
+        return {"loss": metrics.loss, "updates": metrics.updates, "epochs": metrics.epochs, "seconds": metrics.seconds}
+
+    def pretrain_potential(self, episode_ids: Sequence[str]) -> dict[str, Any]:
+        """Teach the potential critic progress on successful demonstrations; return metrics."""
+        return asdict(self._learner.pretrain_potential(self._read(episode_ids)))
+
+    def score(self, episode_ids: Sequence[str]) -> list[ScoredEpisode]:
+        """Return every action's token log-probabilities under the current policy."""
+        episodes = self._read(episode_ids)
+        return [
+            ScoredEpisode(episode.episode_id, steps)
+            for episode, steps in zip(episodes, self._learner.score(episodes), strict=True)
+        ]
+
+    def phase(self, rollout_ids: Sequence[str], replayed: Sequence[Kept], phase: int, seed: int) -> dict[str, Any]:
+        """Train one phase (Alg. 1) and return its metrics."""
+        metrics = self._learner.phase(
+            self._read(rollout_ids),
+            self._read([kept.episode_id for kept in replayed]),
+            phase_index=phase,
+            seed=seed,
+            replayed_steps={kept.episode_id: kept.steps for kept in replayed},
+        )
+        return metrics.to_dict()
+
+    def critics(self, episode_ids: Sequence[str]) -> dict[str, tuple[list[float], list[float]]]:
+        """Return for each episode the potential and the value of each of its states."""
+        episodes = self._read(episode_ids)
+        learner, none = self._learner, [np.zeros(0, dtype=np.float32)] * len(episodes)
+        potentials = learner.potentials(episodes) if learner.potential is not None else none
+        values = learner.values(episodes) if learner.value is not None else none
+        return {
+            episode.episode_id: (p.tolist(), v.tolist())
+            for episode, p, v in zip(episodes, potentials, values, strict=True)
+        }
+
+    def publish(self, folder: str, version: int) -> WeightManifest:
+        """Write the actor's weights as one version and return its manifest."""
+        return self._learner.publish(Path(folder), version)
+
+    def probe(self, prompt_ids: Sequence[int], action_ids: Sequence[int]) -> list[float]:
+        """Return the learner's own token log-probabilities of one action, to compare with a server's."""
+        prompt, action = np.asarray(prompt_ids, dtype=np.int32), np.asarray(action_ids, dtype=np.int32)
+        logprobs: list[float] = self._learner.probe(prompt, action).tolist()
+        return logprobs
+
+    def export(self, folder: str) -> None:
+        """Write the actor as a policy folder that anything can load."""
+        self._learner.export(Path(folder))
+
+    def save(self, folder: str) -> None:
+        """Write a checkpoint: actor, critics, optimisers, generators."""
+        self._learner.save(Path(folder))
+
+    def load(self, folder: str) -> None:
+        """Go back to a checkpoint."""
+        self._learner.load(Path(folder))
+
+    def ready(self) -> bool:
+        """Answer once the actor is built."""
+        return True
+
+    def _read(self, episode_ids: Sequence[str]) -> list[Trajectory]:
+        self._buffer.refresh()
+        return self._buffer.trajectories(episode_ids)

@@ -1,0 +1,97 @@
+"""The policy that a run starts from: copied from a checkpoint, or built and its tokenizer trained.
+
+Owns ``OUT/policy``. Invariants: the folder appears whole or not at all; a shipped checkpoint is used
+only when its files are those that its ``checksums.json`` names. Imports torch only where a model is built.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from pathlib import Path
+
+from cluster.config import Recipe
+from cluster.durable import sha256_file
+from cluster.errors import MissingError
+from replay.records import Task
+from rollout_workers.browserless import BrowserlessEnvironment
+from rollout_workers.grammar import format_action
+from sites.app import create_app
+from sites.experts import resolve
+from sites.tasks import template_named
+
+CHECKSUMS = "checksums.json"
+
+
+def copy_checkpoint(source: Path, target: Path) -> None:
+    """Copy a policy folder after checking it against its checksums.
+
+    Raises:
+        MissingError: it is not there, or its files are not those that were shipped.
+    """
+    try:
+        expected: dict[str, str] = json.loads((source / CHECKSUMS).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise MissingError(
+            f"warm_start.checkpoint {source}: cannot read {CHECKSUMS} ({error}); name a folder that Waymark exported, "
+            "or set run.from_scratch to clone a policy here"
+        ) from error
+    wrong = [name for name, digest in expected.items() if not _is(source / name, digest)]
+    if wrong:
+        raise MissingError(
+            f"warm_start.checkpoint {source}: {', '.join(wrong)} are missing or have changed; restore them "
+            "(git checkout), or set run.from_scratch to clone a policy here"
+        )
+    scratch = target.with_name(f".{target.name}.new")
+    shutil.rmtree(scratch, ignore_errors=True)
+    shutil.copytree(source, scratch)
+    scratch.rename(target)
+
+
+def build_policy(recipe: Recipe, tasks: list[Task], target: Path) -> None:
+    """Train a tokenizer on what experts see and say on ``tasks`` and write a fresh tiny policy to ``target``."""
+    from policy.models import save_policy
+    from policy.presets import build_tiny
+    from policy.tokenizer import TextTokenizer
+    from policy.tokenizer_training import train_tokenizer
+
+    scratch = target.with_name(f".{target.name}.new")
+    shutil.rmtree(scratch, ignore_errors=True)
+    corpus = asyncio.run(read_along(tasks, recipe.sites.seed))
+    tokenizer_dir = train_tokenizer(corpus, recipe.policy.tiny.vocab_size, scratch / "tokenizer")
+    model = build_tiny(recipe.policy.tiny, TextTokenizer.load(tokenizer_dir), recipe.run.seed)
+    save_policy(model, tokenizer_dir, scratch / "policy")
+    (scratch / "policy").rename(target)
+    shutil.rmtree(scratch)
+
+
+async def read_along(tasks: list[Task], site_seed: int) -> list[str]:
+    """Return the instructions, observations and actions of experts on ``tasks``, as a policy would see them."""
+    environment = BrowserlessEnvironment(create_app(site_seed))
+    texts: list[str] = []
+    for task in tasks:
+        observation = await environment.reset(task)
+        texts.append(task.intent)
+        expert = template_named(task.template).expert(task)
+        intent = next(expert)
+        while True:
+            action = resolve(intent, observation)
+            texts += [observation.text, format_action(action)]
+            if action.kind == "exit":
+                break
+            observation = await environment.step(action)
+            intent = expert.send(observation)
+    await environment.close()
+    return texts
+
+
+def write_checksums(folder: Path) -> None:
+    """Write the SHA-256 of every file of a policy folder beside them."""
+    files = sorted(path for path in folder.iterdir() if path.is_file() and path.name != CHECKSUMS)
+    digests = {path.name: sha256_file(path) for path in files}
+    (folder / CHECKSUMS).write_text(json.dumps(digests, indent=1) + "\n", encoding="utf-8")
+
+
+def _is(path: Path, digest: str) -> bool:
+    return path.is_file() and sha256_file(path) == digest

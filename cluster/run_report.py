@@ -1,0 +1,67 @@
+"""The report page of a run, filled from its manifest and its episodes.
+
+Owns which episodes are shown. Needs the running learner for the critics' predictions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from analysis.report import EpisodeView, Report, render
+from cluster.config import Recipe
+from cluster.durable import write_atomic
+from cluster.manifest import RunManifest
+from cluster.stage_data import summarise
+from cluster.system import System
+from cluster.task_sets import TaskSets
+from replay.buffer import ReplayBuffer
+from rollout_workers.spec import EpisodeSpec
+
+FILE_NAME = "report.html"
+
+
+def write_report(recipe: Recipe, manifest: RunManifest, system: System, tasks: TaskSets) -> Path:
+    """Write ``OUT/report.html`` and return its path."""
+    seconds = sum(sum(stages.values()) for stages in manifest.seconds.values())
+    summary = summarise(manifest, recipe.run.name, recipe.run.phases, seconds)
+    report = Report(
+        title=f"Waymark run {recipe.run.name}",
+        facts=(
+            ("algorithm", recipe.learner.algorithm),
+            ("recipe", manifest.config_hash[:16]),
+            ("seed", str(recipe.run.seed)),
+            ("sites", ", ".join(recipe.sites.names)),
+            ("commit", manifest.header["versions"].get("commit") or "unknown"),
+        ),
+        phases=summary.phases,
+        counts=summary.episodes,
+        episodes=_episodes(recipe, system, tasks),
+    )
+    path = manifest.out / FILE_NAME
+    write_atomic(path, render(report))
+    return path
+
+
+def _episodes(recipe: Recipe, system: System, tasks: TaskSets) -> tuple[EpisodeView, ...]:
+    """Return the episodes of the last evaluation that have pictures, the longest first."""
+    settings = recipe.run.evaluation
+    specs = tasks.evaluation(recipe.run.phases, screenshots=settings.screenshots)
+    buffer = ReplayBuffer(system.folders.episodes)
+    shown: list[EpisodeSpec] = [spec for spec in specs if spec.screenshots and spec.episode_id in buffer]
+    shown = shown[: recipe.run.report_episodes]
+    critics = system.call("critics", [spec.episode_id for spec in shown])
+    views = []
+    for spec, episode in zip(shown, buffer.trajectories(spec.episode_id for spec in shown), strict=True):
+        potentials, values = critics[spec.episode_id]
+        names = [subgoal.description for subgoal in spec.task.subgoals]
+        views.append(EpisodeView.of(episode, names, potentials, values, _picture(system.folders.screenshots)))
+    return tuple(sorted(views, key=lambda view: -len(view.steps)))
+
+
+def _picture(folder: Path) -> Callable[[str], bytes | None]:
+    def read(reference: str) -> bytes | None:
+        path = folder / reference
+        return path.read_bytes() if path.is_file() else None
+
+    return read

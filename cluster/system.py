@@ -1,0 +1,234 @@
+"""The processes of a run: sites, learner, policy servers and rollout workers, and how to ask them.
+
+Owns their start, their end and every call to them. Invariants: whatever was started is stopped, in
+reverse order; a call that may wait has a limit; weights are served only after every accepted server
+has shown their version, checksum and log-probabilities.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import ray
+
+from cluster.config import Recipe
+from cluster.errors import RunStopped
+from cluster.learner_actor import LearnerActor
+from cluster.policy_folder import build_policy, copy_checkpoint
+from cluster.progress import Progress
+from cluster.run_folders import RunFolders
+from cluster.task_sets import TaskSets
+from learner.algorithms import Algorithm, resolve
+from policy.formats import get_format
+from policy.manifest import WeightManifest, write_manifest
+from policy.publication import Probe, publish
+from policy.ray_client import RayWeightServer
+from policy.server import start_server
+from policy.tokenizer import TextTokenizer
+from replay.buffer import ReplayBuffer
+from rollout_workers.pool import RolloutPool, RolloutStopped
+from rollout_workers.report import RolloutProgress, RolloutReport
+from rollout_workers.spec import EpisodeSpec, PolicySource, WorkerConfig
+from sites.server import SiteServer
+
+logger = logging.getLogger(__name__)
+
+
+class System:
+    """Context manager over all processes of one run; needs a running Ray."""
+
+    def __init__(self, recipe: Recipe, folders: RunFolders, tasks: TaskSets) -> None:
+        self.recipe = recipe
+        self.folders = folders
+        self.algorithm: Algorithm = resolve(recipe.learner)
+        self._tasks = tasks
+        self._stack = ExitStack()
+        self._pools: dict[str, RolloutPool] = {}
+
+    @property
+    def clones(self) -> bool:
+        """Whether the warm start is cloned here rather than taken from a checkpoint."""
+        return self.recipe.run.from_scratch or not self.recipe.warm_start.checkpoint
+
+    def __enter__(self) -> System:
+        """Prepare the policy folder and start the sites, the learner and the servers."""
+        try:
+            self._prepare_policy()
+            self._sites = self._stack.enter_context(SiteServer(self.recipe.sites))
+            self._learner = self._start_learner()
+            self._servers = self._start_servers()
+            self.call("ready")
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End everything that was started; Ray ends its actors."""
+        for pool in self._pools.values():
+            pool.close()
+        self._pools.clear()
+        self._stack.close()
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        """Call a method of the learner and wait for it; raise ``RunStopped`` past its limit or when it died."""
+        limit_s = self.recipe.run.learner_timeout_s
+        try:
+            return ray.get(getattr(self._learner, method).remote(*arguments), timeout=limit_s)
+        except ray.exceptions.GetTimeoutError as error:
+            raise RunStopped(
+                f"the learner's {method} took longer than run.learner_timeout_s ({limit_s:g} s); raise it or give the "
+                "learner less to do, and start the same command again"
+            ) from error
+        except ray.exceptions.RayActorError as error:
+            raise RunStopped(
+                f"the learner's process ended during {method}: {error}; if its memory ran out, lower "
+                "learner.micro_batch_tokens; start the same command again to go on"
+            ) from error
+
+    def checkpoint(self, name: str) -> None:
+        """Write a checkpoint of the learner."""
+        self.call("save", str(self.folders.checkpoint(name)))
+
+    def restore(self, name: str) -> None:
+        """Bring the learner back to a checkpoint."""
+        self.call("load", str(self.folders.checkpoint(name)))
+
+    def publish(self, version: int) -> dict[str, Any]:
+        """Bring every server to the learner's weights as ``version``; replace the servers that miss.
+
+        Raises:
+            RunStopped: no server accepted the weights.
+        """
+        settings = self.recipe.policy
+        manifest: WeightManifest = self.call("publish", str(self.folders.weights.resolve()), version)
+        prompt_ids, action_ids = self._probe
+        probe = Probe(prompt_ids, action_ids, tuple(self.call("probe", prompt_ids, action_ids)))
+        servers = [RayWeightServer(name, handle, settings.publish_timeout_s) for name, handle in self._servers.items()]
+        report = asyncio.run(
+            publish(servers, manifest, probe, tolerance=settings.probe_tolerance, timeout_s=settings.publish_timeout_s)
+        )
+        if not report.accepted:
+            raise RunStopped(f"no policy server took version {version}: {report.quarantined}; see the servers' logs")
+        write_manifest(manifest, self.folders.current_weights)
+        for name, reason in report.quarantined.items():
+            logger.warning("policy server %s missed version %d and is replaced: %s", name, version, reason)
+            ray.kill(self._servers[name], no_restart=False)
+        data = asdict(report)
+        data["manifest"]["path"] = Path(manifest.path).relative_to(self.folders.out.resolve()).as_posix()
+        return data
+
+    def play(
+        self, specs: Sequence[EpisodeSpec], buffer: ReplayBuffer, progress: Progress, *, driver: str
+    ) -> RolloutReport:
+        """Play the episodes that no shard holds yet, on the workers of one kind of environment.
+
+        Raises:
+            RunStopped: too much failed, or nothing moved any more; finished episodes are on disk.
+        """
+        buffer.refresh()
+        missing = [spec for spec in specs if spec.episode_id not in buffer]
+        kept = len(specs) - len(missing)
+
+        def show(now: RolloutProgress) -> None:
+            progress.update(
+                kept + now.completed + now.failed,
+                total=len(specs),
+                judged=now.completed,
+                succeeded=now.successes,
+                lost=now.failed,
+                steps=now.env_steps,
+            )
+
+        try:
+            return self._pool(driver).run(missing, show)
+        except RolloutStopped as error:
+            raise RunStopped(f"{error}; finished episodes are kept, start the same command again to go on") from error
+
+    def retire(self, driver: str) -> None:
+        """End the workers of one kind of environment, when no further episode needs them."""
+        if driver in self._pools:
+            self._pools.pop(driver).close()
+
+    def _pool(self, driver: str) -> RolloutPool:
+        if driver not in self._pools:
+            self._pools[driver] = RolloutPool(
+                WorkerConfig(
+                    shard_dir=str(self.folders.episodes),
+                    tokenizer=self._model,
+                    environment=driver,
+                    policy=PolicySource(
+                        "policy.ray_client:RayPolicyClient",
+                        {"servers": self._servers, "settings": self.recipe.policy},
+                    ),
+                    policy_settings=self.recipe.policy,
+                    settings=self.recipe.rollout,
+                    browser=self.recipe.browser,
+                    site_port=self._sites.port,
+                    site_secret=self._sites.secret,
+                    site_seed=self.recipe.sites.seed,
+                    screenshot_dir=str(self.folders.screenshots),
+                )
+            )
+        return self._pools[driver]
+
+    @property
+    def _model(self) -> str:
+        """The folder or hub name that models and tokenizers are loaded from."""
+        return str(self.folders.policy.resolve()) if self.recipe.policy.model == "tiny" else self.recipe.policy.model
+
+    @cached_property
+    def _probe(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """A prompt and an action on which learner and servers are compared."""
+        tokenizer = TextTokenizer.load(self._model)
+        prompt_format = get_format(self.recipe.policy.prompt_format)
+        prompt = prompt_format.build(
+            tokenizer,
+            intent=self._tasks.pool.tasks[0].intent,
+            history=(),
+            observation="@ Probe\nlink Home 0\nbutton Search 1",
+            notice=None,
+            max_prompt_tokens=self.recipe.policy.max_prompt_tokens,
+        )
+        action = prompt_format.action_ids(tokenizer, '# Element: Home\ndo(action="Click", element="0")')
+        return tuple(prompt.ids.tolist()), tuple(action)
+
+    def _prepare_policy(self) -> None:
+        if self.recipe.policy.model != "tiny" or self.folders.policy.exists():
+            return
+        if self.clones:
+            specs = self._tasks.demonstrations(self.recipe.warm_start.tokenizer_demonstrations, flawless=True)
+            build_policy(self.recipe, [spec.task for spec in specs], self.folders.policy)
+        else:
+            copy_checkpoint(self.recipe.checkpoint_path, self.folders.policy)
+
+    def _start_learner(self) -> Any:
+        resources = self.recipe.run.resources
+        return LearnerActor.options(  # type: ignore[attr-defined]
+            num_cpus=resources.learner_cpus,
+            num_gpus=resources.learner_gpus,
+            runtime_env={"env_vars": {"OMP_NUM_THREADS": str(self.recipe.learner.threads)}},
+        ).remote(self.recipe.learner, self._model, str(self.folders.episodes))
+
+    def _start_servers(self) -> dict[str, Any]:
+        resources = self.recipe.run.resources
+        return {
+            f"server-{i}": start_server(
+                self.recipe.policy,
+                self._model,
+                manifest_file=self.folders.current_weights.resolve(),
+                num_cpus=resources.cpus_per_policy_server,
+                num_gpus=resources.gpus_per_policy_server,
+            )
+            for i in range(self.recipe.policy.servers)
+        }

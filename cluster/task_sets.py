@@ -1,0 +1,127 @@
+"""Which tasks a run plays: the training pool, the evaluation sets, demonstrations, and the specs of each.
+
+Owns episode ids and seeds. Invariants: every set depends on the recipe alone; the pool never holds a
+task or a template of an evaluation set; an episode id names run-independent facts (what for, which
+phase, which task, which attempt), so a repeated stage asks for the very same episodes.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from cluster.config import Recipe
+from curriculum.pool import HeldOut, TaskPool
+from curriculum.resample import next_tasks
+from replay.records import Source, Task
+from rollout_workers.spec import EpisodeSpec
+from sites.demonstrations import Quality
+from sites.task_template import TaskTemplate
+from sites.tasks import make_task, site_data, split_of, task_set, template_named
+
+_PERTURBATION_DRAWS = 40
+
+
+class TaskSets:
+    """The tasks of one recipe over the embedded sites."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self._recipe = recipe
+        self._sites = recipe.sites.names
+
+    @cached_property
+    def pool(self) -> TaskPool:
+        """The training tasks that the curriculum chooses from."""
+        evaluated = {split: self.split(split) for split in self._recipe.run.evaluation.splits}
+        held_out = HeldOut.of(
+            tasks=[t for name, tasks in evaluated.items() if not name.endswith("_templates") for t in tasks],
+            with_templates=[t for name, tasks in evaluated.items() if name.endswith("_templates") for t in tasks],
+        )
+        seed, count = self._recipe.run.seed, self._recipe.run.pool_tasks
+        return TaskPool(task_set(seed, self._sites, "train", count, data_seed=self._recipe.sites.seed), held_out)
+
+    def split(self, name: str) -> list[Task]:
+        """Return the evaluation tasks of a split; they depend on ``run.evaluation`` and not on the run's seed."""
+        settings = self._recipe.run.evaluation
+        return task_set(settings.seed, self._sites, name, settings.tasks_per_split, data_seed=self._recipe.sites.seed)
+
+    def demonstrations(self, count: int, *, flawless: bool = False) -> list[EpisodeSpec]:
+        """Return ``count`` demonstrations of training tasks: many of short ones, few of long ones."""
+        settings, seed = self._recipe.warm_start, self._recipe.run.seed
+        quality = None if flawless else Quality(low=settings.faulty_low, high=settings.faulty_high, seed=seed)
+        long_count = 0 if flawless else round(count * settings.long_share)
+        tasks = task_set(seed + 1, self._sites, "train", 4 * count, data_seed=self._recipe.sites.seed)
+        long_tasks = [task for task in tasks if task.horizon >= settings.long_horizon]
+        short_tasks = [task for task in tasks if task.horizon < settings.long_horizon]
+        chosen = tasks[:count] if flawless else short_tasks[: count - long_count] + long_tasks[:long_count]
+        self.pool.held_out.check(chosen)
+        kind = "flawless" if flawless else "demo"
+        return [
+            EpisodeSpec(f"{kind}-{i:05d}-{task.task_id}", task, Source.DEMONSTRATION, 0, seed * 100_003 + i,
+                        temperature=0.0, quality=quality)
+            for i, task in enumerate(chosen)
+        ]  # fmt: skip
+
+    def rollouts(self, phase: int, chosen: Sequence[dict[str, Any]] | None) -> list[EpisodeSpec]:
+        """Return the episodes of a phase: each chosen task (None: the first phase's) ``attempts_per_task`` times."""
+        tasks = self._first_phase() if chosen is None else [self._task(item) for item in chosen]
+        run = self._recipe.run
+        return [
+            EpisodeSpec(f"p{phase:03d}-{i:04d}-{attempt}-{task.task_id}", task, Source.ROLLOUT, phase, run.seed,
+                        temperature=self._recipe.rollout.temperature)
+            for i, task in enumerate(tasks)
+            for attempt in range(run.attempts_per_task)
+        ]  # fmt: skip
+
+    def evaluation(self, phase: int, *, screenshots: int = 0) -> list[EpisodeSpec]:
+        """Return the episodes of one evaluation; the first ``screenshots`` are recorded with pictures."""
+        settings = self._recipe.run.evaluation
+        temperature = 0.0 if settings.passes == 1 else settings.temperature
+        specs: list[EpisodeSpec] = []
+        for split in settings.splits:
+            for i, task in enumerate(self.split(split)):
+                for attempt in range(settings.passes):
+                    specs.append(
+                        EpisodeSpec(f"e{phase:03d}-{split}-{i:04d}-{attempt}-{task.task_id}", task, Source.EVALUATION,
+                                    phase, settings.seed, temperature, screenshots=len(specs) < screenshots)
+                    )  # fmt: skip
+        return specs
+
+    def choose(self, phase: int, failed: Iterable[str], played: Sequence[EpisodeSpec]) -> dict[str, Any]:
+        """Return the tasks of ``phase`` given the ids of failed tasks among the episodes played before."""
+        known = {task.task_id: task for task in (*self.pool, *(spec.task for spec in played))}
+        chosen = next_tasks(
+            self.pool,
+            [known[task_id] for task_id in dict.fromkeys(failed)],
+            self._recipe.curriculum,
+            seed=self._recipe.run.seed,
+            phase=phase,
+            perturb=self._perturb,
+        )
+        return {
+            "tasks": [{"template": task.template, "parameters": task.parameters} for task in chosen.tasks],
+            "origins": chosen.counts(),
+        }
+
+    def _first_phase(self) -> Sequence[Task]:
+        chosen = next_tasks(self.pool, [], self._recipe.curriculum, seed=self._recipe.run.seed, phase=1)
+        return chosen.tasks
+
+    def _task(self, item: dict[str, Any]) -> Task:
+        template = template_named(item["template"])
+        return make_task(template, item["parameters"], site_data(template.site, self._recipe.sites.seed))
+
+    def _perturb(self, task: Task, rng: np.random.Generator) -> Task | None:
+        """Return a task of the same template with other training parameters, or None where none is found."""
+        template: TaskTemplate = template_named(task.template)
+        data = site_data(template.site, self._recipe.sites.seed)
+        source = random.Random(int(rng.integers(2**62)))
+        for _ in range(_PERTURBATION_DRAWS):
+            parameters = template.sample(data, source)
+            if parameters != task.parameters and split_of(template, parameters) == "train":
+                return make_task(template, parameters, data)
+        return None

@@ -1,0 +1,151 @@
+"""The entry points of a run: ``train`` and ``evaluate``, and ``python -m cluster.train RECIPE`` for submitted jobs.
+
+Owns what surrounds the phase loop: the lock, the manifest, Ray, signals, the summary and the report.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, NoReturn
+
+from analysis.results import SplitResult
+from cluster.config import Recipe
+from cluster.errors import RunInterrupted
+from cluster.manifest import RunManifest
+from cluster.metrics_log import MetricsLog
+from cluster.progress import Progress
+from cluster.ray_session import ray_session
+from cluster.result_table import result_table
+from cluster.run_folders import RunFolders
+from cluster.run_lock import RunLock
+from cluster.stage_data import split_data, summarise
+from cluster.summary import write_summary
+from cluster.task_sets import TaskSets
+
+logger = logging.getLogger(__name__)
+
+
+def train(recipe: Recipe, out: Path, resume: Literal["auto", "never"] = "auto") -> None:
+    """Run a recipe in the folder ``out``, or what is left of it, and write its summary and report.
+
+    Raises:
+        RunError: see ``cluster.errors``; everything complete is on disk and the same command goes on.
+    """
+    started = time.monotonic()
+    with RunLock(out), _file_log(out), _interruptible(out):
+        manifest = RunManifest.open(out, recipe, resume)
+        if manifest.stage_done(recipe.run.phases, "curriculum" if recipe.run.phases else "evaluate"):
+            _finish(recipe, manifest, Progress(recipe.run.phases), already=True)
+            return
+        with ray_session(recipe) as dashboard:
+            from cluster.controller import Controller
+            from cluster.run_report import write_report
+            from cluster.system import System
+
+            folders, tasks = RunFolders(out), TaskSets(recipe)
+            with Progress(recipe.run.phases) as progress:
+                if dashboard:
+                    progress.note(f"Ray dashboard: http://{dashboard}")
+                progress.note(f"Run folder: {out}")
+                with System(recipe, folders, tasks) as system, MetricsLog(out, recipe.run.tensorboard) as log:
+                    try:
+                        Controller(recipe, manifest, system, tasks, progress, log).run()
+                    finally:
+                        write_summary(out, _summary(recipe, manifest, time.monotonic() - started))
+                    write_report(recipe, manifest, system, tasks)
+        _finish(recipe, manifest, progress)
+
+
+def evaluate(recipe: Recipe, *, policy: Path, split: str, passes: int = 1) -> SplitResult:
+    """Evaluate the policy folder ``policy`` on one split, greedily or, with several passes, sampled."""
+    from dataclasses import replace
+
+    settings = replace(recipe.run.evaluation, splits=(split,), passes=passes)
+    run = replace(recipe.run, evaluation=settings, phases=0, from_scratch=False)
+    recipe = recipe.model_copy(
+        update={
+            "run": run,
+            "policy": replace(recipe.policy, model=str(policy)),
+            "learner": replace(recipe.learner, algorithm="sft"),
+        }
+    )
+    with tempfile.TemporaryDirectory(prefix="waymark-eval-") as scratch, ray_session(recipe):
+        from cluster.system import System
+        from replay.buffer import ReplayBuffer
+
+        folders, tasks = RunFolders(Path(scratch)), TaskSets(recipe)
+        with Progress(0) as progress, System(recipe, folders, tasks) as system:
+            progress.phase(0)
+            progress.stage("evaluate")
+            system.publish(0)
+            specs = tasks.evaluation(0)
+            buffer = ReplayBuffer(folders.episodes)
+            report = system.play(specs, buffer, progress, driver=run.environment)
+            buffer.refresh()
+            data = split_data(specs, (split,), report, buffer, passes)
+    return SplitResult.from_json(data[split])
+
+
+def _summary(recipe: Recipe, manifest: RunManifest, seconds: float) -> Any:
+    return summarise(manifest, recipe.run.name, recipe.run.phases, seconds)
+
+
+def _finish(recipe: Recipe, manifest: RunManifest, progress: Progress, already: bool = False) -> None:
+    """Show the table and where everything is."""
+    seconds = sum(sum(stages.values()) for stages in manifest.seconds.values())
+    console = progress.console
+    if already:
+        console.print(f"This run is complete; nothing is left to do in {manifest.out}.")
+    console.print(result_table(_summary(recipe, manifest, seconds)))
+    for label, name in (("Report", "report.html"), ("Summary", "summary.json"), ("Metrics", "metrics.jsonl")):
+        console.print(f"{label + ':':9}{(manifest.out / name).resolve()}", soft_wrap=True)
+
+
+@contextmanager
+def _file_log(out: Path) -> Iterator[None]:
+    """Send warnings and worse of this process to ``OUT/driver.log``, away from the progress display."""
+    handler = logging.FileHandler(out / "driver.log")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    root = logging.getLogger()
+    root.addHandler(handler)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+        handler.close()
+
+
+@contextmanager
+def _interruptible(out: Path) -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM end the run cleanly."""
+
+    def stop(number: int, frame: object) -> NoReturn:
+        # A second signal must not cut the clean-up short.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        raise RunInterrupted(
+            f"stopped; what is complete is in {out}. Start the same command again to go on from there."
+        ) from error
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+if __name__ == "__main__":
+    from cluster.cli import main
+
+    sys.argv = [sys.argv[0], "train", *sys.argv[1:]]
+    main()
