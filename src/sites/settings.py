@@ -16,8 +16,6 @@ class SitesSettings:
     """Sites that tasks are drawn from; the server serves all that are registered."""
     seed: int = 0
     """Seed of the sites' base data (products, threads, users); tasks are drawn over the same data."""
-    task_seed: int = 0
-    """Seed of the task parameters that are drawn."""
     max_sessions: int = 1024
     """Most sessions (one for each running episode) that the server keeps open at a time."""
     start_timeout_s: float = 30.0
