@@ -1,0 +1,74 @@
+"""How well a run's critics rank held-out states: progress for the potential critic, outcome for the value critic.
+
+Owns the two measures of a finished run's last checkpoint on the episodes of its last evaluation, none of
+which any critic was trained on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from analysis.metrics import auc, kendall_tau, spearman
+from benchmarks.runs import FinishedRun
+from learner.trainer import Learner
+from replay.progress import trajectory_progress
+from replay.records import FloatArray, Trajectory
+
+
+def critic_quality(run: FinishedRun) -> dict[str, dict[str, Any]]:
+    """Return ``{"potential": …, "value": …}`` of the run's last checkpoint, as far as its algorithm has them."""
+    learner = Learner(run.recipe.learner, run.model)
+    learner.load(run.last_checkpoint)
+    episodes = [t for t in run.evaluation(run.phases) if t.outcome is not None]
+    successes = [t for t in episodes if t.success]
+    quality = {}
+    if learner.potential is not None:
+        quality["potential"] = potential_quality(successes, learner.potentials(successes) if successes else [])
+    if learner.value is not None:
+        quality["value"] = value_quality(episodes, learner.values(episodes) if episodes else [])
+    return quality
+
+
+def potential_quality(successes: Sequence[Trajectory], potentials: Sequence[FloatArray]) -> dict[str, Any]:
+    """Return rank correlations of P with true progress, averaged over successes of two states or more.
+
+    A success over which P is constant counts as 0, not as missing; ``constant`` says how many there were.
+    ``pooled`` is over all states of all successes at once.
+    """
+    labels = [trajectory_progress(trajectory) for trajectory in successes]
+    pairs = [(p.tolist(), t.tolist()) for p, t in zip(potentials, labels, strict=True) if len(t) > 1]
+    kendalls = [kendall_tau(p, t) for p, t in pairs]
+    predicted, true = np.asarray(_joined(potentials)), np.asarray(_joined(labels))
+    return {
+        "successes": len(pairs),
+        "constant": sum(math.isnan(k) for k in kendalls),
+        "kendall": _mean_with_zeros(kendalls),
+        "spearman": _mean_with_zeros([spearman(p, t) for p, t in pairs]),
+        "pooled_spearman": spearman(predicted.tolist(), true.tolist()),
+        "mean_absolute_error": float(np.abs(predicted - true).mean()) if labels else math.nan,
+    }
+
+
+def value_quality(episodes: Sequence[Trajectory], values: Sequence[FloatArray]) -> dict[str, Any]:
+    """Return how well V separates later success from failure: over all states, over first and over last states."""
+    solved = [trajectory.success for trajectory in episodes]
+    of_states = [flag for flag, v in zip(solved, values, strict=True) for _ in v]
+    return {
+        "episodes": len(episodes),
+        "solved": sum(solved),
+        "auc": auc(_joined(values), of_states),
+        "auc_first_state": auc([float(v[0]) for v in values], solved),
+        "auc_last_state": auc([float(v[-1]) for v in values], solved),
+    }
+
+
+def _mean_with_zeros(correlations: Sequence[float]) -> float:
+    return float(np.mean(np.nan_to_num(correlations))) if len(correlations) else math.nan
+
+
+def _joined(arrays: Sequence[Any]) -> list[float]:
+    return [float(x) for array in arrays for x in array]

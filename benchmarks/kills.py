@@ -1,0 +1,152 @@
+"""What does it cost when a browser worker, its Chromium or the policy server is killed in the middle of a phase?
+
+Trains ``benchmarks/deterministic.yaml`` twice: undisturbed, and with one SIGKILL in the rollouts of each
+phase. The recipe repeats exactly, so the two runs must have the same outcomes episode by episode: an accident
+that was scored shows as a difference. Needs ``/proc`` (Linux).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.process_tree import descendants, living, with_variable
+from benchmarks.recording import Recording, option_parser
+from benchmarks.runs import FOLDER, FinishedRun, check, start_training, train
+from replay.buffer import ReplayBuffer
+from replay.records import Source
+from rollout_workers.browser_processes import marked_processes, process_mark
+
+NAME = "kills"
+RECIPE = Path(__file__).with_name("deterministic.yaml")
+VICTIMS = ("worker", "chromium", "server")
+_TAG = "WAYMARK_BENCHMARK_RUN"
+_POLL_S, _GRACE_S = 0.2, 15.0
+
+
+@dataclass
+class Disturbance:
+    """Kills one victim in each phase's rollouts, and remembers every process that the run ever had."""
+
+    process: subprocess.Popen[bytes]
+    out: Path
+    victims: tuple[str, ...]
+    after: int
+    killed: list[dict[str, Any]] = field(default_factory=list)
+    seen: set[str] = field(default_factory=set)
+
+    def watch(self) -> int:
+        """Return the run's exit code."""
+        buffer = ReplayBuffer(self.out / "episodes")
+        while self.process.poll() is None:
+            self.seen |= {mark for pid in descendants(self.process.pid) if (mark := process_mark(pid))}
+            phase = len(self.killed) + 1
+            if phase <= len(self.victims):
+                buffer.refresh()
+                judged = len(buffer.ids(sources=(Source.ROLLOUT,), phases=(phase,)))
+                if judged >= self.after:
+                    self._kill(self.victims[phase - 1], phase, judged)
+            time.sleep(_POLL_S)
+        return self.process.returncode
+
+    def left_behind(self, tag: str) -> int:
+        """Return how many of the run's processes are alive some seconds after its end."""
+        ends = time.monotonic() + _GRACE_S
+        while (left := living(self.seen) | with_variable(_TAG, tag)) and time.monotonic() < ends:
+            time.sleep(_POLL_S)
+        return len(left)
+
+    def _kill(self, victim: str, phase: int, judged: int) -> None:
+        pids = _pids(self.process.pid, victim)
+        if pids:  # a worker that is just being replaced has none for a moment
+            os.kill(pids[0], signal.SIGKILL)
+            self.killed.append({"victim": victim, "phase": phase, "judged_before": judged})
+
+
+def main() -> None:
+    """Run both, print what each kill cost; exit code 1 where an episode is lost, scored wrongly, or a process left."""
+    options = _options()
+    recording = Recording(NAME, options.results)
+    victims = tuple(options.victims)
+    overrides = [*options.overrides, f"run.phases={len(victims)}"]
+    for name in ("control", "disturbed"):
+        shutil.rmtree(options.out / name, ignore_errors=True)
+    control = train(options.recipe, options.out / "control", overrides)
+    out, tag = options.out / "disturbed", f"kills-{os.getpid()}"
+    process = start_training(options.recipe, out, overrides, **{_TAG: tag})
+    disturbance = Disturbance(process, out, victims, options.after)
+    try:
+        check(disturbance.watch(), out)
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            process.wait()
+    orphans = disturbance.left_behind(tag)
+    rows = [_row(kill, control, FinishedRun(out)) for kill in disturbance.killed]
+    recording.table("One SIGKILL in the rollouts of each phase, against the same run without",
+                    [name.replace("_", " ") for name in rows[0]], [list(row.values()) for row in rows])  # fmt: skip
+    recording.note(f"Processes of the disturbed run that outlived it: {orphans}")
+    recording.write({"kills": rows, "orphans": orphans, "episodes": len(FinishedRun(out).buffer)})
+    good = len(rows) == len(victims) and not orphans and all(_harmless(row) for row in rows)
+    sys.exit(0 if good else 1)
+
+
+def _options() -> argparse.Namespace:
+    parser = option_parser(NAME, __doc__ or "")
+    parser.add_argument("--recipe", type=Path, default=RECIPE, help="recipe of both runs; must repeat exactly")
+    parser.add_argument("--out", type=Path, default=FOLDER / NAME, help="folder of the runs; what is there is removed")
+    parser.add_argument("--victims", nargs="+", choices=VICTIMS, default=list(VICTIMS), help="one for each phase")
+    parser.add_argument("--after", type=int, default=4, help="judged episodes of the phase before its kill")
+    parser.add_argument("--set", dest="overrides", action="append", default=[], metavar="KEY=VALUE", help="any setting")
+    return parser.parse_args()
+
+
+def _pids(run: int, victim: str) -> list[int]:
+    """Return the ids of a run's processes of one kind."""
+    family = descendants(run)
+    workers = [pid for pid, command in family.items() if command.startswith("ray::RolloutWorker")]
+    if victim == "worker":
+        return workers
+    if victim == "server":
+        return [pid for pid, command in family.items() if command.startswith("ray::PolicyServer")]
+    owned = [p for worker in workers if (mark := process_mark(worker)) for p in marked_processes(mark)]
+    main = [p for p in owned if "--waymark-session=" in p.command and "--type=" not in p.command]
+    return [p.pid for p in main if not p.command.startswith("/bin/")]  # not the shell script that may start it
+
+
+def _row(kill: dict[str, Any], control: FinishedRun, disturbed: FinishedRun) -> dict[str, Any]:
+    """Return what became of the phase of one kill, and of the same phase in the undisturbed run."""
+    phase = kill["phase"]
+    data, before = (run.manifest.data(phase, "rollouts") for run in (disturbed, control))
+    outcomes = {e: disturbed.buffer.entry(e).outcome for e in data["episodes"]}
+    expected = {e: control.buffer.entry(e).outcome for e in before["episodes"]}
+    seconds = [run.manifest.seconds[phase]["rollouts"] for run in (disturbed, control)]
+    return kill | {
+        "dispatched": data["dispatched"],
+        "judged": len(data["episodes"]),
+        "failed": sum(data["failures"].values()),
+        "attempts_lost": sum(data["incidents"].values()),
+        "workers_lost": data["worker_losses"],
+        "zeros": sum(outcome == 0.0 for outcome in outcomes.values()),
+        "zeros_in_control": sum(outcome == 0.0 for outcome in expected.values()),
+        "outcomes_unlike_control": sum(outcomes[e] != expected.get(e) for e in outcomes),
+        "seconds": seconds[0],
+        "seconds_lost": seconds[0] - seconds[1],
+        "orphans": data["orphans"],
+    }
+
+
+def _harmless(row: dict[str, Any]) -> bool:
+    return row["dispatched"] == row["judged"] + row["failed"] and not row["outcomes_unlike_control"]
+
+
+if __name__ == "__main__":
+    main()

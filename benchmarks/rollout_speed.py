@@ -1,0 +1,159 @@
+"""How many environment steps per second do rollouts make, with a policy that costs nothing?
+
+Flawless experts play training tasks through the real rollout pool over the embedded sites: in Chromium with
+several numbers of contexts and workers, and without a browser beside it. Each repetition runs every
+configuration once, every second one in reverse order, so that a drift of the machine hits all alike;
+start-up and the first episodes of each pool are not measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import statistics
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.recording import Recording, option_parser
+from cluster.config import build_recipe
+from cluster.policy_folder import read_along
+from cluster.ray_session import ray_session
+from policy.tokenizer_training import train_tokenizer
+from replay.records import Source, Task
+from rollout_workers.pool import RolloutPool
+from rollout_workers.report import RolloutReport
+from rollout_workers.rollout_settings import RolloutSettings
+from rollout_workers.spec import EpisodeSpec, WorkerConfig
+from sites.server import SiteServer
+from sites.tasks import task_set
+
+NAME = "rollout_speed"
+TARGET = 60.0
+_TOKENIZER_TASKS, _VOCABULARY = 60, 1536
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Which driver, how many workers, and how many episodes at once in each."""
+
+    driver: str
+    workers: int
+    contexts: int
+
+
+def main() -> None:
+    """Measure every setup several times, print medians and write all repetitions."""
+    options = _options()
+    recording = Recording(NAME, options.results)
+    cores = _keep_to(options.cores)
+    setups = [Setup("embedded", w, c) for w in options.workers for c in options.contexts]
+    setups.append(Setup("browserless", 1, options.contexts[0]))
+    tasks = task_set(0, ("shop", "forum"), "train", options.episodes)
+    measured: dict[Setup, list[dict[str, Any]]] = {setup: [] for setup in setups}
+    with _base(tasks) as base:
+        for repetition in range(options.repetitions):
+            for setup in setups if repetition % 2 == 0 else reversed(setups):
+                measured[setup].append(_numbers(_measure(setup, base, tasks)))
+    medians = [asdict(setup) | _medians(repetitions) for setup, repetitions in measured.items()]
+    columns = ["driver", "workers", "contexts", "steps/s", "lowest", "highest", "ms/reset", "ms/step", "ms/verdict"]
+    recording.table(f"Environment steps per second on {cores} cores, medians of {options.repetitions}",
+                    [*columns, "steps", "lost"], [list(row.values()) for row in medians])  # fmt: skip
+    best = max(row["steps_per_s"] for row in medians if row["driver"] == "embedded")
+    recording.note(f"Best with a browser: {best:.0f}; target {TARGET:g} {'met' if best >= TARGET else 'missed'}")
+    recording.write({
+        "cores_used": cores,
+        "episodes": options.episodes,
+        "medians": medians,
+        "repetitions": [asdict(setup) | {"measured": runs} for setup, runs in measured.items()],
+    })  # fmt: skip
+
+
+def _options() -> argparse.Namespace:
+    parser = option_parser(NAME, __doc__ or "")
+    parser.add_argument("--contexts", type=int, nargs="+", default=[4, 8, 12], help="episodes at once in a worker")
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2], help="worker processes, a browser each")
+    parser.add_argument("--episodes", type=int, default=160, help="episodes of one measurement")
+    parser.add_argument("--repetitions", type=int, default=5, help="measurements of each setup")
+    parser.add_argument("--cores", type=int, default=2, help="cores that this benchmark and its children may use")
+    return parser.parse_args()
+
+
+def _keep_to(cores: int) -> int:
+    """Let this process and all it starts use ``cores`` cores at most; return how many it has."""
+    if not hasattr(os, "sched_setaffinity"):
+        return os.cpu_count() or 1
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
+    return len(os.sched_getaffinity(0))
+
+
+@contextmanager
+def _base(tasks: Sequence[Task]) -> Iterator[WorkerConfig]:
+    """Yield a worker's configuration within running Ray and sites, with a tokenizer of the sites' own pages."""
+    recipe = build_recipe({"run": {"dashboard": False}})
+    with tempfile.TemporaryDirectory(prefix="waymark-bench-") as scratch, SiteServer(recipe.sites) as server:
+        corpus = asyncio.run(read_along(list(tasks[:_TOKENIZER_TASKS]), recipe.sites.seed))
+        config = WorkerConfig(
+            shard_dir=str(Path(scratch) / "shards"),
+            tokenizer=str(train_tokenizer(corpus, _VOCABULARY, Path(scratch) / "tokenizer")),
+            site_port=server.port,
+            site_secret=server.secret,
+            site_seed=recipe.sites.seed,
+        )
+        with ray_session(recipe):
+            yield config
+
+
+def _measure(setup: Setup, base: WorkerConfig, tasks: Sequence[Task]) -> RolloutReport:
+    """Play a few episodes for every context, then all tasks, and return the report of the latter."""
+    settings = RolloutSettings(workers=setup.workers, contexts_per_worker=setup.contexts)
+    config = replace(base, environment=setup.driver, settings=settings)
+    with RolloutPool(config) as pool:
+        pool.run(_demonstrations("warm", tasks[: 2 * setup.workers * setup.contexts]))
+        return pool.run(_demonstrations("play", tasks))
+
+
+def _demonstrations(prefix: str, tasks: Sequence[Task]) -> list[EpisodeSpec]:
+    return [
+        EpisodeSpec(f"{prefix}-{i}", task, Source.DEMONSTRATION, phase=0, seed=i, temperature=0.0)
+        for i, task in enumerate(tasks)
+    ]
+
+
+def _numbers(report: RolloutReport) -> dict[str, Any]:
+    return {
+        "steps_per_s": report.env_steps_per_s,
+        "seconds": report.seconds,
+        "steps": report.env_steps,
+        "resets": len(report.summaries),
+        "solved": report.successes,
+        "lost": len(report.failures),
+        "seconds_by_part": report.seconds_by_part,
+    }
+
+
+def _medians(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return medians over repetitions; the milliseconds are of one episode among several at once."""
+
+    def per(part: str, count: str) -> float:
+        return statistics.median(1000 * run["seconds_by_part"][part] / max(1, run[count]) for run in runs)
+
+    speeds = [run["steps_per_s"] for run in runs]
+    return {
+        "steps_per_s": statistics.median(speeds),
+        "lowest": min(speeds),
+        "highest": max(speeds),
+        "ms_per_reset": per("reset", "resets"),
+        "ms_per_step": per("browser", "steps"),
+        "ms_per_verdict": per("judge", "resets"),
+        "steps": int(statistics.median(run["steps"] for run in runs)),
+        "lost": sum(run["lost"] for run in runs),
+    }
+
+
+if __name__ == "__main__":
+    main()
