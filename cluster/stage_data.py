@@ -48,7 +48,7 @@ def episode_data(specs: Sequence[EpisodeSpec], report: RolloutReport, buffer: Re
         "episodes": done,
         "dispatched": len(specs),
         "successes": sum(buffer.entry(episode_id).outcome == 1.0 for episode_id in done),
-        "failures": reasons(report.failures.values()),
+        "failures": reasons(_lost(specs, report, buffer)),
         "incidents": dict(report.incidents),
         "env_steps_per_s": report.env_steps_per_s,
         "seconds_by_part": report.seconds_by_part,
@@ -64,8 +64,7 @@ def split_data(
     results = {}
     for split in splits:
         mine = [spec for spec in specs if spec.task.split == split]
-        failures = [report.failures[s.episode_id] for s in mine if s.episode_id in report.failures]
-        results[split] = asdict(SplitResult.of(judged(mine, buffer), failures, passes))
+        results[split] = asdict(SplitResult.of(judged(mine, buffer), _lost(mine, report, buffer), passes))
     return results
 
 
@@ -121,6 +120,12 @@ def flat_numbers(nested: Mapping[str, Any]) -> dict[str, float]:
         elif isinstance(value, int | float) and not isinstance(value, bool):
             flat[name] = float(value)
     return flat
+
+
+def _lost(specs: Iterable[EpisodeSpec], report: RolloutReport, buffer: ReplayBuffer) -> list[Failure]:
+    """Return why episodes have no verdict; a shard may have outlived the worker that did not answer for it."""
+    missing = (spec.episode_id for spec in specs if spec.episode_id not in buffer)
+    return [report.failures[episode_id] for episode_id in missing if episode_id in report.failures]
 
 
 def _counts(data: Mapping[str, Any]) -> EpisodeCounts:
