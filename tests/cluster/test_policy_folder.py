@@ -1,0 +1,145 @@
+"""A run's policy folder appears whole or not at all, and only from the very files that were shipped."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from cluster import policy_folder
+from cluster.config import build_recipe
+from cluster.errors import MissingError
+from cluster.policy_folder import CHECKSUMS, build_policy, copy_checkpoint, read_along, write_checksums
+from cluster.task_sets import TaskSets
+from replay.records import Task
+from rollout_workers.grammar import parse
+
+TINY = {"width": 32, "layers": 1, "heads": 2, "key_value_heads": 2, "mlp_width": 32, "vocab_size": 700}
+
+
+@pytest.fixture
+def shipped(tmp_path: Path) -> Path:
+    folder = tmp_path / "shipped"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    (folder / "model.safetensors").write_bytes(b"weights")
+    write_checksums(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tasks() -> list[Task]:
+    recipe = build_recipe({"run": {"pool_tasks": 30, "evaluation": {"tasks_per_split": 4}}})
+    return [spec.task for spec in TaskSets(recipe).demonstrations(6, flawless=True)]
+
+
+def left_in(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_a_shipped_policy_is_copied_whole(shipped: Path, tmp_path: Path) -> None:
+    copy_checkpoint(shipped, tmp_path / "run" / "policy")
+    assert left_in(tmp_path / "run") == {"policy"}
+    copied = {path.name: path.read_bytes() for path in (tmp_path / "run" / "policy").iterdir()}
+    assert copied == {path.name: path.read_bytes() for path in shipped.iterdir()}
+
+
+@pytest.mark.parametrize("harm", ["changed", "gone"])
+def test_a_file_that_is_not_the_shipped_one_is_named_and_nothing_is_copied(
+    shipped: Path, tmp_path: Path, harm: str
+) -> None:
+    weights = shipped / "model.safetensors"
+    if harm == "changed":
+        weights.write_bytes(b"Weights")
+    else:
+        weights.unlink()
+    with pytest.raises(MissingError) as caught:
+        copy_checkpoint(shipped, tmp_path / "policy")
+    assert "model.safetensors" in str(caught.value)
+    assert "config.json" not in str(caught.value)
+    assert "run.from_scratch" in str(caught.value)
+    assert left_in(tmp_path) == {"shipped"}
+
+
+@pytest.mark.parametrize("content", [None, "{"])
+def test_a_folder_without_readable_checksums_is_refused(shipped: Path, tmp_path: Path, content: str | None) -> None:
+    (shipped / CHECKSUMS).unlink()
+    if content is not None:
+        (shipped / CHECKSUMS).write_text(content)
+    with pytest.raises(MissingError, match=f"cannot read {CHECKSUMS}"):
+        copy_checkpoint(shipped, tmp_path / "policy")
+    assert not (tmp_path / "policy").exists()
+
+
+def test_a_copy_that_was_cut_short_leaves_no_policy_and_is_done_again(
+    shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "run" / "policy"
+
+    def full_disk(source: Path, into: Path) -> None:
+        into.mkdir(parents=True)
+        (into / "config.json").write_text("{}")
+        (into / "half").write_text("")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(policy_folder.shutil, "copytree", full_disk)
+    with pytest.raises(OSError, match="No space"):
+        copy_checkpoint(shipped, target)
+    assert not target.exists()
+    monkeypatch.undo()
+    copy_checkpoint(shipped, target)
+    assert left_in(target) == left_in(shipped)
+    assert left_in(target.parent) == {"policy"}
+
+
+def test_checksums_name_every_file_but_themselves(shipped: Path) -> None:
+    write_checksums(shipped)
+    assert json.loads((shipped / CHECKSUMS).read_text()).keys() == {"config.json", "model.safetensors"}
+
+
+async def test_reading_along_gives_instructions_pages_and_parsable_actions(tasks: list[Task]) -> None:
+    texts = await read_along(tasks, site_seed=0)
+    assert [task.intent for task in tasks] == [text for text in texts if text in {task.intent for task in tasks}]
+    pages = [text for text in texts if text.startswith("@ ")]
+    actions = [text for text in texts if "do(" in text or text.startswith(("exit(", "go_backward("))]
+    assert len(pages) == len(actions) == sum(task.horizon for task in tasks)
+    assert sum(parse(action).kind == "exit" for action in actions) == len(tasks)
+
+
+def test_a_policy_is_built_whole_and_the_same_from_the_same_seed(tasks: list[Task], tmp_path: Path) -> None:
+    from policy.models import load_causal_lm
+    from policy.tokenizer import TextTokenizer
+
+    recipe = build_recipe({"policy": {"tiny": TINY}, "run": {"seed": 3}})
+    first, again = tmp_path / "a" / "policy", tmp_path / "b" / "policy"
+    half = tmp_path / "b" / ".policy.new" / "policy"  # what a killed run leaves
+    half.mkdir(parents=True)
+    (half / "half").write_text("")
+    for target in (first, again):
+        build_policy(recipe, tasks, target)
+        assert left_in(target.parent) == {"policy"}
+    assert {path.name: path.read_bytes() for path in first.iterdir()} == {
+        path.name: path.read_bytes() for path in again.iterdir()
+    }
+    tokenizer = TextTokenizer.load(str(first))
+    text = 'do(action="Click", element="0")'
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+    assert load_causal_lm(str(first)).config.vocab_size >= tokenizer.vocab_size
+
+
+def test_a_build_that_was_cut_short_leaves_no_policy(
+    tasks: list[Task], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import policy.models
+
+    def killed(model: object, tokenizer: Path, target: Path) -> None:
+        target.mkdir(parents=True)
+        shutil.copy(tokenizer / "tokenizer.json", target)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(policy.models, "save_policy", killed)
+    with pytest.raises(KeyboardInterrupt):
+        build_policy(build_recipe({"policy": {"tiny": TINY}}), tasks, tmp_path / "policy")
+    assert not (tmp_path / "policy").exists()

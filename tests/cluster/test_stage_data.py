@@ -1,0 +1,124 @@
+"""Every episode that a stage asked for is in its data exactly once, however many attempts the stage took."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.results import EpisodeCounts
+from cluster.config import build_recipe
+from cluster.manifest import RunManifest
+from cluster.stage_data import episode_data, flat_numbers, phase_summary, split_data, summarise
+from replay.buffer import ReplayBuffer
+from replay.records import Failure, FailureKind
+from tests.cluster.made_episodes import report, spec, store
+
+CRASH = Failure(FailureKind.INFRA, "browser_crashed")
+TIMEOUT = Failure(FailureKind.POLICY, "deadline")
+
+
+@pytest.fixture
+def manifest(tmp_path: Path) -> RunManifest:
+    return RunManifest.open(tmp_path / "run", build_recipe({"run": {"phases": 2}}))
+
+
+def played(tmp_path: Path, outcomes: list[float], lost: list[Failure]) -> dict[str, Any]:
+    specs = [spec(i) for i in range(len(outcomes) + len(lost))]
+    store(tmp_path / "episodes", specs[: len(outcomes)], outcomes)
+    failures = {s.episode_id: failure for s, failure in zip(specs[len(outcomes) :], lost, strict=True)}
+    return episode_data(specs, report(len(specs), failures), ReplayBuffer(tmp_path / "episodes"))
+
+
+def test_judged_and_lost_episodes_add_up_to_those_asked_for(tmp_path: Path) -> None:
+    data = played(tmp_path, [1.0, 0.0, 1.0], [CRASH, CRASH, TIMEOUT])
+    assert data["episodes"] == ["test-0", "test-1", "test-2"]
+    assert (data["dispatched"], data["successes"]) == (6, 2)
+    assert data["failures"] == {"infra/browser_crashed": 2, "policy/deadline": 1}
+
+
+def test_a_resumed_stage_counts_the_episodes_of_the_attempt_before(tmp_path: Path) -> None:
+    specs = [spec(i) for i in range(3)]
+    store(tmp_path, specs[:2], [1.0, 0.0])  # before the interruption
+    store(tmp_path, specs[2:], [1.0])  # the only one that the second attempt reports
+    data = episode_data(specs, report(1), ReplayBuffer(tmp_path))
+    assert data["episodes"] == [s.episode_id for s in specs]
+    assert (data["dispatched"], data["successes"], data["failures"]) == (3, 2, {})
+
+
+def test_episodes_of_other_stages_are_not_counted(tmp_path: Path) -> None:
+    store(tmp_path, [spec(0), spec(1), spec(2)], [1.0, 1.0, 1.0])
+    data = episode_data([spec(1)], report(0), ReplayBuffer(tmp_path))
+    assert (data["episodes"], data["dispatched"], data["successes"]) == (["test-1"], 1, 1)
+
+
+def test_an_episode_whose_shard_outlived_its_worker_is_judged_and_not_also_lost(tmp_path: Path) -> None:
+    """The worker wrote the shard and died before it answered; the episode's other attempts failed."""
+    specs = [spec(0), spec(1)]
+    store(tmp_path, specs, [1.0, 0.0])
+    lost = report(2, {"test-0": CRASH})
+    data = episode_data(specs, lost, ReplayBuffer(tmp_path))
+    assert len(data["episodes"]) + sum(data["failures"].values()) == data["dispatched"] == 2
+    split = split_data(specs, ["test"], lost, ReplayBuffer(tmp_path), passes=1)["test"]
+    assert split["n"] + sum(split["lost"].values()) == 2
+
+
+def test_a_split_is_judged_by_its_own_episodes(tmp_path: Path) -> None:
+    mine = [spec(i, horizon=2 + 8 * (i % 2), site=("shop", "forum")[i % 2]) for i in range(4)]
+    others = [spec(9, split="test_templates"), spec(10, split="test_templates")]
+    store(tmp_path, [*mine[:3], others[0]], [1.0, 0.0, 0.0, 1.0])
+    lost = report(6, {"test-3": CRASH, "test_templates-10": TIMEOUT})
+    splits = split_data([*mine, *others], ["test", "test_templates"], lost, ReplayBuffer(tmp_path), passes=1)
+    assert list(splits) == ["test", "test_templates"]
+    assert (splits["test"]["success"], splits["test"]["n"]) == (pytest.approx(1 / 3), 3)
+    assert splits["test"]["lost"] == {"infra/browser_crashed": 1}
+    assert {site: group["n"] for site, group in splits["test"]["by_site"].items()} == {"shop": 2, "forum": 1}
+    assert (splits["test_templates"]["success"], splits["test_templates"]["n"]) == (1.0, 1)
+    assert splits["test_templates"]["lost"] == {"policy/deadline": 1}
+
+
+def test_a_split_of_which_every_episode_was_lost_has_no_success_rate(tmp_path: Path) -> None:
+    split = split_data([spec(0)], ["test"], report(1, {"test-0": CRASH}), ReplayBuffer(tmp_path), passes=1)["test"]
+    assert split["success"] is None
+    assert split["n"] == 0
+
+
+def test_flat_numbers_keep_numbers_only() -> None:
+    nested = {"actor": {"loss": 0.5, "updates": 3, "kind": "x", "none": None}, "done": True, "n": 2, "list": [1]}
+    assert flat_numbers(nested) == {"actor.loss": 0.5, "actor.updates": 3.0, "n": 2.0}
+
+
+def test_a_phase_is_summarised_as_far_as_it_has_come(tmp_path: Path, manifest: RunManifest) -> None:
+    manifest.complete_stage(1, "rollouts", played(tmp_path, [1.0, 0.0, 0.0], [CRASH]), seconds=4.0)
+    half = phase_summary(manifest, 1)
+    assert half.rollout is not None
+    assert (half.rollout.success, half.rollout.n) == (pytest.approx(1 / 3), 3)
+    assert (half.replay, half.evaluation, half.losses) == (None, {}, {})
+    assert half.seconds == {"rollouts": 4.0}
+
+    audit = {"counts": {"kept": 2, "below_band": 3, "above_band": 1, "over_cap": 0}}
+    manifest.complete_stage(1, "replay", {"kept": {}, "audit": audit}, seconds=1.0)
+    manifest.complete_stage(1, "learn", {"checkpoint": "x", "metrics": {"actor": {"loss": 0.25}, "value": None}})
+    splits = split_data([spec(0)], ["test"], report(1), ReplayBuffer(tmp_path / "episodes"), passes=1)
+    manifest.complete_stage(1, "evaluate", {"splits": splits, **played(tmp_path, [1.0], [])})
+    whole = phase_summary(manifest, 1)
+    assert whole.replay is not None
+    assert (whole.replay.kept, whole.replay.dropped) == (2, 4)
+    assert whole.replay.reasons == {"below_band": 3, "above_band": 1}
+    assert whole.losses == {"actor.loss": 0.25}
+    assert whole.evaluation["test"].success == 1.0
+
+
+def test_the_summary_counts_the_episodes_of_all_stages_and_says_whether_it_is_whole(
+    tmp_path: Path, manifest: RunManifest
+) -> None:
+    manifest.complete_stage(0, "clone", played(tmp_path, [1.0, 0.0], [CRASH]))
+    manifest.complete_stage(0, "publish", {"accepted": ["server-0"]})
+    manifest.complete_stage(1, "rollouts", played(tmp_path, [1.0, 1.0, 1.0], [CRASH, TIMEOUT]))
+    summary = summarise(manifest, "name", phases=2, seconds=7.0)
+    assert summary.episodes == EpisodeCounts(8, 5, {"infra/browser_crashed": 2, "policy/deadline": 1})
+    assert [phase.phase for phase in summary.phases] == [0, 1]
+    assert not summary.complete
+    manifest.complete_stage(2, "evaluate", {"splits": {}})
+    assert summarise(manifest, "name", phases=2, seconds=7.0).complete

@@ -1,0 +1,156 @@
+"""What a run plays depends on its recipe alone, has ids of its own, and keeps away from every evaluation set."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+import pytest
+
+from cluster.config import build_recipe
+from cluster.task_sets import TaskSets
+from replay.records import Source, Task
+from rollout_workers.spec import EpisodeSpec
+from sites.tasks import split_of, template_named
+
+SMALL = {
+    "run": {"pool_tasks": 60, "evaluation": {"tasks_per_split": 25}},
+    "warm_start": {"long_share": 0.25},
+    "curriculum": {"tasks_per_phase": 24},
+}
+
+
+def sets(**run: object) -> TaskSets:
+    return TaskSets(build_recipe({**SMALL, "run": {**SMALL["run"], **run}}))
+
+
+def ids(specs: Iterable[EpisodeSpec]) -> list[str]:
+    return [spec.episode_id for spec in specs]
+
+
+@pytest.fixture(scope="module")
+def tasks() -> TaskSets:
+    return sets()
+
+
+def everything(tasks: TaskSets) -> list[EpisodeSpec]:
+    chosen = tasks.choose(2, [], tasks.rollouts(1, None))["tasks"]
+    return [
+        *tasks.demonstrations(40),
+        *tasks.demonstrations(40, flawless=True),
+        *tasks.evaluation(0),
+        *tasks.rollouts(1, None),
+        *tasks.evaluation(1),
+        *tasks.rollouts(2, chosen),
+        *tasks.evaluation(2),
+    ]
+
+
+def test_episode_ids_are_unique_in_a_run_and_the_same_in_the_next(tasks: TaskSets) -> None:
+    first, again = everything(tasks), everything(sets())
+    assert len(set(ids(first))) == len(first)
+    assert first == again
+
+
+def test_attempts_and_passes_have_ids_of_their_own() -> None:
+    tasks = sets(attempts_per_task=3, evaluation={"tasks_per_split": 5, "passes": 2, "temperature": 0.7})
+    rollouts, evaluation = tasks.rollouts(1, None), tasks.evaluation(1)
+    assert len(set(ids(rollouts))) == len(rollouts) == 24 * 3
+    assert len(set(ids(evaluation))) == len(evaluation) == 2 * 5 * 2
+    assert {spec.temperature for spec in evaluation} == {0.7}
+
+
+def test_another_seed_plays_other_tasks_and_is_judged_on_the_same(tasks: TaskSets) -> None:
+    other = sets(seed=1)
+    assert {t.task_id for t in other.pool} != {t.task_id for t in tasks.pool}
+    assert ids(other.rollouts(1, None)) != ids(tasks.rollouts(1, None))
+    assert ids(other.demonstrations(40)) != ids(tasks.demonstrations(40))
+    assert ids(other.evaluation(0)) == ids(tasks.evaluation(0))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
+def test_demonstrations_show_long_tasks_in_the_share_asked_for(share: float) -> None:
+    recipe = build_recipe({**SMALL, "warm_start": {"long_share": share, "long_horizon": 8}})
+    specs = TaskSets(recipe).demonstrations(40)
+    assert len(specs) == 40
+    assert sum(spec.task.horizon >= 8 for spec in specs) == round(40 * share)
+    assert {spec.source for spec in specs} == {Source.DEMONSTRATION}
+    assert all(spec.quality is not None for spec in specs)
+    assert len({spec.seed for spec in specs}) == 40
+
+
+def test_flawless_demonstrations_are_asked_for_as_such(tasks: TaskSets) -> None:
+    assert [spec.quality for spec in tasks.demonstrations(10, flawless=True)] == [None] * 10
+
+
+@pytest.mark.parametrize("splits", [("test", "test_templates"), ("validation", "validation_templates")])
+def test_nothing_trained_on_is_in_an_evaluation_set(splits: tuple[str, ...]) -> None:
+    tasks = sets(evaluation={"tasks_per_split": 60, "splits": list(splits)})
+    held_out = [task for split in splits for task in tasks.split(split)]
+    unseen = {task.template for task in held_out if task.split.endswith("_templates")}
+    failed = [task.task_id for task in tasks.pool]
+    chosen = tasks.rollouts(2, tasks.choose(2, failed, tasks.rollouts(1, None))["tasks"])
+    trained = [*tasks.pool, *(s.task for s in (*tasks.demonstrations(80), *tasks.rollouts(1, None), *chosen))]
+    assert {task.split for task in held_out} == set(splits)
+    assert {task.split for task in trained} == {"train"}
+    assert not {task.task_id for task in held_out} & {task.task_id for task in trained}
+    assert not {task.intent for task in held_out} & {task.intent for task in trained}
+    assert unseen
+    assert not unseen & {task.template for task in trained}
+
+
+def test_tasks_chosen_by_the_curriculum_come_back_from_json_as_they_were(tasks: TaskSets) -> None:
+    failed = [task.task_id for task in tasks.pool.tasks[:8]]
+    data = tasks.choose(2, failed, tasks.rollouts(1, None))
+    assert sum(data["origins"].values()) == 24
+    again = tasks.rollouts(2, json.loads(json.dumps(data))["tasks"])
+    assert len(again) == 24
+    pool = {task.task_id: task for task in tasks.pool}
+    from_pool = [spec.task for spec in again if spec.task.task_id in pool]
+    assert len(from_pool) >= 20
+    assert from_pool == [pool[task.task_id] for task in from_pool]
+    assert again == sets().rollouts(2, json.loads(json.dumps(data))["tasks"])
+    assert {spec.phase for spec in again} == {2}
+
+
+def test_the_curriculum_is_drawn_to_what_failed(tasks: TaskSets) -> None:
+    failed = [task.task_id for task in tasks.pool if task.site == "forum"][:4]
+    origins = tasks.choose(2, failed, tasks.rollouts(1, None))["origins"]
+    assert origins["similar"] > 0
+    assert origins["replayed"] > 0
+    calm = tasks.choose(2, [], tasks.rollouts(1, None))["origins"]
+    assert calm["similar"] == calm["replayed"] == 0
+
+
+def perturbed(tasks: TaskSets, failed: list[Task]) -> list[Task]:
+    data = tasks.choose(2, [task.task_id for task in failed], tasks.rollouts(1, None))
+    pool = {task.task_id for task in tasks.pool}
+    made = [spec.task for spec in tasks.rollouts(2, data["tasks"]) if spec.task.task_id not in pool]
+    assert len(made) == data["origins"]["perturbed"]
+    return made
+
+
+def test_perturbed_tasks_are_new_training_tasks_of_a_failed_template(tasks: TaskSets) -> None:
+    failed = list(tasks.pool.tasks[:20])
+    made = perturbed(tasks, failed)
+    assert made
+    for task in made:
+        assert task.template in {other.template for other in failed}
+        assert split_of(template_named(task.template), task.parameters) == "train" == task.split
+        assert tasks.pool.held_out.conflict(task) is None
+
+
+def test_a_perturbed_task_that_fails_in_its_turn_can_be_chosen_again(tasks: TaskSets) -> None:
+    data = tasks.choose(2, [task.task_id for task in tasks.pool.tasks[:20]], tasks.rollouts(1, None))
+    played = tasks.rollouts(2, data["tasks"])
+    pool = {task.task_id for task in tasks.pool}
+    failed = [spec.task.task_id for spec in played if spec.task.task_id not in pool]
+    assert failed
+    after = tasks.rollouts(3, tasks.choose(3, failed, played)["tasks"])
+    assert set(failed) & {spec.task.task_id for spec in after}
+
+
+def test_pictures_are_taken_of_the_first_episodes_only(tasks: TaskSets) -> None:
+    specs = tasks.evaluation(2, screenshots=3)
+    assert [spec.screenshots for spec in specs] == [True] * 3 + [False] * (len(specs) - 3)
+    assert ids(specs) == ids(tasks.evaluation(2))
