@@ -124,7 +124,8 @@ class BrowserEnvironment:
         command = {"kind": action.kind, "n": target, "argument": argument}
         result = await before.step(command, self._options())
         lines = self._lines(result, action, element)
-        if action.kind == "hover" and not result["code"] and target is not None:
+        # The real mouse also brings about what style sheets do on :hover, but waits for frames to be drawn.
+        if action.kind == "hover" and self._settings.paint and not result["code"] and target is not None:
             await before.hover(target)
             result = await before.step(None, self._options())
         if result["new_tab"]:
@@ -141,7 +142,8 @@ class BrowserEnvironment:
             return "all_shown"
         if action.kind in _TRAVELS:
             position, entries = await self._tab.history()
-            if not 0 <= position + _TRAVELS[action.kind] < len(entries):
+            target = position + _TRAVELS[action.kind]
+            if not (0 <= target < len(entries) and self._hosts.allows(entries[target])):
                 return "no_back" if action.kind == "go_backward" else "no_forward"
         if action.kind == "switch_tab":
             wanted = (action.argument or "").strip()

@@ -68,10 +68,7 @@ class BrowserTab:
             return result
         told = {"code": "", "notices": [], "invalid": -1, "new_tab": False, "posted": False} if result is None else result
         if action is not None and not self._arrived.is_set():
-            try:
-                await asyncio.wait_for(self._arrived.wait(), self._settings.navigation_timeout_s)
-            except TimeoutError:
-                self._note("slow")
+            await self._arrival()
         seen = await self._look(options)
         if told["posted"] and not seen["redirects"]:
             self.posted.append(seen["entry"])
@@ -146,10 +143,15 @@ class BrowserTab:
             seen = await self._call(None, options)
             if seen is not None and not seen["navigating"]:
                 return seen
-            try:
-                await asyncio.wait_for(self._arrived.wait(), self._settings.navigation_timeout_s)
-            except TimeoutError:
-                self._note("slow")
+            await self._arrival()
+
+    async def _arrival(self) -> None:
+        """Wait for the next document; one that takes too long is stopped, for Chromium answers nothing until then."""
+        try:
+            await asyncio.wait_for(self._arrived.wait(), self._settings.navigation_timeout_s)
+        except TimeoutError:
+            self._note("slow")
+            await typed((await self._devtools()).send("Page.stopLoading"), self.page.url)
 
     def _note(self, code: str, detail: str = "") -> None:
         self.settled = self.settled and code != "slow"

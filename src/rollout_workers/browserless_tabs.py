@@ -68,8 +68,8 @@ class Tabs:
         if len(self._tabs) >= self._limit:
             return Effect(code="too_many_tabs")
         loaded = await self._load(request)
-        if loaded is None:
-            return Effect(code="refused", detail=request.url)
+        if isinstance(loaded, Effect):
+            return loaded
         self._tabs.append(Tab(loaded[0], [Entry(loaded[1])]))
         self.current = len(self._tabs) - 1
         return Effect()
@@ -81,11 +81,13 @@ class Tabs:
         tab, before = self.tab, self.page.url
         if request.method == "GET" and same_document(request.url, tab.page.url):
             tab.page.url = request.url
-            loaded: tuple[HtmlPage, PageRequest] | None = (tab.page, request)
+            loaded: tuple[HtmlPage, PageRequest] | Effect = (tab.page, request)
         else:
             loaded = await self._load(request)
-        if loaded is None:
-            return Effect(code="refused", detail=request.url)
+        if isinstance(loaded, Effect):
+            if loaded.detail != request.url:  # a redirect that was refused has already ended what lay ahead
+                del tab.entries[tab.position + 1 :]
+            return loaded
         tab.entries[tab.position].states = tab.page.save()
         # A link to the address that is already shown replaces its entry, as in Chromium; a sent form never does.
         if request.url == before and not request.sent:
@@ -110,8 +112,8 @@ class Tabs:
             tab.page.url = entry.request.url
         else:
             loaded = await self._load(entry.request)
-            if loaded is None:
-                return Effect(code="refused", detail=entry.request.url)
+            if isinstance(loaded, Effect):
+                return loaded
             tab.page = loaded[0]
             tab.page.restore(entry.states)
         tab.position = position
@@ -124,11 +126,11 @@ class Tabs:
         self.current = int(wanted)
         return Effect()
 
-    async def _load(self, request: PageRequest) -> tuple[HtmlPage, PageRequest] | None:
-        """Fetch a page; also return the request that shows it again. None when the address is refused."""
+    async def _load(self, request: PageRequest) -> tuple[HtmlPage, PageRequest] | Effect:
+        """Fetch a page; also return the request that shows it again. An effect when an address is refused."""
         reply = await self._client.fetch(request, self._hosts.allows)
         if reply.status == 0:
-            return None
+            return Effect(code="refused", detail=reply.url)
         raise_for_status(reply.url, reply.status)
         redirected = reply.url != request.url
         again = replace(request, url=reply.url, new_tab=False)

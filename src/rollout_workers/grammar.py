@@ -56,6 +56,9 @@ FORMS: dict[str, ActionForm] = {
 
 KINDS = (*FORMS, "go_backward", "go_forward", "exit")
 
+_LARGEST = 10**15
+"""Numbers from here on are not something an agent writes for an element or a text."""
+
 _BY_NAME = {form.name.lower(): kind for kind, form in FORMS.items()}
 _PARAMETERS = {
     "do": ("action", "argument", "element"),
@@ -84,7 +87,7 @@ def parse(text: str) -> Action:
         call = _single_call(source)
     if call is None:
         raise GrammarError(f"expected one call such as do(action=\"Click\", element=\"3\"); found {_excerpt(source)}")
-    function, values = _arguments(call)
+    function, values = _arguments(call, source)
     return _build(function, values, _comment(source))
 
 
@@ -138,11 +141,11 @@ def _single_call(source: str) -> ast.Call | None:
     return calls[0] if len(body) == 1 and calls else None
 
 
-def _arguments(call: ast.Call) -> tuple[str, dict[str, str]]:
+def _arguments(call: ast.Call, source: str) -> tuple[str, dict[str, str]]:
     """Return the function's name and its non-empty arguments as text."""
     function = call.func.id if isinstance(call.func, ast.Name) else ""
     if function not in _PARAMETERS:
-        raise GrammarError(f"expected do, exit, go_backward or go_forward; found {_excerpt(ast.unparse(call.func))}")
+        raise GrammarError(f"expected do, exit, go_backward or go_forward; found {_excerpt_of(call.func, source)}")
     names = _PARAMETERS[function]
     if len(call.args) > len(names):
         raise GrammarError(f"{function} takes at most {len(names)} arguments; found {len(call.args)}")
@@ -151,19 +154,19 @@ def _arguments(call: ast.Call) -> tuple[str, dict[str, str]]:
         if keyword.arg not in names or keyword.arg in dict(pairs):
             raise GrammarError(f"{function} takes {', '.join(names) or 'no arguments'}, each once; found {keyword.arg}")
         pairs.append((keyword.arg, keyword.value))
-    return function, {name: value for name, node in pairs if (value := _literal(name, node)) is not None}
+    return function, {name: value for name, node in pairs if (value := _literal(name, node, source)) is not None}
 
 
-def _literal(name: str, node: ast.expr) -> str | None:
+def _literal(name: str, node: ast.expr, source: str) -> str | None:
     """Return a string, number or None literal as text; anything else is refused."""
     if isinstance(node, ast.Constant):
         if node.value is None:
             return None
         if isinstance(node.value, str):
             return node.value
-        if isinstance(node.value, int | float) and not isinstance(node.value, bool):
+        if isinstance(node.value, int | float) and not isinstance(node.value, bool) and abs(node.value) < _LARGEST:
             return str(node.value)
-    raise GrammarError(f"{name} must be a quoted text; found {_excerpt(ast.unparse(node))}")
+    raise GrammarError(f"{name} must be a quoted text; found {_excerpt_of(node, source)}")
 
 
 def _build(function: str, values: dict[str, str], comment: str | None) -> Action:
@@ -210,6 +213,11 @@ def _clean(text: str) -> str:
 
 def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
+
+
+def _excerpt_of(node: ast.expr, source: str) -> str:
+    """Quote the text of a node; unlike unparsing, this cannot run out of stack on deeply nested text."""
+    return _excerpt(ast.get_source_segment(source, node) or "")
 
 
 def _excerpt(text: str) -> str:

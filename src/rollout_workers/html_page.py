@@ -33,7 +33,7 @@ class HtmlPage:
 
     def __init__(self, text: str, url: str, status: int = 200) -> None:
         self.text, self.url, self.status = text, url, status
-        parser = html.HTMLParser(encoding="utf-8")
+        parser = html.HTMLParser(encoding="utf-8", huge_tree=True)
         self.root: HtmlElement = html.document_fromstring((text.strip() or "<html><body></body></html>").encode(), parser)
         # lxml makes element objects on demand; holding them keeps the state below keyed correctly.
         self._held = list(self.root.iter())
@@ -112,40 +112,36 @@ class HtmlPage:
     def snapshot(self, tabs: tuple[str, ...] = (), tab: int = 0) -> Snapshot:
         """Return what is visible now, and number the elements that may be acted on."""
         self.refs = []
-        body = self.root.find("body")
-        root = Node("body") if body is None else (self._visit(body, 0) or Node("body"))
+        # From the root, because libxml2 leaves some of a page that names no body outside of it.
+        root = self._visit(self.root, 0, []) or Node("html")
         return Snapshot(self.url, self.title, root, self.status, tabs, tab)
 
     def node_of(self, element: HtmlElement) -> Node | None:
         """Return the snapshot of one element without renumbering, None when it is hidden."""
         refs, self.refs = self.refs, []
-        node = self._visit(element, 0)
+        node = self._visit(element, 0, [])
         self.refs = refs
         return node
 
-    def _visit(self, element: HtmlElement, depth: int) -> Node | None:
+    def _visit(self, element: HtmlElement, depth: int, into: list[Node | str]) -> Node | None:
+        """Append the node of ``element`` to ``into``; below ``MAX_DEPTH`` its content goes there too, unless it is a control."""
         if not isinstance(element.tag, str) or element.tag in _SKIPPED or _is_hidden(element):
             return None
         node = Node(element.tag, self._facts(element))
-        if element.tag not in ("select", "textarea"):
-            self._fill(node, element, depth)
-        return node
-
-    def _fill(self, node: Node, element: HtmlElement, depth: int) -> None:
+        into.append(node)
+        if element.tag in ("select", "textarea"):
+            return node
+        content = node.children if depth < MAX_DEPTH or "n" in node.attributes else into
         closed = element.tag == "details" and "open" not in element.attrib
         summary = element.find("summary") if closed else None
         if element.text and not closed:
-            node.children.append(_SPACE.sub(" ", element.text))
+            content.append(_SPACE.sub(" ", element.text))
         for child in element:
             if not closed or child is summary:
-                shown = self._visit(child, depth + 1)
-                if shown is not None:
-                    node.children.append(shown)
-                    if depth >= MAX_DEPTH:
-                        node.children.extend(shown.children)
-                        shown.children = []
+                self._visit(child, depth + 1, content)
             if child.tail and not closed:
-                node.children.append(_SPACE.sub(" ", child.tail))
+                content.append(_SPACE.sub(" ", child.tail))
+        return node
 
     def _facts(self, element: HtmlElement) -> dict[str, Any]:
         facts: dict[str, Any] = {key: element.attrib[key] for key in ATTRIBUTES if key in element.attrib}

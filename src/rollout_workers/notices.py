@@ -30,7 +30,7 @@ _SENTENCES = {
     "refused": "The address {detail} lies outside this task's sites and was not opened.",
     "too_many_tabs": "Too many tabs are open; the new one was closed.",
     "download": "The file that the page offered was not downloaded.",
-    "slow": "The page is taking long to load; it is shown as far as it has come.",
+    "slow": "The page took too long to load and was stopped; what is there is shown.",
     "dialog": "The page showed a message and it was accepted: {detail}",
 }
 

@@ -170,8 +170,8 @@ class _Writer:
 
     def _text(self, text: str) -> None:
         if self.joint and text.strip():
-            if any(part.strip() for part in self.run):
-                self.run.append(self.joint)
+            before = "".join(self.run).rstrip()
+            self.run = [before, self.joint] if before else []
             self.joint = ""
         self.run.append(text)
 

@@ -56,27 +56,30 @@
   };
 
   /* Timers that set timers are counted a few links deep only, so that a page that polls is still quiet. */
-  const pending = new Map();
   let chain = 0;
-  const setTimer = window.setTimeout, clearTimer = window.clearTimeout;
-  window.setTimeout = function (callback, delay, ...args) {
-    const depth = chain + 1;
-    if (typeof callback !== "function" || (delay || 0) > SHORT_TIMER_MS || depth > MAX_CHAIN) {
-      return setTimer.call(window, callback, delay, ...args);
-    }
-    const id = setTimer.call(window, () => {
+  const track = (start, stop) => {
+    const set = window[start], clear = window[stop], pending = new Set();
+    window[start] = function (callback, delay, ...rest) {
+      const depth = chain + 1;
+      if (typeof callback !== "function" || delay > SHORT_TIMER_MS || depth > MAX_CHAIN) {
+        return set.call(window, callback, delay, ...rest);
+      }
+      const id = set.call(window, (...given) => {
+        if (pending.delete(id)) work.timers -= 1;
+        chain = depth;
+        try { callback.apply(window, given); } finally { chain = 0; }
+      }, delay, ...rest);
+      pending.add(id);
+      work.timers += 1;
+      return id;
+    };
+    window[stop] = function (id) {
       if (pending.delete(id)) work.timers -= 1;
-      chain = depth;
-      try { callback.apply(window, args); } finally { chain = 0; }
-    }, delay);
-    pending.set(id, true);
-    work.timers += 1;
-    return id;
+      clear.call(window, id);
+    };
   };
-  window.clearTimeout = function (id) {
-    if (pending.delete(id)) work.timers -= 1;
-    clearTimer.call(window, id);
-  };
+  track("setTimeout", "clearTimeout");
+  track("requestAnimationFrame", "cancelAnimationFrame");
 
   /* ---- leaving the page ---- */
 
@@ -162,6 +165,8 @@
     },
     hover(element) {
       element.scrollIntoView({block: "center", behavior: "instant"});
+      for (const type of ["pointerover", "pointerenter", "pointermove"]) fire(element, PointerEvent, type);
+      for (const type of ["mouseover", "mouseenter", "mousemove"]) fire(element, MouseEvent, type, {view: window});
       return "";
     },
     type(element, text) {
@@ -357,7 +362,7 @@
     const seen = style.visibility === "visible" && (!options.viewport_only || inView(element));
     const isControl = NUMBERED.has(tag) || element.hasAttribute("role");
     const node = [tag, seen || !isControl ? facts(element, inside, options) : {}];
-    const list = depth < MAX_DEPTH ? node : parent;
+    const list = depth < MAX_DEPTH || node[1].n !== undefined ? node : parent;
     if (!seen && isControl && (tag === "input" || tag === "select" || tag === "textarea")) return;
     if (!seen && isControl) node[0] = "span";
     parent.push(node);

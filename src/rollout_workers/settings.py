@@ -21,7 +21,8 @@ class BrowserSettings:
 
     paint: bool = False
     """Whether Chromium draws frames. Without it a page load costs a quarter less; screenshots are then drawn from a
-    copy of the page, ``requestAnimationFrame`` is a timer, and observers of size or intersection stay silent."""
+    copy of the page, ``requestAnimationFrame`` is a timer, ``:hover`` styles do not apply, and observers of size or
+    intersection stay silent."""
 
     observation_format: str = "waymark"
     """How a page is written down: ``waymark`` (short) or ``webrl`` (with boxes; needs a real browser)."""
@@ -51,7 +52,7 @@ class BrowserSettings:
     """Longest wait for one action and its observation, in seconds; past it the episode fails."""
 
     navigation_timeout_s: float = 8.0
-    """Longest wait for a page that an action opens, in seconds; past it what is there is shown."""
+    """Longest wait for a page that an action opens, in seconds; past it loading is stopped."""
 
     settle_timeout_s: float = 2.0
     """Longest wait for a page to become quiet after an action, in seconds."""
