@@ -7,6 +7,7 @@ again; whatever happened in between, the same recipe and folder give the same se
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -114,7 +115,7 @@ class Controller:
         kept, audit = band_filter(
             self.system.call("score", stored) if stored else (),
             low=settings.perplexity_low if wanted == "perplexity" else 1.0,
-            high=settings.perplexity_high if wanted == "perplexity" else float("inf"),
+            high=settings.perplexity_high if wanted == "perplexity" else sys.float_info.max,  # the audit is JSON
             per=settings.per,
             cap=settings.cap(len(fresh)),
             seed=self.recipe.run.seed * 1000 + phase,
