@@ -23,7 +23,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from cluster.errors import RecipeError
 from cluster.run_settings import RunSettings, WarmStartSettings
 from curriculum.settings import CurriculumSettings
-from judges.settings import JudgeSettings
 from learner.settings import LearnerSettings
 from policy.settings import PolicySettings
 from replay.settings import ReplaySettings
@@ -46,7 +45,6 @@ class Recipe(BaseModel):
     browser: BrowserSettings = BrowserSettings()
     rollout: RolloutSettings = RolloutSettings()
     policy: PolicySettings = PolicySettings()
-    judges: JudgeSettings = JudgeSettings()
     replay: ReplaySettings = ReplaySettings()
     learner: LearnerSettings = LearnerSettings()
     curriculum: CurriculumSettings = CurriculumSettings()

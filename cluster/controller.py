@@ -74,7 +74,8 @@ class Controller:
             self.progress.stage(name)
             started = time.perf_counter()
             data = work(phase)
-            self.manifest.complete_stage(phase, name, data, seconds=time.perf_counter() - started)
+            files = self.system.folders.checkpoint_files(data["checkpoint"]) if "checkpoint" in data else ()
+            self.manifest.complete_stage(phase, name, data, files, seconds=time.perf_counter() - started)
             self.log.log(phase, name, flat_numbers(data))
         for result in list(self.manifest.data(phase, name).get("splits", {}).values())[:1]:
             if result["success"] is not None:
@@ -117,7 +118,7 @@ class Controller:
             low=settings.perplexity_low if wanted == "perplexity" else 1.0,
             high=settings.perplexity_high if wanted == "perplexity" else sys.float_info.max,  # the audit is JSON
             per=settings.per,
-            cap=settings.cap(len(fresh)),
+            cap=settings.cap(self._units(fresh)),
             seed=self.recipe.run.seed * 1000 + phase,
         )
         return {"kept": {unit.episode_id: list(unit.steps) for unit in kept}, "audit": audit.summary()}
@@ -156,7 +157,17 @@ class Controller:
         """Choose the next phase's tasks by what failed in this one."""
         failures = self.buffer.failed_instructions(sources=(Source.ROLLOUT,), phases=(phase,))
         played = self._rollout_specs(phase)
-        return self.tasks.choose(phase + 1, [failure.task_id for failure in failures], played)
+        values: dict[str, float] = {}
+        if self.recipe.curriculum.value_band:
+            critics = self.system.call("critics", self.manifest.data(phase, "rollouts")["episodes"])
+            values = {self.buffer.entry(episode_id).task_id: v[0] for episode_id, (_, v) in critics.items()}
+        return self.tasks.choose(phase + 1, [failure.task_id for failure in failures], played, values)
+
+    def _units(self, episode_ids: list[str]) -> int:
+        """Return how many units of the replay filter these episodes hold."""
+        if self.recipe.replay.per == "trajectory":
+            return len(episode_ids)
+        return sum(len(episode.steps) for episode in self.buffer.trajectories(episode_ids))
 
     def _rollout_specs(self, phase: int) -> list[EpisodeSpec]:
         chosen = self.manifest.data(phase - 1, "curriculum")["tasks"] if phase > 1 else None
@@ -170,6 +181,7 @@ class Controller:
     def _go_on_from_last_checkpoint(self) -> None:
         """Bring learner and servers to the newest recorded checkpoint, before any episode is played."""
         phase, stage = max((p, s) for p, s in self.manifest.stages() if s in ("potential", "learn"))
+        self.manifest.check_files(phase, stage)
         self.system.restore(self.manifest.data(phase, stage)["checkpoint"])
         if self.manifest.stage_done(phase, "publish"):
             self.system.publish(phase)

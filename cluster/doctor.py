@@ -168,7 +168,7 @@ def check_writable(out: Path) -> Check:
 
 def check_paths(recipe: Recipe) -> list[Check]:
     """Folders that the recipe names are there."""
-    path = recipe.warm_start.checkpoint
+    path = str(recipe.checkpoint_path) if recipe.warm_start.checkpoint else ""
     if not path or recipe.run.from_scratch:
         return []
     if Path(path).is_dir():

@@ -30,6 +30,10 @@ class RunFolders:
         """Return the folder of one checkpoint."""
         return self.out / "checkpoints" / name
 
+    def checkpoint_files(self, name: str) -> list[Path]:
+        """Return the files of one checkpoint, sorted."""
+        return sorted(path for path in self.checkpoint(name).iterdir() if path.is_file())
+
     def forget_checkpoints(self, phase: int, keep: int) -> None:
         """Remove checkpoints and weights that are older than the ``keep`` newest up to ``phase``."""
         for old in range(0, phase - keep + 1):

@@ -49,7 +49,6 @@ def _episodes(recipe: Recipe, system: System, tasks: TaskSets) -> tuple[EpisodeV
     specs = tasks.evaluation(recipe.run.phases, screenshots=settings.screenshots)
     buffer = ReplayBuffer(system.folders.episodes)
     shown: list[EpisodeSpec] = [spec for spec in specs if spec.screenshots and spec.episode_id in buffer]
-    shown = shown[: recipe.run.report_episodes]
     critics = system.call("critics", [spec.episode_id for spec in shown])
     views = []
     for spec, episode in zip(shown, buffer.trajectories(spec.episode_id for spec in shown), strict=True):

@@ -45,7 +45,7 @@ class EvaluationSettings:
     """Sampling temperature of evaluations with more than one pass; unused with one pass."""
 
     screenshots: int = 4
-    """Episodes of the last evaluation recorded with a screenshot a step, for the report page."""
+    """Episodes of the last evaluation that are shown on the report page, with a screenshot of every step."""
 
     def __post_init__(self) -> None:
         """Refuse splits that do not exist and counts that make no sense."""
@@ -196,9 +196,6 @@ class RunSettings:
     tensorboard: bool = True
     """Write TensorBoard event files under the run's ``tensorboard`` folder, beside ``metrics.jsonl``."""
 
-    report_episodes: int = 6
-    """Episodes shown step by step on the report page."""
-
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
     """What is measured, and when."""
 
@@ -209,5 +206,5 @@ class RunSettings:
         """Refuse a name that is not a folder name and counts that make no sense."""
         if not self.name or set(self.name) & set("/\\\0") or self.name in {".", ".."}:
             raise ValueError(f"name must be usable as a folder's name, found {self.name!r}")
-        _at_least(self, 0, "phases", "seed", "report_episodes")
+        _at_least(self, 0, "phases", "seed")
         _at_least(self, 1, "pool_tasks", "attempts_per_task", "keep_checkpoints")

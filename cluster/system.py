@@ -20,7 +20,7 @@ from typing import Any
 import ray
 
 from cluster.config import Recipe
-from cluster.errors import RunStopped
+from cluster.errors import RecipeError, RunStopped
 from cluster.learner_actor import LearnerActor
 from cluster.policy_folder import build_policy, copy_checkpoint
 from cluster.progress import Progress
@@ -49,6 +49,11 @@ class System:
         self.recipe = recipe
         self.folders = folders
         self.algorithm: Algorithm = resolve(recipe.learner)
+        if recipe.run.phases and not self.algorithm.needs_phases:
+            raise RecipeError(
+                f"learner.algorithm {self.algorithm.name!r} ends with cloning but run.phases is {recipe.run.phases}; "
+                "set run.phases to 0, or choose an algorithm that learns from rollouts"
+            )
         self._tasks = tasks
         self._stack = ExitStack()
         self._pools: dict[str, RolloutPool] = {}

@@ -8,7 +8,7 @@ phase, which task, which attempt), so a repeated stage asks for the very same ep
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -91,8 +91,13 @@ class TaskSets:
                     )  # fmt: skip
         return specs
 
-    def choose(self, phase: int, failed: Iterable[str], played: Sequence[EpisodeSpec]) -> dict[str, Any]:
-        """Return the tasks of ``phase`` given the ids of failed tasks among the episodes played before."""
+    def choose(
+        self, phase: int, failed: Iterable[str], played: Sequence[EpisodeSpec], values: Mapping[str, float]
+    ) -> dict[str, Any]:
+        """Return the tasks of ``phase`` given the ids of failed tasks among the episodes played before.
+
+        ``values`` holds V(s_0) by task id, for the critic's band.
+        """
         known = {task.task_id: task for task in (*self.pool, *(spec.task for spec in played))}
         chosen = next_tasks(
             self.pool,
@@ -101,6 +106,7 @@ class TaskSets:
             seed=self._recipe.run.seed,
             phase=phase,
             perturb=self._perturb,
+            values=values,
         )
         return {
             "tasks": [{"template": task.template, "parameters": task.parameters} for task in chosen.tasks],
@@ -108,7 +114,7 @@ class TaskSets:
         }
 
     def _first_phase(self) -> Sequence[Task]:
-        chosen = next_tasks(self.pool, [], self._recipe.curriculum, seed=self._recipe.run.seed, phase=1)
+        chosen = next_tasks(self.pool, [], self._recipe.curriculum, seed=self._recipe.run.seed, phase=1, values={})
         return chosen.tasks
 
     def _task(self, item: dict[str, Any]) -> Task:

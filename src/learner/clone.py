@@ -1,6 +1,7 @@
 """Behaviour cloning: cross-entropy on the actions of demonstrations.
 
-Owns the cloning loop. The mean is over action tokens; prompt tokens carry no loss. With a fixed number of
+Owns the cloning loop. The mean is over action tokens; prompt tokens carry a loss of
+their own only where the settings ask for it. With a fixed number of
 updates and no time limit the result depends on data, settings and seed alone.
 """
 
@@ -9,13 +10,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from torch import Tensor
 from transformers import PreTrainedModel
 
 from learner.batching import Batch, Indices, Sample, endless_batches
-from learner.logprobs import action_logprobs
+from learner.logprobs import action_and_prompt_logprobs, action_logprobs
 from learner.optimiser import Compute, adamw, learning_rate_factor, set_learning_rate, update
 from learner.settings import CloneSettings
 
@@ -57,16 +59,16 @@ def clone_actions(
     read_tokens = taught = 0
     started = time.perf_counter()
 
-    def decision_losses(batch: Batch, members: Indices) -> Tensor:
-        return -action_logprobs(actor, batch)
-
     while (progress := _progress(len(losses), time.perf_counter() - started, settings)) < 1.0:
         chosen = next(batches)
         factor = learning_rate_factor(progress, settings.warmup_share, settings.decay, settings.final_share)
         set_learning_rate(optimiser, settings.learning_rate * factor)
         tokens = sum(len(samples[i].action_ids) for i in chosen)
+        prompt_tokens = sum(len(samples[i].prompt_ids) - 1 for i in chosen)
+        weight = settings.prompt_weight if progress < settings.prompt_share else 0.0
         loss, norm = update(
-            actor, optimiser, samples, chosen, decision_losses,
+            actor, optimiser, samples, chosen,
+            partial(_decision_losses, actor, weight * tokens / max(prompt_tokens, 1)),
             divide_by=float(max(tokens, 1)), max_grad_norm=settings.max_grad_norm, compute=compute,
         )  # fmt: skip
         losses.append(loss)
@@ -87,6 +89,14 @@ def clone_actions(
         seconds=seconds,
         tokens_per_s=read_tokens / max(seconds, 1e-9),
     )
+
+
+def _decision_losses(actor: PreTrainedModel, prompt_factor: float, batch: Batch, members: Indices) -> Tensor:
+    """Return (B,) -log pi(a|s), plus the prompts' -log-probability times ``prompt_factor``."""
+    if not prompt_factor:
+        return -action_logprobs(actor, batch)
+    actions, prompts = action_and_prompt_logprobs(actor, batch)
+    return -actions - prompt_factor * prompts
 
 
 def _progress(updates: int, seconds: float, settings: CloneSettings) -> float:

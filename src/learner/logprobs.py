@@ -20,17 +20,33 @@ from replay.records import FloatArray
 def token_logprobs(model: PreTrainedModel, batch: Batch) -> Tensor:
     """Return (N,) float32 log-probabilities of the batch's action tokens, in sample order."""
     hidden = model.base_model(input_ids=batch.input_ids, use_cache=False).last_hidden_state
-    logits = model.get_output_embeddings()(hidden[batch.rows, batch.columns]).float()
+    return _at(model, hidden, batch.rows, batch.columns, batch.targets)
+
+
+def _at(model: PreTrainedModel, hidden: Tensor, rows: Tensor, columns: Tensor, targets: Tensor) -> Tensor:
+    """Return (N,) log-probabilities of ``targets`` (N,) by the hidden states at [row, column]."""
+    logits = model.get_output_embeddings()(hidden[rows, columns]).float()
     cap = getattr(model.config, "final_logit_softcapping", None)
     if cap is not None:
         logits = torch.tanh(logits / cap) * cap
-    return torch.log_softmax(logits, dim=-1).gather(1, batch.targets[:, None]).squeeze(1)
+    return torch.log_softmax(logits, dim=-1).gather(1, targets[:, None]).squeeze(1)
 
 
 def action_logprobs(model: PreTrainedModel, batch: Batch) -> Tensor:
     """Return (B,) log-probabilities of whole actions: sums over their tokens."""
     tokens = token_logprobs(model, batch)
     return torch.zeros(batch.size, device=tokens.device).index_add(0, batch.rows, tokens)
+
+
+def action_and_prompt_logprobs(model: PreTrainedModel, batch: Batch) -> tuple[Tensor, Tensor]:
+    """Return (B,) log-probabilities of whole actions, and of their prompts after the first token, in one pass."""
+    hidden = model.base_model(input_ids=batch.input_ids, use_cache=False).last_hidden_state
+    none = torch.zeros(batch.size, device=hidden.device)
+    actions = none.index_add(0, batch.rows, _at(model, hidden, batch.rows, batch.columns, batch.targets))
+    following = torch.arange(batch.input_ids.shape[1] - 1, device=hidden.device)
+    rows, columns = torch.nonzero(following[None] < batch.last_prompt[:, None], as_tuple=True)
+    prompts = _at(model, hidden, rows, columns, batch.input_ids[rows, columns + 1])
+    return actions, none.index_add(0, rows, prompts)
 
 
 def score_samples(

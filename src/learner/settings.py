@@ -27,6 +27,11 @@ class CloneSettings:
     """Wall-clock limit in seconds; the learning rate then decays with whichever of time and updates is further."""
     batch_steps: int = 128
     """Decisions (steps of trajectories) per update."""
+    prompt_weight: float = 0.0
+    """Weight of the prompts' own cross-entropy per token: a small model learns to copy sooner when it also predicts
+    pages. 0 trains on actions alone, as is usual for a pretrained model."""
+    prompt_share: float = 0.7
+    """Share of the run after which the prompts' cross-entropy is dropped."""
     warmup_share: float = 0.1
     """Share of the run during which the learning rate rises linearly from zero."""
     decay: str = "cosine"

@@ -268,3 +268,17 @@ def test_names_are_checked() -> None:
 def test_sft_has_no_phases(model_dir: Path) -> None:
     with pytest.raises(ValueError, match="ends with cloning"):
         Learner(replace(SETTINGS, algorithm="sft"), model_dir).phase([], [], phase_index=0)
+
+
+def test_cloning_can_learn_to_predict_prompts_too(model_dir: Path, trajectory: Callable[..., Trajectory]) -> None:
+    prompt = (1, 9, 30, 8, 40)
+    demonstrations = [trajectory([(prompt, (7, 2))], episode_id="d0")]
+
+    def prompt_gain(weight: float) -> float:
+        learner = Learner(replace(SETTINGS, clone=CloneSettings(5e-3, 30, batch_steps=2, prompt_weight=weight)), model_dir)
+        ask = (np.asarray(prompt[:2], dtype=np.int32), np.asarray(prompt[2:], dtype=np.int32))
+        before = learner.probe(*ask).sum()
+        learner.clone(demonstrations)
+        return float(learner.probe(*ask).sum() - before)
+
+    assert prompt_gain(1.0) > prompt_gain(0.0) + 1.0
