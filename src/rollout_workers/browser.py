@@ -16,10 +16,10 @@ import secrets
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from judges.evaluators import evaluate
 from playwright.async_api import BrowserContext, Page
 from playwright.async_api import Error as PlaywrightError
 
+from judges.evaluators import evaluate
 from replay.records import EpisodeFailed, Failure, FailureKind, Task
 from rollout_workers.browser_page_view import BrowserPageView
 from rollout_workers.browser_session import BrowserSession

@@ -6,8 +6,8 @@ locators run in the page, never in Python.
 
 from __future__ import annotations
 
-from playwright.async_api import Page
 from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import Page
 
 from replay.records import EpisodeFailed, Failure, FailureKind
 from rollout_workers.browser_tab import failure, typed
@@ -15,7 +15,9 @@ from rollout_workers.browserless_tabs import raise_for_status
 from rollout_workers.hosts import EpisodeHosts
 from rollout_workers.settings import BrowserSettings
 
-_READ = "() => {{ try {{ const found = {locator}; return found == null ? '' : String(found); }} catch {{ return ''; }} }}"
+_READ = (
+    "() => {{ try {{ const found = {locator}; return found == null ? '' : String(found); }} catch {{ return ''; }} }}"
+)
 
 
 class BrowserPageView:

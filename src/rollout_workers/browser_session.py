@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import secrets
 import socket
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 from playwright.async_api import Browser, BrowserContext, Playwright, async_playwright
 from playwright.async_api import Error as PlaywrightError
@@ -116,9 +118,12 @@ class BrowserSession:
     async def _stop(self) -> None:
         browser, playwright = self._browser, self._playwright
         self._browser = self._playwright = None
-        for ending in (self._portraits.close, browser and browser.close, playwright and playwright.stop):
-            if ending is None:
-                continue
+        endings: list[Callable[[], Coroutine[Any, Any, None]]] = [self._portraits.close]
+        if browser is not None:
+            endings.append(browser.close)
+        if playwright is not None:
+            endings.append(playwright.stop)
+        for ending in endings:
             try:
                 async with asyncio.timeout(self.settings.close_timeout_s):
                     await ending()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any, TypeVar
 
 from playwright.async_api import CDPSession, Dialog, Page
@@ -22,9 +22,13 @@ from rollout_workers.settings import BrowserSettings
 
 _STEP = "window.__waymark ? window.__waymark.step({action}, {options}) : 'null'"
 _CENTRE = "window.__waymark.centre({n})"
-_GONE = ("Execution context was destroyed", "Cannot find context", "Inspected target navigated", "Promise was collected")
+_GONE = (
+    "Execution context was destroyed",
+    "Cannot find context",
+    "Inspected target navigated",
+    "Promise was collected",
+)
 _DEAD = ("crashed", "has been closed", "Browser closed", "Connection closed", "Target closed")
-_ERROR_PAGE = "chrome-error://"
 
 T = TypeVar("T")
 
@@ -66,7 +70,9 @@ class BrowserTab:
         result = await self._call(action, options)
         if result is not None and not result["navigating"]:
             return result
-        told = {"code": "", "notices": [], "invalid": -1, "new_tab": False, "posted": False} if result is None else result
+        told = (
+            {"code": "", "notices": [], "invalid": -1, "new_tab": False, "posted": False} if result is None else result
+        )
         if action is not None and not self._arrived.is_set():
             await self._arrival()
         seen = await self._look(options)
@@ -78,8 +84,8 @@ class BrowserTab:
 
     async def hover(self, n: int) -> None:
         """Move the real mouse over the element with reference ``n``."""
-        x, y = await typed(self._evaluate(_CENTRE.format(n=n)), self.page.url)
-        await typed(self.page.mouse.move(x, y), self.page.url)
+        at = await typed(self._evaluate(_CENTRE.format(n=n)), self.page.url)
+        await typed(self.page.mouse.move(at[0], at[1]), self.page.url)
 
     async def copy(self) -> str:
         """Return the page's HTML with the state of its controls written into it."""
@@ -98,10 +104,8 @@ class BrowserTab:
         """Forget cookies, databases and storage of ``origins``, this tab's session storage included."""
         wire, url = await self._devtools(), self.page.url
         await asyncio.gather(
-            *(typed(wire.send("Storage.clearDataForOrigin", {"origin": o, "storageTypes": "all"}), url) for o in origins),
-            *(typed(wire.send("DOMStorage.clear", {"storageId": {"securityOrigin": o, "isLocalStorage": False}}), url)
-              for o in origins),
-        )  # fmt: skip
+            *(typed(wire.send(method, parameters), url) for method, parameters in _clearing(origins)),
+        )
 
     async def _devtools(self) -> CDPSession:
         if self._wire is None:
@@ -166,6 +170,12 @@ class BrowserTab:
         except PlaywrightError:
             # The page closed under its dialog; there is nobody left to answer.
             return
+
+
+def _clearing(origins: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for origin in origins:
+        yield "Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"}
+        yield "DOMStorage.clear", {"storageId": {"securityOrigin": origin, "isLocalStorage": False}}
 
 
 async def typed(call: Coroutine[Any, Any, T], url: str) -> T:

@@ -12,10 +12,10 @@ import secrets
 from typing import Any
 
 from cssselect import SelectorError
-from judges.evaluators import evaluate
 from lxml import html
 from lxml.html import HtmlElement
 
+from judges.evaluators import evaluate
 from replay.records import EpisodeFailed, Failure, FailureKind, Task
 from rollout_workers import html_actions
 from rollout_workers.asgi_client import AsgiClient
@@ -168,7 +168,9 @@ class _View:
     async def open(self, url: str) -> None:
         effect = await self._tabs.open_tab(PageRequest(self._hosts.real(url)))
         if effect.code == "refused":
-            raise EpisodeFailed(Failure(FailureKind.TASK, "evaluation_url_refused", f"{url} is not on the task's sites"))
+            raise EpisodeFailed(
+                Failure(FailureKind.TASK, "evaluation_url_refused", f"{url} is not on the task's sites")
+            )
         self._page = self._tabs.page
 
     async def content_text(self, locator: str) -> str:

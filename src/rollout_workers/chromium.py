@@ -25,9 +25,10 @@ _PLAYWRIGHT = (
 )
 # The last --disable-features wins, so this repeats what Playwright disables and matters to us.
 _DISABLED_FEATURES = (
-    "RenderDocument", "RenderDocumentCompositorReuse", "AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose",
-    "HttpsUpgrades", "HttpsFirstBalancedModeAutoEnable", "MediaRouter", "NetworkTimeServiceQuerying", "OptimizationHints",
-    "PaintHolding", "PreconnectToSearch", "ThirdPartyStoragePartitioning", "Translate",
+    "RenderDocument", "RenderDocumentCompositorReuse", "AvoidUnnecessaryBeforeUnloadCheckSync",
+    "DestroyProfileOnBrowserClose", "HttpsUpgrades", "HttpsFirstBalancedModeAutoEnable", "MediaRouter",
+    "NetworkTimeServiceQuerying", "OptimizationHints", "PaintHolding", "PreconnectToSearch",
+    "ThirdPartyStoragePartitioning", "Translate",
 )  # fmt: skip
 _APT_PACKAGES = ("chromium-headless-shell", "chromium")
 
@@ -47,9 +48,10 @@ def find(explicit: str = "") -> Path:
         if path.is_file() and os.access(path, os.X_OK):
             return path
         raise BrowserMissing(
-            f"browser.executable is {explicit!r}, which is not an executable file; correct it, or leave it empty to search"
+            f"browser.executable is {explicit!r}, which is no executable file; correct it, or leave it empty"
         )
-    found = _playwrights() or next((Path(path) for name in _NAMES if (path := shutil.which(name))), None)
+    installed = (Path(place) for name in _NAMES if (place := shutil.which(name)))
+    found = _playwrights() or next(installed, None)
     if found is None:
         raise BrowserMissing(
             "no Chromium was found; run `playwright install chromium-headless-shell`, or install your system's package "
@@ -136,7 +138,9 @@ def _run(command: list[str], timeout_s: float) -> None:
         _LOG.warning("%s: %s", command[0], error)
         return
     if done.returncode:
-        _LOG.warning("%s ended with %d: %s", " ".join(command), done.returncode, (done.stderr or done.stdout)[-300:].strip())
+        _LOG.warning(
+            "%s ended with %d: %s", " ".join(command), done.returncode, (done.stderr or done.stdout)[-300:].strip()
+        )
 
 
 def main() -> int:

@@ -20,7 +20,9 @@ class ContractBroken(AssertionError):
     """An environment does not keep its promises; the message lists them."""
 
 
-async def check_environment(make_environment: Callable[[], Environment], task: Task, *, wandering: int = _WANDERING) -> None:
+async def check_environment(
+    make_environment: Callable[[], Environment], task: Task, *, wandering: int = _WANDERING
+) -> None:
     """Run two environments through ``task`` and raise ``ContractBroken`` when a promise is not kept.
 
     ``wandering`` is the number of links and buttons that are tried. The task's start page must have at

@@ -14,20 +14,21 @@ MAX_NAME = 80
 HIDDEN_VALUE = "********"
 """What is shown for a password that has been filled in."""
 
-_BLOCKS = frozenset(
-    "address article aside blockquote body br caption center dd details dialog dir div dl dt fieldset figcaption figure "
-    "footer form h1 h2 h3 h4 h5 h6 header hgroup hr html iframe legend li main menu nav ol optgroup p pre search "
-    "section summary table tbody tfoot thead tr ul".split()
-)
+_BLOCKS = frozenset({
+    "address", "article", "aside", "blockquote", "body", "br", "caption", "center", "dd", "details", "dialog",
+    "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5",
+    "h6", "header", "hgroup", "hr", "html", "iframe", "legend", "li", "main", "menu", "nav", "ol", "optgroup",
+    "p", "pre", "search", "section", "summary", "table", "tbody", "tfoot", "thead", "tr", "ul",
+})  # fmt: skip
 _CELLS = frozenset({"td", "th"})
 _INPUT_ROLES = {
     "submit": "button", "button": "button", "reset": "button", "image": "button", "checkbox": "checkbox",
     "radio": "radio", "search": "searchbox", "range": "slider", "file": "file",
 }  # fmt: skip
-_ARIA_ROLES = frozenset(
-    "button link tab menuitem menuitemcheckbox menuitemradio checkbox radio switch option combobox textbox searchbox "
-    "slider spinbutton treeitem".split()
-)
+_ARIA_ROLES = frozenset({
+    "button", "link", "tab", "menuitem", "menuitemcheckbox", "menuitemradio", "checkbox", "radio", "switch",
+    "option", "combobox", "textbox", "searchbox", "slider", "spinbutton", "treeitem",
+})  # fmt: skip
 _LABELABLE = frozenset({"input", "select", "textarea", "button"})
 _TEXT_ROLES = frozenset({"textbox", "searchbox", "combobox", "spinbutton", "slider", "select"})
 

@@ -86,7 +86,7 @@ def parse(text: str) -> Action:
         source = _unwrap(source)
         call = _single_call(source)
     if call is None:
-        raise GrammarError(f"expected one call such as do(action=\"Click\", element=\"3\"); found {_excerpt(source)}")
+        raise GrammarError(f'expected one call such as do(action="Click", element="3"); found {_excerpt(source)}')
     function, values = _arguments(call, source)
     return _build(function, values, _comment(source))
 

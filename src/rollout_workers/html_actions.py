@@ -19,7 +19,20 @@ from rollout_workers.html_page import HtmlPage, form_of, is_disabled, kind_of, o
 _TICKS = ("checkbox", "radio")
 _BUTTONS = ("submit", "button", "reset", "image")
 _NOT_TEXT = (*_TICKS, *_BUTTONS, "file", "hidden", "range", "color")
-_BLOCKING = ("text", "search", "url", "tel", "email", "password", "date", "month", "week", "time", "datetime-local", "number")
+_BLOCKING = (
+    "text",
+    "search",
+    "url",
+    "tel",
+    "email",
+    "password",
+    "date",
+    "month",
+    "week",
+    "time",
+    "datetime-local",
+    "number",
+)
 _FORMATS = {
     "number": re.compile(r"-?(\d+(\.\d+)?|\.\d+)([eE][-+]?\d+)?"),
     "date": re.compile(r"\d{4}-\d{2}-\d{2}"),
@@ -171,7 +184,9 @@ def _press(page: HtmlPage, button: HtmlElement) -> Effect:
 def _submit(page: HtmlPage, form: HtmlElement, submitter: HtmlElement | None) -> Effect:
     chosen = {} if submitter is None else submitter.attrib
     if "novalidate" not in form.attrib and "formnovalidate" not in chosen:
-        wrong = next((c for c in page.controls() if form_of(c) is form and not is_disabled(c) and not _valid(page, c)), None)
+        wrong = next(
+            (c for c in page.controls() if form_of(c) is form and not is_disabled(c) and not _valid(page, c)), None
+        )
         if wrong is not None:
             page.focus = wrong
             return Effect(code="invalid", detail=name_of(page, wrong))
@@ -191,12 +206,14 @@ def _fields(page: HtmlPage, form: HtmlElement, submitter: HtmlElement | None) ->
         name, kind = element.get("name", ""), kind_of(element)
         if not name or form_of(element) is not form or is_disabled(element):
             continue
-        if element is submitter:
-            fields.append((name, element.get("value", "")))
+        if submitter is not None and element is submitter:
+            fields.append((name, submitter.get("value", "")))
         elif element.tag == "button" or kind in (*_BUTTONS, "file"):
             continue
         elif element.tag == "select":
-            fields.extend((name, o.get("value", option_text(o))) for o in page.chosen(element) if "disabled" not in o.attrib)
+            fields.extend(
+                (name, o.get("value", option_text(o))) for o in page.chosen(element) if "disabled" not in o.attrib
+            )
         elif kind not in _TICKS or page.checked(element):
             fields.append((name, re.sub(r"\r\n|\r|\n", "\r\n", page.value(element))))
     return fields

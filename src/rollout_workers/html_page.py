@@ -16,10 +16,11 @@ from lxml.html import HtmlElement
 
 from rollout_workers.snapshot import ATTRIBUTES, MAX_DEPTH, Node, Snapshot
 
-_SKIPPED = frozenset(
-    "head script style template noscript datalist svg canvas video audio object embed iframe option optgroup "
-    "title link meta base param source track area map".split()
-)
+_SKIPPED = frozenset({
+    "head", "script", "style", "template", "noscript", "datalist", "svg", "canvas", "video", "audio", "object",
+    "embed", "iframe", "option", "optgroup", "title", "link", "meta", "base", "param", "source", "track", "area",
+    "map",
+})  # fmt: skip
 _SPACE = re.compile(r"[ \t\n\r\f]+")
 _HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*(hidden|collapse)", re.IGNORECASE)
 _NUMBERED = frozenset({"a", "button", "input", "select", "textarea", "summary"})
@@ -34,13 +35,14 @@ class HtmlPage:
     def __init__(self, text: str, url: str, status: int = 200) -> None:
         self.text, self.url, self.status = text, url, status
         parser = html.HTMLParser(encoding="utf-8", huge_tree=True)
-        self.root: HtmlElement = html.document_fromstring((text.strip() or "<html><body></body></html>").encode(), parser)
+        self.root: HtmlElement = html.document_fromstring(
+            (text.strip() or "<html><body></body></html>").encode(), parser
+        )
         # lxml makes element objects on demand; holding them keeps the state below keyed correctly.
         self._held = list(self.root.iter())
         self.refs: list[HtmlElement] = []
         self._live: dict[HtmlElement, Any] = {}
-        focus = self.root.xpath("//*[@autofocus]")
-        self.focus: HtmlElement | None = focus[0] if focus else None
+        self.focus: HtmlElement | None = next((e for e in self._held if "autofocus" in e.attrib), None)
 
     @property
     def title(self) -> str:
@@ -124,7 +126,7 @@ class HtmlPage:
         return node
 
     def _visit(self, element: HtmlElement, depth: int, into: list[Node | str]) -> Node | None:
-        """Append the node of ``element`` to ``into``; below ``MAX_DEPTH`` its content goes there too, unless it is a control."""
+        """Append the node of ``element`` to ``into``; below ``MAX_DEPTH`` its content too, except for controls."""
         if not isinstance(element.tag, str) or element.tag in _SKIPPED or _is_hidden(element):
             return None
         node = Node(element.tag, self._facts(element))

@@ -40,7 +40,9 @@ def sentence(code: str, action: Action | None = None, element: Element | None = 
     named = f"{element.role} {element.name}".strip() if element else ""
     identifier = action.element_id if action else None
     argument = (action.argument or "") if action else ""
-    return _SENTENCES[code].format(id=identifier, element=named, argument=argument[:60], detail=" ".join(detail.split())[:160])
+    return _SENTENCES[code].format(
+        id=identifier, element=named, argument=argument[:60], detail=" ".join(detail.split())[:160]
+    )
 
 
 def joined(lines: list[str]) -> str | None:

@@ -17,7 +17,8 @@ from rollout_workers.settings import BrowserSettings
 
 COPY = """(() => {
   const copy = document.documentElement.cloneNode(true);
-  const live = document.querySelectorAll("input,textarea,option"), drawn = copy.querySelectorAll("input,textarea,option");
+  const controls = "input,textarea,option";
+  const live = document.querySelectorAll(controls), drawn = copy.querySelectorAll(controls);
   live.forEach((control, i) => {
     if (control.localName === "textarea") drawn[i].textContent = control.value;
     else if (control.localName === "option") drawn[i].toggleAttribute("selected", control.selected);

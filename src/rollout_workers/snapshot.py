@@ -16,7 +16,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-ATTRIBUTES = ("id", "for", "type", "role", "name", "title", "alt", "placeholder", "aria-label", "href", "contenteditable")
+ATTRIBUTES = (
+    "id",
+    "for",
+    "type",
+    "role",
+    "name",
+    "title",
+    "alt",
+    "placeholder",
+    "aria-label",
+    "href",
+    "contenteditable",
+)
 """HTML attributes that a snapshot keeps (``href`` only as a sign that a link leads somewhere)."""
 
 MAX_DEPTH = 150

@@ -8,13 +8,14 @@ import threading
 from collections.abc import Iterator
 
 import uvicorn
-from replay.records import Task
-from sites.app import create_app
-from sites.site import Site, State
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
+
+from replay.records import Task
+from sites.app import create_app
+from sites.site import Site, State
 
 SECRET = "lab-secret"
 
@@ -56,9 +57,11 @@ PAGES = {
 <button onclick="fetch('/slow').then(r => r.text()).then(t => { out.textContent = t })">Fetch</button>
 <button onclick="out.textContent = confirm('Really?') ? 'confirmed' : 'refused'">Ask</button>
 <button onclick="setTimeout(() => { location.href = '/new' }, 50)">Leave</button>
-<button onclick="this.remove()">Vanish</button><button onclick="requestAnimationFrame(() => { out.textContent='drawn' })">
+<button onclick="this.remove()">Vanish</button>
+<button onclick="requestAnimationFrame(() => { out.textContent='drawn' })">
 Draw</button><button onclick="history.pushState(null, '', '/scripts?view=2'); out.textContent='pushed'">Push</button>
-<button onclick="fetch('http://other.example/').then(() => {out.textContent='reached'}, () => {out.textContent='blocked'})">
+<button onclick="fetch('http://other.example/').then(() => {out.textContent='reached'},
+() => {out.textContent='blocked'})">
 Reach</button><div id="card">A card</div><p id="out">nothing</p><div contenteditable aria-label="Note"></div>
 <script>document.getElementById('card').addEventListener('click', () => { out.textContent = 'card' })</script>""",
 }
@@ -71,7 +74,9 @@ async def _page(request: Request) -> Response:
 async def _echo(request: Request) -> Response:
     fields = (await request.form()).multi_items() if request.method == "POST" else request.query_params.multi_items()
     shown = "".join(f"<li>{name}={value!r}" for name, value in fields)
-    return HTMLResponse(f"<!doctype html><title>Echo</title><h1>{request.method}</h1><ul>{shown}</ul><a href='/'>Start</a>")
+    return HTMLResponse(
+        f"<!doctype html><title>Echo</title><h1>{request.method}</h1><ul>{shown}</ul><a href='/'>Start</a>"
+    )
 
 
 async def _slow(request: Request) -> Response:
@@ -117,6 +122,11 @@ def lab_task(start: str = "/", **evaluation: object) -> Task:
     """A task on the lab that starts at ``start``; without arguments it asks for the start page's address."""
     default = {"eval_types": ["url_match"], "reference_url": "__LAB__/", "url_note": "EXACT", "reference_answers": None}
     return Task("lab.1", ("lab",), "look around", f"__LAB__{start}", evaluation or default, "lab")
+
+
+def target(url: str, locator: str, contents: dict[str, object]) -> dict[str, object]:
+    """One entry of ``program_html``."""
+    return {"url": url, "locator": locator, "required_contents": contents}
 
 
 @contextlib.contextmanager

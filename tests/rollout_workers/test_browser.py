@@ -9,6 +9,8 @@ from dataclasses import replace
 
 import pytest
 import pytest_asyncio
+from starlette.applications import Starlette
+
 from replay.records import EpisodeFailed, FailureKind, Task
 from rollout_workers.browser import BrowserEnvironment, BrowserSession, SiteEndpoint
 from rollout_workers.browserless import BrowserlessEnvironment
@@ -16,9 +18,7 @@ from rollout_workers.contract import check_environment
 from rollout_workers.environment import Action, Environment, Observation
 from rollout_workers.settings import BrowserSettings
 from sites.app import create_app
-from starlette.applications import Starlette
-
-from tests.rollout_workers.lab_site import LAB, SECRET, lab_task, serving
+from tests.rollout_workers.lab_site import LAB, SECRET, lab_task, serving, target
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -237,8 +237,7 @@ async def test_a_killed_chromium_is_told_and_replaced(sites: SiteEndpoint) -> No
     for pid in started:
         os.kill(pid, signal.SIGKILL)
     with pytest.raises(EpisodeFailed) as caught:
-        for _ in range(3):
-            await env.step(Action("wait"))
+        await env.step(Action("wait"))
     assert caught.value.failure.kind is FailureKind.INFRA
     assert caught.value.failure.code == "browser_crashed"
     assert (await env.reset(lab_task())).title == "Lab"
@@ -251,10 +250,10 @@ async def test_a_killed_chromium_is_told_and_replaced(sites: SiteEndpoint) -> No
 
 async def test_the_evaluators_run_locators_in_the_page(env: BrowserEnvironment) -> None:
     wanted = [
-        {"url": "last", "locator": "document.querySelector('#who').value", "required_contents": {"exact_match": "you"}},
-        {"url": "__LAB__/table", "locator": "[...document.querySelectorAll('td')].length", "required_contents": {"exact_match": "7"}},
-        {"url": "__LAB__/table", "locator": "document.nothing.of.it", "required_contents": {"exact_match": ""}},
-    ]  # fmt: skip
+        target("last", "document.querySelector('#who').value", {"exact_match": "you"}),
+        target("__LAB__/table", "[...document.querySelectorAll('td')].length", {"exact_match": "7"}),
+        target("__LAB__/table", "document.nothing.of.it", {"exact_match": ""}),
+    ]
     seen = await env.reset(lab_task("/form", eval_types=["program_html"], program_html=wanted, reference_answers=None))
     await do(env, seen, "type", "Who", "you")
     verdict = await env.evaluate(None)

@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 import pytest
+
 from replay.records import EpisodeFailed, FailureKind
 from rollout_workers.browserless import BrowserlessEnvironment
 from rollout_workers.contract import check_environment
 from rollout_workers.environment import Action, Observation
 from sites.app import create_app
-
-from tests.rollout_workers.lab_site import lab_app, lab_task
+from tests.rollout_workers.lab_site import lab_app, lab_task, target
 
 
 @pytest.fixture
@@ -17,7 +17,9 @@ def env() -> BrowserlessEnvironment:
     return BrowserlessEnvironment(lab_app())
 
 
-async def do(env: BrowserlessEnvironment, seen: Observation, kind: str, name: str, argument: str | None = None) -> Observation:
+async def do(
+    env: BrowserlessEnvironment, seen: Observation, kind: str, name: str, argument: str | None = None
+) -> Observation:
     return await env.step(Action(kind, argument, seen.find(name).element_id))
 
 
@@ -35,7 +37,10 @@ async def test_a_form_sends_what_a_browser_sends(env: BrowserlessEnvironment) ->
     assert [seen.find(n).value for n in ("Size", "Gift wrap", "Card", "Cash")] == ["Large", "checked", "", "checked"]
     seen = await do(env, seen, "click", "Send")
     assert seen.url == "__LAB__/echo"
-    sent = "who='me' mail='' count='2' secret='' text='two\\r\\nlines, more than' size='l' gift='on' pay='cash' fixed='same' token='t1' go='1'"
+    sent = (
+        "who='me' mail='' count='2' secret='' text='two\\r\\nlines, more than' size='l' gift='on' pay='cash' "
+        "fixed='same' token='t1' go='1'"
+    )
     assert seen.page_text == f"POST {sent} Start"
 
 
@@ -154,11 +159,11 @@ async def test_sessions_are_given_back() -> None:
 
 async def test_the_evaluators_see_pages_and_controls(env: BrowserlessEnvironment) -> None:
     wanted = [
-        {"url": "last", "locator": "document.querySelector('#who').value", "required_contents": {"exact_match": "you"}},
-        {"url": "__LAB__/table", "locator": "document.querySelector(\"ul\").outerText", "required_contents": {"must_include": ["one", "two three"]}},
-        {"url": "__LAB__/table", "locator": "", "required_contents": {"must_include": ["Colour"]}},
-        {"url": "__LAB__/table", "locator": "document.querySelector('#absent').innerText", "required_contents": {"exact_match": ""}},
-    ]  # fmt: skip
+        target("last", "document.querySelector('#who').value", {"exact_match": "you"}),
+        target("__LAB__/table", 'document.querySelector("ul").outerText', {"must_include": ["one", "two three"]}),
+        target("__LAB__/table", "", {"must_include": ["Colour"]}),
+        target("__LAB__/table", "document.querySelector('#absent').innerText", {"exact_match": ""}),
+    ]
     seen = await env.reset(lab_task("/form", eval_types=["program_html"], program_html=wanted, reference_answers=None))
     assert (await env.evaluate(None)).outcome == 0.0
     await do(env, seen, "type", "Who", "you")

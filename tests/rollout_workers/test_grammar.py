@@ -5,6 +5,7 @@ import builtins
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from rollout_workers.environment import Action
 from rollout_workers.grammar import FORMS, KINDS, STYLES, GrammarError, format_action, parse
 
@@ -38,12 +39,11 @@ def test_reading_undoes_writing(action: Action, style: str) -> None:
 @given(st.text() | st.binary(max_size=200).map(lambda b: b.decode("latin-1")) | st.text("do(exit)\"'=,#<>{}[]\n 0x9f"))
 def test_any_text_is_an_action_or_a_one_line_refusal(text: str) -> None:
     try:
-        action = parse(text)
+        told = parse(text).kind
     except GrammarError as error:
-        assert "\n" not in str(error)
-        assert str(error)
-    else:
-        assert action.kind in KINDS
+        told = str(error)
+    assert told
+    assert "\n" not in told
 
 
 @pytest.mark.parametrize(
@@ -67,9 +67,12 @@ def test_any_text_is_an_action_or_a_one_line_refusal(text: str) -> None:
         ('exit("done")', Action("exit", "done")),
         ("exit()", Action("exit", "")),
         ('<think>do(action="Wait")?</think>\n<answer>\nexit(message="N/A")\n</answer>', Action("exit", "N/A")),
-        ('half a thought</think><answer># Element: a\ngo_backward()</answer>', Action("go_backward", comment="a")),
+        ("half a thought</think><answer># Element: a\ngo_backward()</answer>", Action("go_backward", comment="a")),
         ('```python\ndo(action="Hover", element="1")\n```', Action("hover", None, 1)),
-        ('do(action="Type", argument="a</answer>b # Note: c", element="0")', Action("type", "a</answer>b # Note: c", 0)),
+        (
+            'do(action="Type", argument="a</answer>b # Note: c", element="0")',
+            Action("type", "a</answer>b # Note: c", 0),
+        ),
     ],
 )
 def test_what_the_prompt_offers_is_read(text: str, expected: Action) -> None:
@@ -115,7 +118,12 @@ def test_what_is_no_action_is_explained(text: str, says: str) -> None:
 def test_nothing_is_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
     called = []
     monkeypatch.setattr(builtins, "print", lambda *a, **k: called.append(a))
-    for text in ("print('x')", "do(action=print('x'))", "exit(message=[print(i) for i in 'ab'])", "exit(message=(lambda: print(1))())"):
+    for text in (
+        "print('x')",
+        "do(action=print('x'))",
+        "exit(message=[print(i) for i in 'ab'])",
+        "exit(message=(lambda: print(1))())",
+    ):
         with pytest.raises(GrammarError):
             parse(text)
     assert called == []
@@ -128,7 +136,10 @@ def test_writing_refuses_what_the_grammar_lacks() -> None:
         format_action(Action("wait"), style="prose")
 
 
-@pytest.mark.parametrize("deep", ["a" + ".a" * 1200 + "()", "f" + "()" * 900, "do(action=" + "-" * 900 + "1)", "do(action=a" + "[0]" * 900 + ")"])
+@pytest.mark.parametrize(
+    "deep",
+    ["a" + ".a" * 1200 + "()", "f" + "()" * 900, "do(action=" + "-" * 900 + "1)", "do(action=a" + "[0]" * 900 + ")"],
+)
 def test_deeply_nested_text_is_refused_calmly(deep: str) -> None:
     with pytest.raises(GrammarError):
         parse(deep)

@@ -1,11 +1,11 @@
 """How pages are written down: hand-written pages against the lines an agent should see."""
 
+import pytest
+
 from rollout_workers.html_page import HtmlPage
 from rollout_workers.observation import inner_text, page_text, render, render_waymark
 from rollout_workers.settings import BrowserSettings
 from rollout_workers.snapshot import MAX_DEPTH, Node, Snapshot
-import pytest
-
 from tests.rollout_workers.lab_site import FORM, PAGES
 
 ALL = 100_000
