@@ -31,10 +31,7 @@ def main() -> None:
     """Run twice, print what was compared and what differs; exit code 1 where anything does."""
     options = _options()
     recording = Recording(NAME, options.results)
-    runs = []
-    for name in ("first", "second"):
-        shutil.rmtree(options.out / name, ignore_errors=True)
-        runs.append(train(options.recipe, options.out / name, options.overrides))
+    first, second = (_fresh(options, name) for name in ("first", "second"))
     compared, unequal = Counter[str](), Counter[str]()
     examples: list[str] = []
 
@@ -44,9 +41,9 @@ def main() -> None:
             unequal[what] += 1
             examples.append(f"{where}: {what}")
 
-    _compare_episodes(*runs, compare)
-    _compare_numbers(*runs, compare)
-    _compare_weights(*runs, compare)
+    _compare_episodes(first, second, compare)
+    _compare_numbers(first, second, compare)
+    _compare_weights(first, second, compare)
     rows = [[what, count, unequal[what]] for what, count in compared.items()]
     recording.table("Two runs with the same seed", ["what", "compared", "different"], rows)
     for example in examples[:5]:
@@ -55,7 +52,7 @@ def main() -> None:
         "compared": dict(compared),
         "different": dict(unequal),
         "first_differences": examples[:50],
-        "seconds": [sum(sum(stages.values()) for stages in run.manifest.seconds.values()) for run in runs],
+        "seconds": [sum(sum(stages.values()) for stages in run.manifest.seconds.values()) for run in (first, second)],
     })  # fmt: skip
     sys.exit(1 if examples else 0)
 
@@ -66,6 +63,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=FOLDER / NAME, help="folder of the runs; what is there is removed")
     parser.add_argument("--set", dest="overrides", action="append", default=[], metavar="KEY=VALUE", help="any setting")
     return parser.parse_args()
+
+
+def _fresh(options: argparse.Namespace, name: str) -> FinishedRun:
+    shutil.rmtree(options.out / name, ignore_errors=True)
+    return train(options.recipe, options.out / name, options.overrides)
 
 
 def _compare_episodes(first: FinishedRun, second: FinishedRun, compare: Any) -> None:

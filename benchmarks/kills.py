@@ -1,8 +1,8 @@
 """What does it cost when a browser worker, its Chromium or the policy server is killed in the middle of a phase?
 
 Trains ``benchmarks/deterministic.yaml`` twice: undisturbed, and with one SIGKILL in the rollouts of each
-phase. The recipe repeats exactly, so the two runs must have the same outcomes episode by episode: an accident
-that was scored shows as a difference. Needs ``/proc`` (Linux).
+phase. The recipe repeats exactly, so the two runs must have the same episodes, token by token and with the same
+outcome: an accident that was scored, or that cut an episode short, shows as a difference. Needs ``/proc`` (Linux).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from benchmarks.process_tree import descendants, living, with_variable
 from benchmarks.recording import Recording, option_parser
 from benchmarks.runs import FOLDER, FinishedRun, check, start_training, train
 from replay.buffer import ReplayBuffer
-from replay.records import Source
+from replay.records import Source, Trajectory
 from rollout_workers.browser_processes import marked_processes, process_mark
 
 NAME = "kills"
@@ -126,8 +126,8 @@ def _row(kill: dict[str, Any], control: FinishedRun, disturbed: FinishedRun) -> 
     """Return what became of the phase of one kill, and of the same phase in the undisturbed run."""
     phase = kill["phase"]
     data, before = (run.manifest.data(phase, "rollouts") for run in (disturbed, control))
-    outcomes = {e: disturbed.buffer.entry(e).outcome for e in data["episodes"]}
-    expected = {e: control.buffer.entry(e).outcome for e in before["episodes"]}
+    found = {t.episode_id: t for t in disturbed.buffer.trajectories(data["episodes"])}
+    expected = {t.episode_id: t for t in control.buffer.trajectories(before["episodes"])}
     seconds = [run.manifest.seconds[phase]["rollouts"] for run in (disturbed, control)]
     return kill | {
         "dispatched": data["dispatched"],
@@ -135,9 +135,9 @@ def _row(kill: dict[str, Any], control: FinishedRun, disturbed: FinishedRun) -> 
         "failed": sum(data["failures"].values()),
         "attempts_lost": sum(data["incidents"].values()),
         "workers_lost": data["worker_losses"],
-        "zeros": sum(outcome == 0.0 for outcome in outcomes.values()),
-        "zeros_in_control": sum(outcome == 0.0 for outcome in expected.values()),
-        "outcomes_unlike_control": sum(outcomes[e] != expected.get(e) for e in outcomes),
+        "zeros": sum(t.outcome == 0.0 for t in found.values()),
+        "zeros_in_control": sum(t.outcome == 0.0 for t in expected.values()),
+        "unlike_control": sum(e not in expected or _course(t) != _course(expected[e]) for e, t in found.items()),
         "seconds": seconds[0],
         "seconds_lost": seconds[0] - seconds[1],
         "orphans": data["orphans"],
@@ -145,7 +145,13 @@ def _row(kill: dict[str, Any], control: FinishedRun, disturbed: FinishedRun) -> 
 
 
 def _harmless(row: dict[str, Any]) -> bool:
-    return row["dispatched"] == row["judged"] + row["failed"] and not row["outcomes_unlike_control"]
+    return row["dispatched"] == row["judged"] + row["failed"] and not row["unlike_control"]
+
+
+def _course(episode: Trajectory) -> tuple[object, ...]:
+    """Return what happened in an episode: every action, how it ended and what it was worth."""
+    actions = tuple(step.action_ids.tobytes() for step in episode.steps)
+    return actions, episode.termination, episode.answer, episode.outcome
 
 
 if __name__ == "__main__":

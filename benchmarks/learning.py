@@ -8,6 +8,7 @@ same seed, the same start.
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,8 +16,6 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from benchmarks.comparison import Outcomes, Seeds, difference, level
 from benchmarks.critic_quality import critic_quality
@@ -186,8 +185,8 @@ def _critic_means(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
     means = []
     for arm in dict.fromkeys(row[0] for row in rows):
         columns = zip(*(row[2:] for row in rows if row[0] == arm), strict=True)
-        known = [[x for x in column if x is not None] for column in columns]
-        means.append([f"{arm}, mean", "", *(float(np.nanmean(column)) if column else None for column in known)])
+        known = [[x for x in column if x is not None and not math.isnan(x)] for column in columns]
+        means.append([f"{arm}, mean", "", *(sum(column) / len(column) if column else None for column in known)])
     return means
 
 

@@ -32,6 +32,7 @@ from cluster.versions import versions
 
 RESULTS = Path(__file__).resolve().parent / "results"
 SCHEMA = 1
+_LOG_WIDTH = 160
 
 
 def option_parser(name: str, description: str) -> argparse.ArgumentParser:
@@ -49,7 +50,7 @@ class Recording:
     folder: Path = RESULTS
     machine: dict[str, Any] = field(default_factory=lambda: machine_facts())
     started: float = field(default_factory=time.monotonic)
-    console: Console = field(default_factory=Console)
+    console: Console = field(default_factory=lambda: _console())
 
     def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Print a table; the first column is text, the others numbers."""
@@ -117,6 +118,11 @@ def shown(value: object) -> str:
 def percent(value: float | None) -> str:
     """Return a share in percent with one decimal."""
     return "–" if value is None or not math.isfinite(value) else f"{100 * value:.1f}"
+
+
+def _console() -> Console:
+    console = Console()
+    return console if console.is_terminal else Console(width=_LOG_WIDTH)
 
 
 def _processor() -> str:

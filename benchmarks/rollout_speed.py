@@ -25,7 +25,6 @@ from cluster.policy_folder import read_along
 from cluster.ray_session import ray_session
 from policy.tokenizer_training import train_tokenizer
 from replay.records import Source, Task
-from rollout_workers.pool import RolloutPool
 from rollout_workers.report import RolloutReport
 from rollout_workers.rollout_settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
@@ -110,6 +109,8 @@ def _base(tasks: Sequence[Task]) -> Iterator[WorkerConfig]:
 
 def _measure(setup: Setup, base: WorkerConfig, tasks: Sequence[Task]) -> RolloutReport:
     """Play a few episodes for every context, then all tasks, and return the report of the latter."""
+    from rollout_workers.pool import RolloutPool  # Ray reads its access token when it is first imported
+
     settings = RolloutSettings(workers=setup.workers, contexts_per_worker=setup.contexts)
     config = replace(base, environment=setup.driver, settings=settings)
     with RolloutPool(config) as pool:
