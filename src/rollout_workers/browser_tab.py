@@ -70,7 +70,7 @@ class BrowserTab:
         result = await self._call(action, options)
         if result is not None and not result["navigating"]:
             return result
-        told = (
+        told: dict[str, Any] = (
             {"code": "", "notices": [], "invalid": -1, "new_tab": False, "posted": False} if result is None else result
         )
         if action is not None and not self._arrived.is_set():
