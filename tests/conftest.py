@@ -1,0 +1,21 @@
+"""One thread per process, and a guard: no process that the suite started may outlive it."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.processes import left_after
+
+os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["WAYMARK_TEST_SUITE"] = uuid.uuid4().hex
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_process_outlives_the_suite() -> Iterator[None]:
+    yield
+    left = left_after("WAYMARK_TEST_SUITE", os.environ["WAYMARK_TEST_SUITE"], seconds=20)
+    assert not left, "processes that the suite started were still there after it, and were killed"

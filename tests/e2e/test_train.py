@@ -1,0 +1,309 @@
+"""``waymark train`` from start to report, cut short in several ways, and started again.
+
+Tiny runs that learn nothing worth having: what counts is that everything happens, once, and is on disk.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+from collections.abc import Iterator
+from dataclasses import astuple, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cluster.metrics_log import read_metrics
+from cluster.policy_folder import write_checksums
+from cluster.summary import read_summary
+from replay.records import Trajectory
+from tests.e2e.command import Ended, Run, interrupt
+
+pytestmark = pytest.mark.slow
+
+RATES = {"actor": {"learning_rate": 3e-4}, "value": {"learning_rate": 3e-4}, "potential": {"learning_rate": 3e-4}}
+TINY: dict[str, Any] = {
+    "run": {
+        "name": "tiny",
+        "phases": 1,
+        "environment": "browserless",
+        "pool_tasks": 40,
+        "dashboard": False,
+        "tensorboard": False,
+        "evaluation": {"tasks_per_split": 2, "screenshots": 2},
+    },
+    "warm_start": {"tokenizer_demonstrations": 30, "demonstrations": 20, "potential_demonstrations": 8},
+    "curriculum": {"tasks_per_phase": 4},
+    "policy": {
+        "max_prompt_tokens": 500,
+        "max_new_tokens": 16,
+        "tiny": {"width": 32, "layers": 1, "heads": 2, "key_value_heads": 2, "mlp_width": 64, "vocab_size": 800},
+    },
+    "rollout": {"workers": 1, "contexts_per_worker": 2, "shard_linger_s": 0.05},
+    "learner": {"clone": {"learning_rate": 3e-3, "updates": 30, "batch_steps": 16}, **RATES},
+}
+
+
+def recipe(**sections: dict[str, Any]) -> dict[str, Any]:
+    return {name: {**TINY.get(name, {}), **sections.get(name, {})} for name in {*TINY, *sections}}
+
+
+def assert_done(ended: Ended) -> None:
+    assert ended.code == 0, ended.errors
+    assert ended.left == []
+
+
+# A run with real browsers, interrupted by Ctrl-C while it plays.
+
+
+@pytest.fixture(scope="module")
+def interrupted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Ended, dict[str, Path]]:
+    """The run, how it ended, and the rollouts that were finished then."""
+    run = Run(
+        tmp_path_factory.mktemp("browser"),
+        recipe(
+            run={**TINY["run"], "environment": "embedded", "tensorboard": True, "attempts_per_task": 2},
+            rollout={**TINY["rollout"], "contexts_per_worker": 1, "prefetch_per_worker": 1},
+        ),
+    )
+    ended = run.run_until(lambda: bool(run.out.exists() and run.rollouts(1)), interrupt)
+    return run, ended, run.rollouts(1)
+
+
+@pytest.fixture(scope="module")
+def resumed(interrupted: tuple[Run, Ended, dict[str, Path]]) -> tuple[Run, Ended]:
+    run = interrupted[0]
+    return run, run.run()
+
+
+@pytest.mark.browser
+def test_ctrl_c_ends_a_run_cleanly_and_says_how_to_go_on(
+    interrupted: tuple[Run, Ended, dict[str, Path]],
+) -> None:
+    run, ended, finished = interrupted
+    assert ended.code == 130, ended.errors
+    assert "Start the same command again" in ended.errors
+    assert "Traceback" not in ended.errors
+    assert ended.left == []
+    assert run.stage_done(0, "evaluate")
+    assert not run.stage_done(1, "rollouts")
+    assert 0 < len(finished) < 8
+
+
+@pytest.mark.browser
+def test_another_recipe_is_refused_in_a_run_folder_by_the_name_of_what_differs(
+    interrupted: tuple[Run, Ended, dict[str, Path]],
+) -> None:
+    run = interrupted[0]
+    before = (run.out / "manifest.json").read_bytes()
+    ended = run.run("--set", "learner.actor.beta=3.5")
+    assert ended.code == 2
+    assert "learner.actor.beta: was 1.0, is 3.5" in ended.errors
+    assert "run.seed" not in ended.errors
+    assert (run.out / "manifest.json").read_bytes() == before
+
+
+@pytest.mark.browser
+def test_the_same_command_goes_on_and_plays_no_finished_episode_again(
+    interrupted: tuple[Run, Ended, dict[str, Path]], resumed: tuple[Run, Ended]
+) -> None:
+    finished, (run, ended) = interrupted[2], resumed
+    assert_done(ended)
+    everything = run.rollouts(1)
+    assert len(everything) == 8
+    assert {i: everything[i] for i in finished} == finished
+    assert run.buffer.report.duplicates == ()
+    assert run.buffer.report.skipped == ()
+    assert run.manifest.data(1, "rollouts")["episodes"] == sorted(everything)
+    assert "warm start: clone" not in ended.output
+    stages = [(line["phase"], line["stage"]) for line in read_metrics(run.out)]
+    assert stages == run.manifest.stages()
+    assert stages[-1] == (1, "curriculum")
+
+
+@pytest.mark.browser
+def test_a_run_with_browsers_leaves_its_numbers(resumed: tuple[Run, Ended]) -> None:
+    run, ended = resumed
+    summary = read_summary(run.out)
+    assert summary.keys() == {
+        "schema", "name", "config_hash", "seeds", "versions", "phases", "episodes", "complete", "seconds",
+    }  # fmt: skip
+    assert summary["complete"] is True
+    assert summary["config_hash"] == run.manifest.config_hash
+    assert summary["seeds"] == {"run": 0, "sites": 0, "evaluation": 20_000}
+    before, after = summary["phases"]
+    assert (before["phase"], before["rollout"], before["replay"]) == (0, None, None)
+    assert after["rollout"]["n"] == 8
+    assert after["replay"].keys() == {"kept", "dropped", "reasons"}
+    assert after["env_steps_per_second"] > 0
+    assert after["losses"]["value.loss"] > 0
+    assert set(after["seconds"]) == {"rollouts", "replay", "learn", "publish", "evaluate", "curriculum"}
+    for phase in (before, after):
+        assert phase["evaluation"].keys() == {"test", "test_templates"}
+        for result in phase["evaluation"].values():
+            assert {"success", "n", "low", "high", "by_site", "by_horizon"} <= result.keys()
+            assert result["n"] == 2
+            assert 0 <= result["low"] <= result["success"] <= result["high"] <= 1
+            assert sum(group["n"] for group in result["by_site"].values()) == 2
+    played = 20 + 8 + 4 + 8 + 4  # demonstrations, flawless ones, evaluation, rollouts, evaluation
+    assert summary["episodes"] == {"dispatched": played, "completed": played, "by_failure": {}}
+    assert len(run.buffer) == played
+    assert any((run.out / "tensorboard").glob("events.out.tfevents.*"))
+    assert "Success on test" in ended.output
+    assert str(run.out / "report.html") in ended.output
+
+
+@pytest.mark.browser
+def test_a_run_with_browsers_leaves_a_report_with_pictures(resumed: tuple[Run, Ended]) -> None:
+    run, _ = resumed
+    page = (run.out / "report.html").read_text(encoding="utf-8")
+    pictures = re.findall(r'src="data:image/(?:png|jpeg|webp);base64,([A-Za-z0-9+/=]+)"', page)
+    assert pictures
+    assert max(map(len, pictures)) > 1000
+    shown = [i for i in run.buffer.ids() if i.startswith("e001-test-")]
+    assert len(shown) == 2
+    for trajectory in run.buffer.trajectories(shown):
+        assert trajectory.intent in page
+        assert all(step.screenshot for step in trajectory.steps)
+    assert not re.search(r'(?:src|href)="https?://', page), "the page must not load anything"
+
+
+@pytest.mark.browser
+def test_a_complete_run_is_not_run_again(resumed: tuple[Run, Ended]) -> None:
+    run, _ = resumed
+    before = {
+        path: path.stat().st_mtime_ns for path in run.out.rglob("*") if path.name not in ("run.lock", "driver.log")
+    }
+    ended = run.run()
+    assert_done(ended)
+    assert "This run is complete" in ended.output
+    assert "Success on test" in ended.output
+    after = {
+        path: path.stat().st_mtime_ns for path in run.out.rglob("*") if path.name not in ("run.lock", "driver.log")
+    }
+    assert {path for path in after if path.is_file() and after[path] != before.get(path)} == set()
+
+
+# Two runs with one seed and one worker; the learner of the second is killed while it learns.
+
+REPEATABLE = recipe(run={**TINY["run"], "phases": 2}, policy={**TINY["policy"], "batch_invariant": True})
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    run = Run(tmp_path_factory.mktemp("undisturbed"), REPEATABLE)
+    assert_done(run.run())
+    return run
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Ended, Ended]:
+    """The run, how it ended when its learner was killed in phase 2, and how the same command ended after that."""
+    run = Run(tmp_path_factory.mktemp("killed"), REPEATABLE)
+    ended = run.run_until(
+        lambda: run.stage_done(2, "replay"),
+        lambda process: os.kill(run.process("ray::LearnerActor").pid, signal.SIGKILL),
+    )
+    assert not run.stage_done(2, "learn"), "the learner was killed too late for this test"
+    return run, ended, run.run()
+
+
+@pytest.mark.faults
+def test_a_killed_learner_stops_the_run_with_a_message_and_the_same_command_goes_on(
+    killed: tuple[Run, Ended, Ended],
+) -> None:
+    run, stopped, ended = killed
+    assert stopped.code == 4, stopped.errors
+    assert "the learner's process ended during phase" in stopped.errors
+    assert "start the same command again" in stopped.errors
+    assert "Traceback" not in stopped.errors
+    assert stopped.left == []
+    assert_done(ended)
+    assert not re.search(r"^(warm start|phase 1|phase 2/2: (rollouts|replay))", ended.output, re.MULTILINE)
+    assert read_summary(run.out)["complete"]
+
+
+@pytest.mark.faults
+def test_the_same_seed_gives_the_same_trajectories(undisturbed: Run, killed: tuple[Run, Ended, Ended]) -> None:
+    first, again = undisturbed.buffer, killed[0].buffer
+    assert first.ids() == again.ids()
+    assert len(first) == 20 + 8 + 3 * 4 + 2 * 4
+    for one, other in zip(first.trajectories(first.ids()), again.trajectories(again.ids()), strict=True):
+        assert facts(one) == facts(other), one.episode_id
+
+
+@pytest.mark.faults
+def test_the_same_seed_gives_the_same_losses_and_weights_even_after_a_restart(
+    undisturbed: Run, killed: tuple[Run, Ended, Ended]
+) -> None:
+    assert undisturbed.manifest.stages() == killed[0].manifest.stages()
+    stages = [(0, "clone"), (0, "potential"), (1, "learn"), (2, "learn")]
+    for stage in stages:
+        losses = [numbers(run.manifest.data(*stage)["metrics"]) for run in (undisturbed, killed[0])]
+        assert losses[0] == losses[1], stage
+        assert any(name.endswith("loss") for name in losses[0])
+    checksums = [
+        [run.manifest.data(phase, "publish")["manifest"]["checksum"] for phase in range(3)]
+        for run in (undisturbed, killed[0])
+    ]
+    assert checksums[0] == checksums[1]
+    assert len(set(checksums[0])) == 3, "a phase did not change the weights"
+
+
+def facts(trajectory: Trajectory) -> list[Any]:
+    """All of a trajectory but who played it and how long it took, arrays as bytes."""
+    steps = [replace(step, browser_s=0.0, policy_s=0.0) for step in trajectory.steps]
+    plain = replace(trajectory, steps=(), worker="", seconds=0.0)
+    return [
+        astuple(plain),
+        [[v.tobytes() if isinstance(v, np.ndarray) else v for v in astuple(step)] for step in steps],
+    ]
+
+
+def numbers(metrics: Any, name: str = "") -> dict[str, Any]:
+    """Every number of nested metrics that is not a time or a speed."""
+    if not isinstance(metrics, dict):
+        return {name: metrics}
+    parts = [(key, value) for key, value in metrics.items() if key not in ("seconds", "tokens_per_s")]
+    return {k: v for key, value in parts for k, v in numbers(value, f"{name}.{key}").items()}
+
+
+# Other algorithms, from a policy that is shipped.
+
+
+@pytest.fixture(scope="module")
+def shipped(undisturbed: Run, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("shipped") / "policy"
+    (undisturbed.out / "policy").rename(folder)
+    write_checksums(folder)
+    yield folder
+    (folder / "checksums.json").unlink()
+    folder.rename(undisturbed.out / "policy")
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("algorithm", "environment"), [("filtered_bc", "embedded"), ("webrl", "browserless")])
+def test_other_algorithms_run_from_a_shipped_policy_to_the_report(
+    tmp_path: Path, shipped: Path, algorithm: str, environment: str
+) -> None:
+    run = Run(
+        tmp_path,
+        recipe(
+            run={**TINY["run"], "environment": environment},
+            warm_start={**TINY["warm_start"], "checkpoint": str(shipped)},
+            learner={**TINY["learner"], "algorithm": algorithm},
+        ),
+    )
+    assert_done(run.run())
+    summary = read_summary(run.out)
+    assert summary["complete"]
+    assert summary["episodes"]["dispatched"] == summary["episodes"]["completed"] == 4 + 4 + 4
+    learned = json.loads((run.out / "manifest.json").read_text())["stages"]["1"]["learn"]["data"]["metrics"]
+    assert learned["algorithm"] == algorithm
+    assert learned["potential"] is None
+    assert (learned["value"] is not None) is (algorithm == "webrl")
+    assert (run.out / "report.html").exists()
