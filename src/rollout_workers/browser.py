@@ -32,7 +32,7 @@ from rollout_workers.hosts import EpisodeHosts
 from rollout_workers.notices import joined, sentence
 from rollout_workers.observation import Rendered, render
 from rollout_workers.settings import BrowserSettings
-from rollout_workers.snapshot import Node, Snapshot
+from rollout_workers.snapshot import Node, RichView, Snapshot
 
 __all__ = ["BrowserEnvironment", "BrowserSession", "SiteEndpoint"]
 
@@ -138,7 +138,7 @@ class BrowserEnvironment:
         """Return the code of a notice when the action cannot even be tried, else ''."""
         if action.element_id is not None and element is None:
             return "unknown"
-        if action.kind in _SCROLLS and not self._settings.viewport_only:
+        if action.kind in _SCROLLS and self._settings.shows_whole_page:
             return "all_shown"
         if action.kind in _TRAVELS:
             position, entries = await self._tab.history()
@@ -174,10 +174,16 @@ class BrowserEnvironment:
         raise_for_status(self._hosts.canonical(result["url"]), result["status"])
         url = self._hosts.canonical(result["url"])
         tab.last_title = squeeze(result["title"]) or url
+        rich = RichView(Node.from_json(result["tree"]), *result["window"]) if "tree" in result else None
         snapshot = Snapshot(
-            result["url"], result["title"], Node.from_json(result["root"]), result["status"],
-            tuple(t.last_title for t in self._tabs), self._current,
-        )  # fmt: skip
+            url=result["url"],
+            title=result["title"],
+            root=Node.from_json(result["root"]),
+            status=result["status"],
+            tabs=tuple(t.last_title for t in self._tabs),
+            tab=self._current,
+            rich=rich,
+        )
         self._shown = render(snapshot, self._settings)
         if first:
             await tab.forget_history()
@@ -238,7 +244,7 @@ class BrowserEnvironment:
             "origins": list(self._hosts.bases.values()),
             "settle_ms": self._settings.settle_timeout_s * 1000,
             "viewport_only": self._settings.viewport_only,
-            "boxes": self._settings.observation_format == "webrl",
+            "webrl": self._settings.observation_format == "webrl",
         }
 
     def _lines(self, result: dict[str, Any], action: Action, element: Element | None) -> list[str]:

@@ -31,6 +31,8 @@ _FRAME_TIMER = """(() => {
 
 PAGE_SCRIPT = (Path(__file__).parent / "page_script.js").read_text(encoding="utf-8")
 
+_WEBRL_SCRIPT = (Path(__file__).parent / "page_script_webrl.js").read_text(encoding="utf-8")
+
 
 class BrowserSession:
     """Starts Chromium on first use, and again when it has died."""
@@ -69,7 +71,7 @@ class BrowserSession:
                     locale="en-US",
                     timezone_id="UTC",
                 )
-                await context.add_init_script(script=PAGE_SCRIPT if settings.paint else _FRAME_TIMER + PAGE_SCRIPT)
+                await context.add_init_script(script="\n".join(self._init_scripts()))
         except (PlaywrightError, TimeoutError) as error:
             raise EpisodeFailed(Failure(FailureKind.INFRA, "browser_crashed", f"no context: {error}")) from error
         return context
@@ -92,6 +94,14 @@ class BrowserSession:
         async with self._lock:
             await self._stop()
         self._black_hole.close()
+
+    def _init_scripts(self) -> list[str]:
+        """Return what every document runs before its own scripts, in this order (hence installed as one)."""
+        scripts = [] if self.settings.paint else [_FRAME_TIMER]
+        scripts.append(PAGE_SCRIPT)
+        if self.settings.observation_format == "webrl":
+            scripts.append(_WEBRL_SCRIPT)
+        return scripts
 
     async def _running(self) -> Browser:
         async with self._lock:

@@ -26,7 +26,7 @@ from rollout_workers.hosts import EpisodeHosts
 from rollout_workers.html_actions import Effect, PageRequest
 from rollout_workers.html_page import HtmlPage
 from rollout_workers.notices import joined, sentence
-from rollout_workers.observation import Rendered, inner_text, render_waymark
+from rollout_workers.observation import Rendered, inner_text, render
 from rollout_workers.settings import BrowserSettings
 
 _LOCATOR = re.compile(
@@ -107,7 +107,7 @@ class BrowserlessEnvironment:
     def _observe(self, lines: list[str]) -> Observation:
         tabs = self._open_tabs
         snapshot = tabs.page.snapshot(tabs.titles(), tabs.current)
-        self._shown = render_waymark(snapshot, self._settings.max_observation_chars)
+        self._shown = render(snapshot, self._settings)
         return Observation(
             text=self._shown.text,
             url=self._hosts.canonical(snapshot.url),

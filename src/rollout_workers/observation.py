@@ -1,4 +1,4 @@
-"""How a page is written down for the agent: format ``waymark``.
+"""How a page is written down for the agent: format ``waymark`` (``webrl`` is in ``webrl_format``).
 
 Owns the rules by which a ``Snapshot`` becomes lines, element ids and page text. Invariants: pure;
 ids count from 0 in document order; real and browserless pages go through this same code.
@@ -19,6 +19,7 @@ from rollout_workers.element_names import Names, is_cell, line_break, role_of, s
 from rollout_workers.environment import Element
 from rollout_workers.settings import BrowserSettings
 from rollout_workers.snapshot import Node, Snapshot
+from rollout_workers.webrl_format import numbered_elements, simplify
 
 MAX_VALUE = 120
 """Longest value shown on a line, in characters (the element keeps all of it)."""
@@ -43,7 +44,17 @@ def render(snapshot: Snapshot, settings: BrowserSettings) -> Rendered:
     """Write ``snapshot`` down in the format that the settings name."""
     if settings.observation_format == "waymark":
         return render_waymark(snapshot, settings.max_observation_chars)
+    if settings.observation_format == "webrl":
+        return render_webrl(snapshot, settings.max_observation_chars)
     raise ValueError(f"unknown observation format {settings.observation_format!r}; use waymark or webrl")
+
+
+def render_webrl(snapshot: Snapshot, max_chars: int) -> Rendered:
+    """Write ``snapshot`` down as the WebRL lineage does, cut after ``max_chars`` characters."""
+    if snapshot.rich is None:
+        raise ValueError("the observation format webrl needs a real browser, which knows where things lie on the page")
+    elements = numbered_elements(snapshot.rich, snapshot.root)
+    return Rendered(simplify(snapshot.rich)[:max_chars], page_text(snapshot), elements, tuple(range(len(elements))))
 
 
 def render_waymark(snapshot: Snapshot, max_chars: int) -> Rendered:

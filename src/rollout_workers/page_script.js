@@ -23,7 +23,7 @@
   const later = window.setTimeout.bind(window);
   const work = {requests: 0, timers: 0};
   const state = {refs: [], leaving: false, expected: 0, newTab: false, posted: false, notices: [], invalid: null, keys: false,
-    origins: null};
+    origins: null, numbers: null};
 
   /* ---- counting work under way ---- */
 
@@ -130,7 +130,7 @@
     return opened;
   };
   const say = text => { state.notices.push({code: "dialog", detail: String(text ?? "")}); };
-  window.alert = text => { say(text); };
+  window.alert = say;
   window.confirm = text => { say(text); return true; };
   window.prompt = (text, initial) => { say(text); return initial ?? ""; };
 
@@ -144,8 +144,7 @@
     const box = element.getBoundingClientRect();
     const at = {view: window, clientX: box.x + box.width / 2, clientY: box.y + box.height / 2};
     fire(element, PointerEvent, "pointerdown", {...at, buttons: 1});
-    const proceed = fire(element, MouseEvent, "mousedown", {...at, buttons: 1});
-    if (proceed) element.focus?.({preventScroll: true});
+    if (fire(element, MouseEvent, "mousedown", {...at, buttons: 1})) element.focus?.({preventScroll: true});
     fire(element, PointerEvent, "pointerup", at);
     fire(element, MouseEvent, "mouseup", at);
   };
@@ -319,7 +318,7 @@
       found.n = state.refs.length;
       state.refs.push(element);
     }
-    if (options.boxes) rich(element, found);
+    if (state.numbers?.has(element)) found.mark = String(state.numbers.get(element));
     return found;
   };
 
@@ -331,12 +330,6 @@
       if (element.parentElement && getComputedStyle(element.parentElement).cursor === "pointer") return false;
     }
     return element.querySelector(INTERACTIVE) === null;
-  };
-
-  const rich = (element, found) => {
-    const box = element.getBoundingClientRect();
-    found.box = [box.x + scrollX, box.y + scrollY, box.width, box.height].map(Math.round);
-    for (const {name, value} of element.attributes) if (name.startsWith("data-")) found[name] = value;
   };
 
   const inView = element => {
@@ -377,12 +370,13 @@
   };
 
   const look = options => {
-    state.refs = [];
-    const holder = [];
+    const view = options.webrl ? window.__waymarkView() : null, holder = [];
+    Object.assign(state, {refs: [], numbers: view?.numbers});
     if (document.body) visit(document.body, holder, 0, false, options);
+    if (view) state.refs = view.elements;
     const entry = performance.getEntriesByType("navigation")[0];
-    return {url: location.href, title: document.title, status: entry?.responseStatus ?? 0, redirects: entry?.redirectCount ?? 0,
-      entry: window.navigation?.currentEntry?.key ?? "", root: holder[0] ?? ["body", {}]};
+    return {url: location.href, title: document.title, root: holder[0] ?? ["body", {}], tree: view?.tree, window: view?.window,
+      status: entry?.responseStatus ?? 0, redirects: entry?.redirectCount ?? 0, entry: window.navigation?.currentEntry?.key ?? ""};
   };
 
   const step = async (action, options) => {

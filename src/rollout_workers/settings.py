@@ -68,3 +68,8 @@ class BrowserSettings:
 
     close_timeout_s: float = 10.0
     """Longest wait for a page, context or browser to close, in seconds."""
+
+    @property
+    def shows_whole_page(self) -> bool:
+        """Whether an observation holds the page beyond the viewport, so that scrolling shows nothing new."""
+        return not self.viewport_only and self.observation_format != "webrl"

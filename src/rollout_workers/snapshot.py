@@ -51,11 +51,20 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
+class RichView:
+    """The whole tree of a page with computed attributes, and the window's width and height in pixels."""
+
+    root: Node
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """One page: its real ``url``, ``title``, HTTP ``status`` (0 when unknown) and visible ``root``.
 
-    ``tabs`` are the titles of all open tabs and ``tab`` the index of this one; ``notices`` are
-    lines for the agent that arose on the page (dialogs, refused actions).
+    ``tabs`` are the titles of all open tabs and ``tab`` the index of this one. ``rich`` is there for the
+    ``webrl`` format only, whose numbered nodes have the attribute ``mark`` in both trees.
     """
 
     url: str
@@ -64,4 +73,4 @@ class Snapshot:
     status: int = 0
     tabs: tuple[str, ...] = ()
     tab: int = 0
-    notices: tuple[str, ...] = ()
+    rich: RichView | None = None

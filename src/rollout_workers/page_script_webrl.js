@@ -1,0 +1,89 @@
+/* What the `webrl` observation format needs beside the page script, installed only for that format.
+ *
+ * Owns which elements carry a number there (clickable by the lineage's rules, in view, not covered, innermost)
+ * and the attributes that are worked out on the live page: boxes, own texts, values, states. `webrl_format.py`
+ * decides what of it is shown. */
+(() => {
+  const ROLES = new Set(["button", "tab", "link", "checkbox", "menuitem", "menuitemcheckbox", "menuitemradio", "radio"]);
+  const TAGS = new Set(["input", "textarea", "select", "button", "a", "iframe", "video", "object", "embed", "details"]);
+  const SHOWN = ["title", "value", "type", "placeholder", "selected", "data-value", "data-text", "data-testid", "data-label",
+    "data-status", "aria-hidden"];
+  const MAX_DEPTH = 250;
+  const LEFT_OUT = new Set(["script", "style"]);
+
+  const invites = element => {
+    const tag = element.localName, role = element.getAttribute("role"), editable = element.getAttribute("contenteditable");
+    if (TAGS.has(tag) || element.onclick || getComputedStyle(element).cursor === "pointer") return true;
+    if (role !== null && ROLES.has(role.toLowerCase())) return true;
+    if (editable !== null && ["", "contenteditable", "true"].includes(editable.toLowerCase())) return true;
+    if (tag === "label" && element.control && !element.control.disabled) return true;
+    if ((element.getAttribute("class") ?? "").toLowerCase().includes("button")) return true;
+    return parseInt(element.getAttribute("tabindex"), 10) >= 0;
+  };
+
+  /* The part of an element's boxes that lies in view and is not covered, in square pixels. */
+  const openArea = element => {
+    let area = 0;
+    for (const box of element.getClientRects()) {
+      const top = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
+      if (top && element.contains(top)) {
+        area += (Math.min(innerWidth, box.right) - Math.max(0, box.left)) * (Math.min(innerHeight, box.bottom) - Math.max(0, box.top));
+      }
+    }
+    return area;
+  };
+
+  const numbered = () => {
+    const all = [...document.querySelectorAll("*")].filter(e => invites(e) && openArea(e) >= 1);
+    const chosen = new Set(all);
+    for (const element of all) {
+      for (let outer = element.parentElement; outer; outer = outer.parentElement) chosen.delete(outer);
+    }
+    return [...chosen];
+  };
+
+  const attributesOf = element => {
+    const tag = element.localName, found = {};
+    for (const name of SHOWN) {
+      const value = element.getAttribute(name);
+      if (value !== null) found[name] = value;
+    }
+    const box = element.getClientRects()[0];
+    if (box) {
+      const [left, top, right, bottom] = [box.left, box.top, box.right, box.bottom].map(Math.round);
+      found["data-bbox"] = `${left},${top},${right - left},${bottom - top}`;
+    }
+    if (element.hasChildNodes()) {
+      const texts = [...element.childNodes].filter(n => n.nodeType === 3).map(n => n.textContent.trim().replace(/\s{2,}/g, " "));
+      found["data-text"] = texts.filter(Boolean).join(",");
+    }
+    if (tag === "select") {
+      found["data-value"] = element.value;
+      found["data-text"] = element.options[element.selectedIndex]?.text ?? "";
+    }
+    if (tag === "option" && element.closest("select")?.selectedOptions[0] === element) found["data-status"] = "selected";
+    if (tag === "input" && element.getAttribute("type") === "checkbox") {
+      found["data-status"] = element.checked ? "checked" : "not-checked";
+    }
+    if (tag === "input" || tag === "textarea") found["data-value"] = element.value;
+    return found;
+  };
+
+  const describe = (element, numbers, depth) => {
+    const node = [element.localName, attributesOf(element)];
+    if (numbers.has(element)) node[1].mark = String(numbers.get(element));
+    if (depth >= MAX_DEPTH) return node;
+    for (const child of element.childNodes) {
+      if (child.nodeType === 1 && !LEFT_OUT.has(child.localName)) node.push(describe(child, numbers, depth + 1));
+      else if (child.nodeType === 3) node.push(child.data);
+    }
+    return node;
+  };
+
+  const view = () => {
+    const elements = numbered();
+    const numbers = new Map(elements.map((element, number) => [element, number]));
+    return {elements, numbers, tree: describe(document.documentElement, numbers, 0), window: [innerWidth, innerHeight]};
+  };
+  Object.defineProperty(window, "__waymarkView", {value: view});
+})();
