@@ -5,12 +5,13 @@ Tiny runs that learn nothing worth having: what counts is that everything happen
 
 from __future__ import annotations
 
-import json
 import os
 import re
+import shutil
 import signal
-from collections.abc import Iterator
-from dataclasses import astuple, replace
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,48 +58,105 @@ def assert_done(ended: Ended) -> None:
     assert ended.left == []
 
 
-# A run with real browsers, interrupted by Ctrl-C while it plays.
+@dataclass(frozen=True)
+class Browsers:
+    """A run with real browsers, interrupted by Ctrl-C while it plays, and another that nothing disturbs."""
+
+    run: Run
+    interrupted: Ended
+    finished: dict[str, Path]
+    """The rollouts that were finished at the interruption, and their shards."""
+    resumed: Ended
+    other: Run
+    other_ended: Ended
 
 
-@pytest.fixture(scope="module")
-def interrupted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Ended, dict[str, Path]]:
-    """The run, how it ended, and the rollouts that were finished then."""
-    run = Run(
-        tmp_path_factory.mktemp("browser"),
+@dataclass(frozen=True)
+class Repeated:
+    """Two runs with one seed and one worker, the second with a learner that is killed while it learns in phase 2."""
+
+    undisturbed: Run
+    killed: Run
+    stopped: Ended
+    resumed: Ended
+    other: Run
+    other_ended: Ended
+
+
+def play_with_browsers(folder: Path) -> Browsers:
+    one_at_a_time = {**TINY["rollout"], "contexts_per_worker": 1, "prefetch_per_worker": 1}
+    embedded = {**TINY["run"], "environment": "embedded", "tensorboard": True, "attempts_per_task": 2}
+    run = Run(folder, recipe(run=embedded, rollout=one_at_a_time))
+    interrupted = run.run_until(lambda: bool(run.out.exists() and run.rollouts(1)), interrupt)
+    finished = run.rollouts(1)
+    resumed = run.run()
+    other = from_shipped_policy(run, "filtered_bc", "embedded")
+    return Browsers(run, interrupted, finished, resumed, other, other.run())
+
+
+def play_repeatedly(folder: Path) -> Repeated:
+    raw = recipe(run={**TINY["run"], "phases": 2}, policy={**TINY["policy"], "batch_invariant": True})
+    undisturbed, killed = Run(folder / "undisturbed", raw), Run(folder / "killed", raw)
+    assert_done(undisturbed.run())
+    stopped = killed.run_until(
+        lambda: killed.stage_done(2, "replay"),
+        lambda process: os.kill(killed.process("ray::LearnerActor").pid, signal.SIGKILL),
+    )
+    assert not killed.stage_done(2, "learn"), "the learner was killed too late for this test"
+    resumed = killed.run()
+    other = from_shipped_policy(undisturbed, "webrl", "browserless")
+    return Repeated(undisturbed, killed, stopped, resumed, other, other.run())
+
+
+def from_shipped_policy(run: Run, algorithm: str, environment: str) -> Run:
+    """A run that starts from a copy of another run's policy."""
+    shipped = run.folder / "shipped"
+    shutil.copytree(run.out / "policy", shipped)
+    write_checksums(shipped)
+    return Run(
+        run.folder / algorithm,
         recipe(
-            run={**TINY["run"], "environment": "embedded", "tensorboard": True, "attempts_per_task": 2},
-            rollout={**TINY["rollout"], "contexts_per_worker": 1, "prefetch_per_worker": 1},
+            run={**TINY["run"], "environment": environment},
+            warm_start={**TINY["warm_start"], "checkpoint": str(shipped)},
+            learner={**TINY["learner"], "algorithm": algorithm},
         ),
     )
-    ended = run.run_until(lambda: bool(run.out.exists() and run.rollouts(1)), interrupt)
-    return run, ended, run.rollouts(1)
+
+
+PLAYS: dict[str, Callable[[Path], Any]] = {"browsers": play_with_browsers, "repeated": play_repeatedly}
 
 
 @pytest.fixture(scope="module")
-def resumed(interrupted: tuple[Run, Ended, dict[str, Path]]) -> tuple[Run, Ended]:
-    run = interrupted[0]
-    return run, run.run()
+def plays(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[Any]]]:
+    """What the selected tests need, begun at the same time: a run waits for processes to start more than it works."""
+    wanted = {name for item in request.session.items for name in getattr(item, "fixturenames", ())}
+    with ThreadPoolExecutor() as threads:
+        yield {n: threads.submit(play, tmp_path_factory.mktemp(n)) for n, play in PLAYS.items() if n in wanted}
+
+
+@pytest.fixture(scope="module")
+def browsers(plays: dict[str, Future[Browsers]]) -> Browsers:
+    return plays["browsers"].result()
+
+
+@pytest.fixture(scope="module")
+def repeated(plays: dict[str, Future[Repeated]]) -> Repeated:
+    return plays["repeated"].result()
 
 
 @pytest.mark.browser
-def test_ctrl_c_ends_a_run_cleanly_and_says_how_to_go_on(
-    interrupted: tuple[Run, Ended, dict[str, Path]],
-) -> None:
-    run, ended, finished = interrupted
+def test_ctrl_c_ends_a_run_cleanly_and_says_how_to_go_on(browsers: Browsers) -> None:
+    ended = browsers.interrupted
     assert ended.code == 130, ended.errors
     assert "Start the same command again" in ended.errors
     assert "Traceback" not in ended.errors
     assert ended.left == []
-    assert run.stage_done(0, "evaluate")
-    assert not run.stage_done(1, "rollouts")
-    assert 0 < len(finished) < 8
+    assert 0 < len(browsers.finished) < 8
 
 
 @pytest.mark.browser
-def test_another_recipe_is_refused_in_a_run_folder_by_the_name_of_what_differs(
-    interrupted: tuple[Run, Ended, dict[str, Path]],
-) -> None:
-    run = interrupted[0]
+def test_another_recipe_is_refused_in_a_run_folder_by_the_name_of_what_differs(browsers: Browsers) -> None:
+    run = browsers.run
     before = (run.out / "manifest.json").read_bytes()
     ended = run.run("--set", "learner.actor.beta=3.5")
     assert ended.code == 2
@@ -108,10 +166,8 @@ def test_another_recipe_is_refused_in_a_run_folder_by_the_name_of_what_differs(
 
 
 @pytest.mark.browser
-def test_the_same_command_goes_on_and_plays_no_finished_episode_again(
-    interrupted: tuple[Run, Ended, dict[str, Path]], resumed: tuple[Run, Ended]
-) -> None:
-    finished, (run, ended) = interrupted[2], resumed
+def test_the_same_command_goes_on_and_plays_no_finished_episode_again(browsers: Browsers) -> None:
+    run, finished, ended = browsers.run, browsers.finished, browsers.resumed
     assert_done(ended)
     everything = run.rollouts(1)
     assert len(everything) == 8
@@ -126,8 +182,8 @@ def test_the_same_command_goes_on_and_plays_no_finished_episode_again(
 
 
 @pytest.mark.browser
-def test_a_run_with_browsers_leaves_its_numbers(resumed: tuple[Run, Ended]) -> None:
-    run, ended = resumed
+def test_a_run_with_browsers_leaves_its_numbers(browsers: Browsers) -> None:
+    run, ended = browsers.run, browsers.resumed
     summary = read_summary(run.out)
     assert summary.keys() == {
         "schema", "name", "config_hash", "seeds", "versions", "phases", "episodes", "complete", "seconds",
@@ -158,8 +214,8 @@ def test_a_run_with_browsers_leaves_its_numbers(resumed: tuple[Run, Ended]) -> N
 
 
 @pytest.mark.browser
-def test_a_run_with_browsers_leaves_a_report_with_pictures(resumed: tuple[Run, Ended]) -> None:
-    run, _ = resumed
+def test_a_run_with_browsers_leaves_a_report_with_pictures(browsers: Browsers) -> None:
+    run = browsers.run
     page = (run.out / "report.html").read_text(encoding="utf-8")
     pictures = re.findall(r'src="data:image/(?:png|jpeg|webp);base64,([A-Za-z0-9+/=]+)"', page)
     assert pictures
@@ -173,8 +229,8 @@ def test_a_run_with_browsers_leaves_a_report_with_pictures(resumed: tuple[Run, E
 
 
 @pytest.mark.browser
-def test_a_complete_run_is_not_run_again(resumed: tuple[Run, Ended]) -> None:
-    run, _ = resumed
+def test_a_complete_run_is_not_run_again(browsers: Browsers) -> None:
+    run = browsers.run
     before = {
         path: path.stat().st_mtime_ns for path in run.out.rglob("*") if path.name not in ("run.lock", "driver.log")
     }
@@ -188,35 +244,9 @@ def test_a_complete_run_is_not_run_again(resumed: tuple[Run, Ended]) -> None:
     assert {path for path in after if path.is_file() and after[path] != before.get(path)} == set()
 
 
-# Two runs with one seed and one worker; the learner of the second is killed while it learns.
-
-REPEATABLE = recipe(run={**TINY["run"], "phases": 2}, policy={**TINY["policy"], "batch_invariant": True})
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    run = Run(tmp_path_factory.mktemp("undisturbed"), REPEATABLE)
-    assert_done(run.run())
-    return run
-
-
-@pytest.fixture(scope="module")
-def killed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Ended, Ended]:
-    """The run, how it ended when its learner was killed in phase 2, and how the same command ended after that."""
-    run = Run(tmp_path_factory.mktemp("killed"), REPEATABLE)
-    ended = run.run_until(
-        lambda: run.stage_done(2, "replay"),
-        lambda process: os.kill(run.process("ray::LearnerActor").pid, signal.SIGKILL),
-    )
-    assert not run.stage_done(2, "learn"), "the learner was killed too late for this test"
-    return run, ended, run.run()
-
-
 @pytest.mark.faults
-def test_a_killed_learner_stops_the_run_with_a_message_and_the_same_command_goes_on(
-    killed: tuple[Run, Ended, Ended],
-) -> None:
-    run, stopped, ended = killed
+def test_a_killed_learner_stops_the_run_with_a_message_and_the_same_command_goes_on(repeated: Repeated) -> None:
+    run, stopped, ended = repeated.killed, repeated.stopped, repeated.resumed
     assert stopped.code == 4, stopped.errors
     assert "the learner's process ended during phase" in stopped.errors
     assert "start the same command again" in stopped.errors
@@ -228,8 +258,8 @@ def test_a_killed_learner_stops_the_run_with_a_message_and_the_same_command_goes
 
 
 @pytest.mark.faults
-def test_the_same_seed_gives_the_same_trajectories(undisturbed: Run, killed: tuple[Run, Ended, Ended]) -> None:
-    first, again = undisturbed.buffer, killed[0].buffer
+def test_the_same_seed_gives_the_same_trajectories(repeated: Repeated) -> None:
+    first, again = repeated.undisturbed.buffer, repeated.killed.buffer
     assert first.ids() == again.ids()
     assert len(first) == 20 + 8 + 3 * 4 + 2 * 4
     for one, other in zip(first.trajectories(first.ids()), again.trajectories(again.ids()), strict=True):
@@ -237,19 +267,15 @@ def test_the_same_seed_gives_the_same_trajectories(undisturbed: Run, killed: tup
 
 
 @pytest.mark.faults
-def test_the_same_seed_gives_the_same_losses_and_weights_even_after_a_restart(
-    undisturbed: Run, killed: tuple[Run, Ended, Ended]
-) -> None:
-    assert undisturbed.manifest.stages() == killed[0].manifest.stages()
+def test_the_same_seed_gives_the_same_losses_and_weights_even_after_a_restart(repeated: Repeated) -> None:
+    runs = (repeated.undisturbed, repeated.killed)
+    assert runs[0].manifest.stages() == runs[1].manifest.stages()
     stages = [(0, "clone"), (0, "potential"), (1, "learn"), (2, "learn")]
     for stage in stages:
-        losses = [numbers(run.manifest.data(*stage)["metrics"]) for run in (undisturbed, killed[0])]
+        losses = [numbers(run.manifest.data(*stage)["metrics"]) for run in runs]
         assert losses[0] == losses[1], stage
         assert any(name.endswith("loss") for name in losses[0])
-    checksums = [
-        [run.manifest.data(phase, "publish")["manifest"]["checksum"] for phase in range(3)]
-        for run in (undisturbed, killed[0])
-    ]
+    checksums = [[run.manifest.data(phase, "publish")["manifest"]["checksum"] for phase in range(3)] for run in runs]
     assert checksums[0] == checksums[1]
     assert len(set(checksums[0])) == 3, "a phase did not change the weights"
 
@@ -272,38 +298,28 @@ def numbers(metrics: Any, name: str = "") -> dict[str, Any]:
     return {k: v for key, value in parts for k, v in numbers(value, f"{name}.{key}").items()}
 
 
-# Other algorithms, from a policy that is shipped.
-
-
-@pytest.fixture(scope="module")
-def shipped(undisturbed: Run, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    folder = tmp_path_factory.mktemp("shipped") / "policy"
-    (undisturbed.out / "policy").rename(folder)
-    write_checksums(folder)
-    yield folder
-    (folder / "checksums.json").unlink()
-    folder.rename(undisturbed.out / "policy")
-
-
 @pytest.mark.browser
-@pytest.mark.parametrize(("algorithm", "environment"), [("filtered_bc", "embedded"), ("webrl", "browserless")])
-def test_other_algorithms_run_from_a_shipped_policy_to_the_report(
-    tmp_path: Path, shipped: Path, algorithm: str, environment: str
-) -> None:
-    run = Run(
-        tmp_path,
-        recipe(
-            run={**TINY["run"], "environment": environment},
-            warm_start={**TINY["warm_start"], "checkpoint": str(shipped)},
-            learner={**TINY["learner"], "algorithm": algorithm},
-        ),
-    )
-    assert_done(run.run())
+def test_filtered_cloning_runs_from_a_shipped_policy_to_the_report(browsers: Browsers) -> None:
+    assert_done(browsers.other_ended)
+    learned = learned_in(browsers.other)
+    assert learned["algorithm"] == "filtered_bc"
+    assert learned["value"] is learned["potential"] is None
+
+
+def test_webrl_runs_from_a_shipped_policy_to_the_report(repeated: Repeated) -> None:
+    assert_done(repeated.other_ended)
+    learned = learned_in(repeated.other)
+    assert learned["algorithm"] == "webrl"
+    assert learned["potential"] is None
+    assert learned["value"]["loss"] > 0
+    assert learned["actor"]["updates"] > 0
+
+
+def learned_in(run: Run) -> dict[str, Any]:
+    """The metrics of the only phase of a run that is complete, cloned nothing and lost no episode."""
     summary = read_summary(run.out)
     assert summary["complete"]
-    assert summary["episodes"]["dispatched"] == summary["episodes"]["completed"] == 4 + 4 + 4
-    learned = json.loads((run.out / "manifest.json").read_text())["stages"]["1"]["learn"]["data"]["metrics"]
-    assert learned["algorithm"] == algorithm
-    assert learned["potential"] is None
-    assert (learned["value"] is not None) is (algorithm == "webrl")
+    assert summary["episodes"] == {"dispatched": 4 + 4 + 4, "completed": 4 + 4 + 4, "by_failure": {}}
     assert (run.out / "report.html").exists()
+    metrics: dict[str, Any] = run.manifest.data(1, "learn")["metrics"]
+    return metrics
