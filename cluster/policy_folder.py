@@ -50,20 +50,14 @@ def copy_checkpoint(source: Path, target: Path) -> None:
 
 
 def build_policy(recipe: Recipe, tasks: list[Task], target: Path) -> None:
-    """Train a tokenizer on what experts see and say on ``tasks`` and write a fresh tiny policy to ``target``."""
-    from policy.models import save_policy
-    from policy.presets import build_tiny
-    from policy.tokenizer import TextTokenizer
-    from policy.tokenizer_training import train_tokenizer
+    """Write a fresh policy to ``target``, its tokenizer trained on what experts see and say on ``tasks``."""
+    from policy.presets import prepare_policy
 
     scratch = target.with_name(f".{target.name}.new")
     shutil.rmtree(scratch, ignore_errors=True)
     corpus = asyncio.run(read_along(tasks, recipe.sites.seed))
-    tokenizer_dir = train_tokenizer(corpus, recipe.policy.tiny.vocab_size, scratch / "tokenizer")
-    model = build_tiny(recipe.policy.tiny, TextTokenizer.load(tokenizer_dir), recipe.run.seed)
-    save_policy(model, tokenizer_dir, scratch / "policy")
-    (scratch / "policy").rename(target)
-    shutil.rmtree(scratch)
+    prepare_policy(recipe.policy, scratch, corpus=corpus, seed=recipe.run.seed)
+    scratch.rename(target)
 
 
 async def read_along(tasks: list[Task], site_seed: int) -> list[str]:
@@ -87,8 +81,8 @@ async def read_along(tasks: list[Task], site_seed: int) -> list[str]:
 
 
 def write_checksums(folder: Path) -> None:
-    """Write the SHA-256 of every file of a policy folder beside them."""
-    files = sorted(path for path in folder.iterdir() if path.is_file() and path.name != CHECKSUMS)
+    """Write the SHA-256 of every file of a policy folder beside them; its model card may change."""
+    files = sorted(path for path in folder.iterdir() if path.is_file() and path.name not in (CHECKSUMS, "README.md"))
     digests = {path.name: sha256_file(path) for path in files}
     (folder / CHECKSUMS).write_text(json.dumps(digests, indent=1) + "\n", encoding="utf-8")
 
