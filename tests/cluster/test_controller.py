@@ -17,7 +17,7 @@ from rich.console import Console
 
 from cluster.config import Recipe, build_recipe
 from cluster.controller import Controller
-from cluster.errors import RunStopped
+from cluster.errors import ManifestError, RunStopped
 from cluster.manifest import RunManifest
 from cluster.metrics_log import MetricsLog, read_metrics
 from cluster.progress import Progress
@@ -76,11 +76,14 @@ class FakeSystem:
             return [ScoredEpisode(episode_id, [surprise]) for episode_id in arguments[0]]
         if method == "phase":
             return {"value": {"loss": 0.5}, "potential": {"loss": None}, "actor": {"loss": 0.25}}
+        if method == "critics":
+            return {episode_id: ([0.5], [0.99]) for episode_id in arguments[0]}  # all too easy
         return {"loss": 1.0}
 
     def checkpoint(self, name: str) -> None:
         self._note("checkpoint", name)
         self.folders.checkpoint(name).mkdir(parents=True, exist_ok=True)
+        (self.folders.checkpoint(name) / "actor.safetensors").write_text(name)
 
     def restore(self, name: str) -> None:
         assert self.folders.checkpoint(name).is_dir(), f"no checkpoint {name}"
@@ -313,6 +316,29 @@ def test_after_a_restart_the_last_weights_are_served_before_any_episode(
     moments = run.start().moments()
     assert moments[:3] == [("retire", "browserless"), ("restore", checkpoint), ("publish", version)]
     assert moments[3] == (cut_before if cut_before[0] != "publish" else ("play", "evaluation", 1))
+
+
+def test_a_checkpoint_that_has_changed_is_not_gone_on_from(run: Run) -> None:
+    with pytest.raises(Killed):
+        run.start(before(("phase", 2)))
+    weights = run.system.folders.checkpoint("phase-001") / "actor.safetensors"
+    weights.write_text("other weights")
+    with pytest.raises(ManifestError, match=r"checkpoints/phase-001/actor\.safetensors has changed"):
+        run.start()
+    assert run.system.moments() == [("retire", "browserless")]
+
+
+def test_the_critics_band_gets_the_values_of_this_phases_first_states(tmp_path: Path) -> None:
+    run = Run(tmp_path, curriculum={"value_band": True, "replayed_share": 0, "perturbed_share": 0})
+    system = run.start()
+    asked = [what[1] for what in system.asked if what[0] == "critics"]
+    assert asked == [run.manifest.data(phase, "rollouts")["episodes"] for phase in (1, 2)]
+    pool = {task.task_id: task for task in task_sets(run.recipe.model_dump_json()).pool}
+    first, second = (
+        [s.task.task_id for s in system.specs if s.phase == p and s.source is Source.ROLLOUT] for p in (1, 2)
+    )
+    assert not set(first) & set(second)
+    assert set(second) <= set(pool)
 
 
 def test_a_restart_between_cloning_and_the_critics_goes_on_from_the_clone(run: Run) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
 from cluster import policy_folder
-from cluster.config import build_recipe
+from cluster.config import build_recipe, load_recipe
 from cluster.errors import MissingError
 from cluster.policy_folder import CHECKSUMS, build_policy, copy_checkpoint, read_along, write_checksums
 from cluster.task_sets import TaskSets
@@ -132,14 +131,22 @@ def test_a_policy_is_built_whole_and_the_same_from_the_same_seed(tasks: list[Tas
 def test_a_build_that_was_cut_short_leaves_no_policy(
     tasks: list[Task], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import policy.models
+    import policy.presets
 
-    def killed(model: object, tokenizer: Path, target: Path) -> None:
-        target.mkdir(parents=True)
-        shutil.copy(tokenizer / "tokenizer.json", target)
+    def killed(settings: object, folder: Path, **options: object) -> None:
+        folder.mkdir(parents=True)
+        (folder / "tokenizer.json").write_text("{}")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(policy.models, "save_policy", killed)
+    monkeypatch.setattr(policy.presets, "prepare_policy", killed)
     with pytest.raises(KeyboardInterrupt):
         build_policy(build_recipe({"policy": {"tiny": TINY}}), tasks, tmp_path / "policy")
     assert not (tmp_path / "policy").exists()
+
+
+def test_the_policy_of_the_laptop_recipe_is_whole_and_small(tmp_path: Path) -> None:
+    recipe = load_recipe(Path(policy_folder.__file__).parent / "recipes" / "laptop.yaml")
+    assert recipe.warm_start.checkpoint
+    copy_checkpoint(recipe.checkpoint_path, tmp_path / "policy")
+    assert {"config.json", "model.safetensors", "tokenizer.json"} <= left_in(tmp_path / "policy")
+    assert sum(path.stat().st_size for path in (tmp_path / "policy").iterdir()) < 10 * 2**20

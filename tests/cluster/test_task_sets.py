@@ -34,7 +34,7 @@ def tasks() -> TaskSets:
 
 
 def everything(tasks: TaskSets) -> list[EpisodeSpec]:
-    chosen = tasks.choose(2, [], tasks.rollouts(1, None))["tasks"]
+    chosen = tasks.choose(2, [], tasks.rollouts(1, None), {})["tasks"]
     return [
         *tasks.demonstrations(40),
         *tasks.demonstrations(40, flawless=True),
@@ -89,7 +89,7 @@ def test_nothing_trained_on_is_in_an_evaluation_set(splits: tuple[str, ...]) -> 
     held_out = [task for split in splits for task in tasks.split(split)]
     unseen = {task.template for task in held_out if task.split.endswith("_templates")}
     failed = [task.task_id for task in tasks.pool]
-    chosen = tasks.rollouts(2, tasks.choose(2, failed, tasks.rollouts(1, None))["tasks"])
+    chosen = tasks.rollouts(2, tasks.choose(2, failed, tasks.rollouts(1, None), {})["tasks"])
     trained = [*tasks.pool, *(s.task for s in (*tasks.demonstrations(80), *tasks.rollouts(1, None), *chosen))]
     assert {task.split for task in held_out} == set(splits)
     assert {task.split for task in trained} == {"train"}
@@ -101,7 +101,7 @@ def test_nothing_trained_on_is_in_an_evaluation_set(splits: tuple[str, ...]) -> 
 
 def test_tasks_chosen_by_the_curriculum_come_back_from_json_as_they_were(tasks: TaskSets) -> None:
     failed = [task.task_id for task in tasks.pool.tasks[:8]]
-    data = tasks.choose(2, failed, tasks.rollouts(1, None))
+    data = tasks.choose(2, failed, tasks.rollouts(1, None), {})
     assert sum(data["origins"].values()) == 24
     again = tasks.rollouts(2, json.loads(json.dumps(data))["tasks"])
     assert len(again) == 24
@@ -115,15 +115,24 @@ def test_tasks_chosen_by_the_curriculum_come_back_from_json_as_they_were(tasks: 
 
 def test_the_curriculum_is_drawn_to_what_failed(tasks: TaskSets) -> None:
     failed = [task.task_id for task in tasks.pool if task.site == "forum"][:4]
-    origins = tasks.choose(2, failed, tasks.rollouts(1, None))["origins"]
+    origins = tasks.choose(2, failed, tasks.rollouts(1, None), {})["origins"]
     assert origins["similar"] > 0
     assert origins["replayed"] > 0
-    calm = tasks.choose(2, [], tasks.rollouts(1, None))["origins"]
+    calm = tasks.choose(2, [], tasks.rollouts(1, None), {})["origins"]
     assert calm["similar"] == calm["replayed"] == 0
 
 
+def test_the_critics_band_leaves_out_what_is_too_easy_or_too_hard() -> None:
+    recipe = build_recipe({**SMALL, "curriculum": {"tasks_per_phase": 24, "value_band": True}})
+    tasks = TaskSets(recipe)
+    easy = {task.task_id: 0.99 for task in tasks.pool.tasks[:30]}
+    chosen = tasks.rollouts(2, tasks.choose(2, [], tasks.rollouts(1, None), easy)["tasks"])
+    assert len(chosen) == 24
+    assert not {spec.task.task_id for spec in chosen} & set(easy)
+
+
 def perturbed(tasks: TaskSets, failed: list[Task]) -> list[Task]:
-    data = tasks.choose(2, [task.task_id for task in failed], tasks.rollouts(1, None))
+    data = tasks.choose(2, [task.task_id for task in failed], tasks.rollouts(1, None), {})
     pool = {task.task_id for task in tasks.pool}
     made = [spec.task for spec in tasks.rollouts(2, data["tasks"]) if spec.task.task_id not in pool]
     assert len(made) == data["origins"]["perturbed"]
@@ -141,12 +150,12 @@ def test_perturbed_tasks_are_new_training_tasks_of_a_failed_template(tasks: Task
 
 
 def test_a_perturbed_task_that_fails_in_its_turn_can_be_chosen_again(tasks: TaskSets) -> None:
-    data = tasks.choose(2, [task.task_id for task in tasks.pool.tasks[:20]], tasks.rollouts(1, None))
+    data = tasks.choose(2, [task.task_id for task in tasks.pool.tasks[:20]], tasks.rollouts(1, None), {})
     played = tasks.rollouts(2, data["tasks"])
     pool = {task.task_id for task in tasks.pool}
     failed = [spec.task.task_id for spec in played if spec.task.task_id not in pool]
     assert failed
-    after = tasks.rollouts(3, tasks.choose(3, failed, played)["tasks"])
+    after = tasks.rollouts(3, tasks.choose(3, failed, played, {})["tasks"])
     assert set(failed) & {spec.task.task_id for spec in after}
 
 
