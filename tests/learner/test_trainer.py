@@ -275,7 +275,9 @@ def test_cloning_can_learn_to_predict_prompts_too(model_dir: Path, trajectory: C
     demonstrations = [trajectory([(prompt, (7, 2))], episode_id="d0")]
 
     def prompt_gain(weight: float) -> float:
-        learner = Learner(replace(SETTINGS, clone=CloneSettings(5e-3, 30, batch_steps=2, prompt_weight=weight)), model_dir)
+        learner = Learner(
+            replace(SETTINGS, clone=CloneSettings(5e-3, 30, batch_steps=2, prompt_weight=weight)), model_dir
+        )
         ask = (np.asarray(prompt[:2], dtype=np.int32), np.asarray(prompt[2:], dtype=np.int32))
         before = learner.probe(*ask).sum()
         learner.clone(demonstrations)
