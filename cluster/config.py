@@ -117,17 +117,17 @@ def known_keys() -> list[str]:
 
 
 def nearest_key(path: str) -> str | None:
-    """Return the key most like ``path``: beside it, then with its last part anywhere, then by spelling."""
+    """Return the key most like ``path``: its last part elsewhere, then one beside it, then by spelling."""
     keys = known_keys()
     parent, _, leaf = path.rpartition(".")
     prefix = f"{parent}." if parent else ""
+    same_leaf = [key for key in keys if key.rpartition(".")[2] == leaf]
+    if same_leaf:
+        return max(same_leaf, key=lambda key: difflib.SequenceMatcher(None, key, path).ratio())
     siblings = [key[len(prefix) :] for key in keys if key.startswith(prefix)]
     beside = difflib.get_close_matches(leaf, [name for name in siblings if name and "." not in name], n=1)
     if beside:
         return prefix + beside[0]
-    same_leaf = [key for key in keys if key.rpartition(".")[2] == leaf]
-    if same_leaf:
-        return max(same_leaf, key=lambda key: difflib.SequenceMatcher(None, key, path).ratio())
     anywhere = difflib.get_close_matches(path, keys, n=1)
     return anywhere[0] if anywhere else None
 

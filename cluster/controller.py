@@ -105,7 +105,13 @@ class Controller:
     def _rollouts(self, phase: int) -> dict[str, Any]:
         """Play the phase's tasks with the current policy; episodes that an earlier attempt finished are kept."""
         specs = self._rollout_specs(phase)
-        return episode_data(specs, self._play(specs, self.recipe.run.environment), self.buffer)
+        data = episode_data(specs, self._play(specs, self.recipe.run.environment), self.buffer)
+        if not data["episodes"]:
+            raise RunStopped(
+                f"phase {phase}: none of {len(specs)} episodes has a verdict, so there is nothing to learn from; they "
+                f"failed by {data['failures']}: mend what that names and start the same command again"
+            )
+        return data
 
     def _replay(self, phase: int) -> dict[str, Any]:
         """Filter the successes of earlier phases by their perplexity under the current policy."""
@@ -126,11 +132,6 @@ class Controller:
     def _learn(self, phase: int) -> dict[str, Any]:
         """Train both critics, shape the advantages, train the actor (Alg. 1); then write a checkpoint."""
         fresh = self.manifest.data(phase, "rollouts")["episodes"]
-        if not fresh:
-            raise RunStopped(
-                f"phase {phase}: no episode has a verdict, so there is nothing to learn from; the failures are in "
-                f"{self.manifest.out / 'manifest.json'}: mend what they name and start the same command again"
-            )
         kept = self.manifest.data(phase, "replay")["kept"]
         replayed = [Kept(episode_id, tuple(steps)) for episode_id, steps in kept.items()]
         metrics = self.system.call("phase", fresh, replayed, phase, self.recipe.run.seed)

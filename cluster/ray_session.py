@@ -30,9 +30,9 @@ def ray_session(recipe: Recipe) -> Iterator[str]:
     """
     address = recipe.run.resources.address or os.environ.get("RAY_ADDRESS", "")
     if not address:
-        # Ray reads these when it is first imported.
+        # Ray reads these once, when it is first imported: a second session in this process keeps the first's token.
         os.environ["RAY_AUTH_MODE"] = "token"
-        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
         os.environ.setdefault("RAY_DEDUP_LOGS", "1")
     import ray
 

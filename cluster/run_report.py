@@ -23,8 +23,7 @@ FILE_NAME = "report.html"
 
 def write_report(recipe: Recipe, manifest: RunManifest, system: System, tasks: TaskSets) -> Path:
     """Write ``OUT/report.html`` and return its path."""
-    seconds = sum(sum(stages.values()) for stages in manifest.seconds.values())
-    summary = summarise(manifest, recipe.run.name, recipe.run.phases, seconds)
+    summary = summarise(manifest, recipe.run.name, recipe.run.phases)
     report = Report(
         title=f"Waymark run {recipe.run.name}",
         facts=(

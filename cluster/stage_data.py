@@ -73,7 +73,7 @@ def reasons(failures: Iterable[Failure]) -> dict[str, int]:
     return dict(Counter(f"{failure.kind}/{failure.code}" for failure in failures))
 
 
-def summarise(manifest: RunManifest, name: str, phases: int, seconds: float) -> RunSummary:
+def summarise(manifest: RunManifest, name: str, phases: int) -> RunSummary:
     """Return the summary of what the manifest holds so far; ``phases`` is the recipe's number."""
     done = {phase for phase, _ in manifest.stages()}
     summaries = tuple(phase_summary(manifest, phase) for phase in sorted(done))
@@ -88,7 +88,7 @@ def summarise(manifest: RunManifest, name: str, phases: int, seconds: float) -> 
         phases=summaries,
         episodes=counts,
         complete=manifest.stage_done(phases, "evaluate"),
-        seconds=seconds,
+        seconds=sum(sum(stages.values()) for stages in manifest.seconds.values()),
     )
 
 

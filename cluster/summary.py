@@ -23,7 +23,7 @@ FILE_NAME = "summary.json"
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """The whole run; ``complete`` says whether every phase of the recipe is in it, ``seconds`` is wall time."""
+    """The run; ``complete`` says whether each phase of the recipe is in it, ``seconds`` is its stages' wall time."""
 
     name: str
     config_hash: str

@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -27,6 +27,7 @@ from cluster.progress import Progress
 from cluster.run_folders import RunFolders
 from cluster.task_sets import TaskSets
 from learner.algorithms import Algorithm, resolve
+from learner.settings import LearnerSettings
 from policy.formats import get_format
 from policy.manifest import WeightManifest, write_manifest
 from policy.publication import Probe, publish
@@ -53,6 +54,11 @@ class System:
             raise RecipeError(
                 f"learner.algorithm {self.algorithm.name!r} ends with cloning but run.phases is {recipe.run.phases}; "
                 "set run.phases to 0, or choose an algorithm that learns from rollouts"
+            )
+        if recipe.curriculum.value_band and not self.algorithm.needs_value:
+            raise RecipeError(
+                f"curriculum.value_band needs a value critic, which learner.algorithm {self.algorithm.name!r} has not; "
+                "turn it off, or choose an algorithm with an advantage"
             )
         self._tasks = tasks
         self._stack = ExitStack()
@@ -84,6 +90,12 @@ class System:
             pool.close()
         self._pools.clear()
         self._stack.close()
+
+    @property
+    def _learner_settings(self) -> LearnerSettings:
+        """The learner's settings with the run's seed in them."""
+        recipe = self.recipe
+        return replace(recipe.learner, seed=recipe.learner.seed + recipe.run.seed)
 
     def call(self, method: str, *arguments: Any) -> Any:
         """Call a method of the learner and wait for it; raise ``RunStopped`` past its limit or when it died."""
@@ -223,7 +235,7 @@ class System:
             num_cpus=resources.learner_cpus,
             num_gpus=resources.learner_gpus,
             runtime_env={"env_vars": {"OMP_NUM_THREADS": str(self.recipe.learner.threads)}},
-        ).remote(self.recipe.learner, self._model, str(self.folders.episodes))
+        ).remote(self._learner_settings, self._model, str(self.folders.episodes))
 
     def _start_servers(self) -> dict[str, Any]:
         resources = self.recipe.run.resources

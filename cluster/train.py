@@ -9,11 +9,10 @@ import logging
 import signal
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Literal, NoReturn
 
 from analysis.results import SplitResult
 from cluster.config import Recipe
@@ -26,7 +25,7 @@ from cluster.result_table import result_table
 from cluster.run_folders import RunFolders
 from cluster.run_lock import RunLock
 from cluster.stage_data import split_data, summarise
-from cluster.summary import write_summary
+from cluster.summary import RunSummary, write_summary
 from cluster.task_sets import TaskSets
 
 logger = logging.getLogger(__name__)
@@ -38,13 +37,14 @@ def train(recipe: Recipe, out: Path, resume: Literal["auto", "never"] = "auto") 
     Raises:
         RunError: see ``cluster.errors``; everything complete is on disk and the same command goes on.
     """
-    started = time.monotonic()
     with RunLock(out), _file_log(out), _interruptible(out):
         manifest = RunManifest.open(out, recipe, resume)
-        if manifest.stage_done(recipe.run.phases, "curriculum" if recipe.run.phases else "evaluate"):
+        last = "curriculum" if recipe.run.phases else "evaluate"
+        if manifest.stage_done(recipe.run.phases, last) and (out / "report.html").is_file():
             _finish(recipe, manifest, Progress(recipe.run.phases), already=True)
             return
-        with ray_session(recipe) as dashboard:
+        # Ray takes the signals for itself when it starts: take them back.
+        with ray_session(recipe) as dashboard, _interruptible(out):
             from cluster.controller import Controller
             from cluster.run_report import write_report
             from cluster.system import System
@@ -58,7 +58,7 @@ def train(recipe: Recipe, out: Path, resume: Literal["auto", "never"] = "auto") 
                     try:
                         Controller(recipe, manifest, system, tasks, progress, log).run()
                     finally:
-                        write_summary(out, _summary(recipe, manifest, time.monotonic() - started))
+                        write_summary(out, _summary(recipe, manifest))
                     write_report(recipe, manifest, system, tasks)
         _finish(recipe, manifest, progress)
 
@@ -93,17 +93,16 @@ def evaluate(recipe: Recipe, *, policy: Path, split: str, passes: int = 1) -> Sp
     return SplitResult.from_json(data[split])
 
 
-def _summary(recipe: Recipe, manifest: RunManifest, seconds: float) -> Any:
-    return summarise(manifest, recipe.run.name, recipe.run.phases, seconds)
+def _summary(recipe: Recipe, manifest: RunManifest) -> RunSummary:
+    return summarise(manifest, recipe.run.name, recipe.run.phases)
 
 
 def _finish(recipe: Recipe, manifest: RunManifest, progress: Progress, already: bool = False) -> None:
     """Show the table and where everything is."""
-    seconds = sum(sum(stages.values()) for stages in manifest.seconds.values())
     console = progress.console
     if already:
         console.print(f"This run is complete; nothing is left to do in {manifest.out}.")
-    console.print(result_table(_summary(recipe, manifest, seconds)))
+    console.print(result_table(_summary(recipe, manifest)))
     for label, name in (("Report", "report.html"), ("Summary", "summary.json"), ("Metrics", "metrics.jsonl")):
         console.print(f"{label + ':':9}{(manifest.out / name).resolve()}", soft_wrap=True)
 
