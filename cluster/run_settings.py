@@ -145,11 +145,19 @@ class WarmStartSettings:
     faulty_high: float = 0.8
     """Highest share of imperfect demonstrations that a template may have."""
 
+    detours: float = 0.2
+    """Share of the imperfect demonstrations that only wander and still succeed."""
+
+    habitual: float = 0.7
+    """Share of the failing demonstrations that repeat their template's usual fault, as when everybody who was asked
+    misunderstood the same kind of task."""
+
     def __post_init__(self) -> None:
         """Refuse shares outside [0, 1] and an empty set of demonstrations."""
         _at_least(self, 1, "tokenizer_demonstrations", "demonstrations", "potential_demonstrations", "long_horizon")
-        if not 0 <= self.long_share <= 1:
-            raise ValueError(f"long_share must be in [0, 1], found {self.long_share}")
+        for name in ("long_share", "detours", "habitual"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} must be in [0, 1], found {getattr(self, name)}")
         if not 0 <= self.faulty_low <= self.faulty_high <= 1:
             raise ValueError(
                 f"expected 0 <= faulty_low <= faulty_high <= 1, found {self.faulty_low} and {self.faulty_high}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
@@ -63,6 +64,9 @@ class System:
         self._tasks = tasks
         self._stack = ExitStack()
         self._pools: dict[str, RolloutPool] = {}
+        # Actors' names are shared by all runs on a cluster.
+        run = secrets.token_hex(8)
+        self._server_names = {f"server-{i}": f"waymark-{run}-server-{i}" for i in range(recipe.policy.servers)}
 
     @property
     def clones(self) -> bool:
@@ -185,8 +189,8 @@ class System:
                     tokenizer=self._model,
                     environment=driver,
                     policy=PolicySource(
-                        "policy.ray_client:RayPolicyClient",
-                        {"servers": self._servers, "settings": self.recipe.policy},
+                        "policy.ray_client:named_client",
+                        {"servers": self._server_names, "settings": self.recipe.policy},
                     ),
                     policy_settings=self.recipe.policy,
                     settings=self.recipe.rollout,
@@ -240,12 +244,13 @@ class System:
     def _start_servers(self) -> dict[str, Any]:
         resources = self.recipe.run.resources
         return {
-            f"server-{i}": start_server(
+            name: start_server(
                 self.recipe.policy,
                 self._model,
                 manifest_file=self.folders.current_weights.resolve(),
+                name=actor,
                 num_cpus=resources.cpus_per_policy_server,
                 num_gpus=resources.gpus_per_policy_server,
             )
-            for i in range(self.recipe.policy.servers)
+            for name, actor in self._server_names.items()
         }

@@ -52,7 +52,17 @@ class TaskSets:
     def demonstrations(self, count: int, *, flawless: bool = False) -> list[EpisodeSpec]:
         """Return ``count`` demonstrations of training tasks: many of short ones, few of long ones."""
         settings, seed = self._recipe.warm_start, self._recipe.run.seed
-        quality = None if flawless else Quality(low=settings.faulty_low, high=settings.faulty_high, seed=seed)
+        quality = (
+            None
+            if flawless
+            else Quality(
+                low=settings.faulty_low,
+                high=settings.faulty_high,
+                seed=seed,
+                detours=settings.detours,
+                habitual=settings.habitual,
+            )
+        )
         long_count = 0 if flawless else round(count * settings.long_share)
         tasks = task_set(seed + 1, self._sites, "train", 4 * count, data_seed=self._recipe.sites.seed)
         long_tasks = [task for task in tasks if task.horizon >= settings.long_horizon]

@@ -1,6 +1,6 @@
 """Ask policy servers that are Ray actors, within deadlines.
 
-Owns ``RayPolicyClient`` (the rollouts' side) and ``RayWeightServer`` (the publication's side).
+Owns ``RayPolicyClient`` and ``named_client`` (the rollouts' side) and ``RayWeightServer`` (the publication's side).
 Invariants: every wait ends; one episode's requests go to one server as long as it lives; a reply is
 repeatable by its seed, so asking again is safe; no Ray error leaves this module.
 """
@@ -76,6 +76,20 @@ class RayPolicyClient:
         if not live:
             raise _failed("servers_lost", f"none of the policy servers is left: {sorted(self._servers)}")
         return max(live, key=lambda name: hashlib.sha256(f"{name}\n{session}".encode()).digest())
+
+
+def named_client(servers: Mapping[str, str], settings: PolicySettings) -> RayPolicyClient:
+    """Return a client of servers given by the names of their actors.
+
+    Names cross to other processes as plain text, and so outlive a restart of whoever holds them.
+
+    Raises:
+        EpisodeFailed: kind policy, code ``servers_lost``: there is no actor of such a name.
+    """
+    try:
+        return RayPolicyClient({name: ray.get_actor(actor) for name, actor in servers.items()}, settings)
+    except ValueError as error:
+        raise _failed("servers_lost", str(error)) from error
 
 
 class RayWeightServer:
