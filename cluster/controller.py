@@ -52,7 +52,7 @@ class Controller:
         """Warm-start, then play, filter, learn, publish, evaluate and choose tasks, phase after phase."""
         self.progress.phase(0)
         self._stage(0, "clone", self._clone)
-        self._stage(0, "potential", self._pretrain_potential)
+        self._stage(0, "critics", self._pretrain_critics)
         self.system.retire("browserless" if self.recipe.run.environment != "browserless" else "")
         self._go_on_from_last_checkpoint()
         self._stage(0, "publish", self._publish)
@@ -91,14 +91,24 @@ class Controller:
         self.system.checkpoint(CLONED)
         return {"checkpoint": CLONED, **data}
 
-    def _pretrain_potential(self, phase: int) -> dict[str, Any]:
-        """Teach the potential critic progress on flawless demonstrations, before the first phase."""
+    def _pretrain_critics(self, phase: int) -> dict[str, Any]:
+        """Teach the critics before the first phase: progress on flawless, the value on imperfect demonstrations."""
         self.system.restore(CLONED)
-        data: dict[str, Any] = {}
-        if self.system.algorithm.needs_potential:
-            specs = self.tasks.demonstrations(self.recipe.warm_start.potential_demonstrations, flawless=True)
-            data = episode_data(specs, self._play(specs, "browserless"), self.buffer)
-            data["metrics"] = {"potential": self.system.call("pretrain_potential", data["episodes"])}
+        settings, algorithm = self.recipe.warm_start, self.system.algorithm
+        specs: dict[str, list[EpisodeSpec]] = {}
+        if algorithm.needs_potential:
+            specs["potential"] = self.tasks.demonstrations(settings.potential_demonstrations, flawless=True)
+        if algorithm.needs_value and settings.value_demonstrations:
+            specs["value"] = self.tasks.demonstrations(settings.value_demonstrations)
+        asked = [spec for wanted in specs.values() for spec in wanted]
+        data = episode_data(asked, self._play(asked, "browserless"), self.buffer)
+        played = set(data["episodes"])
+        data["metrics"] = {
+            critic: self.system.call(
+                f"pretrain_{critic}", sorted(spec.episode_id for spec in wanted if spec.episode_id in played)
+            )
+            for critic, wanted in specs.items()
+        }
         self.system.checkpoint(checkpoint_name(0))
         return {"checkpoint": checkpoint_name(0), **data}
 
@@ -181,7 +191,7 @@ class Controller:
 
     def _go_on_from_last_checkpoint(self) -> None:
         """Bring learner and servers to the newest recorded checkpoint, before any episode is played."""
-        phase, stage = max((p, s) for p, s in self.manifest.stages() if s in ("potential", "learn"))
+        phase, stage = max((p, s) for p, s in self.manifest.stages() if s in ("critics", "learn"))
         self.manifest.check_files(phase, stage)
         self.system.restore(self.manifest.data(phase, stage)["checkpoint"])
         if self.manifest.stage_done(phase, "publish"):

@@ -40,6 +40,10 @@ class LearnerActor:
         """Teach the potential critic progress on successful demonstrations; return metrics."""
         return asdict(self._learner.pretrain_potential(self._read(episode_ids)))
 
+    def pretrain_value(self, episode_ids: Sequence[str]) -> dict[str, Any]:
+        """Teach the value critic the outcomes of imperfect demonstrations; return metrics."""
+        return asdict(self._learner.pretrain_value(self._read(episode_ids)))
+
     def score(self, episode_ids: Sequence[str]) -> list[ScoredEpisode]:
         """Return every action's token log-probabilities under the current policy."""
         episodes = self._read(episode_ids)

@@ -133,6 +133,9 @@ class WarmStartSettings:
     potential_demonstrations: int = 400
     """Flawless demonstrations that teach the potential critic progress before the first phase."""
 
+    value_demonstrations: int = 400
+    """Imperfect demonstrations whose outcomes teach the value critic before the first phase; 0 leaves that out."""
+
     long_horizon: int = 8
     """Tasks whose expert needs this many steps or more count as long."""
 
@@ -154,6 +157,7 @@ class WarmStartSettings:
 
     def __post_init__(self) -> None:
         """Refuse shares outside [0, 1] and an empty set of demonstrations."""
+        _at_least(self, 0, "value_demonstrations")
         _at_least(self, 1, "tokenizer_demonstrations", "demonstrations", "potential_demonstrations", "long_horizon")
         for name in ("long_share", "detours", "habitual"):
             if not 0 <= getattr(self, name) <= 1:

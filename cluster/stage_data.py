@@ -96,7 +96,7 @@ def phase_summary(manifest: RunManifest, phase: int) -> PhaseSummary:
     """Return the numbers of one phase as far as its stages are complete."""
     stages = {stage: manifest.data(phase, stage) for at, stage in manifest.stages() if at == phase}
     rollouts, replay = stages.get("rollouts"), stages.get("replay")
-    learned = stages.get("learn") or stages.get("potential") or {}
+    learned = stages.get("learn") or stages.get("critics") or {}
     return PhaseSummary(
         phase=phase,
         evaluation={

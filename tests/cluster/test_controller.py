@@ -39,11 +39,11 @@ RAW: dict[str, Any] = {
         "tensorboard": False,
         "evaluation": {"tasks_per_split": 3},
     },
-    "warm_start": {"demonstrations": 4, "potential_demonstrations": 3},
+    "warm_start": {"demonstrations": 4, "potential_demonstrations": 3, "value_demonstrations": 2},
     "curriculum": {"tasks_per_phase": 6},
 }
 PHASE = ["rollouts", "replay", "learn", "publish", "evaluate", "curriculum"]
-ORDER = [(0, stage) for stage in ("clone", "potential", "publish", "evaluate")] + [
+ORDER = [(0, stage) for stage in ("clone", "critics", "publish", "evaluate")] + [
     (phase, stage) for phase in (1, 2) for stage in PHASE
 ]
 
@@ -205,6 +205,7 @@ def test_stages_come_in_the_order_of_the_algorithm(run: Run) -> None:
         ("restore", "cloned"),
         ("play", "demonstration", 0),
         ("pretrain_potential",),
+        ("pretrain_value",),
         ("checkpoint", "phase-000"),
         ("retire", "browserless"),
         ("restore", "phase-000"),
@@ -346,7 +347,8 @@ def test_a_restart_between_cloning_and_the_critics_goes_on_from_the_clone(run: R
         run.start(before(("pretrain_potential",)))
     assert run.manifest.stages() == [(0, "clone")]
     moments = run.start().moments()
-    assert moments[:3] == [("restore", "cloned"), ("pretrain_potential",), ("checkpoint", "phase-000")]
+    critics = [("pretrain_potential",), ("pretrain_value",)]
+    assert moments[:4] == [("restore", "cloned"), *critics, ("checkpoint", "phase-000")]
 
 
 @pytest.mark.parametrize(("every_n", "evaluated"), [(1, [0, 1, 2, 3]), (2, [0, 2, 3]), (3, [0, 3]), (9, [0, 3])])

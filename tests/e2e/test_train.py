@@ -37,7 +37,12 @@ TINY: dict[str, Any] = {
         "tensorboard": False,
         "evaluation": {"tasks_per_split": 2, "screenshots": 2},
     },
-    "warm_start": {"tokenizer_demonstrations": 30, "demonstrations": 20, "potential_demonstrations": 8},
+    "warm_start": {
+        "tokenizer_demonstrations": 30,
+        "demonstrations": 20,
+        "potential_demonstrations": 8,
+        "value_demonstrations": 6,
+    },
     "curriculum": {"tasks_per_phase": 4},
     "policy": {
         "max_prompt_tokens": 500,
@@ -270,7 +275,7 @@ def test_the_same_seed_gives_the_same_trajectories(repeated: Repeated) -> None:
 def test_the_same_seed_gives_the_same_losses_and_weights_even_after_a_restart(repeated: Repeated) -> None:
     runs = (repeated.undisturbed, repeated.killed)
     assert runs[0].manifest.stages() == runs[1].manifest.stages()
-    stages = [(0, "clone"), (0, "potential"), (1, "learn"), (2, "learn")]
+    stages = [(0, "clone"), (0, "critics"), (1, "learn"), (2, "learn")]
     for stage in stages:
         losses = [numbers(run.manifest.data(*stage)["metrics"]) for run in runs]
         assert losses[0] == losses[1], stage
