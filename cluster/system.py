@@ -75,15 +75,13 @@ class System:
 
     def __enter__(self) -> System:
         """Prepare the policy folder and start the sites, the learner and the servers."""
-        try:
+        with ExitStack() as started:
             self._prepare_policy()
-            self._sites = self._stack.enter_context(SiteServer(self.recipe.sites))
+            self._sites = started.enter_context(SiteServer(self.recipe.sites))
             self._learner = self._start_learner()
             self._servers = self._start_servers()
             self.call("ready")
-        except BaseException:
-            self._stack.close()
-            raise
+            self._stack = started.pop_all()
         return self
 
     def __exit__(
