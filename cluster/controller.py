@@ -85,7 +85,7 @@ class Controller:
         """Clone demonstrations, unless the recipe starts from a policy that has been through this."""
         data: dict[str, Any] = {}
         if self.system.clones:
-            specs = self.tasks.demonstrations(self.recipe.warm_start.demonstrations)
+            specs = self.tasks.demonstrations("clone", self.recipe.warm_start.demonstrations)
             data = episode_data(specs, self._play(specs, "browserless"), self.buffer)
             data["metrics"] = self.system.call("clone", data["episodes"])
         self.system.checkpoint(CLONED)
@@ -97,9 +97,11 @@ class Controller:
         settings, algorithm = self.recipe.warm_start, self.system.algorithm
         specs: dict[str, list[EpisodeSpec]] = {}
         if algorithm.needs_potential:
-            specs["potential"] = self.tasks.demonstrations(settings.potential_demonstrations, flawless=True)
+            specs["potential"] = self.tasks.demonstrations(
+                "potential", settings.potential_demonstrations, flawless=True
+            )
         if algorithm.needs_value and settings.value_demonstrations:
-            specs["value"] = self.tasks.demonstrations(settings.value_demonstrations)
+            specs["value"] = self.tasks.demonstrations("value", settings.value_demonstrations)
         asked = [spec for wanted in specs.values() for spec in wanted]
         data = episode_data(asked, self._play(asked, "browserless"), self.buffer)
         played = set(data["episodes"])

@@ -148,6 +148,10 @@ class WarmStartSettings:
     faulty_high: float = 0.8
     """Highest share of imperfect demonstrations that a template may have."""
 
+    habits_seed: int = 0
+    """Seed of each template's share of imperfect demonstrations and of its usual fault; the same demonstrators for
+    every ``run.seed``."""
+
     detours: float = 0.2
     """Share of the imperfect demonstrations that only wander and still succeed."""
 

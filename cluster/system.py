@@ -226,7 +226,8 @@ class System:
         if self.recipe.policy.model != "tiny" or self.folders.policy.exists():
             return
         if self.clones:
-            specs = self._tasks.demonstrations(self.recipe.warm_start.tokenizer_demonstrations, flawless=True)
+            count = self.recipe.warm_start.tokenizer_demonstrations
+            specs = self._tasks.demonstrations("tokenizer", count, flawless=True)
             build_policy(self.recipe, [spec.task for spec in specs], self.folders.policy)
         else:
             copy_checkpoint(self.recipe.checkpoint_path, self.folders.policy)

@@ -49,8 +49,11 @@ class TaskSets:
         settings = self._recipe.run.evaluation
         return task_set(settings.seed, self._sites, name, settings.tasks_per_split, data_seed=self._recipe.sites.seed)
 
-    def demonstrations(self, count: int, *, flawless: bool = False) -> list[EpisodeSpec]:
-        """Return ``count`` demonstrations of training tasks: many of short ones, few of long ones."""
+    def demonstrations(self, purpose: str, count: int, *, flawless: bool = False) -> list[EpisodeSpec]:
+        """Return ``count`` demonstrations of training tasks: many of short ones, few of long ones.
+
+        ``purpose`` opens their ids, so that sets for different purposes share no episode.
+        """
         settings, seed = self._recipe.warm_start, self._recipe.run.seed
         quality = (
             None
@@ -58,7 +61,7 @@ class TaskSets:
             else Quality(
                 low=settings.faulty_low,
                 high=settings.faulty_high,
-                seed=seed,
+                seed=settings.habits_seed,
                 detours=settings.detours,
                 habitual=settings.habitual,
             )
@@ -69,9 +72,8 @@ class TaskSets:
         short_tasks = [task for task in tasks if task.horizon < settings.long_horizon]
         chosen = tasks[:count] if flawless else short_tasks[: count - long_count] + long_tasks[:long_count]
         self.pool.held_out.check(chosen)
-        kind = "flawless" if flawless else "demo"
         return [
-            EpisodeSpec(f"{kind}-{i:05d}-{task.task_id}", task, Source.DEMONSTRATION, 0, seed * 100_003 + i,
+            EpisodeSpec(f"{purpose}-{i:05d}-{task.task_id}", task, Source.DEMONSTRATION, 0, seed * 100_003 + i,
                         temperature=0.0, quality=quality)
             for i, task in enumerate(chosen)
         ]  # fmt: skip

@@ -36,8 +36,8 @@ def tasks() -> TaskSets:
 def everything(tasks: TaskSets) -> list[EpisodeSpec]:
     chosen = tasks.choose(2, [], tasks.rollouts(1, None), {})["tasks"]
     return [
-        *tasks.demonstrations(40),
-        *tasks.demonstrations(40, flawless=True),
+        *tasks.demonstrations("demo", 40),
+        *tasks.demonstrations("flawless", 40, flawless=True),
         *tasks.evaluation(0),
         *tasks.rollouts(1, None),
         *tasks.evaluation(1),
@@ -64,14 +64,14 @@ def test_another_seed_plays_other_tasks_and_is_judged_on_the_same(tasks: TaskSet
     other = sets(seed=1)
     assert {t.task_id for t in other.pool} != {t.task_id for t in tasks.pool}
     assert ids(other.rollouts(1, None)) != ids(tasks.rollouts(1, None))
-    assert ids(other.demonstrations(40)) != ids(tasks.demonstrations(40))
+    assert ids(other.demonstrations("demo", 40)) != ids(tasks.demonstrations("demo", 40))
     assert ids(other.evaluation(0)) == ids(tasks.evaluation(0))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
 def test_demonstrations_show_long_tasks_in_the_share_asked_for(share: float) -> None:
     recipe = build_recipe({**SMALL, "warm_start": {"long_share": share, "long_horizon": 8}})
-    specs = TaskSets(recipe).demonstrations(40)
+    specs = TaskSets(recipe).demonstrations("demo", 40)
     assert len(specs) == 40
     assert sum(spec.task.horizon >= 8 for spec in specs) == round(40 * share)
     assert {spec.source for spec in specs} == {Source.DEMONSTRATION}
@@ -80,7 +80,7 @@ def test_demonstrations_show_long_tasks_in_the_share_asked_for(share: float) -> 
 
 
 def test_flawless_demonstrations_are_asked_for_as_such(tasks: TaskSets) -> None:
-    assert [spec.quality for spec in tasks.demonstrations(10, flawless=True)] == [None] * 10
+    assert [spec.quality for spec in tasks.demonstrations("flawless", 10, flawless=True)] == [None] * 10
 
 
 @pytest.mark.parametrize("splits", [("test", "test_templates"), ("validation", "validation_templates")])
@@ -90,7 +90,7 @@ def test_nothing_trained_on_is_in_an_evaluation_set(splits: tuple[str, ...]) -> 
     unseen = {task.template for task in held_out if task.split.endswith("_templates")}
     failed = [task.task_id for task in tasks.pool]
     chosen = tasks.rollouts(2, tasks.choose(2, failed, tasks.rollouts(1, None), {})["tasks"])
-    trained = [*tasks.pool, *(s.task for s in (*tasks.demonstrations(80), *tasks.rollouts(1, None), *chosen))]
+    trained = [*tasks.pool, *(s.task for s in (*tasks.demonstrations("demo", 80), *tasks.rollouts(1, None), *chosen))]
     assert {task.split for task in held_out} == set(splits)
     assert {task.split for task in trained} == {"train"}
     assert not {task.task_id for task in held_out} & {task.task_id for task in trained}
