@@ -19,6 +19,8 @@ from rich.text import Text
 
 from cluster.run_state import RunState, StageState, duration
 
+_FILE_WIDTH = 140
+
 
 class Progress:
     """Context manager that shows a run; the controller calls the verbs below.
@@ -35,7 +37,7 @@ class Progress:
         line_interval_s: float = 15.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.console = console or Console()
+        self.console = console or _console()
         self._clock = clock
         self._state = RunState(phases=phases, started=clock())
         self._line_interval_s = line_interval_s
@@ -153,6 +155,12 @@ class Progress:
         rows.add_row("time", Text(f"{duration(now - state.started)} so far, left: {remaining}"))
         hint = Text("Ctrl-C stops cleanly; the same command goes on from there", style="dim")
         return Panel(Group(rows, hint), title=Text(f" {self._where()} "), title_align="left", border_style="cyan")
+
+
+def _console() -> Console:
+    """Return a console as wide as the terminal; in a file or a pipe wide enough for the tables."""
+    console = Console()
+    return console if console.is_terminal else Console(width=_FILE_WIDTH)
 
 
 def _label(phase: int) -> str:
