@@ -176,5 +176,6 @@ def test_light_modules_import_nothing_heavy(module: str, child_env: dict[str, st
 
 def test_every_shipped_recipe_is_valid() -> None:
     folder = Path(__file__).resolve().parents[2] / "cluster" / "recipes"
-    for path in sorted(folder.glob("*.yaml")):
-        load_recipe(path)
+    names = [load_recipe(path).run.name for path in sorted(folder.glob("*.yaml"))]
+    assert "laptop" in names
+    assert len(set(names)) == len(names), "two recipes would share a run folder"

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from cluster import durable
 from cluster.config import build_recipe, config_hash
 from cluster.durable import sha256_file, write_atomic
 from cluster.errors import ManifestError
@@ -130,7 +129,7 @@ def test_a_write_that_fails_leaves_the_manifest_as_it_was(tmp_path: Path, monkey
     def full_disk(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(durable.os, "fsync", full_disk)
+    monkeypatch.setattr(os, "fsync", full_disk)
     with pytest.raises(OSError, match="No space"):
         manifest.complete_stage(0, "evaluate")
     monkeypatch.undo()

@@ -150,7 +150,8 @@ def test_no_variation_is_asked_for_where_the_pool_is_thick():
         raise AssertionError("asked for a variation")
 
     options = CurriculumSettings(20, thin_site_tasks=3)
-    next_tasks(POOL, [task("forum.post", "blue")], options, seed=0, phase=1, perturb=never)
+    chosen = next_tasks(POOL, [task("forum.post", "blue")], options, seed=0, phase=1, perturb=never)
+    assert chosen.counts()["perturbed"] == 0
 
 
 def test_a_failure_from_an_evaluation_set_is_an_error():
