@@ -28,7 +28,7 @@ from rollout_workers.browserless_tabs import raise_for_status
 from rollout_workers.element_names import squeeze
 from rollout_workers.embedded import SiteEndpoint
 from rollout_workers.environment import Action, Element, Observation, Verdict
-from rollout_workers.hosts import EpisodeHosts
+from rollout_workers.hosts import EpisodeHosts, embedded_bypass
 from rollout_workers.notices import joined, sentence
 from rollout_workers.observation import Rendered, render
 from rollout_workers.settings import BrowserSettings
@@ -52,9 +52,9 @@ class BrowserEnvironment:
         self._settings = settings or session.settings
         self._reusable = False
         self._context: BrowserContext | None = None
-        self._context_sites: tuple[str, ...] = ()
         self._tabs: list[BrowserTab] = []
         self._current = 0
+        self._judging_tab: BrowserTab | None = None
         self._opened = asyncio.Event()
         self._watching = False
         self._token = ""
@@ -91,10 +91,11 @@ class BrowserEnvironment:
     # -- one episode ---------------------------------------------------------------------------
 
     async def _reset(self, task: Task, take_over: bool) -> Observation:
-        login = list(task.sites) if task.require_login else []
+        login = task.sites if task.require_login else ()
         self._task, self._shown, self._watching = task, None, False
-        await self._fresh_context(task.sites, take_over)
-        await self._sites.open_session(self._token, login, self._settings.reset_timeout_s)
+        await self._fresh_context(take_over)
+        self._hosts = EpisodeHosts.embedded(task.sites, self._token, self._sites.port)
+        await self._sites.open_session(self._token, task.sites, login, self._settings.reset_timeout_s)
         for index, address in enumerate(task.start_url.split("|AND|")):
             url = self._hosts.real(address.strip())
             if not self._hosts.allows(url):
@@ -167,7 +168,7 @@ class BrowserEnvironment:
 
     async def _show(self, result: dict[str, Any], lines: list[str], first: bool = False) -> Observation:
         tab = self._tab
-        if result["url"].startswith("chrome-error:"):
+        if result["url"].startswith(("chrome-error:", "http")) and not self._hosts.allows(result["url"]):
             result, extra = await self._recover(first)
             lines = [*lines, *extra]
         lines = [*lines, *(sentence(code, detail=detail) for code, detail in tab.take_notices())]
@@ -203,20 +204,20 @@ class BrowserEnvironment:
     async def _evaluate(self, answer: str | None) -> Verdict:
         if self._task is None or not self._tabs:
             raise RuntimeError("no episode is open: call reset first")
-        self._watching = False
-        pages: list[Page] = []
+        task, self._watching = self._task, False
+        last = BrowserPageView(self._tab, self._hosts, self._settings)
+        verdict = await evaluate(
+            task.evaluation, answer=answer, page=last, fresh_page=self._judging_page, intent=task.intent
+        )
+        if self._judging_tab is not None:
+            await self._judging_tab.leave()
+        return verdict
 
-        async def fresh_page() -> BrowserPageView:
-            pages.append(await typed(self._open_context.new_page(), "evaluation"))
-            return BrowserPageView(pages[-1], self._hosts, self._settings)
-
-        last = BrowserPageView(self._tab.page, self._hosts, self._settings)
-        try:
-            task = self._task
-            return await evaluate(task.evaluation, answer=answer, page=last, fresh_page=fresh_page, intent=task.intent)
-        finally:
-            for page in pages:
-                await typed(page.close(), "evaluation")
+    async def _judging_page(self) -> BrowserPageView:
+        """Return the context's page for evaluators; it stays for the next episode, for a new one costs 100 ms."""
+        if self._judging_tab is None:
+            self._judging_tab = BrowserTab(await typed(self._open_context.new_page(), "evaluation"), self._settings)
+        return BrowserPageView(self._judging_tab, self._hosts, self._settings)
 
     async def _screenshot(self) -> bytes:
         if not self._settings.paint:
@@ -256,17 +257,16 @@ class BrowserEnvironment:
         lines += [sentence(n["code"], detail=self._hosts.canonical(n["detail"])) for n in result["notices"]]
         return lines
 
-    async def _fresh_context(self, sites: tuple[str, ...], take_over: bool) -> None:
-        """Have one tab without a past in a context for these sites: the old one where it may be taken over."""
-        if take_over and self._context is not None and self._context_sites == sites:
+    async def _fresh_context(self, take_over: bool) -> None:
+        """Have one tab without a past in a context: the old one where it may be taken over."""
+        if take_over and self._context is not None:
             extra, self._tabs, self._current = self._tabs[1:], self._tabs[:1], 0
             origins = tuple(self._hosts.bases.values())
             await asyncio.gather(self._tab.clear_storage(origins), *(typed(t.page.close(), "reset") for t in extra))
             return
         await self._discard()
-        self._token, self._context_sites = f"e{secrets.token_hex(8)}", sites
-        self._hosts = EpisodeHosts.embedded(sites, self._token, self._sites.port)
-        self._context = await self._session.open_context(self._hosts.proxy_bypass())
+        self._token = f"e{secrets.token_hex(8)}"
+        self._context = await self._session.open_context(embedded_bypass(self._token, self._sites.port))
         self._context.on("page", self._on_page)
         self._adopt(await typed(self._context.new_page(), "reset"))
 
@@ -289,6 +289,7 @@ class BrowserEnvironment:
     async def _discard(self) -> None:
         """Close the context and drop its session; what is dead already need not say goodbye."""
         context, self._context, self._tabs, self._current = self._context, None, [], 0
+        self._judging_tab = None
         token, self._token = self._token, ""
         if context is not None:
             try:

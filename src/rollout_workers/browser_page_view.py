@@ -6,29 +6,28 @@ locators run in the page, never in Python.
 
 from __future__ import annotations
 
-from playwright.async_api import Error as PlaywrightError
-from playwright.async_api import Page
-
 from replay.records import EpisodeFailed, Failure, FailureKind
-from rollout_workers.browser_tab import failure, typed
+from rollout_workers.browser_tab import BrowserTab
 from rollout_workers.browserless_tabs import raise_for_status
 from rollout_workers.hosts import EpisodeHosts
 from rollout_workers.settings import BrowserSettings
 
-_READ = (
-    "() => {{ try {{ const found = {locator}; return found == null ? '' : String(found); }} catch {{ return ''; }} }}"
+_READ = "(() => {{ try {{ const it = {locator}; return it == null ? '' : String(it); }} catch {{ return ''; }} }})()"
+_CONTENT = (
+    "(document.doctype ? new XMLSerializer().serializeToString(document.doctype) : '') + "
+    "document.documentElement.outerHTML"
 )
 
 
 class BrowserPageView:
-    """Implements ``judges.interface.PageView`` over a Playwright page."""
+    """Implements ``judges.interface.PageView`` over a browser tab."""
 
-    def __init__(self, page: Page, hosts: EpisodeHosts, settings: BrowserSettings) -> None:
-        self._page, self._hosts, self._settings = page, hosts, settings
+    def __init__(self, tab: BrowserTab, hosts: EpisodeHosts, settings: BrowserSettings) -> None:
+        self._tab, self._hosts, self._settings = tab, hosts, settings
 
     async def url(self) -> str:
         """Return the canonical address."""
-        return self._hosts.canonical(self._page.url)
+        return self._hosts.canonical(self._tab.page.url)
 
     async def open(self, url: str) -> None:
         """Navigate to a canonical address."""
@@ -36,19 +35,17 @@ class BrowserPageView:
         if not self._hosts.allows(real):
             detail = f"{url} is not on the task's sites"
             raise EpisodeFailed(Failure(FailureKind.TASK, "evaluation_url_refused", detail))
-        timeout_ms = self._settings.evaluate_timeout_s * 1000
-        reply = await typed(self._page.goto(real, wait_until="domcontentloaded", timeout=timeout_ms), url)
-        if reply is not None:
-            raise_for_status(url, reply.status)
+        await self._tab.forget_page()
+        raise_for_status(url, await self._tab.goto(real, self._settings.evaluate_timeout_s))
 
     async def content_text(self, locator: str) -> str:
         """Return the page's HTML for '', else what the locator yields there."""
         if not locator:
-            return await typed(self._page.content(), self._page.url)
+            return str(await self._tab.read(_CONTENT))
         try:
-            return str(await self._page.evaluate(_READ.format(locator=locator.strip().rstrip(";"))))
-        except PlaywrightError as error:
-            if "SyntaxError" in error.message:
-                detail = f"locator {locator!r} is no JavaScript expression: {error.message.splitlines()[0]}"
-                raise EpisodeFailed(Failure(FailureKind.TASK, "evaluation_invalid", detail)) from error
-            raise failure(error, self._page.url) from error
+            return str(await self._tab.read(_READ.format(locator=locator.strip().rstrip(";"))))
+        except EpisodeFailed as error:
+            if "SyntaxError" not in error.failure.detail:
+                raise
+            detail = f"locator {locator!r} is no JavaScript expression: {error.failure.detail}"
+            raise EpisodeFailed(Failure(FailureKind.TASK, "evaluation_invalid", detail)) from error

@@ -1,7 +1,7 @@
 """One Chromium for one worker, and the contexts its episodes run in.
 
 Owns the Chromium process and how contexts are closed off. Invariants: a context reaches its own hosts
-only (everything else goes to a proxy that refuses connections, see ``EpisodeHosts.proxy_bypass``), runs no
+only (everything else goes to a proxy that refuses connections, see ``hosts.embedded_bypass``), runs no
 service workers and takes no downloads; Chromium ends with this process (its control pipe breaks).
 """
 

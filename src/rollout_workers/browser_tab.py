@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from playwright.async_api import CDPSession, Dialog, Page
@@ -60,9 +60,25 @@ class BrowserTab:
         taken, self._side_notices = self._side_notices, []
         return taken
 
-    async def goto(self, url: str, timeout_s: float) -> None:
-        """Open an address and wait until its document is there."""
-        await typed(self.page.goto(url, wait_until="domcontentloaded", timeout=timeout_s * 1000), url)
+    async def goto(self, url: str, timeout_s: float) -> int:
+        """Open an address and wait until its document is there; return the HTTP status (200 where there is none)."""
+        reply = await typed(self.page.goto(url, wait_until="domcontentloaded", timeout=timeout_s * 1000), url)
+        return 200 if reply is None else reply.status
+
+    async def read(self, expression: str) -> Any:
+        """Return the value of a JavaScript expression in the page, as JSON gives it."""
+        return await typed(self._evaluate(expression), self.page.url)
+
+    async def forget_page(self) -> None:
+        """Forget what the document keeps for its tab (its session storage)."""
+        await self.read("try { sessionStorage.clear(); } catch { /* a document without an origin has none */ }")
+
+    async def leave(self) -> None:
+        """Take the tab off its document, so that nothing of it goes on."""
+        await self.forget_page()
+        self._arrived.clear()
+        await self.read("location.replace('about:blank')")
+        await self._arrival()
 
     async def step(self, action: dict[str, Any] | None, options: dict[str, Any]) -> dict[str, Any]:
         """Act (or only look, with None), wait for quiet or for the next document, and return what is visible."""
@@ -84,12 +100,12 @@ class BrowserTab:
 
     async def hover(self, n: int) -> None:
         """Move the real mouse over the element with reference ``n``."""
-        at = await typed(self._evaluate(_CENTRE.format(n=n)), self.page.url)
+        at = await self.read(_CENTRE.format(n=n))
         await typed(self.page.mouse.move(at[0], at[1]), self.page.url)
 
     async def copy(self) -> str:
         """Return the page's HTML with the state of its controls written into it."""
-        return str(await typed(self._evaluate(COPY), self.page.url))
+        return str(await self.read(COPY))
 
     async def history(self) -> tuple[int, list[str]]:
         """Return the position in the tab's history and the addresses in it."""
@@ -103,9 +119,10 @@ class BrowserTab:
     async def clear_storage(self, origins: Sequence[str]) -> None:
         """Forget cookies, databases and storage of ``origins``, this tab's session storage included."""
         wire, url = await self._devtools(), self.page.url
-        await asyncio.gather(
-            *(typed(wire.send(method, parameters), url) for method, parameters in _clearing(origins)),
-        )
+        for origin in origins:
+            own = {"securityOrigin": origin, "isLocalStorage": False}
+            await typed(wire.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"}), url)
+            await typed(wire.send("DOMStorage.clear", {"storageId": own}), url)
 
     async def _devtools(self) -> CDPSession:
         if self._wire is None:
@@ -170,12 +187,6 @@ class BrowserTab:
         except PlaywrightError:
             # The page closed under its dialog; there is nobody left to answer.
             return
-
-
-def _clearing(origins: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for origin in origins:
-        yield "Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"}
-        yield "DOMStorage.clear", {"storageId": {"securityOrigin": origin, "isLocalStorage": False}}
 
 
 async def typed(call: Coroutine[Any, Any, T], url: str) -> T:

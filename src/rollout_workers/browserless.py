@@ -50,7 +50,8 @@ class BrowserlessEnvironment:
         """Give the task a fresh session and open its start pages (``|AND|`` separates several)."""
         await self.close()
         self._token, self._task = f"e{secrets.token_hex(8)}", task
-        self._app.state.sessions.reset(self._token, login=list(task.sites) if task.require_login else [])
+        login = task.sites if task.require_login else ()
+        self._app.state.sessions.reset(self._token, login=login, sites=task.sites)
         self._hosts = EpisodeHosts.embedded(task.sites, self._token)
         client = AsgiClient(self._app, self._settings.step_timeout_s)
         self._tabs = Tabs(client, self._hosts, self._settings.max_tabs)

@@ -87,7 +87,8 @@ def launch_flags(session_id: str, paint: bool = True) -> list[str]:
     """Return Chromium's flags beyond Playwright's defaults (which must stay: they let fast navigations through).
 
     Names outside ``*.localhost`` do not resolve at all, and WebRTC may not go past the proxy. A new frame
-    host for every document (``RenderDocument``) would cost a quarter of each page load. With ``paint`` off no
+    host for every document (``RenderDocument``) would cost a quarter of each page load, a process of its own for
+    the network a twentieth. With ``paint`` off no
     frame is ever drawn: cheaper, but no screenshots, and a page's ``requestAnimationFrame`` never fires.
     ``session_id`` marks the process, so that it can be found.
     """
@@ -95,6 +96,7 @@ def launch_flags(session_id: str, paint: bool = True) -> list[str]:
         *([] if paint else ["--disable-threaded-compositing"]),
         "--num-raster-threads=1",
         f"--disable-features={','.join(_DISABLED_FEATURES)}",
+        "--enable-features=NetworkServiceInProcess2",
         "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
         "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE *.localhost, EXCLUDE localhost, EXCLUDE 127.0.0.1",
         _mark(session_id),

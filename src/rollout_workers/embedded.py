@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from replay.records import EpisodeFailed, Failure, FailureKind
@@ -21,9 +22,10 @@ class SiteEndpoint:
     port: int
     secret: str
 
-    async def open_session(self, token: str, login: list[str], timeout_s: float) -> None:
-        """Give ``token`` a fresh state, logged in at the sites in ``login``."""
-        await self._request("POST", f"/_control/sessions/{token}", json.dumps({"login": login}).encode(), timeout_s)
+    async def open_session(self, token: str, sites: Sequence[str], login: Sequence[str], timeout_s: float) -> None:
+        """Give ``token`` a fresh state of ``sites``, the only ones it may visit, logged in at those in ``login``."""
+        body = json.dumps({"login": list(login), "sites": list(sites)}).encode()
+        await self._request("POST", f"/_control/sessions/{token}", body, timeout_s)
 
     async def drop_session(self, token: str, timeout_s: float) -> None:
         """Forget the session of ``token``."""

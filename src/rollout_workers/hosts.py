@@ -2,7 +2,7 @@
 
 Owns ``EpisodeHosts``. Invariants: an address outside the episode's own hosts is never allowed;
 records only ever see canonical addresses (``__SHOP__/cart``). Pure: the network-level refusal that
-rests on it is set up by ``browser_session`` (see ``proxy_bypass``).
+rests on it is set up by ``browser_session`` (see ``embedded_bypass``).
 """
 
 from __future__ import annotations
@@ -49,13 +49,6 @@ class EpisodeHosts:
         """Whether the address is on one of the episode's hosts, with its scheme and port."""
         return _origin(url) in self._origins
 
-    def proxy_bypass(self) -> str:
-        """Return Chromium's proxy bypass list: only the own origins go past a proxy that refuses everything.
-
-        ``<-loopback>`` first takes away Chromium's built-in exception for ``localhost``.
-        """
-        return ",".join(["<-loopback>", *sorted(self._origins)])
-
     def _base(self, match: re.Match[str]) -> str:
         site = match.group(1).lower()
         if site not in self.bases:
@@ -63,6 +56,15 @@ class EpisodeHosts:
             detail = f"{match.group(0)} names no site of this task; its sites are {known}"
             raise EpisodeFailed(Failure(FailureKind.TASK, "unknown_site", detail))
         return self.bases[site]
+
+
+def embedded_bypass(token: str, port: int) -> str:
+    """Return Chromium's proxy bypass list: only the session's own hosts go past a proxy that refuses everything.
+
+    ``<-loopback>`` first takes away Chromium's built-in exception for ``localhost``. Which of its hosts a session
+    may visit is for the site server to say, so that one context serves episodes on any sites.
+    """
+    return f"<-loopback>,http://*.{token}.localhost:{port}"
 
 
 def _origin(url: str) -> str:

@@ -67,7 +67,10 @@ class HostDispatch:
         if scope["type"] != "http":
             raise RuntimeError(f"the sites speak HTTP only, found a {scope['type']} connection")
         site, token = self._parse(Request(scope).headers.get("host", ""))
-        state = self._store.get(token).state(site)
+        session = self._store.get(token)
+        if site not in session.sites:
+            raise SessionError(403, f"this session may not visit {site}; its sites are {sorted(session.sites)}")
+        state = session.state(site)
         inner = {**scope, "root_path": "", "state": {**scope.get("state", {}), "session": state}}
         await self._apps[site](inner, receive, send)
 
@@ -107,15 +110,20 @@ async def _health(request: Request) -> Response:
 async def _open_session(request: Request) -> Response:
     _require_secret(request)
     body = await request.body()
+    store: SessionStore = request.app.state.sessions
     try:
-        wanted = json.loads(body) if body else {}
-    except ValueError as error:
-        raise SessionError(400, f'expected JSON like {{"login": ["shop"]}}, found {body[:80]!r}') from error
-    login = wanted.get("login", []) if isinstance(wanted, dict) else None
-    if not isinstance(login, list) or not all(isinstance(name, str) for name in login):
-        raise SessionError(400, f'expected JSON like {{"login": ["shop"]}}, found {body[:80]!r}')
-    request.app.state.sessions.reset(request.path_params["token"], login=login)
-    return JSONResponse({"token": request.path_params["token"], "login": login})
+        wanted = json.loads(body or b"{}")
+        login, sites = wanted.get("login", []), wanted.get("sites", list(store.sites))
+    except (ValueError, AttributeError) as error:
+        raise _bad_session(body) from error
+    if not all(isinstance(names, list) and all(isinstance(name, str) for name in names) for names in (login, sites)):
+        raise _bad_session(body)
+    store.reset(request.path_params["token"], login=login, sites=sites)
+    return JSONResponse({"token": request.path_params["token"], "login": login, "sites": sites})
+
+
+def _bad_session(body: bytes) -> SessionError:
+    return SessionError(400, f'expected JSON like {{"login": ["shop"], "sites": ["shop"]}}, found {body[:80]!r}')
 
 
 async def _drop_session(request: Request) -> Response:

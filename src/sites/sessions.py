@@ -39,19 +39,23 @@ class SessionStore:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def reset(self, token: str, login: Iterable[str] = ()) -> Session:
+    def reset(self, token: str, login: Iterable[str] = (), sites: Iterable[str] | None = None) -> Session:
         """Open ``token`` afresh, logged in at the sites in ``login``; whatever it held before is gone.
 
+        ``sites`` are those that it may visit, all by default.
         Raises ``SessionError`` (400) for a bad token or site, (503) when too many sessions are open.
         """
-        wanted = frozenset(login)
+        wanted, visited = frozenset(login), frozenset(self.sites if sites is None else sites)
         if not _TOKEN.fullmatch(token):
             raise SessionError(400, f"a token is 1-63 lower-case letters, digits or inner hyphens, found {token!r}")
-        if unknown := wanted - set(self.sites):
-            raise SessionError(400, f"cannot log in at {sorted(unknown)}: the sites are {sorted(self.sites)}")
+        if unknown := visited - set(self.sites):
+            raise SessionError(400, f"no sites {sorted(unknown)}: the sites are {sorted(self.sites)}")
+        if unknown := wanted - visited:
+            raise SessionError(400, f"cannot log in at {sorted(unknown)}: the sites are {sorted(visited)}")
         if token not in self._sessions and len(self._sessions) >= self._limit:
             raise SessionError(503, f"{self._limit} sessions are open, which is the limit: drop those that ended")
-        self._sessions[token] = Session(token, self.sites, self.data, wanted)
+        own = {name: site for name, site in self.sites.items() if name in visited}
+        self._sessions[token] = Session(token, own, self.data, wanted)
         return self._sessions[token]
 
     def drop(self, token: str) -> bool:

@@ -171,6 +171,23 @@ async def test_an_episode_leaves_nothing_to_the_next(env: BrowserEnvironment) ->
     assert (await env.step(Action("go_backward"))).notice == "There is no earlier page to go back to."
 
 
+async def test_the_evaluators_page_leaves_nothing_to_the_next_episode(env: BrowserEnvironment) -> None:
+    kept = "document.defaultView.sessionStorage"
+    looks = [
+        target("__LAB__/", f"{kept}.length", {"exact_match": "0"}),
+        target("__LAB__/new", f"{kept}.setItem('a', 1)", {"exact_match": ""}),
+        target("__LAB__/", f"{kept}.length", {"exact_match": "0"}),
+        target("__LAB__/new", f"{kept}.setItem('a', 1)", {"exact_match": ""}),
+    ]
+    task = lab_task("/new", eval_types=["program_html"], program_html=looks, reference_answers=None)
+    for _ in range(2):
+        await env.reset(task)
+        verdict = await env.evaluate(None)
+        assert verdict.outcome == 1.0, verdict.evidence
+        assert env._judging_tab is not None
+        assert env._judging_tab.page.url == "about:blank"
+
+
 async def test_a_page_reaches_its_own_episode_only(
     env: BrowserEnvironment, session: BrowserSession, sites: SiteEndpoint
 ) -> None:
@@ -181,7 +198,6 @@ async def test_a_page_reaches_its_own_episode_only(
     targets = [
         (f"{env._hosts.bases['lab']}/new", "reached"),
         (f"{other._hosts.bases['lab']}/new", "refused"),
-        (f"http://shop.{env._token}.localhost:{sites.port}/", "refused"),
         (f"http://lab.localhost:{sites.port}/", "refused"),
         (f"http://127.0.0.1:{sites.port}/_control/health", "refused"),
         (f"http://localhost:{sites.port}/", "refused"),
@@ -190,7 +206,13 @@ async def test_a_page_reaches_its_own_episode_only(
     ]
     for url, expected in targets:
         assert await env._tab.page.evaluate(reach, url) == expected, url
-    for url in ("file:///etc/passwd", "data:text/html,<h1>x", f"{other._hosts.bases['lab']}/"):
+    shop = f"http://shop.{env._token}.localhost:{sites.port}/"
+    page = await env._tab.page.context.new_page()
+    reply = await page.goto(shop)
+    assert reply is not None
+    assert reply.status == 403, "the session has the task's sites only"
+    await page.close()
+    for url in ("file:///etc/passwd", shop, "data:text/html,<h1>x", f"{other._hosts.bases['lab']}/"):
         await env._tab.page.evaluate("url => { location.href = url; }", url)
         await asyncio.sleep(0.05)
         assert (await env.step(Action("wait"))).url == "__LAB__/"
