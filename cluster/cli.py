@@ -63,10 +63,14 @@ def train(
     resume: Annotated[
         Resume, typer.Option(help="auto goes on with the run in the folder; never refuses one.")
     ] = Resume.AUTO,
+    from_scratch: Annotated[
+        bool, typer.Option("--from-scratch", help="Clone a new policy even where the recipe names one.")
+    ] = False,
     overrides: SetOption = None,
 ) -> None:
     """Train, or go on training: every phase from the warm start to the report."""
-    loaded, folder = _load(recipe, out, overrides)
+    scratch = ["run.from_scratch=true"] if from_scratch else []
+    loaded, folder = _load(recipe, out, [*scratch, *(overrides or [])])
     _require_ready(loaded, folder)
     from cluster.train import train as run
 
@@ -79,7 +83,7 @@ def train(
 @app.command(name="eval")
 def evaluate(
     recipe: RecipeArgument,
-    policy: Annotated[Path, typer.Option(help="Folder of the policy: a checkpoint of a run, or a Hugging Face model.")],
+    policy: Annotated[Path, typer.Option(help="Folder of the policy: OUT/trained of a run, or a Hugging Face model.")],
     split: Annotated[str, typer.Option(help="train, validation, test, validation_templates or test_templates.")],
     passes: Annotated[int, typer.Option(min=1, help="Episodes per task; 1 is greedy, more are sampled.")] = 1,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the result to this file.")] = None,

@@ -66,6 +66,7 @@ class Controller:
             self._stage(phase, "evaluate", self._evaluate)
             self._stage(phase, "curriculum", self._curriculum)
             self.system.folders.forget_checkpoints(phase, self.recipe.run.keep_checkpoints)
+        self.system.export()
         self.progress.finish()
 
     def _stage(self, phase: int, name: str, work: Callable[[int], dict[str, Any]]) -> None:

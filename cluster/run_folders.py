@@ -23,6 +23,8 @@ class RunFolders:
         """Pictures of the episodes that are recorded with them."""
         self.weights = out / "weights"
         """Published weights, one file a version."""
+        self.trained = out / "trained"
+        """The policy after the last phase, as a folder that can be loaded by name."""
         self.current_weights = out / "weights" / "current.json"
         """Names the weights that were published last; a restarted server reads it."""
 

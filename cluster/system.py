@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
@@ -23,7 +24,7 @@ import ray
 from cluster.config import Recipe
 from cluster.errors import RecipeError, RunStopped
 from cluster.learner_actor import LearnerActor
-from cluster.policy_folder import build_policy, copy_checkpoint
+from cluster.policy_folder import build_policy, copy_checkpoint, write_checksums
 from cluster.progress import Progress
 from cluster.run_folders import RunFolders
 from cluster.task_sets import TaskSets
@@ -118,6 +119,16 @@ class System:
     def checkpoint(self, name: str) -> None:
         """Write a checkpoint of the learner."""
         self.call("save", str(self.folders.checkpoint(name)))
+
+    def export(self) -> None:
+        """Write the policy as it is now to ``OUT/trained``, whole or not at all."""
+        target = self.folders.trained
+        scratch = target.with_name(f".{target.name}.new")
+        shutil.rmtree(scratch, ignore_errors=True)
+        self.call("export", str(scratch.resolve()))
+        write_checksums(scratch)
+        shutil.rmtree(target, ignore_errors=True)
+        scratch.rename(target)
 
     def restore(self, name: str) -> None:
         """Bring the learner back to a checkpoint."""

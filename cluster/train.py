@@ -103,7 +103,12 @@ def _finish(recipe: Recipe, manifest: RunManifest, progress: Progress, already: 
     if already:
         console.print(f"This run is complete; nothing is left to do in {manifest.out}.")
     console.print(result_table(_summary(recipe, manifest)))
-    for label, name in (("Report", "report.html"), ("Summary", "summary.json"), ("Metrics", "metrics.jsonl")):
+    for label, name in (
+        ("Report", "report.html"),
+        ("Summary", "summary.json"),
+        ("Metrics", "metrics.jsonl"),
+        ("Policy", "trained"),
+    ):
         console.print(f"{label + ':':9}{(manifest.out / name).resolve()}", soft_wrap=True)
 
 

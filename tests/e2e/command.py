@@ -55,15 +55,16 @@ class Run:
     def buffer(self) -> ReplayBuffer:
         return ReplayBuffer(self.out / "episodes")
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
+    def start(self, *arguments: str, command: str = "train") -> subprocess.Popen[str]:
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / "recipe.yaml"
         path.write_text(yaml.safe_dump(self.recipe))
-        command = [sys.executable, "-m", "cluster.cli", "train", str(path), "--out", str(self.out), *arguments]
+        place = ["--out", str(self.out)] if command == "train" else []
+        words = [sys.executable, "-m", "cluster.cli", command, str(path), *place, *arguments]
         environment = {**os.environ, MARK: self.mark, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
         # A session of its own, as a terminal gives it: Ctrl-C reaches the whole group.
         return subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+            words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
             cwd=self.folder, start_new_session=True,
         )  # fmt: skip
 
@@ -76,8 +77,8 @@ class Run:
             errors += f"\n(killed after {LIMIT_S:g} s)"
         return Ended(process.returncode, output, errors, left_after(MARK, self.mark, seconds=10))
 
-    def run(self, *arguments: str) -> Ended:
-        return self.end(self.start(*arguments))
+    def run(self, *arguments: str, command: str = "train") -> Ended:
+        return self.end(self.start(*arguments, command=command))
 
     def run_until(self, moment: Callable[[], bool], act: Callable[[subprocess.Popen[str]], None]) -> Ended:
         """Start the command, act on it as soon as ``moment`` has come, and wait for its end."""

@@ -5,6 +5,7 @@ Tiny runs that learn nothing worth having: what counts is that everything happen
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -17,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from cluster.metrics_log import read_metrics
 from cluster.policy_folder import write_checksums
@@ -86,6 +88,8 @@ class Repeated:
     resumed: Ended
     other: Run
     other_ended: Ended
+    evaluated: Ended
+    """``waymark eval`` of what the undisturbed run trained."""
 
 
 def play_with_browsers(folder: Path) -> Browsers:
@@ -110,7 +114,9 @@ def play_repeatedly(folder: Path) -> Repeated:
     assert not killed.stage_done(2, "learn"), "the learner was killed too late for this test"
     resumed = killed.run()
     other = from_shipped_policy(undisturbed, "webrl", "browserless")
-    return Repeated(undisturbed, killed, stopped, resumed, other, other.run())
+    asked = ["--policy", str(undisturbed.out / "trained"), "--split", "test", "--passes", "2", "--json", "result.json"]
+    evaluated = undisturbed.run(*asked, command="eval")
+    return Repeated(undisturbed, killed, stopped, resumed, other, other.run(), evaluated)
 
 
 def from_shipped_policy(run: Run, algorithm: str, environment: str) -> Run:
@@ -207,7 +213,7 @@ def test_a_run_with_browsers_leaves_its_numbers(browsers: Browsers) -> None:
         assert phase["evaluation"].keys() == {"test", "test_templates"}
         for result in phase["evaluation"].values():
             assert {"success", "n", "low", "high", "by_site", "by_horizon"} <= result.keys()
-            assert result["n"] == 2
+            assert result["n"] == 4, "two tasks, twice"
             assert 0 <= result["low"] <= result["success"] <= result["high"] <= 1
             assert sum(group["n"] for group in result["by_site"].values()) == 2
     played = 20 + 8 + 6 + 4 + 8 + 4  # demonstrations for policy, potential, value; evaluation, rollouts, evaluation
@@ -283,6 +289,20 @@ def test_the_same_seed_gives_the_same_losses_and_weights_even_after_a_restart(re
     checksums = [[run.manifest.data(phase, "publish")["manifest"]["checksum"] for phase in range(3)] for run in runs]
     assert checksums[0] == checksums[1]
     assert len(set(checksums[0])) == 3, "a phase did not change the weights"
+
+
+def test_a_trained_policy_is_a_folder_that_can_be_evaluated(repeated: Repeated) -> None:
+    assert_done(repeated.evaluated)
+    result = json.loads((repeated.undisturbed.folder / "result.json").read_text())
+    assert result["n"] == 4, "two tasks, twice"
+    assert set(result["pass_at"]) == {"1", "2"}
+    assert "test" in repeated.evaluated.output
+    tensors = load_file(repeated.undisturbed.out / "trained" / "model.safetensors")
+    published = load_file(
+        repeated.undisturbed.out / repeated.undisturbed.manifest.data(2, "publish")["manifest"]["path"]
+    )
+    for name, tensor in published.items():
+        assert np.array_equal(tensors[name], tensor), name
 
 
 def facts(trajectory: Trajectory) -> list[Any]:
