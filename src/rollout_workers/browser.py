@@ -96,6 +96,9 @@ class BrowserEnvironment:
         await self._fresh_context(take_over)
         self._hosts = EpisodeHosts.embedded(task.sites, self._token, self._sites.port)
         await self._sites.open_session(self._token, task.sites, login, self._settings.reset_timeout_s)
+        return await self._open_start_pages(task)
+
+    async def _open_start_pages(self, task: Task) -> Observation:
         for index, address in enumerate(task.start_url.split("|AND|")):
             url = self._hosts.real(address.strip())
             if not self._hosts.allows(url):
@@ -242,7 +245,7 @@ class BrowserEnvironment:
 
     def _options(self) -> dict[str, Any]:
         return {
-            "origins": list(self._hosts.bases.values()),
+            "origins": list(self._hosts.origins),
             "settle_ms": self._settings.settle_timeout_s * 1000,
             "viewport_only": self._settings.viewport_only,
             "webrl": self._settings.observation_format == "webrl",
@@ -261,8 +264,8 @@ class BrowserEnvironment:
         """Have one tab without a past in a context: the old one where it may be taken over."""
         if take_over and self._context is not None:
             extra, self._tabs, self._current = self._tabs[1:], self._tabs[:1], 0
-            origins = tuple(self._hosts.bases.values())
-            await asyncio.gather(self._tab.clear_storage(origins), *(typed(t.page.close(), "reset") for t in extra))
+            clearing = self._tab.clear_storage(self._hosts.origins)
+            await asyncio.gather(clearing, *(typed(t.page.close(), "reset") for t in extra))
             return
         await self._discard()
         self._token = f"e{secrets.token_hex(8)}"

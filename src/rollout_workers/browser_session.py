@@ -37,8 +37,10 @@ _WEBRL_SCRIPT = (Path(__file__).parent / "page_script_webrl.js").read_text(encod
 class BrowserSession:
     """Starts Chromium on first use, and again when it has died."""
 
-    def __init__(self, settings: BrowserSettings | None = None) -> None:
+    def __init__(self, settings: BrowserSettings | None = None, resolver_rules: str = chromium.LOOPBACK_ONLY) -> None:
+        """Take the settings and the names that Chromium resolves (its ``--host-resolver-rules``)."""
         self.settings = settings or BrowserSettings()
+        self._resolver_rules = resolver_rules
         self.session_id = secrets.token_hex(6)
         self._lock = asyncio.Lock()
         self._playwright: Playwright | None = None
@@ -53,8 +55,10 @@ class BrowserSession:
         """Process ids of this session's Chromium (Linux)."""
         return chromium.processes(self.session_id)
 
-    async def open_context(self, bypass: str) -> BrowserContext:
+    async def open_context(self, bypass: str, **options: Any) -> BrowserContext:
         """Open a context whose pages reach only the origins in ``bypass`` (Chromium's proxy bypass list).
+
+        ``options`` are Playwright's for contexts (``storage_state``, ``geolocation``, …).
 
         Raises:
             EpisodeFailed: ``infra/browser_launch_failed`` or ``infra/browser_crashed``.
@@ -63,8 +67,9 @@ class BrowserSession:
         settings = self.settings
         try:
             async with asyncio.timeout(settings.launch_timeout_s):
+                size = {"width": settings.viewport_width, "height": settings.viewport_height}
                 context = await browser.new_context(
-                    viewport={"width": settings.viewport_width, "height": settings.viewport_height},
+                    **{"viewport": size, **options},
                     proxy={"server": f"http://127.0.0.1:{self._black_hole.getsockname()[1]}", "bypass": bypass},
                     service_workers="block",
                     accept_downloads=False,
@@ -118,7 +123,7 @@ class BrowserSession:
                 self._playwright = await async_playwright().start()
                 self._browser = await self._playwright.chromium.launch(
                     executable_path=executable,
-                    args=chromium.launch_flags(self.session_id, self.settings.paint),
+                    args=chromium.launch_flags(self.session_id, self.settings.paint, self._resolver_rules),
                     timeout=self.settings.launch_timeout_s * 1000,
                 )
         except (PlaywrightError, TimeoutError, chromium.BrowserMissing) as error:
