@@ -11,7 +11,6 @@ import asyncio
 import secrets
 import socket
 from collections.abc import Callable, Coroutine
-from pathlib import Path
 from typing import Any
 
 from playwright.async_api import Browser, BrowserContext, Playwright, async_playwright
@@ -19,19 +18,9 @@ from playwright.async_api import Error as PlaywrightError
 
 from replay.records import EpisodeFailed, Failure, FailureKind
 from rollout_workers import chromium
+from rollout_workers.page_scripts import FRAME_TIMER, PAGE_SCRIPT, WEBRL_SCRIPT
 from rollout_workers.portrait import PortraitBrowser
 from rollout_workers.settings import BrowserSettings
-
-_FRAME_TIMER = """(() => {
-  const later = window.setTimeout.bind(window), forget = window.clearTimeout.bind(window);
-  window.requestAnimationFrame = callback => later(() => callback(performance.now()), 16);
-  window.cancelAnimationFrame = forget;
-})();"""
-"""Stands in for frames where Chromium draws none; a page that waits for one would wait forever."""
-
-PAGE_SCRIPT = (Path(__file__).parent / "page_script.js").read_text(encoding="utf-8")
-
-_WEBRL_SCRIPT = (Path(__file__).parent / "page_script_webrl.js").read_text(encoding="utf-8")
 
 
 class BrowserSession:
@@ -102,10 +91,10 @@ class BrowserSession:
 
     def _init_scripts(self) -> list[str]:
         """Return what every document runs before its own scripts, in this order (hence installed as one)."""
-        scripts = [] if self.settings.paint else [_FRAME_TIMER]
+        scripts = [] if self.settings.paint else [FRAME_TIMER]
         scripts.append(PAGE_SCRIPT)
         if self.settings.observation_format == "webrl":
-            scripts.append(_WEBRL_SCRIPT)
+            scripts.append(WEBRL_SCRIPT)
         return scripts
 
     async def _running(self) -> Browser:
