@@ -70,10 +70,14 @@ class WebArenaHosts(EpisodeHosts):
 
 @dataclass(frozen=True)
 class Deployment:
-    """One set of sites: ``addresses`` as the browser asks for them, ``aliases`` from made-up to real host names."""
+    """One set of sites: ``addresses`` as the browser asks for them, and ``real_addresses`` for everybody else.
+
+    ``aliases`` lead from the browser's made-up host names to real ones.
+    """
 
     name: str
     addresses: SiteAddresses
+    real_addresses: SiteAddresses
     aliases: Mapping[str, str]
     extra_origins: tuple[str, ...] = ()
 
@@ -96,7 +100,7 @@ class Deployment:
             alias = f"{site}.{name}.{_ALIAS_SUFFIX}"
             aliases[alias] = parts.hostname or ""
             bases[site] = f"http://{alias}:{parts.port or _PORTS['http']}{parts.path}".rstrip("/")
-        return cls(name, SiteAddresses(bases), aliases, tuple(extra_origins))
+        return cls(name, SiteAddresses(bases), addresses, aliases, tuple(extra_origins))
 
 
 def clashes(bases: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from replay.records import Task
 from webarena.leases import Mode
+from webarena.task_files import needed_sites
 
 NEVER_CHANGED = ("map", "wikipedia", "homepage")
 """Sites on which an agent has no account and can leave nothing behind."""
@@ -37,6 +38,6 @@ def changes_sites(task: Task, overrides: Mapping[str, bool] | None = None) -> bo
 
 
 def site_modes(task: Task, overrides: Mapping[str, bool] | None = None) -> dict[str, Mode]:
-    """Return for each of the task's sites whether the episode reads or writes it."""
+    """Return for each site that the task needs whether the episode reads or writes it."""
     writes = changes_sites(task, overrides)
-    return {site: Mode.WRITE if writes and site not in NEVER_CHANGED else Mode.READ for site in task.sites}
+    return {site: Mode.WRITE if writes and site not in NEVER_CHANGED else Mode.READ for site in needed_sites(task)}

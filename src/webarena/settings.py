@@ -79,9 +79,6 @@ class WebArenaSettings:
     """Whether the sites are known to be in their first state; otherwise the first lease of each deployment that can
     be reset begins with a reset."""
 
-    rules: str = "webarena"
-    """Dialect of the evaluation rules: ``webarena`` or ``webarena_lite``."""
-
     writes: Mapping[str, bool] = field(default_factory=dict)
     """Task ids for which the rule that tells changing from reading tasks is wrong, with the right answer."""
 
