@@ -14,6 +14,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from playwright.async_api import BrowserContext, Page
@@ -40,6 +41,7 @@ T = TypeVar("T")
 
 _LOG = logging.getLogger(__name__)
 _SCROLLS = ("scroll_up", "scroll_down")
+_PRESSES = ("click", "press_enter")
 _TRAVELS = {"go_backward": -1, "go_forward": 1}
 _NEW_TAB_WAIT_S = 3.0
 
@@ -128,15 +130,14 @@ class BrowserEnvironment:
         command = {"kind": action.kind, "n": target, "argument": argument}
         result = await before.step(command, self._options())
         lines = self._lines(result, action, element)
-        # The real mouse also brings about what style sheets do on :hover, but waits for frames to be drawn.
-        if action.kind == "hover" and self._settings.paint and not result["code"] and target is not None:
-            await before.hover(target)
-            result = await before.step(None, self._options())
         if result["new_tab"]:
             lines += await self._follow_new_tab()
         if result["new_tab"] or before not in self._tabs:
             result = await self._tab.step(None, self._options())
-        return await self._show(result, lines)
+        text = "" if self._shown is None else self._shown.text
+        seen = await self._show(result, lines)
+        idle = action.kind in _PRESSES and result["still"] and seen.notice is None and seen.text == text
+        return replace(seen, notice=sentence("nothing")) if idle else seen
 
     async def _refusal(self, action: Action, element: Element | None) -> str:
         """Return the code of a notice when the action cannot even be tried, else ''."""
@@ -253,7 +254,7 @@ class BrowserEnvironment:
 
     def _lines(self, result: dict[str, Any], action: Action, element: Element | None) -> list[str]:
         """Turn the page script's codes into lines for the agent."""
-        lines = [sentence(result["code"], action, element)] if result["code"] else []
+        lines = [sentence(result["code"], action, element, result["detail"])] if result["code"] else []
         if result["invalid"] >= 0 and self._shown is not None and result["invalid"] in self._shown.targets:
             wrong = self._shown.elements[self._shown.targets.index(result["invalid"])]
             lines.append(sentence("invalid", detail=wrong.name))

@@ -57,5 +57,5 @@ def _key(name: str) -> Iterator[Command]:
 
 
 def _virtual_code(character: str) -> int:
-    """Return the code of a letter or digit; other characters share codes with keys such as Delete, so they have none."""
+    """Return the code of a letter or digit; others have none, for their numbers are those of keys such as Delete."""
     return ord(character.upper()) if character.isascii() and character.isalnum() else 0

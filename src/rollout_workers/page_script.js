@@ -29,14 +29,14 @@ const still = () => {
   observer.disconnect();
   const {was, target} = state.focus;
   const field = target && (isField(target) || target.localName === "select" || target.isContentEditable);
-  return !state.changed && !field && (focused() === was || focused() === target);
+  return !state.changed && !field && [was, target, document.body].includes(focused());
 };
 
 /* ---- the calls from outside ---- */
 
 const start = (action, options) => {
   Object.assign(work, {leaving: false, expected: 0});
-  Object.assign(state, {newTab: false, posted: false, notices: [], invalid: null, changed: false, code: "", detail: "",
+  Object.assign(state, {newTab: false, posted: false, notices: [], invalid: null, changed: action === null, code: "", detail: "",
     after: null, release: null, origins: options.origins});
   const was = focused();
   state.focus = {was, target: action === null || action.n === null ? was : state.refs[action.n]};

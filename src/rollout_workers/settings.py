@@ -24,8 +24,8 @@ class BrowserSettings:
     copy of the page, ``requestAnimationFrame`` is a timer, and observers of size or intersection stay silent."""
 
     trusted_input: bool = True
-    """Whether the mouse and the keyboard are the browser's own, which pages cannot tell from a person's; otherwise actions
-    are DOM events, which cost about 2 ms less a step, press what is covered, and leave ``:hover`` styles alone."""
+    """Whether mouse and keyboard are the browser's own, which pages cannot tell from a person's; otherwise actions are
+    DOM events, which cost a little less, press what is covered as well, and leave ``:hover`` styles alone."""
 
     observation_format: str = "waymark"
     """How a page is written down: ``waymark`` (short) or ``webrl`` (with boxes; needs a real browser)."""
