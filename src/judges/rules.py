@@ -30,7 +30,8 @@ class RuleSet:
     that must match a whole token instead of a substring (1 character in WebArena, any in the overlay; 0 =
     never). ``tokens_in_pages``: this also holds for page contents. ``default_url_note``: the URL rule where
     a task names none. ``split_urls``: GOLD in PRED compares the address and each query parameter apart,
-    otherwise it is a plain substring. ``unescape_html``: entities in page contents are decoded first.
+    otherwise it is a plain substring. ``all_slashes``: every closing slash of an address is
+    ignored, not only one. ``unescape_html``: entities in page contents are decoded first.
     ``answer_alternatives``: " |OR| " is understood in must_include of answers. ``join_references`` and
     ``join_in_pages``: several fuzzy references for an answer, or for a page's content, are one question to
     the judge instead of one each.
@@ -43,6 +44,7 @@ class RuleSet:
     tokens_in_pages: bool
     default_url_note: str
     split_urls: bool
+    all_slashes: bool
     unescape_html: bool
     answer_alternatives: bool
     join_references: bool
@@ -87,8 +89,11 @@ class RuleSet:
         return not self.must_include(reference, found, whole_token=True)
 
     def required_value(self, inequalities: str, found: str) -> bool:
-        """Whether ``found`` is a whole number that meets one of the inequalities (separated by " |OR| ")."""
-        value = whole_number(self.clean(found))
+        """Whether ``found`` is a whole number that meets one of the inequalities (separated by " |OR| ").
+
+        Quotes are not taken off here: answers come cleaned, pages do not.
+        """
+        value = whole_number(found)
         met = [meets(value or 0, inequality) for inequality in inequalities.split(OR)]
         return value is not None and any(met)
 
@@ -110,8 +115,8 @@ class RuleSet:
             RuleError: for a note other than ``GOLD in PRED`` and ``EXACT``.
         """
         note = note or self.default_url_note
-        alternatives = [url.rstrip("/") for url in reference.split(OR)]
-        found = found.rstrip("/")
+        alternatives = [self._address(url) for url in reference.split(OR)]
+        found = self._address(found)
         if note == EXACT:
             return found in alternatives
         if note != GOLD_IN_PRED:
@@ -119,6 +124,9 @@ class RuleSet:
         if not self.split_urls:
             return any(url in found for url in alternatives)
         return _address_and_query_match(alternatives, found)
+
+    def _address(self, url: str) -> str:
+        return url.rstrip("/") if self.all_slashes else url.removesuffix("/")
 
 
 @lru_cache(maxsize=2)
@@ -156,6 +164,7 @@ WEBARENA = RuleSet(
     tokens_in_pages=False,
     default_url_note=GOLD_IN_PRED,
     split_urls=True,
+    all_slashes=True,
     unescape_html=True,
     answer_alternatives=False,
     join_references=False,
@@ -170,6 +179,7 @@ WEBARENA_LITE = RuleSet(
     tokens_in_pages=True,
     default_url_note=EXACT,
     split_urls=False,
+    all_slashes=False,
     unescape_html=False,
     answer_alternatives=True,
     join_references=True,
