@@ -62,7 +62,6 @@ def contents(url: str, required: dict) -> dict:
     ("references", "answer", "rules", "theirs", "mine"),
     [
         pytest.param({"exact_match": ""}, None, WEBARENA, 1.0, 0.0, id="no exit is no answer"),
-        pytest.param({"exact_match": "N/A"}, None, WEBARENA, 0.0, 0.0, id="nor is it the answer N/A"),
         pytest.param(
             {"must_include": ["5"]}, "it took 5. then it ended", WEBARENA, 0.0, 1.0, id="a number before a full stop"
         ),
@@ -80,6 +79,7 @@ def contents(url: str, required: dict) -> dict:
 )
 async def test_answers(references, answer, rules, theirs, mine):
     assert await outcome(answers(**references), answer, rules) == mine
+    assert mine != theirs
 
 
 @pytest.mark.parametrize("rules", [WEBARENA, WEBARENA_LITE, WEBARENA_LITE_BROWSERGYM])
