@@ -20,6 +20,7 @@ from rollout_workers.task_sources import TaskSource
 BUILT_IN = {
     "embedded": "rollout_workers.embedded_hosts:browser_host",
     "browserless": "rollout_workers.embedded_hosts:browserless_host",
+    "webarena": "webarena.environment_host:WEBARENA",
     "miniwob": "rollout_workers.miniwob.host:MINIWOB",
 }
 """Environment kinds by name; anything else is an entry point or ``module:name``."""

@@ -1,16 +1,15 @@
 """The host of environments over WebArena's sites: one Chromium, one lease desk, one pool of sessions.
 
-Owns ``webarena_host``, which ``rollout_workers.environment_hosts`` names. Settings come in
+Owns ``WEBARENA``, which ``rollout_workers.environment_hosts`` names. Settings come in
 ``WorkerConfig.options["webarena"]``. Must not import ray.
 """
 
 from __future__ import annotations
 
-import asyncio
-
-from rollout_workers.browser_processes import process_mark
 from rollout_workers.browser_session import BrowserSession
+from rollout_workers.embedded_hosts import BrowserHost
 from rollout_workers.environment import Environment
+from rollout_workers.environment_hosts import EnvironmentKind
 from rollout_workers.spec import WorkerConfig
 from webarena.environment import WebArenaEnvironment
 from webarena.hosts import resolver_rules
@@ -18,41 +17,29 @@ from webarena.login_accounts import Accounts
 from webarena.reset import resetters
 from webarena.settings import WebArenaSettings
 from webarena.sites import deployments_of, make_sites
+from webarena.task_source import WebArenaTasks
 
 
-class WebArenaHost:
+class WebArenaHost(BrowserHost):
     """One Chromium over the sites that the settings and the environment name."""
 
     def __init__(self, config: WorkerConfig, settings: WebArenaSettings) -> None:
         deployments, resetting = deployments_of(settings), resetters(settings.deployments)
         accounts = Accounts.load(settings.credentials_file)
-        self._session = BrowserSession(config.browser, resolver_rules(deployments.values()))
-        self._sites, self._desk = make_sites(
-            settings, deployments, self._session, accounts, resetters=resetting, judge=config.options.get("judge")
+        session = BrowserSession(config.browser, resolver_rules(deployments.values()))
+        super().__init__(config, session)
+        self._webarena, self._desk = make_sites(
+            settings, deployments, session, accounts, resetters=resetting, judge=config.options.get("judge")
         )
-        self._identity: str | None = None
-
-    async def start(self) -> None:
-        """Start Chromium and open a context, which shows that it works."""
-        context = await self._session.open_context("<-loopback>")
-        await context.close()
-        pids = await asyncio.to_thread(lambda: self._session.pids)
-        self._identity = process_mark(min(pids)) if pids else None
 
     async def environment(self) -> Environment:
         """Return a new environment in this Chromium."""
-        return WebArenaEnvironment(self._session, self._sites)
-
-    def alive(self) -> bool:
-        """Whether Chromium's main process runs; where processes cannot be looked up it is believed to."""
-        if self._identity is None:
-            return True
-        return process_mark(int(self._identity.partition(":")[0])) == self._identity
+        return WebArenaEnvironment(self._session, self._webarena)
 
     async def close(self) -> None:
         """End what waits for sites, and Chromium."""
         await self._desk.close()
-        await self._session.close()
+        await super().close()
 
 
 def webarena_host(config: WorkerConfig) -> WebArenaHost:
@@ -62,19 +49,40 @@ def webarena_host(config: WorkerConfig) -> WebArenaHost:
         ValueError: where the settings do not fit together, saying what to set.
     """
     settings = config.options.get("webarena", WebArenaSettings())
-    rollout = config.settings
-    can_reset = any(deployment.reset.kind != "none" for deployment in settings.deployments)
-    if rollout.workers > 1 and can_reset:
-        raise ValueError(
-            f"environment webarena: expected rollout.workers 1 where sites are reset, found {rollout.workers}: leases "
-            "are kept in the worker, and another worker's reset would change the sites under its episodes; raise "
-            "rollout.contexts_per_worker instead"
-        )
-    needed = settings.longest_reset_s + config.browser.reset_timeout_s
-    if rollout.reset_deadline_s < needed:
-        raise ValueError(
-            f"environment webarena: expected rollout.reset_deadline_s of at least {needed:g} s (waiting for the sites, "
-            f"logging in, opening the first page), found {rollout.reset_deadline_s:g} s; raise it or lower the waits "
-            "in webarena"
-        )
+    problems = _problems(config, settings)
+    if problems:
+        raise ValueError("\n".join(["environment webarena:", *problems]))
     return WebArenaHost(config, settings)
+
+
+def _problems(config: WorkerConfig, settings: WebArenaSettings) -> list[str]:
+    """Return what would make episodes fail that are only waiting for their sites, one line each."""
+    rollout, problems = config.settings, []
+    if rollout.workers > 1 and any(deployment.reset.kind != "none" for deployment in settings.deployments):
+        problems.append(
+            f"rollout.workers: expected 1 where sites are reset, found {rollout.workers}: leases are kept in the worker, "
+            "and another worker's reset would change the sites under its episodes; raise rollout.contexts_per_worker"
+        )
+    starting_s = settings.lease_timeout_s + 2 * settings.login_timeout_s + config.browser.reset_timeout_s
+    at_least = {
+        "rollout.reset_deadline_s": (
+            rollout.reset_deadline_s,
+            starting_s,
+            "webarena's waits and browser.reset_timeout_s",
+        ),
+        "rollout.episode_deadline_s": (
+            rollout.episode_deadline_s,
+            rollout.reset_deadline_s,
+            "rollout.reset_deadline_s",
+        ),
+        "rollout.stall_timeout_s": (rollout.stall_timeout_s, rollout.episode_deadline_s, "rollout.episode_deadline_s"),
+        "webarena.lease_hold_s": (settings.lease_hold_s, rollout.episode_deadline_s, "rollout.episode_deadline_s"),
+    }
+    for name, (found, needed, why) in at_least.items():
+        if found < needed:
+            problems.append(f"{name}: expected at least {needed:g} s because of {why}, found {found:g} s")
+    return problems
+
+
+WEBARENA = EnvironmentKind(webarena_host, WebArenaTasks({}))
+"""A run takes its tasks from the files that its recipe names (``webarena.task_files``)."""

@@ -72,8 +72,12 @@ class WebArenaSettings:
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
+    task_files: Mapping[str, str] = field(default_factory=dict)
+    """WebArena's JSON task file of each split that the run uses, such as ``train`` and ``test``."""
+
     deployments: tuple[DeploymentSettings, ...] = (DeploymentSettings(),)
-    """The sets of containers; several of them play tasks that change a site side by side."""
+    """The sets of containers (``name``, ``addresses``, ``extra_origins``, ``reset``: see docs/environments.md);
+    several of them play tasks that change a site side by side."""
 
     fresh_at_start: bool = False
     """Whether the sites are known to be in their first state; otherwise the first lease of each deployment that can
@@ -86,10 +90,10 @@ class WebArenaSettings:
     """JSON file ``{"shopping": {"username": …, "password": …}}``; it is asked before ``SHOPPING_USERNAME``,
     ``SHOPPING_PASSWORD`` and so on."""
 
-    lease_timeout_s: float = 1200.0
+    lease_timeout_s: float = 900.0
     """Longest wait for the task's sites, resets by others included, in seconds."""
 
-    lease_hold_s: float = 900.0
+    lease_hold_s: float = 1800.0
     """Longest time that one episode may keep its sites, in seconds; past it they are taken back."""
 
     login_timeout_s: float = 60.0
@@ -105,8 +109,3 @@ class WebArenaSettings:
         for name in ("lease_timeout_s", "lease_hold_s", "login_timeout_s"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"webarena.{name}: expected a time above 0 s, found {getattr(self, name)}")
-
-    @property
-    def longest_reset_s(self) -> float:
-        """Longest wait for an episode's sites and sessions, in seconds, before its first page is opened."""
-        return self.lease_timeout_s + 2 * self.login_timeout_s

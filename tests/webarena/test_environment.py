@@ -69,7 +69,9 @@ def settings_for(ports: list[int]) -> WebArenaSettings:
     addresses = {"shopping": f"http://127.0.0.1:{shop}", "reddit": f"http://127.0.0.1:{forum}/"}
     resetting = ResetSettings(kind="http", url=f"http://127.0.0.1:{reset}", timeout_s=10, poll_s=0.01)
     blue = DeploymentSettings("blue", addresses, reset=resetting)
-    return WebArenaSettings((blue,), fresh_at_start=True, lease_timeout_s=10, login_timeout_s=10, login_margin_s=1)
+    return WebArenaSettings(
+        deployments=(blue,), fresh_at_start=True, lease_timeout_s=10, login_timeout_s=10, login_margin_s=1
+    )
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

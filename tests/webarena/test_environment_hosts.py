@@ -1,10 +1,17 @@
 """Host names and addresses of episodes on WebArena's sites, and the host that makes their environments."""
 
+import json
+import random
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from cluster.config import build_recipe
+from cluster.errors import RecipeError
+from cluster.task_sets import TaskSets
 from replay.records import EpisodeFailed, FailureKind
+from rollout_workers.environment_hosts import environment_kind
 from rollout_workers.rollout_settings import RolloutSettings
 from rollout_workers.spec import WorkerConfig
 from webarena.addresses import SiteAddresses
@@ -93,7 +100,7 @@ def test_the_first_deployment_takes_addresses_from_the_environment(monkeypatch: 
     monkeypatch.setenv("SHOPPING", "http://wa.test:7770")
     monkeypatch.setenv("MAP", "http://wa.test:3000")
     settings = WebArenaSettings(
-        (
+        deployments=(
             DeploymentSettings("blue", {"map": "http://map.test"}),
             DeploymentSettings("green", {"map": "http://two.test"}),
         )
@@ -102,12 +109,14 @@ def test_the_first_deployment_takes_addresses_from_the_environment(monkeypatch: 
     assert found["blue"].addresses.bases == {"map": "http://map.test", "shopping": "http://wa.test:7770"}
     assert found["green"].addresses.bases == {"map": "http://two.test"}
     with pytest.raises(ValueError, match="expected the address of at least one site"):
-        deployments_of(WebArenaSettings((DeploymentSettings("blue", ONE_HOST), DeploymentSettings("green"))))
+        deployments_of(
+            WebArenaSettings(deployments=(DeploymentSettings("blue", ONE_HOST), DeploymentSettings("green")))
+        )
 
 
 RESETTING = ResetSettings(kind="http", url="http://wa.test:7565")
-SETTINGS = WebArenaSettings((DeploymentSettings("blue", ONE_HOST, reset=RESETTING),))
-PATIENT = RolloutSettings(reset_deadline_s=1400.0)
+SETTINGS = WebArenaSettings(deployments=(DeploymentSettings("blue", ONE_HOST, reset=RESETTING),))
+PATIENT = RolloutSettings(reset_deadline_s=1050.0, episode_deadline_s=1700.0, stall_timeout_s=1700.0)
 
 
 def config(settings: WebArenaSettings = SETTINGS, rollout: RolloutSettings = PATIENT) -> WorkerConfig:
@@ -115,13 +124,18 @@ def config(settings: WebArenaSettings = SETTINGS, rollout: RolloutSettings = PAT
 
 
 def test_settings_that_would_fail_every_episode_are_refused_at_the_start() -> None:
-    with pytest.raises(ValueError, match="expected rollout.reset_deadline_s of at least 1350 s"):
+    with pytest.raises(ValueError, match="rollout.reset_deadline_s: expected at least 1050 s because of webarena's"):
         webarena_host(config(rollout=RolloutSettings()))
-    with pytest.raises(ValueError, match="expected rollout.workers 1 where sites are reset, found 2"):
-        webarena_host(config(rollout=replace(PATIENT, workers=2)))
+    hasty = replace(PATIENT, workers=2, episode_deadline_s=2000.0)
+    with pytest.raises(ValueError, match="rollout.workers: expected 1 where sites are reset") as caught:
+        webarena_host(config(rollout=hasty))
+    for name, found in (("rollout.stall_timeout_s", 1700), ("webarena.lease_hold_s", 1800)):
+        assert f"{name}: expected at least 2000 s because of rollout.episode_deadline_s, found {found} s" in str(
+            caught.value
+        )
     kubernetes = replace(SETTINGS.deployments[0], reset=ResetSettings(kind="kubernetes"))
     with pytest.raises(ValueError, match="comes with the Kubernetes deployment"):
-        webarena_host(config(WebArenaSettings((kubernetes,))))
+        webarena_host(config(WebArenaSettings(deployments=(kubernetes,))))
 
 
 @pytest.mark.parametrize(
@@ -148,3 +162,45 @@ async def test_the_host_makes_environments_until_its_browser_is_gone() -> None:
     await host.close()
     assert not host.alive()
     await host.close()
+
+
+def task_file(path: Path, *numbers: int) -> str:
+    entries = [
+        {
+            "task_id": number, "sites": ["shopping"], "require_login": True, "storage_state": None, "geolocation": None,
+            "start_url": "__SHOPPING__", "intent_template": "Find {{it}}", "instantiation_dict": {"it": number},
+            "intent": f"Find {number}", "require_reset": False, "intent_template_id": number % 2,
+            "eval": {"eval_types": ["string_match"], "reference_answers": {"exact_match": "x"}},
+        }
+        for number in numbers
+    ]  # fmt: skip
+    path.write_text(json.dumps(entries))
+    return str(path)
+
+
+def test_a_recipe_names_the_environment_its_sites_and_its_tasks(tmp_path: Path) -> None:
+    files = {"train": task_file(tmp_path / "train.json", 1, 2, 3), "test": task_file(tmp_path / "test.json", 4, 5)}
+    recipe = build_recipe(
+        {
+            "run": {"environment": "webarena"},
+            "webarena": {"task_files": files, "deployments": [{"name": "blue", "addresses": ONE_HOST}]},
+        }
+    )
+    source = TaskSets(recipe)._source
+    assert {task.task_id for task in source.task_set(0, "train", 3)} == {"webarena.1", "webarena.2", "webarena.3"}
+    assert [task.split for task in source.task_set(0, "test", 2)] == ["test", "test"]
+    one = source.task("webarena.1", {"it": 1})
+    assert source.similar(one, random.Random(0)) == source.task("webarena.1", {"it": 3})
+    with pytest.raises(KeyError):
+        source.task("webarena.1", {"it": 9})
+    with pytest.raises(ValueError, match="webarena.task_files: expected a task file for each split"):
+        environment_kind("webarena").tasks.task_set(0, "train", 1)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "section",
+    [{"deploymnts": []}, {"deployments": [{"nme": "x"}]}, {"deployments": [{"reset": {"password": "x"}}]}],
+)
+def test_keys_that_do_not_exist_are_refused(section: dict[str, object]) -> None:
+    with pytest.raises(RecipeError, match="unknown key 'webarena"):
+        build_recipe({"webarena": section})
