@@ -60,8 +60,8 @@ def _problems(config: WorkerConfig, settings: WebArenaSettings) -> list[str]:
     rollout, problems = config.settings, []
     if rollout.workers > 1 and any(deployment.reset.kind != "none" for deployment in settings.deployments):
         problems.append(
-            f"rollout.workers: expected 1 where sites are reset, found {rollout.workers}: leases are kept in the worker, "
-            "and another worker's reset would change the sites under its episodes; raise rollout.contexts_per_worker"
+            f"rollout.workers: expected 1 where sites are reset, found {rollout.workers}: leases are kept in a worker "
+            "and another one would reset the sites under its episodes; raise rollout.contexts_per_worker"
         )
     starting_s = settings.lease_timeout_s + 2 * settings.login_timeout_s + config.browser.reset_timeout_s
     at_least = {

@@ -36,7 +36,7 @@ class LoginForm:
 LOGIN_FORMS: Mapping[str, LoginForm] = {
     "shopping": LoginForm(
         path="/customer/account/login/",
-        username='input[name="login[username]"]',
+        username='.login-container input[name="login[username]"]',
         password='.login-container input[name="login[password]"]',
         logged_in='[href*="/customer/account/logout"]',
         logged_out='.authorization-link a[href*="/customer/account/login"]',
@@ -68,8 +68,8 @@ LOGIN_FORMS: Mapping[str, LoginForm] = {
         path="/users/sign_in",
         username='input[name="user[login]"]',
         password='input[name="user[password]"]',
-        logged_in='[href*="/users/sign_out"]',
-        logged_out='.header-content a[href*="/users/sign_in"], form input[name="user[password]"]',
+        logged_in='.header-user-avatar, [href*="/users/sign_out"]',
+        logged_out='.header-content a[href*="/users/sign_in"], form[action*="/users/sign_in"]',
         logout=re.compile(r"/users/sign_out"),
         lifetime_s=3000.0,
         refused=".flash-alert, .gl-alert-danger",
