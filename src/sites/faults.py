@@ -73,7 +73,7 @@ class Faults:
     def __init__(self, settings: FaultSettings, token: str) -> None:
         self._settings = settings
         self._rng = random.Random(f"faults/{settings.seed}/{token}")
-        self._expired = False
+        self._expired = self._renewed = False
 
     async def meet(self, request: Request) -> Response | None:
         """Return what the request is answered with instead of its page, or None; may take ``slow_s``."""
@@ -83,6 +83,8 @@ class Faults:
         from_a_page = request.headers.get("sec-fetch-site") == "same-origin" and _is_page(request)
         if self._expired and from_a_page:
             return _expired_page(request)
+        # A renewed log-in lasts for the page that it was renewed for, or nobody would ever get through.
+        fresh, self._renewed = self._renewed and from_a_page, self._renewed and not from_a_page
         draw, settings = self._rng.random(), self._settings
         if draw < settings.error_share:
             return PlainTextResponse("The server could not answer", status_code=self._rng.choice((500, 503)))
@@ -91,13 +93,13 @@ class Faults:
             await asyncio.sleep(settings.slow_s)
             return None
         draw -= settings.slow_share
-        if draw < settings.expiry_share and from_a_page and request.method == "GET":
+        if draw < settings.expiry_share and from_a_page and not fresh and request.method == "GET":
             self._expired = True
             return _expired_page(request)
         return None
 
     def _renew(self, request: Request) -> Response:
-        self._expired = False
+        self._expired, self._renewed = False, True
         wanted = request.query_params.get("next", "/")
         return RedirectResponse(wanted if _INSIDE.fullmatch(wanted) else "/", status_code=303)
 
