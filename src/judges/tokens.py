@@ -1,9 +1,10 @@
-"""How answers are split into words before a short reference is looked for as a word of its own.
+"""How texts are split into words where a short reference is looked for as a word of its own.
 
-Owns ``tokens``. The splitting follows the conventions of the Penn Treebank, which WebArena's harness uses
-through NLTK: signs stand alone, what holds a number or a name together ("1,299.50", "5-star", "10:30", "n/a")
-stays, contractions are cut ("it's" gives "it" and "'s"). One difference is meant: a full stop at the end of a
-word is always a token of its own, where NLTK asks a trained model whether a sentence ends there.
+Owns ``tokens`` and ``has_token``. The splitting follows the conventions of the Penn Treebank, which WebArena's
+harness uses through NLTK: signs stand alone, what holds a number or a name together ("1,299.50", "5-star",
+"10:30", "n/a") stays, contractions are cut ("it's" gives "it" and "'s"). Two differences are meant: a full stop at
+the end of a word is always a token of its own, where NLTK asks a trained model whether a sentence ends there, and
+so is an apostrophe before a sign ("'-7'").
 """
 
 from __future__ import annotations
@@ -41,3 +42,8 @@ def tokens(text: str) -> list[str]:
             two = _TWO_WORDS.fullmatch(token)
             found += [part for part in two.groups() if part] if two else [token]
     return found
+
+
+def has_token(text: str, token: str) -> bool:
+    """Whether ``token`` is one of the tokens of ``text``; only what surrounds it is split, for a page is long."""
+    return any(token in tokens(chunk) for chunk in text.split() if token in chunk)
