@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -75,7 +76,8 @@ def _compare(plan: Plan, options: Any) -> dict[str, Any]:
             "reasons": dict(reasons),
             "examples": examples,
         }
-    return {"rule_set": rules.label, "package": plan.package, "tokenizer": answer["tokenizer"], "rules": found}
+    package = f"{plan.package} {answer['version']}"
+    return {"rule_set": rules.label, "package": package, "tokenizer": answer["tokenizer"], "rules": found}
 
 
 def _cases(rule: str, generator: Generator, options: Any) -> list[Case]:
@@ -85,6 +87,8 @@ def _cases(rule: str, generator: Generator, options: Any) -> list[Case]:
 
 def _ask(interpreter: Path, package: str, cases: list[Case]) -> Any:
     script = Path(__file__).with_name("evaluator_oracle.py")
+    if shutil.which(interpreter) is None:
+        raise SystemExit(f"--oracle: expected a Python in which {package} is installed, found no program {interpreter}")
     done = subprocess.run(
         [str(interpreter), "-W", "ignore", str(script), package],
         input=json.dumps(cases),

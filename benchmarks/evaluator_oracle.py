@@ -1,8 +1,8 @@
 """Asks a public package's evaluators about cases: ``PYTHON evaluator_oracle.py PACKAGE < cases > verdicts``.
 
 Runs in the package's own interpreter and imports nothing of this project. Reads a JSON list of cases (see
-``evaluator_cases``), writes a JSON object with ``verdicts`` (an outcome, or the name of an exception) and
-``tokenizer``. Pages, judge and shop are stand-ins; the package's rules run unchanged. What the package imports
+``evaluator_cases``), writes a JSON object with ``verdicts`` (an outcome, or the name of an exception),
+``version`` (the package's) and ``tokenizer``. Pages, judge and shop are stand-ins; the package's rules run unchanged. What the package imports
 but its evaluators do not need (model clients, image metrics) is replaced by empty modules.
 """
 
@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 import types
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
@@ -33,7 +34,8 @@ def main() -> None:
     output, sys.stdout = sys.stdout, sys.stderr  # the packages print
     module, tokenizer = load(sys.argv[1])
     cases = json.load(sys.stdin)
-    json.dump({"tokenizer": tokenizer, "verdicts": [verdict(module, case) for case in cases]}, output)
+    verdicts = [verdict(module, case) for case in cases]
+    json.dump({"version": version(sys.argv[1]), "tokenizer": tokenizer, "verdicts": verdicts}, output)
 
 
 def load(package: str) -> tuple[Any, str]:
