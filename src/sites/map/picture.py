@@ -31,12 +31,12 @@ class Picture:
 def around(data: MapData, place: Place) -> Picture:
     """Draw the place's town, with a dot for the place."""
     corners = [data.graph.points[node] for node in data.towns[place.town]]
-    return _draw(data, corners, (), [place.point], f"Map of {place.town} with {place.name}")
+    return _draw(data, corners, (), [place.point], f"Map of {place.town}")
 
 
 def of_region(data: MapData) -> Picture:
     """Draw the whole region."""
-    return _draw(data, data.graph.points, (), [], f"Map of {', '.join(data.towns)}")
+    return _draw(data, data.graph.points, (), [], "Map of the region")
 
 
 def of_route(data: MapData, route: Route) -> Picture:
@@ -44,7 +44,7 @@ def of_route(data: MapData, route: Route) -> Picture:
     nodes = [stretch.start for leg in route.legs for stretch in leg.stretches] + [route.legs[-1].end.node]
     line = [data.graph.points[node] for node in nodes]
     stops = [route.legs[0].start.point, *(leg.end.point for leg in route.legs)]
-    return _draw(data, line, line, stops, f"Map of the route to {route.legs[-1].end.label}")
+    return _draw(data, line, line, stops, "Map of the route")
 
 
 def _draw(

@@ -116,7 +116,8 @@ def _three_milestones(p: Parameters, d: MapData) -> c.Four:
 
 def _find_nearest_of_three(task: Task) -> Expert:
     p = task.parameters
-    seen = yield from e.ask_route("on foot", p["start"], p["first"])
+    # Neither another way of travel nor a forgotten end need change which one is nearest.
+    seen = yield from e.ask_route("on foot", p["start"], p["first"], rivals=None)
     times = {p["first"]: e.minutes(seen)}
     for name in ("second", "third"):
         seen = yield from e.ask_other_end(p[name])
