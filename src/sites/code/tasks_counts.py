@@ -37,6 +37,10 @@ def _count_is_distinct(p: Parameters, d: CodeData) -> bool:
     mine = authors.count(p["user"])
     others = [authors.count(name) for name in set(authors) - {p["user"]}]
     ever = sum(commit.author == p["user"] for commit in d.projects[p["project"]].commits)
+    name = p["project"].split("/")[1]
+    for path in (path for path, other in d.projects.items() if name in other.name and path != p["project"]):
+        there = [commit.author for commit in _commits({**p, "project": path}, d)]
+        others += [there.count(p["user"]), len(there)]
     return mine not in (*others, len(authors), ever)
 
 

@@ -34,34 +34,38 @@ def _label_matters(p: Parameters, d: CodeData) -> bool:
 
 
 def _close_labelled(task: Task) -> Expert:
-    """Close the first of the list; the label on its page leads back to the list of those that are left."""
+    """Close the first of the list, as often as it has items; the label on an issue's page leads back to the list."""
     p = task.parameters
     yield from e.open_project(p["project"])
     yield from e.open_menu("Issues")
     yield from e.choose("Label", p["label"], e.one_of(words.LABELS))
     seen = yield from e.click("Filter", "button")
-    while True:
+    for left in reversed(range(len(e.listed(seen)))):
         yield from e.click(e.listed(seen)[0].name, "link")
         seen = yield from e.click("Close issue", "button")
-        if f"Open issues with {p['label']}: 0" in seen.text.splitlines():
-            break
-        seen = yield from e.click(p["label"], "link")
+        if left:
+            seen = yield from e.click(p["label"], "link")
     yield from e.finish()
 
 
+def _show_assigned(user: str) -> e.Skill:
+    yield from e.open_menu("Issues")
+    yield from e.choose("Assignee", user, e.NAMES)
+    return (yield from e.click("Filter", "button"))
+
+
 def _hand_over(task: Task) -> Expert:
+    """Give the first of the list to the other member, as often as the list has items at first."""
     p = task.parameters
     yield from e.open_project(p["project"])
-    while True:
-        yield from e.open_menu("Issues")
-        yield from e.choose("Assignee", p["user"], e.NAMES)
-        seen = yield from e.click("Filter", "button")
+    seen = yield from _show_assigned(p["user"])
+    for left in reversed(range(len(e.listed(seen)))):
         yield from e.click(e.listed(seen)[0].name, "link")
         yield from e.click("Edit", "link")
         yield from e.choose("Assignee", p["other"], e.NAMES)
-        seen = yield from e.click("Save changes", "button")
-        if f"Open issues of {p['user']}: 0" in seen.text.splitlines():
-            break
+        yield from e.click("Save changes", "button")
+        if left:
+            seen = yield from _show_assigned(p["user"])
     yield from e.finish()
 
 
