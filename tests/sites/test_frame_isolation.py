@@ -23,7 +23,7 @@ Way = tuple[float, tuple[str, ...]]
 
 
 def changing_tasks(names: tuple[str, ...], count: int) -> list[Task]:
-    """Tasks that are judged by what pages say afterwards, hence change something, from as many templates as there are."""
+    """Tasks that are judged by what pages say afterwards, hence change something, of many templates."""
     found = [task for task in task_set(9, names, "train", 200) if task.evaluation["eval_types"] == ["program_html"]]
     return [task for task in found if not needs_browser(task)][:count]
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from sites.across import shop_forum, shop_forum_long
+from sites.across import code_forum, shop_admin, shop_forum, shop_forum_long
 
-TEMPLATES = (*shop_forum.TEMPLATES, *shop_forum_long.TEMPLATES)
+TEMPLATES = (
+    *shop_forum.TEMPLATES,
+    *shop_forum_long.TEMPLATES,
+    *shop_admin.TEMPLATES,
+    *code_forum.TEMPLATES,
+)
 """The collection ``across`` (see ``sites.collections``), each group from short to long."""
