@@ -18,7 +18,7 @@ from sites.code.data import Files, Project
 from sites.code.paging import chosen
 from sites.rendering import read_form, render, see_other
 
-_FILE_PATH = re.compile(r"[\w.-]+(/[\w.-]+)*")
+_FILE_PATH = re.compile(r"\.?\w[\w.-]*(/\.?\w[\w.-]*)*")
 
 
 def project_page(request: Request) -> Response:
