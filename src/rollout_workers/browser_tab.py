@@ -115,6 +115,11 @@ class BrowserTab:
         seen["notices"] = [*told["notices"], *seen["notices"]]
         return seen
 
+    async def rest_mouse(self) -> None:
+        """Take the mouse off whatever it is over; without frames a movement alone would wait for one for seconds."""
+        corner = [self._settings.viewport_width - 1, self._settings.viewport_height - 1]
+        await self._give(commands([{"move": corner}]))
+
     async def copy(self) -> str:
         """Return the page's HTML with the state of its controls written into it."""
         return str(await self.read(COPY))

@@ -15,7 +15,6 @@ from pathlib import Path
 from replay.records import EpisodeFailed, Failure, FailureKind, Task
 from rollout_workers.browser import BrowserEnvironment
 from rollout_workers.browser_session import BrowserSession
-from rollout_workers.browser_tab import typed
 from rollout_workers.embedded import SiteEndpoint
 from rollout_workers.environment import Action, Observation, Verdict
 from rollout_workers.miniwob.pages import PAGES, Page
@@ -63,7 +62,7 @@ class MiniwobEnvironment(BrowserEnvironment):
         if not (take_over and self._shows(task, page)):
             await super()._reset(task, take_over)
             await self._tab.read(_CONTROL)
-        await self._rest_mouse()
+        await self._tab.rest_mouse()
         self._task, self._shown, self._score = task, None, Score(False, 0.0, "")
         start = _START.format(
             seed=json.dumps(str(task.parameters["seed"])),
@@ -96,12 +95,6 @@ class MiniwobEnvironment(BrowserEnvironment):
         ended = "the page ended the episode" if score.done else "the page did not end the episode"
         reward = f"raw reward {score.raw_reward:g}, {FULL_REWARD:g} passes"
         return Verdict(float(passed), (ended, reward, *([f"reason: {score.reason}"] if score.reason else [])))
-
-    async def _rest_mouse(self) -> None:
-        """Take the mouse off whatever it was over, which pages show; it moves with the event after the move only."""
-        mouse, url = self._tab.page.mouse, self._tab.page.url
-        await typed(mouse.move(self._settings.viewport_width - 1, self._settings.viewport_height - 1), url)
-        await typed(mouse.up(), url)
 
     def _shows(self, task: Task, page: Page) -> bool:
         """Whether the slot's one tab has this very page open, in a document that can play it again."""
