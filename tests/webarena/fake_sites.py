@@ -43,6 +43,8 @@ class FakeSite:
     fault: str = ""
     sessions: dict[str, str] = field(default_factory=dict)
     logins: int = 0
+    stale: int = 0
+    """Requests with a session that the site no longer has."""
     notes: list[str] = field(default_factory=list)
     visits: list[str] = field(default_factory=list)
     links: dict[str, str] = field(default_factory=dict)
@@ -67,6 +69,7 @@ class FakeSite:
         self.visits.append(request.url.path)
         session = request.cookies.get(COOKIE, "")
         user = self.sessions.get(session, "")
+        self.stale += bool(session) and session not in self.sessions
         account = f"{html.escape(user)} <a href='/logout'>Log out</a>" if user else "<a href='/login'>Log in</a>"
         head = f"<!doctype html><title>{self.title}</title><nav class='site-nav'><a href='/'>Start</a> {account}</nav>"
         reply = HTMLResponse(head + body, status)
@@ -105,8 +108,8 @@ class FakeSite:
             self._begin(reply, "agent")
             return reply
         refused = f"<p class='refused'>{html.escape(str(form.get('word')))} is wrong</p>" if form else ""
-        fields = "<input name='user'><input name='word' type='password'><button>Log in</button>"
-        return await self._answer(request, f"{refused}<form method='post'>{fields}</form>")
+        fields = "<input name='user'><input name='word' type='password'><input name='digits' type='number'>"
+        return await self._answer(request, f"{refused}<form method='post'>{fields}<button>Log in</button></form>")
 
     async def _logout(self, request: Request) -> Response:
         self.sessions.pop(request.cookies.get(COOKIE, ""), None)

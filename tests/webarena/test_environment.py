@@ -348,7 +348,8 @@ async def test_a_changing_episode_is_alone_and_the_next_one_finds_the_sites_as_t
     seen = await waiting
     assert (world.reset_server.begun, world.shop.notes) == (1, [])
     assert "left behind" not in seen.page_text
-    assert "agent Log out" in seen.page_text, "sessions of before the reset are not lent"
+    assert "agent Log out" in seen.page_text
+    assert world.shop.stale == 0, "sessions of before the reset are not lent"
     await one.close()
     await two.close()
 

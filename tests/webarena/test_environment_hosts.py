@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from cluster.config import build_recipe
 from cluster.errors import RecipeError
@@ -204,3 +205,14 @@ def test_a_recipe_names_the_environment_its_sites_and_its_tasks(tmp_path: Path) 
 def test_keys_that_do_not_exist_are_refused(section: dict[str, object]) -> None:
     with pytest.raises(RecipeError, match="unknown key 'webarena"):
         build_recipe({"webarena": section})
+
+
+async def test_the_recipe_in_the_documentation_fits_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "environments.md").read_text(encoding="utf-8")
+    section = page.split("\n## WebArena\n", 1)[1]
+    recipe = build_recipe(yaml.safe_load(section.split("```yaml\n", 1)[1].split("```", 1)[0]))
+    monkeypatch.setenv("SHOPPING", "http://wa.test:7770")
+    options = {"webarena": recipe.webarena}
+    host = webarena_host(WorkerConfig("", "", settings=recipe.rollout, browser=recipe.browser, options=options))
+    assert (await host.environment()).__class__.__name__ == "WebArenaEnvironment"
+    await host.close()

@@ -91,6 +91,12 @@ async def test_a_page_without_the_form_is_told(session: BrowserSession, base: st
     assert failure.detail
 
 
+async def test_a_field_that_takes_no_text_is_told_without_the_text(session: BrowserSession, base: str) -> None:
+    """Playwright's own message lists what it tried to type."""
+    failure = await failure_of(session, base, replace(FORM, password="input[name=digits]"))
+    assert "Cannot type text" in failure.detail
+
+
 async def test_a_log_in_that_leads_nowhere_ends_at_its_deadline(session: BrowserSession, base: str) -> None:
     failure = await failure_of(session, base, replace(FORM, logged_in=".never", refused=""), timeout_s=2)
     assert "2" in failure.detail
