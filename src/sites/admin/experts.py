@@ -148,7 +148,7 @@ def lines_of(seen: Observation, role: str, pattern: str) -> list[str]:
 
 
 def read(seen: Observation, pattern: str, *, lacking: str | None = None) -> str:
-    """Return the one group of ``pattern`` in the page's text, else ``lacking``; without either raise ``LookupError``."""
+    """Return the one group of ``pattern`` in the page's text, else ``lacking``, else raise ``LookupError``."""
     found = re.search(pattern, seen.page_text)
     if found is None and lacking is None:
         raise LookupError(f"expected {pattern!r} on {seen.url}, found {seen.page_text[:300]!r}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -51,15 +52,23 @@ async def bulk(request: Request) -> Response:
     if not chosen or action not in (*DECISIONS, DELETE):
         state.flash("Select reviews and an action")
         return see_other("/reviews")
-    if action == DELETE and "sure" not in form:
-        return render(request, "admin/reviews_delete.html", reviews=chosen)
     if action == DELETE:
-        for found in chosen:
-            state.reviews.remove(found.number)
-        state.flash(f"Deleted {_so_many(chosen)}")
-    else:
-        state.decide(chosen, DECISIONS[action])
-        state.flash(f"{DECISIONS[action]} {_so_many(chosen)}")
+        return see_other(f"/reviews/delete?{urlencode([('review', found.number) for found in chosen])}")
+    state.decide(chosen, DECISIONS[action])
+    state.flash(f"{DECISIONS[action]} {_so_many(chosen)}")
+    return see_other("/reviews")
+
+
+@logged_in
+async def delete(request: Request) -> Response:
+    """Ask once more before reviews are deleted."""
+    state = admin(request)
+    chosen = _ticked(state, request.query_params.getlist("review"))
+    if request.method == "GET":
+        return render(request, "admin/reviews_delete.html", reviews=chosen)
+    for found in chosen:
+        state.reviews.remove(found.number)
+    state.flash(f"Deleted {_so_many(chosen)}")
     return see_other("/reviews")
 
 
@@ -75,6 +84,7 @@ def _so_many(chosen: list[Review]) -> str:
 ROUTES = (
     Route("/reviews", reviews),
     Route("/reviews/bulk", bulk, methods=["POST"]),
+    Route("/reviews/delete", delete, methods=["GET", "POST"]),
     Route("/reviews/{number:int}", review),
 )
 """Routes of reviews."""

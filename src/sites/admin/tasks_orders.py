@@ -94,15 +94,15 @@ def _comment_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
     done = checks.recorded(path(p), f"{p['comment']} (customer notified)")
     return checks.milestones(
         ("The order is open", opened),
-        ("The comment is written", checks.either(checks.both(opened, checks.field("Comment", p["comment"])), done)),
         ("The notice is ticked", checks.either(checks.both(opened, checks.ticked(["Notify customer"])), done)),
+        ("The comment is written", checks.either(checks.both(opened, checks.field("Comment", p["comment"])), done)),
         ("The comment is added", done),
     )
 
 
 def _comment(task: Task) -> experts.Skill:
-    yield from experts.put("Comment", task.parameters["comment"])
     yield from experts.click("Notify customer", "checkbox", experts.ANY)
+    yield from experts.put("Comment", task.parameters["comment"])
     return (yield from experts.click("Add comment", "button"))
 
 
