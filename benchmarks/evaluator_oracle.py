@@ -2,8 +2,9 @@
 
 Runs in the package's own interpreter and imports nothing of this project. Reads a JSON list of cases (see
 ``evaluator_cases``), writes a JSON object with ``verdicts`` (an outcome, or the name of an exception),
-``version`` (the package's) and ``tokenizer``. Pages, judge and shop are stand-ins; the package's rules run unchanged. What the package imports
-but its evaluators do not need (model clients, image metrics) is replaced by empty modules.
+``version`` (the package's) and ``tokenizer``. Pages, judge and shop are stand-ins; the package's rules run
+unchanged. What the package imports but its evaluators do not need (model clients, image metrics) is replaced
+by empty modules.
 """
 
 from __future__ import annotations
