@@ -19,7 +19,7 @@ from sites.task_template import Parameters
 
 Draw = Callable[[MapData, random.Random], Any]
 Sampler = Callable[[MapData, random.Random], Parameters]
-FACTS = {"address": "Address", "postcode": "Postcode", "phone": "Phone"}
+FACTS = {"address": "Address", "postcode": "Postcode", "phone": "Phone", "coordinates": "Coordinates"}
 """What may be asked about a place, and how the page calls it."""
 _CLEARLY_NEARER_M = 20
 NEARBY_KINDS = tuple(kind for kind in words.KINDS if kind not in words.CIVIC)

@@ -14,6 +14,7 @@ from sites.map.data import MapData, Place
 from sites.task_template import Expert, Parameters, TaskTemplate
 
 _POSTCODES = r"\b\d{5}\b"
+_COORDINATES = r"\d+\.\d{4}"
 _HOURS = r"\d+:00"
 _METRES = r"\d+(?= m\b)"
 
@@ -24,7 +25,12 @@ def _place(p: Parameters, d: MapData) -> Place:
 
 def _facts(p: Parameters, d: MapData) -> dict[str, str]:
     place = _place(p, d)
-    return {"address": f"{place.number} {place.street}", "postcode": place.postcode, "phone": place.phone}
+    return {
+        "address": f"{place.number} {place.street}",
+        "postcode": place.postcode,
+        "phone": place.phone,
+        "coordinates": place.coordinates,
+    }
 
 
 def _place_milestones(p: Parameters, d: MapData) -> c.Four:
@@ -61,7 +67,7 @@ def _missing_milestones(p: Parameters, d: MapData) -> c.Four:
 
 def _find_fact(task: Task) -> Expert:
     label = s.FACTS[task.parameters["fact"]]
-    rivals = {"Phone": _POSTCODES, "Postcode": r"\b0\d0 \d{4}\b|\d+\.\d{4}", "Address": _POSTCODES}[label]
+    rivals = _COORDINATES if label == "Postcode" else _POSTCODES
     seen = yield from e.open_place(task.parameters["place"])
     yield from e.finish(e.fact(seen, label), rivals)
 
