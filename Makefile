@@ -14,10 +14,12 @@ export OMP_NUM_THREADS := 1
 setup: $(READY)
 
 # torch comes first and pinned: an open range would let pip pull several GB of CUDA packages on a CPU machine.
+# miniwob comes last and alone: only its page files are used, and what it depends on clashes with Ray (docs/decisions/0040).
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps miniwob
 	$(BIN)/python -m rollout_workers.chromium --ensure
 	touch $@
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import statistics
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -19,6 +18,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.cores import keep_to
 from benchmarks.recording import Recording, option_parser
 from cluster.config import build_recipe
 from cluster.policy_folder import read_along
@@ -49,7 +49,7 @@ def main() -> None:
     """Measure every setup several times, print medians and write all repetitions."""
     options = _options()
     recording = Recording(NAME, options.results)
-    cores = _keep_to(options.cores)
+    cores = keep_to(options.cores)
     setups = [Setup("embedded", w, c) for w in options.workers for c in options.contexts]
     setups.append(Setup("browserless", 1, options.contexts[0]))
     tasks = task_set(0, ("shop", "forum"), "train", options.episodes)
@@ -80,14 +80,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--repetitions", type=int, default=5, help="measurements of each setup")
     parser.add_argument("--cores", type=int, default=2, help="cores that this benchmark and its children may use")
     return parser.parse_args()
-
-
-def _keep_to(cores: int) -> int:
-    """Let this process and all it starts use ``cores`` cores at most; return how many it has."""
-    if not hasattr(os, "sched_setaffinity"):
-        return os.cpu_count() or 1
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
-    return len(os.sched_getaffinity(0))
 
 
 @contextmanager

@@ -35,6 +35,8 @@ app = typer.Typer(
 )
 sites_app = typer.Typer(help="The embedded sites.", no_args_is_help=True)
 app.add_typer(sites_app, name="sites")
+env_app = typer.Typer(help="Environments: the built-in ones and your own.", no_args_is_help=True)
+app.add_typer(env_app, name="env")
 
 
 class Resume(StrEnum):
@@ -154,6 +156,32 @@ def serve(
     for name in SITES:
         console.print(Text(f"{name:12} http://{name}.localhost:{port}/"))
     serve_forever(port, seed)
+
+
+@env_app.command(name="check")
+def check_environment(
+    path: Annotated[
+        str, typer.Argument(metavar="PATH", help="A built-in environment, an installed one's name, or module:name.")
+    ],
+    seconds: Annotated[float, typer.Option(min=0.1, help="How long each measurement takes, in seconds.")] = 5.0,
+    options: Annotated[str, typer.Option(help="Options of the environment's host, as a JSON object.")] = "{}",
+) -> None:
+    """Run an environment through its contract and measure it; exit code 1 when a point is not kept."""
+    import json
+
+    from cluster.environment_check import check_environment_kind
+    from cluster.environment_table import show_report
+    from replay.records import EpisodeFailed
+
+    try:
+        report = check_environment_kind(path, seconds=seconds, options=json.loads(options))
+    except ValueError as error:
+        raise RecipeError(str(error)) from error
+    except EpisodeFailed as error:
+        raise MissingError(f"{path}: its host did not start: {error}") from error
+    show_report(_console(), report)
+    if report.broken:
+        raise RunError(f"{path} breaks {report.broken} of {len(report.points)} points of the contract, see above")
 
 
 def main() -> None:

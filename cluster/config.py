@@ -29,6 +29,7 @@ from replay.settings import ReplaySettings
 from rollout_workers.rollout_settings import RolloutSettings
 from rollout_workers.settings import BrowserSettings
 from sites.settings import SitesSettings
+from webarena.settings import WebArenaSettings
 
 Raw = dict[str, Any]
 _WAYMARK = Path(__file__).resolve().parents[1]
@@ -42,6 +43,7 @@ class Recipe(BaseModel):
     run: RunSettings = RunSettings()
     warm_start: WarmStartSettings = WarmStartSettings()
     sites: SitesSettings = SitesSettings()
+    webarena: WebArenaSettings = WebArenaSettings()
     browser: BrowserSettings = BrowserSettings()
     rollout: RolloutSettings = RolloutSettings()
     policy: PolicySettings = PolicySettings()

@@ -189,7 +189,8 @@ class RunSettings:
 
     environment: str = "embedded"
     """Where episodes are played: ``embedded`` (the sites in Chromium), ``browserless`` (the sites without a browser,
-    for tests and sweeps) or ``module:function`` of your own."""
+    for tests and sweeps), ``miniwob`` (MiniWoB++'s pages), ``webarena`` (its containers), or a name or ``module:name``
+    of your own."""
 
     pool_tasks: int = 400
     """Training tasks from which the curriculum chooses each phase's."""

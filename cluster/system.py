@@ -208,6 +208,7 @@ class System:
                     site_secret=self._sites.secret,
                     site_seed=self.recipe.sites.seed,
                     screenshot_dir=str(self.folders.screenshots),
+                    options={"webarena": self.recipe.webarena},
                 )
             )
         return self._pools[driver]

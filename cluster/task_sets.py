@@ -15,23 +15,36 @@ from typing import Any
 import numpy as np
 
 from cluster.config import Recipe
+from cluster.errors import RecipeError
 from curriculum.pool import HeldOut, TaskPool
 from curriculum.resample import next_tasks
 from replay.records import Source, Task
+from rollout_workers.environment_hosts import environment_kind
 from rollout_workers.spec import EpisodeSpec
+from rollout_workers.task_sources import TaskSource
 from sites.demonstrations import Quality
-from sites.task_template import TaskTemplate
-from sites.tasks import make_task, site_data, split_of, task_set, template_named
-
-_PERTURBATION_DRAWS = 40
+from sites.task_source import EmbeddedTasks
+from webarena.task_source import WebArenaTasks
 
 
 class TaskSets:
-    """The tasks of one recipe over the embedded sites."""
+    """The tasks of one recipe, over the embedded sites or over those of the environment that it names.
+
+    Demonstrations are always of the embedded sites, whose experts play them without a browser.
+    """
 
     def __init__(self, recipe: Recipe) -> None:
+        """Choose where tasks come from; raise ``RecipeError`` where the recipe's environment does not exist."""
         self._recipe = recipe
-        self._sites = recipe.sites.names
+        names, seed = recipe.sites.names, recipe.sites.seed
+        self._demonstrated = EmbeddedTasks(names, seed, scripted=False)
+        try:
+            own = environment_kind(recipe.run.environment).tasks
+            if isinstance(own, WebArenaTasks):
+                own = WebArenaTasks(recipe.webarena.task_files)
+        except ValueError as error:
+            raise RecipeError(f"run.environment: {error}") from error
+        self._source: TaskSource = own or EmbeddedTasks(names, seed, scripted=recipe.run.environment != "browserless")
 
     @cached_property
     def pool(self) -> TaskPool:
@@ -42,12 +55,12 @@ class TaskSets:
             with_templates=[t for name, tasks in evaluated.items() if name.endswith("_templates") for t in tasks],
         )
         seed, count = self._recipe.run.seed, self._recipe.run.pool_tasks
-        return TaskPool(task_set(seed, self._sites, "train", count, data_seed=self._recipe.sites.seed), held_out)
+        return TaskPool(self._source.task_set(seed, "train", count), held_out)
 
     def split(self, name: str) -> list[Task]:
         """Return the evaluation tasks of a split; they depend on ``run.evaluation`` and not on the run's seed."""
         settings = self._recipe.run.evaluation
-        return task_set(settings.seed, self._sites, name, settings.tasks_per_split, data_seed=self._recipe.sites.seed)
+        return self._source.task_set(settings.seed, name, settings.tasks_per_split)
 
     def demonstrations(self, purpose: str, count: int, *, flawless: bool = False) -> list[EpisodeSpec]:
         """Return ``count`` demonstrations of training tasks: many of short ones, few of long ones.
@@ -67,7 +80,7 @@ class TaskSets:
             )
         )
         long_count = 0 if flawless else round(count * settings.long_share)
-        tasks = task_set(seed + 1, self._sites, "train", 4 * count, data_seed=self._recipe.sites.seed)
+        tasks = self._demonstrated.task_set(seed + 1, "train", 4 * count)
         long_tasks = [task for task in tasks if task.horizon >= settings.long_horizon]
         short_tasks = [task for task in tasks if task.horizon < settings.long_horizon]
         chosen = tasks[:count] if flawless else short_tasks[: count - long_count] + long_tasks[:long_count]
@@ -130,16 +143,8 @@ class TaskSets:
         return chosen.tasks
 
     def _task(self, item: dict[str, Any]) -> Task:
-        template = template_named(item["template"])
-        return make_task(template, item["parameters"], site_data(template.site, self._recipe.sites.seed))
+        return self._source.task(item["template"], item["parameters"])
 
     def _perturb(self, task: Task, rng: np.random.Generator) -> Task | None:
         """Return a task of the same template with other training parameters, or None where none is found."""
-        template: TaskTemplate = template_named(task.template)
-        data = site_data(template.site, self._recipe.sites.seed)
-        source = random.Random(int(rng.integers(2**62)))
-        for _ in range(_PERTURBATION_DRAWS):
-            parameters = template.sample(data, source)
-            if parameters != task.parameters and split_of(template, parameters) == "train":
-                return make_task(template, parameters, data)
-        return None
+        return self._source.similar(task, random.Random(int(rng.integers(2**62))))

@@ -2,8 +2,7 @@
 
 Owns the registry and the parser of such calls. A call is parsed against a white list (one known name,
 string arguments) and never evaluated. Functions that only need a page are here; those that need a site's
-own interface and credentials (``shopping_get_latest_order_url``) are passed in by the environment that
-has them.
+own interface and credentials are made by ``shop_functions`` for the environment that has them.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from urllib.parse import urlsplit
 
 from judges.interface import PageView
-from judges.rules import RuleError
+from judges.rule_errors import RuleError
 from replay.records import EpisodeFailed, Failure, FailureKind
 
 PageFunction = Callable[[PageView, tuple[str, ...]], Awaitable[str]]
@@ -25,7 +24,7 @@ PAGE = "__page__"
 
 async def reddit_get_post_url(page: PageView, arguments: tuple[str, ...]) -> str:
     """Return the address of the post that a URL ``…/f/FORUM/POST/…`` belongs to, else the URL as it is."""
-    url = _only(arguments)
+    url = only_argument(arguments)
     parts = urlsplit(url)
     # A canonical URL (``__REDDIT__/f/…``) has no scheme: its first path segment is the host.
     host = f"{parts.scheme}://{parts.netloc}" if parts.netloc else parts.path.split("/")[0]
@@ -37,7 +36,7 @@ async def reddit_get_post_url(page: PageView, arguments: tuple[str, ...]) -> str
 
 async def gitlab_get_project_memeber_role(page: PageView, arguments: tuple[str, ...]) -> str:
     """Return the role shown beside an account on GitLab's members page, "" where it is not listed (sic: the name)."""
-    account = _only(arguments)
+    account = only_argument(arguments)
     handle = json.dumps(f"@{account}")
     return await page.content_text(
         "[...document.querySelectorAll(\"td[data-label='Account'] span.gl-avatar-labeled-sublabel\")]"
@@ -46,7 +45,8 @@ async def gitlab_get_project_memeber_role(page: PageView, arguments: tuple[str, 
     )
 
 
-def _only(arguments: tuple[str, ...]) -> str:
+def only_argument(arguments: tuple[str, ...]) -> str:
+    """Return the one argument of a function; raise ``RuleError`` for none or several."""
     if len(arguments) != 1:
         raise RuleError(f"func: expected one argument, found {arguments!r}; correct the task file")
     return arguments[0]

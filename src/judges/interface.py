@@ -1,14 +1,15 @@
-"""What an evaluator asks of the outside: a view of pages, and a judge of meaning where one is configured.
+"""What an evaluator asks of the outside: pages, a site's own interface, and a judge of meaning where there is one.
 
-Owns the protocols ``PageView`` and ``AnswerJudge`` and the record of a question to a judge. Holds no
-clients: who implements these (a browser, an in-process app, a model) is not known here. Whatever goes
+Owns the protocols ``PageView``, ``HttpClient`` and ``AnswerJudge`` and the record of a question to a judge. Holds
+no clients: who implements these (a browser, an in-process app, a model) is not known here. Whatever goes
 wrong below is raised as ``replay.records.EpisodeFailed`` with a typed failure, never answered "no".
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from replay.records import EpisodeFailed, Failure, FailureKind
 
@@ -28,7 +29,22 @@ class PageView(Protocol):
         """Return what ``locator`` selects, as text.
 
         "" stands for the whole page's HTML; anything else is a JavaScript expression evaluated in the
-        page, never in Python. An expression that throws or yields null or undefined gives "".
+        page, never in Python. An expression that throws or yields null or undefined gives "". Addresses
+        of the task's sites in the text are canonical, because references in task files are.
+        """
+        ...
+
+
+class HttpClient(Protocol):
+    """A site's own interface, for state that its pages do not show; only the episode's hosts can be reached."""
+
+    async def json(
+        self, method: str, url: str, *, query: Mapping[str, str] | None = None, token: str = "", body: object = None
+    ) -> Any:
+        """Send one request to a canonical URL, within a finite time, and return the JSON it answers.
+
+        ``token`` is sent as a bearer token, ``body`` as JSON. Raises ``EpisodeFailed`` (infra) where the site
+        does not answer, refuses, or answers something else.
         """
         ...
 

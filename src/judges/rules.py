@@ -1,28 +1,24 @@
 """WebArena's matching rules for strings and URLs, as named and versioned sets of pure functions.
 
-Owns ``RuleSet`` and the registry ``RULE_SETS``. Two dialects of these rules are in use and give other
-verdicts on the same run: the original WebArena harness (``webarena``) and the overlay that came with
-WebArena-Lite (``webarena_lite``). A rule set's behaviour never changes under its version: a changed rule
-is a new version, and both stand in a verdict's evidence. No I/O here.
+Owns ``RuleSet`` and the registry ``RULE_SETS``. Three dialects of these rules are in use and give other
+verdicts on the same run: the original WebArena harness (``webarena``), the overlay that came with
+WebArena-Lite (``webarena_lite``), and what BrowserGym made of that overlay
+(``webarena_lite_browsergym``). A rule set's behaviour never changes under its version: a changed rule is a
+new version, and both stand in a verdict's evidence. No I/O here.
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import parse_qs, urlsplit
+
+from judges.quantities import meets, whole_number
+from judges.rule_errors import RuleError
+from judges.tokens import has_token, tokens
 
 OR = " |OR| "
 GOLD_IN_PRED = "GOLD in PRED"
 EXACT = "EXACT"
-
-# Words keep a leading hyphen ("-79.9") and inner hyphens, dots, commas, colons and slashes ("5-star", "1,299.50");
-# every other sign stands alone. This is how a Penn-style tokenizer splits short answers; contractions are left whole.
-_TOKEN = re.compile(r"(?:(?<!\w)-)?\w+(?:[-.,:/']\w+)*|[^\w\s]")
-
-
-class RuleError(ValueError):
-    """A task file asks for something that no rule knows, or in a form that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +29,11 @@ class RuleSet:
     that must match a whole token instead of a substring (1 character in WebArena, any in the overlay; 0 =
     never). ``tokens_in_pages``: this also holds for page contents. ``default_url_note``: the URL rule where
     a task names none. ``split_urls``: GOLD in PRED compares the address and each query parameter apart,
-    otherwise it is a plain substring. ``unescape_html``: entities in page contents are decoded first.
-    ``answer_alternatives``: " |OR| " is understood in must_include of answers. ``join_references``:
-    several fuzzy references are one question to the judge instead of one each.
+    otherwise it is a plain substring. ``all_slashes``: every closing slash of an address is
+    ignored, not only one. ``unescape_html``: entities in page contents are decoded first.
+    ``answer_alternatives``: " |OR| " is understood in must_include of answers. ``join_references`` and
+    ``join_in_pages``: several fuzzy references for an answer, or for a page's content, are one question to
+    the judge instead of one each.
     """
 
     name: str
@@ -45,13 +43,15 @@ class RuleSet:
     tokens_in_pages: bool
     default_url_note: str
     split_urls: bool
+    all_slashes: bool
     unescape_html: bool
     answer_alternatives: bool
     join_references: bool
+    join_in_pages: bool
 
     @property
     def label(self) -> str:
-        """Name and version as written into evidence, e.g. ``webarena/1``."""
+        """Name and version as written into evidence, e.g. ``webarena/2``."""
         return f"{self.name}/{self.version}"
 
     def clean(self, text: str) -> str:
@@ -76,12 +76,30 @@ class RuleSet:
         reference, found = self.clean(reference), self.clean(found)
         short = self.token_length is None or len(reference) <= self.token_length
         if whole_token and short and len(tokens(reference)) == 1:
-            return reference in tokens(found)
+            return has_token(found, reference)
         return reference in found
 
     def page_includes(self, reference: str, content: str) -> bool:
         """Whether a page's content includes one of the alternatives in ``reference`` (separated by " |OR| ")."""
         return any(self.must_include(r, content, whole_token=self.tokens_in_pages) for r in reference.split(OR))
+
+    def must_exclude(self, reference: str, found: str) -> bool:
+        """Whether ``found`` lacks ``reference``, which is looked for as must_include of a page looks for it."""
+        return not self.must_include(reference, found, whole_token=True)
+
+    def required_value(self, inequalities: str, found: str) -> bool:
+        """Whether ``found`` is a whole number that meets one of the inequalities (separated by " |OR| ").
+
+        Quotes are not taken off here: answers come cleaned, pages do not.
+        """
+        value = whole_number(found)
+        met = [meets(value or 0, inequality) for inequality in inequalities.split(OR)]
+        return value is not None and any(met)
+
+    def one_of(self, references: list[str], found: str) -> bool:
+        """Whether ``found`` contains one of the references, as a part of a word too."""
+        found = self.clean(found)
+        return any(self.clean(reference) in found for reference in references)
 
     def answer_includes(self, reference: str, answer: str, *, only: bool) -> bool:
         """Whether an answer includes ``reference``; ``only`` says that it is the task's only reference."""
@@ -96,8 +114,8 @@ class RuleSet:
             RuleError: for a note other than ``GOLD in PRED`` and ``EXACT``.
         """
         note = note or self.default_url_note
-        alternatives = [url.rstrip("/") for url in reference.split(OR)]
-        found = found.rstrip("/")
+        alternatives = [self._address(url) for url in reference.split(OR)]
+        found = self._address(found)
         if note == EXACT:
             return found in alternatives
         if note != GOLD_IN_PRED:
@@ -106,10 +124,8 @@ class RuleSet:
             return any(url in found for url in alternatives)
         return _address_and_query_match(alternatives, found)
 
-
-def tokens(text: str) -> list[str]:
-    """Split into words and single signs; inner hyphens, dots and the like stay in their word."""
-    return _TOKEN.findall(text)
+    def _address(self, url: str) -> str:
+        return url.rstrip("/") if self.all_slashes else url.removesuffix("/")
 
 
 def _address_and_query_match(alternatives: list[str], found: str) -> bool:
@@ -128,38 +144,46 @@ def _address_and_query_match(alternatives: list[str], found: str) -> bool:
 
 
 def _split(url: str) -> tuple[str, dict[str, list[str]]]:
-    """Return the address (host and path, no closing slash) and the query's values by key."""
+    """Return the address (host and path) and the query's values by key."""
     parts = urlsplit(url)
-    return (parts.netloc + parts.path).rstrip("/"), parse_qs(parts.query)
+    return parts.netloc + parts.path, parse_qs(parts.query)
 
 
 WEBARENA = RuleSet(
     name="webarena",
-    version=1,
+    version=2,
     strip=True,
     token_length=1,
     tokens_in_pages=False,
     default_url_note=GOLD_IN_PRED,
     split_urls=True,
+    all_slashes=True,
     unescape_html=True,
     answer_alternatives=False,
     join_references=False,
+    join_in_pages=False,
 )
 
 WEBARENA_LITE = RuleSet(
     name="webarena_lite",
-    version=1,
+    version=2,
     strip=False,
     token_length=None,
     tokens_in_pages=True,
     default_url_note=EXACT,
     split_urls=False,
+    all_slashes=False,
     unescape_html=False,
     answer_alternatives=True,
     join_references=True,
+    join_in_pages=True,
 )
 
-RULE_SETS: dict[str, RuleSet] = {rules.name: rules for rules in (WEBARENA, WEBARENA_LITE)}
+WEBARENA_LITE_BROWSERGYM = replace(
+    WEBARENA, name="webarena_lite_browsergym", version=1, unescape_html=False, join_in_pages=True
+)
+
+RULE_SETS: dict[str, RuleSet] = {rules.name: rules for rules in (WEBARENA, WEBARENA_LITE, WEBARENA_LITE_BROWSERGYM)}
 
 
 def rule_set(name: str) -> RuleSet:

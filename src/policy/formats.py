@@ -2,7 +2,8 @@
 
 Owns the ``PromptFormat`` protocol, the registry and the compact ``waymark`` format. Invariants: past
 actions enter by the ids the policy produced, never as text; only the observation is ever cut, at a
-line's end, and the number of tokens left out is reported; a prompt never exceeds its limit.
+line's end (``webrl``: before an element), and the number of tokens left out is reported; a prompt never
+exceeds its limit.
 """
 
 from __future__ import annotations
@@ -127,9 +128,14 @@ class WaymarkFormat:
 
 
 def assemble(
-    tokenizer: TextTokenizer, head: Sequence[int], observation: str, tail: Sequence[int], max_prompt_tokens: int
+    tokenizer: TextTokenizer,
+    head: Sequence[int],
+    observation: str,
+    tail: Sequence[int],
+    max_prompt_tokens: int,
+    separator: str = "\n",
 ) -> Prompt:
-    """Join ``head``, as many whole lines of ``observation`` as fit, and ``tail``.
+    """Join ``head``, as much of ``observation`` as fits when it is cut at a ``separator``, and ``tail``.
 
     Raises:
         PromptTooLong: head and tail alone exceed ``max_prompt_tokens``.
@@ -140,21 +146,24 @@ def assemble(
             f"instruction, earlier actions and cue take {len(head) + len(tail)} tokens, "
             f"the limit is {max_prompt_tokens}; raise max_prompt_tokens or lower the task's step limit"
         )
-    page, truncated_tokens = fit_lines(tokenizer, observation, room)
+    page, truncated_tokens = fit_lines(tokenizer, observation, room, separator)
     return Prompt(np.asarray([*head, *page, *tail], dtype=np.int32), truncated_tokens)
 
 
-def fit_lines(tokenizer: TextTokenizer, text: str, room: int) -> tuple[list[int], int]:
-    """Return the ids of the most leading whole lines of ``text`` within ``room`` tokens, and how many were left out."""
+def fit_lines(tokenizer: TextTokenizer, text: str, room: int, separator: str = "\n") -> tuple[list[int], int]:
+    """Return the ids of the most leading whole lines of ``text`` within ``room`` tokens, and how many were left out.
+
+    Lines are what ``separator`` separates.
+    """
     whole = tokenizer.encode(text)
     if len(whole) <= room:
         return whole, 0
-    lines = text.split("\n")
+    lines = text.split(separator)
     best: list[int] = []
     fits, fails = 0, len(lines)
     while fails - fits > 1:
         count = (fits + fails) // 2
-        ids = tokenizer.encode("\n".join(lines[:count]))
+        ids = tokenizer.encode(separator.join(lines[:count]))
         if len(ids) <= room:
             fits, best = count, ids
         else:

@@ -48,7 +48,8 @@ class WebRLFormat:
         if latest:
             head += tokenizer.encode(f"Notice: {latest}\n")
         tail = tokenizer.encode("\n\n") + _turn(tokenizer, "", "assistant")
-        return assemble(tokenizer, head, observation, tail, max_prompt_tokens)
+        # The page is one line; it is cut where an element begins.
+        return assemble(tokenizer, head, observation, tail, max_prompt_tokens, separator=" <")
 
     def action_ids(self, tokenizer: TextTokenizer, action_text: str) -> list[int]:
         """Return the ids of a demonstrated action, ended by the stop id."""

@@ -14,6 +14,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from playwright.async_api import BrowserContext, Page
@@ -40,6 +41,7 @@ T = TypeVar("T")
 
 _LOG = logging.getLogger(__name__)
 _SCROLLS = ("scroll_up", "scroll_down")
+_PRESSES = ("click", "press_enter")
 _TRAVELS = {"go_backward": -1, "go_forward": 1}
 _NEW_TAB_WAIT_S = 3.0
 
@@ -96,6 +98,9 @@ class BrowserEnvironment:
         await self._fresh_context(take_over)
         self._hosts = EpisodeHosts.embedded(task.sites, self._token, self._sites.port)
         await self._sites.open_session(self._token, task.sites, login, self._settings.reset_timeout_s)
+        return await self._open_start_pages(task)
+
+    async def _open_start_pages(self, task: Task) -> Observation:
         for index, address in enumerate(task.start_url.split("|AND|")):
             url = self._hosts.real(address.strip())
             if not self._hosts.allows(url):
@@ -125,15 +130,14 @@ class BrowserEnvironment:
         command = {"kind": action.kind, "n": target, "argument": argument}
         result = await before.step(command, self._options())
         lines = self._lines(result, action, element)
-        # The real mouse also brings about what style sheets do on :hover, but waits for frames to be drawn.
-        if action.kind == "hover" and self._settings.paint and not result["code"] and target is not None:
-            await before.hover(target)
-            result = await before.step(None, self._options())
         if result["new_tab"]:
             lines += await self._follow_new_tab()
         if result["new_tab"] or before not in self._tabs:
             result = await self._tab.step(None, self._options())
-        return await self._show(result, lines)
+        text = "" if self._shown is None else self._shown.text
+        seen = await self._show(result, lines)
+        idle = action.kind in _PRESSES and result["still"] and seen.notice is None and seen.text == text
+        return replace(seen, notice=sentence("nothing")) if idle else seen
 
     async def _refusal(self, action: Action, element: Element | None) -> str:
         """Return the code of a notice when the action cannot even be tried, else ''."""
@@ -242,7 +246,7 @@ class BrowserEnvironment:
 
     def _options(self) -> dict[str, Any]:
         return {
-            "origins": list(self._hosts.bases.values()),
+            "origins": list(self._hosts.origins),
             "settle_ms": self._settings.settle_timeout_s * 1000,
             "viewport_only": self._settings.viewport_only,
             "webrl": self._settings.observation_format == "webrl",
@@ -250,7 +254,7 @@ class BrowserEnvironment:
 
     def _lines(self, result: dict[str, Any], action: Action, element: Element | None) -> list[str]:
         """Turn the page script's codes into lines for the agent."""
-        lines = [sentence(result["code"], action, element)] if result["code"] else []
+        lines = [sentence(result["code"], action, element, result["detail"])] if result["code"] else []
         if result["invalid"] >= 0 and self._shown is not None and result["invalid"] in self._shown.targets:
             wrong = self._shown.elements[self._shown.targets.index(result["invalid"])]
             lines.append(sentence("invalid", detail=wrong.name))
@@ -261,8 +265,8 @@ class BrowserEnvironment:
         """Have one tab without a past in a context: the old one where it may be taken over."""
         if take_over and self._context is not None:
             extra, self._tabs, self._current = self._tabs[1:], self._tabs[:1], 0
-            origins = tuple(self._hosts.bases.values())
-            await asyncio.gather(self._tab.clear_storage(origins), *(typed(t.page.close(), "reset") for t in extra))
+            clearing = self._tab.clear_storage(self._hosts.origins)
+            await asyncio.gather(clearing, *(typed(t.page.close(), "reset") for t in extra))
             return
         await self._discard()
         self._token = f"e{secrets.token_hex(8)}"

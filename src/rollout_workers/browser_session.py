@@ -11,7 +11,6 @@ import asyncio
 import secrets
 import socket
 from collections.abc import Callable, Coroutine
-from pathlib import Path
 from typing import Any
 
 from playwright.async_api import Browser, BrowserContext, Playwright, async_playwright
@@ -19,26 +18,18 @@ from playwright.async_api import Error as PlaywrightError
 
 from replay.records import EpisodeFailed, Failure, FailureKind
 from rollout_workers import chromium
+from rollout_workers.page_scripts import FRAME_TIMER, PAGE_SCRIPT, WEBRL_SCRIPT
 from rollout_workers.portrait import PortraitBrowser
 from rollout_workers.settings import BrowserSettings
-
-_FRAME_TIMER = """(() => {
-  const later = window.setTimeout.bind(window), forget = window.clearTimeout.bind(window);
-  window.requestAnimationFrame = callback => later(() => callback(performance.now()), 16);
-  window.cancelAnimationFrame = forget;
-})();"""
-"""Stands in for frames where Chromium draws none; a page that waits for one would wait forever."""
-
-PAGE_SCRIPT = (Path(__file__).parent / "page_script.js").read_text(encoding="utf-8")
-
-_WEBRL_SCRIPT = (Path(__file__).parent / "page_script_webrl.js").read_text(encoding="utf-8")
 
 
 class BrowserSession:
     """Starts Chromium on first use, and again when it has died."""
 
-    def __init__(self, settings: BrowserSettings | None = None) -> None:
+    def __init__(self, settings: BrowserSettings | None = None, resolver_rules: str = chromium.LOOPBACK_ONLY) -> None:
+        """Take the settings and the names that Chromium resolves (its ``--host-resolver-rules``)."""
         self.settings = settings or BrowserSettings()
+        self._resolver_rules = resolver_rules
         self.session_id = secrets.token_hex(6)
         self._lock = asyncio.Lock()
         self._playwright: Playwright | None = None
@@ -53,8 +44,10 @@ class BrowserSession:
         """Process ids of this session's Chromium (Linux)."""
         return chromium.processes(self.session_id)
 
-    async def open_context(self, bypass: str) -> BrowserContext:
+    async def open_context(self, bypass: str, **options: Any) -> BrowserContext:
         """Open a context whose pages reach only the origins in ``bypass`` (Chromium's proxy bypass list).
+
+        ``options`` are Playwright's for contexts (``storage_state``, ``geolocation``, …).
 
         Raises:
             EpisodeFailed: ``infra/browser_launch_failed`` or ``infra/browser_crashed``.
@@ -63,8 +56,9 @@ class BrowserSession:
         settings = self.settings
         try:
             async with asyncio.timeout(settings.launch_timeout_s):
+                size = {"width": settings.viewport_width, "height": settings.viewport_height}
                 context = await browser.new_context(
-                    viewport={"width": settings.viewport_width, "height": settings.viewport_height},
+                    **{"viewport": size, **options},
                     proxy={"server": f"http://127.0.0.1:{self._black_hole.getsockname()[1]}", "bypass": bypass},
                     service_workers="block",
                     accept_downloads=False,
@@ -97,10 +91,10 @@ class BrowserSession:
 
     def _init_scripts(self) -> list[str]:
         """Return what every document runs before its own scripts, in this order (hence installed as one)."""
-        scripts = [] if self.settings.paint else [_FRAME_TIMER]
+        scripts = [] if self.settings.paint else [FRAME_TIMER]
         scripts.append(PAGE_SCRIPT)
         if self.settings.observation_format == "webrl":
-            scripts.append(_WEBRL_SCRIPT)
+            scripts.append(WEBRL_SCRIPT)
         return scripts
 
     async def _running(self) -> Browser:
@@ -118,7 +112,7 @@ class BrowserSession:
                 self._playwright = await async_playwright().start()
                 self._browser = await self._playwright.chromium.launch(
                     executable_path=executable,
-                    args=chromium.launch_flags(self.session_id, self.settings.paint),
+                    args=chromium.launch_flags(self.session_id, self.settings.paint, self._resolver_rules),
                     timeout=self.settings.launch_timeout_s * 1000,
                 )
         except (PlaywrightError, TimeoutError, chromium.BrowserMissing) as error:

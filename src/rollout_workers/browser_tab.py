@@ -1,14 +1,19 @@
 """One tab of a real browser: sends the page script its work and waits for pages it opens.
 
 Owns the calls into the page and the typing of what goes wrong there. Invariants: every wait is
-bounded by the settings; a step costs one call where no page load happens and two where one does;
+bounded by the settings; a step settles and looks in one call where no page load happens and in two where one does;
 Playwright's errors never leave this module untyped.
+
+Real input goes to the browser, not to the page, so a step with it has three parts: the page says what to press,
+a call that will settle and look is left waiting in the page, then the input is given and the call released.
+The call must wait before the input is given: once a page is being left, Chromium holds new calls back.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
@@ -16,12 +21,17 @@ from playwright.async_api import CDPSession, Dialog, Page
 from playwright.async_api import Error as PlaywrightError
 
 from replay.records import EpisodeFailed, Failure, FailureKind
-from rollout_workers.browser_session import PAGE_SCRIPT
+from rollout_workers.browser_input import Command, commands
+from rollout_workers.page_scripts import PAGE_SCRIPT
 from rollout_workers.portrait import COPY
 from rollout_workers.settings import BrowserSettings
 
 _STEP = "window.__waymark ? window.__waymark.step({action}, {options}) : 'null'"
-_CENTRE = "window.__waymark.centre({n})"
+_BEGIN = "window.__waymark ? window.__waymark.begin({action}, {options}) : 'null'"
+_FINISH = "window.__waymark ? window.__waymark.finish({options}) : 'null'"
+_HANDED = "window.__waymark?.handed()"
+_BY_INPUT = frozenset({"click", "right_click", "hover", "type", "search", "press_enter"})
+_INPUT_WAIT_S = 2.0
 _GONE = (
     "Execution context was destroyed",
     "Cannot find context",
@@ -29,6 +39,12 @@ _GONE = (
     "Promise was collected",
 )
 _DEAD = ("crashed", "has been closed", "Browser closed", "Connection closed", "Target closed")
+
+_NOTHING_TOLD: dict[str, Any] = {
+    "code": "", "detail": "", "notices": [], "invalid": -1, "new_tab": False, "posted": False, "still": False,
+}  # fmt: skip
+
+_LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -83,25 +99,26 @@ class BrowserTab:
     async def step(self, action: dict[str, Any] | None, options: dict[str, Any]) -> dict[str, Any]:
         """Act (or only look, with None), wait for quiet or for the next document, and return what is visible."""
         self._arrived.clear()
-        result = await self._call(action, options)
+        by_input = self._settings.trusted_input and action is not None and action["kind"] in _BY_INPUT
+        result = await (self._act(action, options) if by_input else self._call(_STEP, action, options))
         if result is not None and not result["navigating"]:
             return result
-        told: dict[str, Any] = (
-            {"code": "", "notices": [], "invalid": -1, "new_tab": False, "posted": False} if result is None else result
-        )
+        told = _NOTHING_TOLD if result is None else result
+        if self._closed_itself():
+            return {**told, "navigating": True}
         if action is not None and not self._arrived.is_set():
             await self._arrival()
         seen = await self._look(options)
         if told["posted"] and not seen["redirects"]:
             self.posted.append(seen["entry"])
-        seen["code"] = told["code"]
+        seen["code"], seen["detail"], seen["still"] = told["code"], told["detail"], False
         seen["notices"] = [*told["notices"], *seen["notices"]]
         return seen
 
-    async def hover(self, n: int) -> None:
-        """Move the real mouse over the element with reference ``n``."""
-        at = await self.read(_CENTRE.format(n=n))
-        await typed(self.page.mouse.move(at[0], at[1]), self.page.url)
+    async def rest_mouse(self) -> None:
+        """Take the mouse off whatever it is over; without frames a movement alone would wait for one for seconds."""
+        corner = [self._settings.viewport_width - 1, self._settings.viewport_height - 1]
+        await self._give(commands([{"move": corner}]))
 
     async def copy(self) -> str:
         """Return the page's HTML with the state of its controls written into it."""
@@ -129,9 +146,41 @@ class BrowserTab:
             self._wire = await typed(self.page.context.new_cdp_session(self.page), self.page.url)
         return self._wire
 
-    async def _call(self, action: dict[str, Any] | None, options: dict[str, Any]) -> dict[str, Any] | None:
+    async def _act(self, action: dict[str, Any] | None, options: dict[str, Any]) -> dict[str, Any] | None:
+        """Act by real input; None when the document went away under it."""
+        planned = await self._call(_BEGIN, action, options)
+        if planned is None:
+            return None
+        wanted = commands(planned["input"])
+        # Started after the call below has been sent, and only then: tasks run in the order they are made.
+        finishing = asyncio.ensure_future(self._call(_FINISH, None, options))
+        giving = asyncio.ensure_future(self._give(wanted))
+        try:
+            return await finishing
+        finally:
+            giving.cancel()
+            finishing.cancel()
+            await asyncio.gather(giving, finishing, return_exceptions=True)
+
+    def _closed_itself(self) -> bool:
+        """Whether the page has closed its tab, in a browser that lives on."""
+        browser = self.page.context.browser
+        return self.page.is_closed() and browser is not None and browser.is_connected()
+
+    async def _give(self, wanted: list[Command]) -> None:
+        """Give input, all of it at once and in order, and let the waiting call go on when the page has had it."""
+        wire = await self._devtools()
+        try:
+            async with asyncio.timeout(_INPUT_WAIT_S):
+                await asyncio.gather(*(wire.send(method, parameters) for method, parameters in wanted))
+            await wire.send("Runtime.evaluate", {"expression": _HANDED})
+        except (PlaywrightError, TimeoutError) as error:
+            # The page went away with the input, or is busy with it; the waiting call has its own deadline.
+            _LOG.debug("input to %s: %s", self.page.url, error)
+
+    async def _call(self, form: str, action: dict[str, Any] | None, options: dict[str, Any]) -> dict[str, Any] | None:
         """Run the page script once; None when the document went away under it."""
-        work = _STEP.format(action=json.dumps(action), options=json.dumps(options))
+        work = form.format(action=json.dumps(action), options=json.dumps(options))
         try:
             raw = await self._evaluate(work)
             if raw == "null":
@@ -139,7 +188,7 @@ class BrowserTab:
                 await self._evaluate(PAGE_SCRIPT)
                 raw = await self._evaluate(work)
         except PlaywrightError as error:
-            if any(sign in error.message for sign in _GONE):
+            if self._closed_itself() or any(sign in error.message for sign in _GONE):
                 return None
             raise failure(error, self.page.url) from error
         result: dict[str, Any] = json.loads(raw)
@@ -161,7 +210,7 @@ class BrowserTab:
         """Look at the current document, again where it is replaced meanwhile; the caller's deadline ends this."""
         while True:
             self._arrived.clear()
-            seen = await self._call(None, options)
+            seen = await self._call(_STEP, None, options)
             if seen is not None and not seen["navigating"]:
                 return seen
             await self._arrival()

@@ -28,6 +28,7 @@ from rollout_workers.html_page import HtmlPage
 from rollout_workers.notices import joined, sentence
 from rollout_workers.observation import Rendered, inner_text, render
 from rollout_workers.settings import BrowserSettings
+from sites.tasks import needs_browser
 
 _LOCATOR = re.compile(
     r"""\s*\(?\s*document\.querySelector\(\s*(["'])(?P<css>.*?)\1\s*\)\s*\)?\s*\??\.\s*(?P<what>outerText|innerText|textContent|value)\s*;?\s*"""
@@ -49,6 +50,9 @@ class BrowserlessEnvironment:
     async def reset(self, task: Task, *, seed: int = 0, episode_id: str = "") -> Observation:
         """Give the task a fresh session and open its start pages (``|AND|`` separates several)."""
         await self.close()
+        if needs_browser(task):
+            detail = f"the pages of {task.template} need their scripts; play it in the environment 'embedded'"
+            raise EpisodeFailed(Failure(FailureKind.TASK, "needs_browser", detail))
         self._token, self._task = f"e{secrets.token_hex(8)}", task
         login = task.sites if task.require_login else ()
         self._app.state.sessions.reset(self._token, login=login, sites=task.sites)

@@ -83,10 +83,14 @@ def ensure(explicit: str = "", timeout_s: float = 300.0) -> Path:
     raise missing
 
 
-def launch_flags(session_id: str, paint: bool = True) -> list[str]:
+LOOPBACK_ONLY = "MAP * ~NOTFOUND, EXCLUDE *.localhost, EXCLUDE localhost, EXCLUDE 127.0.0.1"
+"""Host resolver rules under which names outside ``*.localhost`` do not resolve at all."""
+
+
+def launch_flags(session_id: str, paint: bool = True, resolver_rules: str = LOOPBACK_ONLY) -> list[str]:
     """Return Chromium's flags beyond Playwright's defaults (which must stay: they let fast navigations through).
 
-    Names outside ``*.localhost`` do not resolve at all, and WebRTC may not go past the proxy. A new frame
+    ``resolver_rules`` say which names resolve, and WebRTC may not go past the proxy. A new frame
     host for every document (``RenderDocument``) would cost a quarter of each page load, a process of its own for
     the network a twentieth. With ``paint`` off no
     frame is ever drawn: cheaper, but no screenshots, and a page's ``requestAnimationFrame`` never fires.
@@ -98,7 +102,7 @@ def launch_flags(session_id: str, paint: bool = True) -> list[str]:
         f"--disable-features={','.join(_DISABLED_FEATURES)}",
         "--enable-features=NetworkServiceInProcess2",
         "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
-        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE *.localhost, EXCLUDE localhost, EXCLUDE 127.0.0.1",
+        f"--host-resolver-rules={resolver_rules}",
         _mark(session_id),
     ]
 

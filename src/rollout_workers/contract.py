@@ -1,12 +1,16 @@
 """The contract of ``Environment``, as a check that runs one.
 
-Owns ``check_environment``. Invariants: every environment passes it in the tests; it knows nothing of
-how an environment is made. Each broken promise is one line; all of them are reported together.
+Owns ``examine`` and ``check_environment``. Invariants: every environment passes it in the tests; it knows
+nothing of how an environment is made; each broken promise is one line, and all of them are reported
+together; every point ends, by a deadline if need be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
 
 from replay.records import Task
 from rollout_workers.environment import Action, Environment, Observation, Verdict
@@ -14,54 +18,104 @@ from rollout_workers.environment import Action, Environment, Observation, Verdic
 _PNG = b"\x89PNG\r\n\x1a\n"
 _FAR = 999_999
 _WANDERING = 6
+POINT_DEADLINE_S = 120.0
+"""Longest wait for one point, seconds."""
 
 
 class ContractBroken(AssertionError):
     """An environment does not keep its promises; the message lists them."""
 
 
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One point of the contract and what was found against it, one line each; kept where there is none."""
+
+    promise: str
+    broken: tuple[str, ...] = ()
+
+
 async def check_environment(
     make_environment: Callable[[], Environment], task: Task, *, wandering: int = _WANDERING
 ) -> None:
-    """Run two environments through ``task`` and raise ``ContractBroken`` when a promise is not kept.
+    """Run ``examine`` over two environments and raise ``ContractBroken`` when a promise is not kept."""
+    one, other = make_environment(), make_environment()
+    broken = [line for point in await examine(one, other, task, wandering=wandering) for line in point.broken]
+    if broken:
+        raise ContractBroken("\n".join([f"{type(one).__name__} breaks its contract:", *broken]))
+
+
+async def examine(one: Environment, other: Environment, task: Task, *, wandering: int = _WANDERING) -> list[Point]:
+    """Run two environments of one kind through ``task`` and return every point of the contract; closes both.
 
     ``wandering`` is the number of links and buttons that are tried. The task's start page must have at
-    least one link; its evaluation must need no judge of meaning.
+    least one link or button; its evaluation must need no judge of meaning. What an environment raises breaks
+    the point it was raised in.
     """
-    check = _Check(make_environment(), make_environment(), task, wandering)
-    try:
-        await check.run()
-    finally:
-        await check.one.close()
-        await check.one.close()
-        await check.other.close()
-    if check.broken:
-        raise ContractBroken("\n".join([f"{type(check.one).__name__} breaks its contract:", *check.broken]))
+    check = _Check(one, other, task, wandering)
+    points = [
+        ("a reset gives a first observation", check.reset),
+        ("what is impossible is told and changes nothing", check.impossible_actions),
+        ("elements can be acted on, and going back returns", check.wander),
+        ("a second reset starts where the first one did", check.reset_again),
+        ("two environments see nothing of each other", check.isolation),
+        ("an episode is judged 0 or 1, with evidence", check.ending),
+        ("an environment can be closed twice", check.close),
+    ]
+    return [await check.point(promise, work) for promise, work in points]
 
 
 class _Check:
     def __init__(self, one: Environment, other: Environment, task: Task, wandering: int) -> None:
         self.one, self.other, self.task, self.wandering = one, other, task, wandering
         self.broken: list[str] = []
+        self._first: Observation | None = None
 
-    async def run(self) -> None:
-        first = await self.one.reset(self.task, seed=0, episode_id="contract-1")
-        self._observation(first, "reset")
-        if first.notice is not None:
-            self._say(f"reset: expected no notice, found {first.notice!r}")
-        await self._impossible_actions(first)
-        await self._wander(first)
+    async def point(self, promise: str, work: Callable[[], Coroutine[Any, Any, None]]) -> Point:
+        """Run one point and return what was found."""
+        self.broken = []
+        try:
+            async with asyncio.timeout(POINT_DEADLINE_S):
+                # gather hands back as a value whatever the environment raises: it is under examination here.
+                (raised,) = await asyncio.gather(work(), return_exceptions=True)
+        except TimeoutError as error:
+            raised = error
+        if raised is not None:
+            self._say(f"raised {type(raised).__name__}: {raised or f'no end after {POINT_DEADLINE_S:g} s'}")
+        return Point(promise, tuple(self.broken))
+
+    @property
+    def first(self) -> Observation:
+        """The first observation of the first reset."""
+        if self._first is None:
+            raise LookupError("not tried, because there was no first observation")
+        return self._first
+
+    async def reset(self) -> None:
+        """An episode starts with an observation and nothing to tell."""
+        self._first = await self.one.reset(self.task, seed=0, episode_id="contract-1")
+        self._observation(self.first, "reset")
+        if self.first.notice is not None:
+            self._say(f"reset: expected no notice, found {self.first.notice!r}")
+
+    async def reset_again(self) -> None:
+        """Whatever happened meanwhile, an episode starts as the one before did."""
         again = await self.one.reset(self.task, seed=0, episode_id="contract-2")
-        self._same(first, again, "a second reset gives the same first observation")
-        await self._isolation(first)
-        await self._ending()
+        self._same(self.first, again, "a second reset gives the same first observation")
 
-    async def _impossible_actions(self, first: Observation) -> None:
+    async def close(self) -> None:
+        """Release everything; once more does no harm."""
+        await self.one.close()
+        await self.one.close()
+        await self.other.close()
+
+    async def impossible_actions(self) -> None:
         """What cannot be done is told, and nothing changes."""
+        first = self.first
         tries = [Action(kind, element_id=_FAR, argument="x") for kind in ("click", "type", "select", "hover")]
-        link = next((e for e in first.elements if e.role == "link"), None)
+        link = next((e for e in first.elements if e.role in ("link", "button")), None)
         if link is None:
-            self._say(f"reset: expected a link on the task's start page, found {[e.role for e in first.elements]}")
+            roles = [element.role for element in first.elements]
+            self._say(f"reset: expected a link or a button on the task's start page, found {roles}")
         else:
             tries += [Action(kind, element_id=link.element_id, argument="x") for kind in ("type", "select")]
         tries += [Action("go_backward"), Action("go_forward"), Action("switch_tab", argument="7")]
@@ -74,9 +128,9 @@ class _Check:
         for kind in ("wait", "scroll_down", "scroll_up", "press_enter"):
             self._observation(await self.one.step(Action(kind)), kind)
 
-    async def _wander(self, first: Observation) -> None:
+    async def wander(self) -> None:
         """Every element can be acted on, and going back returns to the address one came from."""
-        here = first
+        here = self.first
         for number in range(self.wandering):
             links = [e for e in here.elements if e.role in ("link", "button")]
             if not links:
@@ -95,16 +149,17 @@ class _Check:
                     self._say(f"go_backward from {there.url}: expected {here.url}, found {back.url}")
             here = await self.one.step(Action("wait"))
 
-    async def _isolation(self, first: Observation) -> None:
+    async def isolation(self) -> None:
         """What happens in one environment is not seen in another."""
         theirs = await self.other.reset(self.task, seed=0, episode_id="contract-3")
-        self._same(first, theirs, "two environments start alike")
+        self._same(self.first, theirs, "two environments start alike")
         here = await self.one.reset(self.task, seed=0, episode_id="contract-4")
         for element in [e for e in here.elements if e.role in ("link", "button")][: self.wandering]:
             here = await self.one.step(Action("click", element_id=min(element.element_id, len(here.elements) - 1)))
         self._same(theirs, await self.other.step(Action("wait")), "another environment sees nothing of it")
 
-    async def _ending(self) -> None:
+    async def ending(self) -> None:
+        """Episodes end with a verdict, and their last page can be drawn where there are pixels."""
         for answer in (None, "an answer that is surely wrong"):
             await self.one.reset(self.task, seed=0, episode_id="contract-5")
             verdict = await self.one.evaluate(answer)

@@ -23,9 +23,10 @@ from rollout_workers.spec import EpisodeSpec
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What there is to decide on: the page, the past actions, and what the agent is told about the last one."""
+    """What there is to decide on: instruction, page, past actions, and what the agent is told about the last one."""
 
     index: int
+    intent: str
     observation: Observation
     history: Sequence[PastAction]
     notice: str | None
@@ -76,7 +77,7 @@ class PolicyDecider:
         """Return the policy's next action."""
         prompt = self._format.build(
             self._tokenizer,
-            intent=self._spec.task.intent,
+            intent=turn.intent,
             history=turn.history,
             observation=turn.observation.text,
             notice=turn.notice,

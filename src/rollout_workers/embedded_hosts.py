@@ -6,22 +6,25 @@ Owns ``browser_host`` and ``browserless_host``, which ``environment_hosts`` name
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rollout_workers.browser_processes import process_mark
 from rollout_workers.environment import Environment
 from rollout_workers.spec import WorkerConfig
 
+if TYPE_CHECKING:
+    from rollout_workers.browser_session import BrowserSession
+
 
 class BrowserHost:
     """One Chromium over the site server that the configuration names."""
 
-    def __init__(self, config: WorkerConfig) -> None:
+    def __init__(self, config: WorkerConfig, session: BrowserSession | None = None) -> None:
         # Imported here, so that a worker without a browser does not pay for Playwright.
-        from rollout_workers.browser import BrowserSession, SiteEndpoint
+        from rollout_workers import browser
 
-        self._session = BrowserSession(config.browser)
-        self._sites = SiteEndpoint(config.site_port, config.site_secret)
+        self._session = session or browser.BrowserSession(config.browser)
+        self._sites = browser.SiteEndpoint(config.site_port, config.site_secret)
         self._identity: str | None = None
 
     async def start(self) -> None:

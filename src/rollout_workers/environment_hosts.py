@@ -1,23 +1,32 @@
 """Where a worker's environments come from: one browser (or none) that serves several of them.
 
-Owns the ``EnvironmentHost`` protocol and the choice of a host by name. Invariant: a host that was
-closed or has died is never started again; a new one takes its place. Must not import ray.
+Owns the ``EnvironmentHost`` protocol and the choice of an environment by name: a built-in one, one that an
+installed package offers (entry points of the group ``waymark.environments``), or ``module:name``. Invariant: a
+host that was closed or has died is never started again; a new one takes its place. Must not import ray.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
+from importlib.metadata import entry_points
 from typing import Any, Protocol
 
 from rollout_workers.environment import Environment
 from rollout_workers.spec import WorkerConfig
+from rollout_workers.task_sources import TaskSource
 
 BUILT_IN = {
     "embedded": "rollout_workers.embedded_hosts:browser_host",
     "browserless": "rollout_workers.embedded_hosts:browserless_host",
+    "webarena": "webarena.environment_host:WEBARENA",
+    "miniwob": "rollout_workers.miniwob.host:MINIWOB",
 }
-"""Environment kinds by name; anything else is ``module:function``."""
+"""Environment kinds by name; anything else is an entry point or ``module:name``."""
+ENTRY_POINTS = "waymark.environments"
+"""Group of the entry points by which an installed package offers environments."""
+_HOST_METHODS = ("start", "environment", "alive", "close")
 
 
 class EnvironmentHost(Protocol):
@@ -40,27 +49,74 @@ class EnvironmentHost(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class EnvironmentKind:
+    """A kind of environment: ``host`` makes a worker's host, ``tasks`` draws its tasks.
+
+    ``tasks`` None stands for the tasks of the embedded sites.
+    """
+
+    host: Callable[[WorkerConfig], EnvironmentHost]
+    tasks: TaskSource | None = None
+
+
 def make_host(config: WorkerConfig) -> EnvironmentHost:
-    """Return a new, unstarted host of the kind that the configuration names."""
-    host: EnvironmentHost = load(BUILT_IN.get(config.environment, config.environment))(config)
+    """Return a new, unstarted host of the kind that the configuration names.
+
+    Raises:
+        ValueError: when it names none, or what it names does not make a host.
+    """
+    host = environment_kind(config.environment).host(config)
+    missing = [name for name in _HOST_METHODS if not callable(getattr(host, name, None))]
+    if missing:
+        raise ValueError(
+            f"{config.environment!r}: expected a host with the methods {', '.join(_HOST_METHODS)}, "
+            f"found a {type(host).__name__} without {', '.join(missing)}"
+        )
     return host
 
 
-def load(reference: str) -> Callable[..., Any]:
-    """Return what ``module:function`` names.
+def environment_kind(name: str) -> EnvironmentKind:
+    """Return the environment called ``name``.
+
+    Raises:
+        ValueError: when there is none, saying what was expected.
+    """
+    found = _load_kind(name)
+    if isinstance(found, EnvironmentKind):
+        return found
+    if not callable(found):
+        raise ValueError(
+            f"{name!r}: expected a function of a WorkerConfig that returns a host, or an EnvironmentKind; "
+            f"found a {type(found).__name__}"
+        )
+    return EnvironmentKind(found)
+
+
+def load(reference: str) -> Any:
+    """Return what ``module:name`` names.
 
     Raises:
         ValueError: when it names nothing, saying which part is missing.
     """
     module, _, name = reference.partition(":")
     if not module or not name:
-        raise ValueError(f"expected one of {', '.join(BUILT_IN)} or 'module:function', found {reference!r}")
+        raise ValueError(f"expected 'module:name', found {reference!r}")
     try:
-        found: Callable[..., Any] = getattr(import_module(module), name)
+        return getattr(import_module(module), name)
     except ModuleNotFoundError as error:
         raise ValueError(
             f"{reference!r}: cannot import {error.name!r}; is it on the Python path of the worker?"
         ) from error
     except AttributeError as error:
         raise ValueError(f"{reference!r}: module {module!r} has no {name!r}") from error
-    return found
+
+
+def _load_kind(name: str) -> Any:
+    if name in BUILT_IN or ":" in name:
+        return load(BUILT_IN.get(name, name))
+    offered = entry_points(group=ENTRY_POINTS)
+    if name in offered.names:
+        return load(offered[name].value)
+    names = ", ".join(sorted({*BUILT_IN, *offered.names}))
+    raise ValueError(f"expected an environment out of {names}, or 'module:name', found {name!r}")

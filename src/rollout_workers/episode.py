@@ -109,6 +109,7 @@ class _Episode:
     evidence: str = ""
     reset_s: float = 0.0
     judge_s: float = 0.0
+    intent: str = ""
 
     async def run(self) -> None:
         """Play all steps, then ask for the verdict."""
@@ -120,10 +121,11 @@ class _Episode:
             self.env.reset(spec.task, seed=spec.seed, episode_id=spec.episode_id),
         )
         self.reset_s = time.perf_counter() - started
+        self.intent = observation.intent or spec.task.intent
         self._check_subgoals(observation)
         notice = observation.notice
         for index in range(spec.task.max_steps or settings.max_steps):
-            turn = Turn(index, observation, tuple(self.history), notice)
+            turn = Turn(index, self.intent, observation, tuple(self.history), notice)
             screenshot = await self._screenshot(index)
             asked = time.perf_counter()
             try:
@@ -203,7 +205,7 @@ class _Episode:
             template=task.template,
             site=task.site,
             split=task.split,
-            intent=task.intent,
+            intent=self.intent or task.intent,
             source=self.spec.source,
             phase=self.spec.phase,
             seed=self.spec.seed,

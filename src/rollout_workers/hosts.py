@@ -29,6 +29,11 @@ class EpisodeHosts:
         end = f".{token}.localhost" + (f":{port}" if port else "")
         return cls({site: f"http://{site}{end}" for site in sites})
 
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """Scheme, host and port of each site."""
+        return tuple(self._origins)
+
     def real(self, canonical: str) -> str:
         """Replace every placeholder by its site's base address.
 

@@ -80,11 +80,15 @@ def click(page: HtmlPage, element: HtmlElement) -> Effect:
     if kind == "checkbox":
         page.set_checked(element, not page.checked(element))
     elif kind == "radio":
+        if page.checked(element):
+            return _idle(element)
         page.set_checked(element, True)
     elif kind == "file":
         return Effect(code="file")
     elif element.tag == "button" or kind in _BUTTONS:
         return _press(page, element)
+    elif element.tag not in ("input", "select", "textarea") and "contenteditable" not in element.attrib:
+        return _idle(element)
     return Effect()
 
 
@@ -172,13 +176,17 @@ def _submits(element: HtmlElement) -> bool:
 
 def _press(page: HtmlPage, button: HtmlElement) -> Effect:
     form = form_of(button)
-    if form is None:
-        return Effect()
-    if _submits(button):
+    if form is not None and _submits(button):
         return _submit(page, form, button)
-    if button.get("type", "").lower() == "reset":
+    if form is not None and button.get("type", "").lower() == "reset":
         page.reset(form)
-    return Effect()
+        return Effect()
+    return _idle(button)
+
+
+def _idle(element: HtmlElement) -> Effect:
+    """Nothing came of a click, unless a script that does not run here would have made something of it."""
+    return Effect(code="" if "onclick" in element.attrib else "nothing")
 
 
 def _submit(page: HtmlPage, form: HtmlElement, submitter: HtmlElement | None) -> Effect:

@@ -17,7 +17,7 @@ from lxml.html import HtmlElement
 from rollout_workers.snapshot import ATTRIBUTES, MAX_DEPTH, Node, Snapshot
 
 _SKIPPED = frozenset({
-    "head", "script", "style", "template", "noscript", "datalist", "svg", "canvas", "video", "audio", "object",
+    "head", "script", "style", "template", "noscript", "datalist", "canvas", "video", "audio", "object",
     "embed", "iframe", "option", "optgroup", "title", "link", "meta", "base", "param", "source", "track", "area",
     "map",
 })  # fmt: skip
@@ -128,6 +128,9 @@ class HtmlPage:
     def _visit(self, element: HtmlElement, depth: int, into: list[Node | str]) -> Node | None:
         """Append the node of ``element`` to ``into``; below ``MAX_DEPTH`` its content too, except for controls."""
         if not isinstance(element.tag, str) or element.tag in _SKIPPED or _is_hidden(element):
+            return None
+        if element.tag == "svg":
+            into.append(Node("img", {"alt": element.get("aria-label", element.findtext(".//title") or "")}))
             return None
         node = Node(element.tag, self._facts(element))
         into.append(node)

@@ -13,6 +13,7 @@ have no id and end with ``disabled``.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from rollout_workers.element_names import Names, is_cell, line_break, role_of, squeeze
@@ -27,6 +28,10 @@ MAX_VALUE = 120
 MAX_OPTIONS = 20
 """Most options shown on a line (the element keeps all of them)."""
 
+MAX_TEXT = 200
+"""Longest line of plain text on a page that is over its budget, in characters."""
+
+_SHOWN_ID = re.compile(r'<[^\s<>]+ id="(\d+)"')
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 
 
@@ -50,15 +55,25 @@ def render(snapshot: Snapshot, settings: BrowserSettings) -> Rendered:
 
 
 def render_webrl(snapshot: Snapshot, max_chars: int) -> Rendered:
-    """Write ``snapshot`` down as the WebRL lineage does, cut after ``max_chars`` characters."""
+    """Write ``snapshot`` down as the WebRL lineage does, in at most ``max_chars`` characters.
+
+    A longer page is cut where an element begins, and what is not shown is not offered.
+    """
     if snapshot.rich is None:
         raise ValueError("the observation format webrl needs a real browser, which knows where things lie on the page")
-    elements = numbered_elements(snapshot.rich, snapshot.root)
-    return Rendered(simplify(snapshot.rich)[:max_chars], page_text(snapshot), elements, tuple(range(len(elements))))
+    elements, text = numbered_elements(snapshot.rich, snapshot.root), simplify(snapshot.rich)
+    if len(text) > max_chars:
+        text = text[: max(0, text.rfind(" <", 0, max_chars + 1))]
+        last = max(map(int, _SHOWN_ID.findall(text)), default=-1)
+        elements = elements[: last + 1]
+    return Rendered(text, page_text(snapshot), elements, tuple(range(len(elements))))
 
 
 def render_waymark(snapshot: Snapshot, max_chars: int) -> Rendered:
-    """Write ``snapshot`` down in at most about ``max_chars`` characters, cut at a line."""
+    """Write ``snapshot`` down in at most about ``max_chars`` characters.
+
+    On a longer page long lines of plain text are shortened first; then the last lines go, whatever they are.
+    """
     writer = _Writer(Names(snapshot.root))
     writer.visit(snapshot.root)
     writer.flush()
@@ -66,6 +81,8 @@ def render_waymark(snapshot: Snapshot, max_chars: int) -> Rendered:
     if len(snapshot.tabs) > 1:
         names = (f"{i} {squeeze(t)}{' (current)' if i == snapshot.tab else ''}" for i, t in enumerate(snapshot.tabs))
         head.append(f"tabs {' | '.join(names)}")
+    if sum(len(line) + 1 for line in (*head, *(line for line, _ in writer.lines))) > max_chars:
+        writer.shorten()
     lines, size = head, sum(len(line) + 1 for line in head)
     kept = 0
     for index, (line, element) in enumerate(writer.lines):
@@ -158,6 +175,13 @@ class _Writer:
         self.run, self.joint = [], ""
         if text:
             self.lines.append((f"# {text}" if self.heading else text, None))
+
+    def shorten(self) -> None:
+        """Cut the long lines of plain text."""
+        self.lines = [
+            (line if element or len(line) <= MAX_TEXT else f"{line[:MAX_TEXT].rstrip()}…", element)
+            for line, element in self.lines
+        ]
 
     def _enter(self, tag: str) -> None:
         if is_cell(tag):

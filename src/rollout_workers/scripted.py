@@ -57,7 +57,7 @@ class ScriptedDecider:
             raise EpisodeFailed(Failure(FailureKind.TASK, "demonstrator_lost", str(error))) from error
         prompt = self._format.build(
             self._tokenizer,
-            intent=self._spec.task.intent,
+            intent=turn.intent,
             history=turn.history,
             observation=turn.observation.text,
             notice=turn.notice,

@@ -21,8 +21,11 @@ class BrowserSettings:
 
     paint: bool = False
     """Whether Chromium draws frames. Without it a page load costs a quarter less; screenshots are then drawn from a
-    copy of the page, ``requestAnimationFrame`` is a timer, ``:hover`` styles do not apply, and observers of size or
-    intersection stay silent."""
+    copy of the page, ``requestAnimationFrame`` is a timer, and observers of size or intersection stay silent."""
+
+    trusted_input: bool = True
+    """Whether mouse and keyboard are the browser's own, which pages cannot tell from a person's; otherwise actions are
+    DOM events, which cost a little less, press what is covered as well, and leave ``:hover`` styles alone."""
 
     observation_format: str = "waymark"
     """How a page is written down: ``waymark`` (short) or ``webrl`` (with boxes; needs a real browser)."""

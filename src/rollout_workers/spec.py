@@ -60,8 +60,8 @@ class WorkerConfig:
     """All that a rollout worker is built from.
 
     ``environment`` is ``embedded`` (Chromium over the embedded sites), ``browserless`` (the same sites
-    without a browser) or ``module:function``, called as ``function(config)`` and returning an
-    ``EnvironmentHost``; ``options`` are for such a function. ``site_port`` and ``site_secret`` reach the
+    without a browser), or another name that ``environment_hosts.environment_kind`` knows; ``options`` are for
+    its host. ``site_port`` and ``site_secret`` reach the
     site server; ``site_seed`` is for ``browserless``, which builds the sites itself. ``tokenizer`` is a
     path or hub name. ``policy`` may be None for workers that play demonstrations only;
     ``policy_settings`` gives the prompt format and the limits in tokens. Shards go under ``shard_dir``;

@@ -1,8 +1,9 @@
 """The one ASGI application that serves every embedded site.
 
-Owns dispatch by host name (``<site>.<token>.localhost``, ``<site>.localhost`` for a person) and the
-control API under ``/_control/``. Invariants: a request sees the state of its own token only; the
-control API answers nobody without the secret; hosts other than ``*.localhost`` are refused.
+Owns dispatch by host name (``<site>.<token>.localhost``, ``<site>.localhost`` for a person), the script
+that sites' pages share, and the control API under ``/_control/``. Invariants: a request sees the state of
+its own token only; the control API answers nobody without the secret; hosts other than ``*.localhost``
+are refused; a session that may visit one site only is told of no other.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import hmac
 import json
 import secrets
 from collections.abc import Mapping
+from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -19,24 +21,33 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from sites.faults import FaultSettings
 from sites.registry import SITES
 from sites.sessions import PUBLIC, SessionError, SessionStore
-from sites.site import Site
+from sites.site import Session, Site
 
 CONTROL_HEADER = "X-Waymark-Control"
 """Name of the header that carries the control secret."""
+SCRIPTS = "/_frame/scripts.js"
+"""Address, on every site, of the script that pages may use (``page_scripts.js`` says how)."""
+_SCRIPTS = (Path(__file__).parent / "page_scripts.js").read_text(encoding="utf-8")
 
 
 def create_app(
-    seed: int = 0, secret: str | None = None, max_sessions: int = 1024, sites: Mapping[str, Site] | None = None
+    seed: int = 0,
+    secret: str | None = None,
+    max_sessions: int = 1024,
+    sites: Mapping[str, Site] | None = None,
+    faults: FaultSettings | None = None,
 ) -> Starlette:
     """Build the application over base data made from ``seed``.
 
     ``secret`` guards the control API (a random one is made when absent; read it at
-    ``app.state.secret``); ``max_sessions`` bounds the open sessions; ``sites`` defaults to all.
-    In one process, ``app.state.sessions`` may be used directly.
+    ``app.state.secret``); ``max_sessions`` bounds the open sessions; ``sites`` defaults to all; ``faults``
+    are met by every session that states none of its own. In one process, ``app.state.sessions`` may be used
+    directly.
     """
-    store = SessionStore(SITES if sites is None else sites, seed, max_sessions)
+    store = SessionStore(SITES if sites is None else sites, seed, max_sessions, faults)
     app = Starlette(
         routes=[
             Route("/_control/health", _health),
@@ -58,7 +69,9 @@ class HostDispatch:
     def __init__(self, store: SessionStore) -> None:
         self._store = store
         self._apps: dict[str, ASGIApp] = {
-            name: Starlette(routes=list(site.routes), exception_handlers={HTTPException: _http_error})
+            name: Starlette(
+                routes=[Route(SCRIPTS, _scripts), *site.routes], exception_handlers={HTTPException: _http_error}
+            )
             for name, site in store.sites.items()
         }
 
@@ -66,12 +79,17 @@ class HostDispatch:
         """Serve one HTTP request; raise ``SessionError`` for an unknown host or token."""
         if scope["type"] != "http":
             raise RuntimeError(f"the sites speak HTTP only, found a {scope['type']} connection")
-        site, token = self._parse(Request(scope).headers.get("host", ""))
+        request = Request(scope)
+        site, token = self._parse(request.headers.get("host", ""))
         session = self._store.get(token)
         if site not in session.sites:
             raise SessionError(403, f"this session may not visit {site}; its sites are {sorted(session.sites)}")
-        state = session.state(site)
-        inner = {**scope, "root_path": "", "state": {**scope.get("state", {}), "session": state}}
+        fault = None if session.faults is None else await session.faults.meet(request)
+        if fault is not None:
+            await fault(scope, receive, send)
+            return
+        own = {"session": session.state(site), "neighbours": _neighbours(session, site, request)}
+        inner = {**scope, "root_path": "", "state": {**scope.get("state", {}), **own}}
         await self._apps[site](inner, receive, send)
 
     def _parse(self, host: str) -> tuple[str, str]:
@@ -80,6 +98,17 @@ class HostDispatch:
             return labels[0], labels[1] if len(labels) == 3 else PUBLIC
         known = ", ".join(f"http://{name}.localhost" for name in self._apps)
         raise SessionError(404, f"no site at host {host!r}; the sites are {known}")
+
+
+def _neighbours(session: Session, site: str, request: Request) -> tuple[tuple[str, str], ...]:
+    """Return name and address of the session's other sites, by the port that the visitor came through."""
+    token = "" if session.token == PUBLIC else f".{session.token}"
+    port = f":{request.url.port}" if request.url.port else ""
+    return tuple((name, f"http://{name}{token}.localhost{port}/") for name in session.sites if name != site)
+
+
+async def _scripts(request: Request) -> Response:
+    return Response(_SCRIPTS, media_type="text/javascript", headers={"Cache-Control": "max-age=3600"})
 
 
 def _http_error(request: Request, error: Exception) -> Response:
@@ -114,16 +143,18 @@ async def _open_session(request: Request) -> Response:
     try:
         wanted = json.loads(body or b"{}")
         login, sites = wanted.get("login", []), wanted.get("sites", list(store.sites))
-    except (ValueError, AttributeError) as error:
+        faults = FaultSettings.from_json(wanted["faults"]) if "faults" in wanted else None
+    except (ValueError, AttributeError, TypeError) as error:
         raise _bad_session(body) from error
     if not all(isinstance(names, list) and all(isinstance(name, str) for name in names) for names in (login, sites)):
         raise _bad_session(body)
-    store.reset(request.path_params["token"], login=login, sites=sites)
+    store.reset(request.path_params["token"], login=login, sites=sites, faults=faults)
     return JSONResponse({"token": request.path_params["token"], "login": login, "sites": sites})
 
 
 def _bad_session(body: bytes) -> SessionError:
-    return SessionError(400, f'expected JSON like {{"login": ["shop"], "sites": ["shop"]}}, found {body[:80]!r}')
+    expected = '{"login": ["shop"], "sites": ["shop"], "faults": {"error_share": 0.1}}'
+    return SessionError(400, f"expected JSON like {expected}, found {body[:200]!r}")
 
 
 async def _drop_session(request: Request) -> Response:

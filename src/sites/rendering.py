@@ -34,10 +34,11 @@ def page_templates() -> Environment:
 def render(request: Request, template: str, *, status_code: int = 200, **context: Any) -> HTMLResponse:
     """Render ``<site>/<page>.html`` with the session's waiting flash messages.
 
-    Templates see ``state`` (the site's state), ``flashes`` and ``query`` (the search words) besides ``context``.
+    Templates see ``state`` (the site's state), ``flashes``, ``query`` (the search words) and ``neighbours``
+    (name and address of the session's other sites) besides ``context``.
     """
     state = request.state.session
-    values = {"state": state, "query": "", **context}
+    values = {"state": state, "query": "", "neighbours": request.state.neighbours, **context}
     page = page_templates().get_template(template).render(flashes=state.take_flashes(), **values)
     return HTMLResponse(page, status_code=status_code, headers={"Cache-Control": "no-store"})
 

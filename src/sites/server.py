@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -24,6 +25,7 @@ from typing import Any
 import uvicorn
 
 from sites.app import create_app
+from sites.faults import FaultSettings
 from sites.settings import SitesSettings
 
 LOGGER = logging.getLogger(__name__)
@@ -88,6 +90,7 @@ class SiteServer:
         paths = [source, *filter(None, [os.environ.get("PYTHONPATH")])]
         command = [sys.executable, "-m", "sites.server", "--port", str(port), "--seed", str(self._settings.seed)]
         command += ["--max-sessions", str(self._settings.max_sessions), "--secret-file", str(secret_file)]
+        command += ["--faults", json.dumps(asdict(self._settings.faults))]
         return subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -124,8 +127,10 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0, help="seed of the sites' data")
     parser.add_argument("--max-sessions", type=int, default=SitesSettings.max_sessions, help="most open sessions")
     parser.add_argument("--secret-file", type=Path, required=True, help="file that holds the control secret")
+    parser.add_argument("--faults", type=json.loads, default={}, help="faults of every session, as a JSON object")
     options = parser.parse_args(arguments)
-    app = create_app(options.seed, options.secret_file.read_text().strip(), options.max_sessions)
+    faults = FaultSettings.from_json(options.faults)
+    app = create_app(options.seed, options.secret_file.read_text().strip(), options.max_sessions, faults=faults)
     # asyncio sends without delay (TCP_NODELAY) only where it knows the protocol; with it left at 0 every page with a
     # body waits 40 ms for the browser's delayed acknowledgement of the headers.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from sites.faults import Faults, FaultSettings
 from sites.site import Session, Site
 
 PUBLIC = "public"
@@ -27,22 +28,30 @@ class SessionError(Exception):
 
 
 class SessionStore:
-    """All sessions of one server over one set of base data."""
+    """All sessions of one server over one set of base data; ``faults`` are those of sessions that ask for none."""
 
-    def __init__(self, sites: Mapping[str, Site], seed: int, limit: int) -> None:
+    def __init__(self, sites: Mapping[str, Site], seed: int, limit: int, faults: FaultSettings | None = None) -> None:
         self.sites = dict(sites)
         self.data: dict[str, Any] = {name: site.build(seed) for name, site in self.sites.items()}
         self._limit = limit
+        self._faults = faults
         self._sessions: dict[str, Session] = {}
         self.reset(PUBLIC)
 
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def reset(self, token: str, login: Iterable[str] = (), sites: Iterable[str] | None = None) -> Session:
+    def reset(
+        self,
+        token: str,
+        login: Iterable[str] = (),
+        sites: Iterable[str] | None = None,
+        faults: FaultSettings | None = None,
+    ) -> Session:
         """Open ``token`` afresh, logged in at the sites in ``login``; whatever it held before is gone.
 
-        ``sites`` are those that it may visit, all by default.
+        ``sites`` are those that it may visit, all by default; ``faults`` default to the server's. The public
+        session has none of its own accord.
         Raises ``SessionError`` (400) for a bad token or site, (503) when too many sessions are open.
         """
         wanted, visited = frozenset(login), frozenset(self.sites if sites is None else sites)
@@ -55,7 +64,8 @@ class SessionStore:
         if token not in self._sessions and len(self._sessions) >= self._limit:
             raise SessionError(503, f"{self._limit} sessions are open, which is the limit: drop those that ended")
         own = {name: site for name, site in self.sites.items() if name in visited}
-        self._sessions[token] = Session(token, own, self.data, wanted)
+        chosen = faults or (None if token == PUBLIC else self._faults)
+        self._sessions[token] = Session(token, own, self.data, wanted, Faults(chosen, token) if chosen else None)
         return self._sessions[token]
 
     def drop(self, token: str) -> bool:

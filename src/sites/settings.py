@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
+
+from sites.faults import FaultSettings
 
 
 @dataclass(frozen=True)
@@ -13,7 +15,8 @@ class SitesSettings:
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
 
     names: tuple[str, ...] = ("shop", "forum")
-    """Sites that tasks are drawn from; the server serves all that are registered."""
+    """Sites that tasks are drawn from, and collections of further tasks over them: ``across`` (tasks over several of
+    the sites) and ``scripted`` (on pages that need their scripts). The server serves all sites."""
     seed: int = 0
     """Seed of the sites' base data (products, threads, users); tasks are drawn over the same data."""
     max_sessions: int = 1024
@@ -22,3 +25,5 @@ class SitesSettings:
     """Longest wait for the site server to answer after its start, seconds."""
     stop_timeout_s: float = 5.0
     """Longest wait for the site server to end before it is killed, seconds."""
+    faults: FaultSettings = field(default_factory=FaultSettings)
+    """What goes wrong on purpose in every episode in the browser."""

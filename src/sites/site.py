@@ -13,6 +13,7 @@ from typing import Any
 
 from starlette.routing import Route
 
+from sites.faults import Faults
 from sites.task_template import TaskTemplate
 
 
@@ -55,12 +56,16 @@ class Site:
 
 @dataclass
 class Session:
-    """One visitor's (or episode's) states, one for each site, made when the site is first visited."""
+    """One visitor's (or episode's) states, one for each site, made when the site is first visited.
+
+    ``faults`` is what goes wrong in it on purpose, None where nothing does.
+    """
 
     token: str
     sites: Mapping[str, Site]
     data: Mapping[str, Any]
     login: frozenset[str] = frozenset()
+    faults: Faults | None = None
     _states: dict[str, State] = field(default_factory=dict)
 
     def state(self, site: str) -> State:

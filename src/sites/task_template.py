@@ -41,13 +41,16 @@ Expert = Generator[Intent, Observation, None]
 
 @dataclass(frozen=True)
 class TaskTemplate:
-    """One kind of task of one site.
+    """One kind of task of one site, or of several.
 
     ``sample(data, rng)`` draws parameters; ``intent`` is a format string over them; ``evaluation``
     and ``subgoals`` (exactly four, in the order in which they are reached) are computed from the
     parameters and the site's data; ``expert(task)`` yields intents, is sent the observation after
     each, and ends with an ``exit``. ``horizon`` is the expert's number of actions, exit included: a
-    number, or a function of parameters and data. ``split`` is train, validation or test.
+    number, or a function of parameters and data. ``split`` is train, validation or test. A task starts on
+    the page ``start`` of ``site``. ``also`` names further sites that it visits; ``data`` is then a mapping
+    from each site's name to that site's data. ``scripted`` says that its pages need their scripts, so that
+    it cannot be played without a browser.
     """
 
     name: str
@@ -60,6 +63,14 @@ class TaskTemplate:
     horizon: int | Callable[[Parameters, Any], int]
     require_login: bool = True
     split: str = "train"
+    start: str = "/"
+    also: tuple[str, ...] = ()
+    scripted: bool = False
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        """All sites that its tasks visit, the one they start on first."""
+        return (self.site, *self.also)
 
     def steps(self, parameters: Parameters, data: Any) -> int:
         """Return the expert's number of actions for these parameters."""

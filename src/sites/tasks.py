@@ -15,8 +15,8 @@ from functools import lru_cache
 from typing import Any
 
 from replay.records import Task
+from sites.collections import COLLECTIONS
 from sites.registry import SITES
-from sites.site import Site
 from sites.task_template import Parameters, TaskTemplate
 
 SPLITS = ("train", "validation", "test", "validation_templates", "test_templates")
@@ -24,7 +24,10 @@ SPLITS = ("train", "validation", "test", "validation_templates", "test_templates
 _SHARES = (("train", 70), ("validation", 85), ("test", 100))
 _TRIES_PER_TASK = 60
 _SPARE_STEPS = 4
-_MAX_STEPS = 20
+_SPARE_SHARE = 5
+"""An episode may take a fifth more actions than the expert, and at least ``_SPARE_STEPS`` more."""
+LONGEST_HORIZON = 30
+"""Actions that an expert may need at most, the exit included."""
 
 
 @lru_cache(maxsize=8)
@@ -33,9 +36,20 @@ def site_data(site: str, data_seed: int) -> Any:
     return SITES[site].build(data_seed)
 
 
-def all_templates(sites: Sequence[str] = ("shop", "forum")) -> list[TaskTemplate]:
-    """Return the templates of the named sites in a fixed order; raise ``KeyError`` naming an unknown site."""
-    return [template for site in sites for template in _site(site).templates]
+def template_data(template: TaskTemplate, data_seed: int) -> Any:
+    """Return what the template's functions take as ``data``: its site's, or with several sites a mapping by name."""
+    if template.also:
+        return {site: site_data(site, data_seed) for site in template.sites}
+    return site_data(template.site, data_seed)
+
+
+def all_templates(names: Sequence[str] = ("shop", "forum")) -> list[TaskTemplate]:
+    """Return the templates of the named sites and collections in a fixed order.
+
+    A collection (``sites.collections``) gives those of its templates whose sites are all named too. Raises
+    ``KeyError`` for an unknown name and ``ValueError`` for a collection that has nothing for these sites.
+    """
+    return [template for name in names for template in _templates(name, names)]
 
 
 def split_of(template: TaskTemplate, parameters: Parameters) -> str:
@@ -47,28 +61,36 @@ def split_of(template: TaskTemplate, parameters: Parameters) -> str:
 
 
 def generate(
-    seed: int, sites: Sequence[str] = ("shop", "forum"), per_template: int = 10, *, data_seed: int = 0
+    seed: int, names: Sequence[str] = ("shop", "forum"), per_template: int = 10, *, data_seed: int = 0
 ) -> list[Task]:
     """Return up to ``per_template`` different tasks of every template, of any split (see ``Task.split``)."""
     tasks: list[Task] = []
-    for template in all_templates(sites):
+    for template in all_templates(names):
         stream = _tasks(template, seed, None, data_seed)
         tasks.extend(task for task, _ in zip(stream, range(per_template), strict=False))
     return tasks
 
 
 def task_set(
-    seed: int, sites: Sequence[str] = ("shop", "forum"), split: str = "train", count: int = 100, *, data_seed: int = 0
+    seed: int,
+    names: Sequence[str] = ("shop", "forum"),
+    split: str = "train",
+    count: int = 100,
+    *,
+    data_seed: int = 0,
+    scripted: bool = True,
 ) -> list[Task]:
     """Return ``count`` different tasks of ``split``, taking the split's templates in turn.
 
-    A template that has no further parameters gives its turns to the others. Raises ``ValueError``
-    when the split is unknown or all its templates together cannot give ``count`` tasks.
+    ``names`` are sites and collections (see ``all_templates``). Without ``scripted`` the templates that need
+    a browser are left out. A template that has no further parameters gives its turns to the others. Raises
+    ``ValueError`` when the split is unknown or all its templates together cannot give ``count`` tasks.
     """
     if split not in SPLITS:
         raise ValueError(f"unknown split {split!r}: expected one of {', '.join(SPLITS)}")
     wanted = split.removesuffix("_templates") if split.endswith("_templates") else "train"
-    streams = [_tasks(t, seed, split, data_seed) for t in all_templates(sites) if t.split == wanted]
+    templates = [t for t in all_templates(names) if t.split == wanted and (scripted or not t.scripted)]
+    streams = [_tasks(template, seed, split, data_seed) for template in templates]
     tasks: list[Task] = []
     while streams and len(tasks) < count:
         for stream in tuple(streams):
@@ -78,25 +100,27 @@ def task_set(
             elif len(tasks) < count:
                 tasks.append(task)
     if len(tasks) < count:
-        raise ValueError(f"split {split!r} of {list(sites)} has {len(tasks)} different tasks, {count} were asked for")
+        raise ValueError(f"split {split!r} of {list(names)} has {len(tasks)} different tasks, {count} were asked for")
     return tasks
 
 
 def make_task(template: TaskTemplate, parameters: Parameters, data: Any) -> Task:
-    """Return the task of ``template`` with these parameters."""
+    """Return the task of ``template`` with these parameters; ``data`` is its ``template_data``."""
     horizon = template.steps(parameters, data)
+    if not 2 <= horizon <= LONGEST_HORIZON:
+        raise ValueError(f"{template.name}: expected a horizon of 2 to {LONGEST_HORIZON} actions, found {horizon}")
     return Task(
         task_id=f"{template.name}.{_digest(parameters)[:10]}",
-        sites=(template.site,),
+        sites=template.sites,
         intent=template.intent.format(**parameters),
-        start_url=f"__{template.site.upper()}__/",
+        start_url=f"__{template.site.upper()}__{template.start}",
         evaluation=template.evaluation(parameters, data),
         template=template.name,
         parameters=parameters,
         require_login=template.require_login,
         split=split_of(template, parameters),
         horizon=horizon,
-        max_steps=min(horizon + _SPARE_STEPS, _MAX_STEPS),
+        max_steps=horizon + max(_SPARE_STEPS, horizon // _SPARE_SHARE),
         subgoals=template.subgoals(parameters, data),
     )
 
@@ -121,15 +145,21 @@ def to_webarena(task: Task) -> dict[str, Any]:
 
 def template_named(name: str) -> TaskTemplate:
     """Return the template called ``name``; raise ``KeyError`` saying which exist."""
-    found = {template.name: template for site in SITES.values() for template in site.templates}
+    found = _by_name()
     if name not in found:
         raise KeyError(f"no task template {name!r}; there are: {', '.join(sorted(found))}")
     return found[name]
 
 
+def needs_browser(task: Task) -> bool:
+    """Whether the task's template says that its pages need their scripts; a task of no template here says nothing."""
+    template = _by_name().get(task.template)
+    return template is not None and template.scripted
+
+
 def _tasks(template: TaskTemplate, seed: int, split: str | None, data_seed: int) -> Iterator[Task]:
     """Yield different tasks of ``template`` in ``split`` until sampling finds no new ones."""
-    data = site_data(template.site, data_seed)
+    data = template_data(template, data_seed)
     rng = random.Random(f"{seed}/{template.name}/{split}")
     seen: set[str] = set()
     misses = 0
@@ -144,10 +174,21 @@ def _tasks(template: TaskTemplate, seed: int, split: str | None, data_seed: int)
         yield make_task(template, parameters, data)
 
 
-def _site(name: str) -> Site:
-    if name not in SITES:
-        raise KeyError(f"no site {name!r}; there are: {', '.join(SITES)}")
-    return SITES[name]
+def _templates(name: str, names: Sequence[str]) -> Sequence[TaskTemplate]:
+    if name in SITES:
+        return SITES[name].templates
+    if name not in COLLECTIONS:
+        raise KeyError(f"no site {name!r}; there are: {', '.join(SITES)}, and collections: {', '.join(COLLECTIONS)}")
+    found = [template for template in COLLECTIONS[name] if set(template.sites) <= set(names)]
+    if not found:
+        wanted = sorted({" and ".join(template.sites) for template in COLLECTIONS[name]})
+        raise ValueError(f"{name!r} has tasks on {'; '.join(wanted)}: name such sites beside it, found {list(names)}")
+    return found
+
+
+def _by_name() -> dict[str, TaskTemplate]:
+    groups = [*(site.templates for site in SITES.values()), *COLLECTIONS.values()]
+    return {template.name: template for group in groups for template in group}
 
 
 def _digest(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""A site for tests: pages with every kind of control, scripts, dialogs, tabs and faults."""
+"""A site for tests: pages with every kind of control, scripts, dialogs, tabs, frames and faults."""
 
 from __future__ import annotations
 
@@ -51,6 +51,45 @@ PAGES = {
     "/new": "<!doctype html><title>New</title><h1>New page</h1><a href='/'>Start</a>",
     "/post": FORM.format(method="post"),
     "/form": FORM.format(method="get"),
+    "/input": """<!doctype html><title>Input</title><style>
+#menu { display: none } #over:hover + #menu { display: block }
+.under { position: relative; width: 9em } .lid { position: absolute; inset: 0; background: #fff }
+.away { position: absolute; left: -9999px }</style>
+<button id="press">Press</button><input id="field" aria-label="Field" value="old">
+<input aria-label="Digits" type="number">
+<button id="over">Over</button><p id="menu">Menu <a href="/new">Deep</a></p>
+<div class="under"><button>Below</button><div class="lid" role="dialog" aria-label="Cookies">Take <b>all</b></div></div>
+<a class="away" href="/new">Skip</a><label class="away">Tick me<input type="checkbox"></label>
+<button onclick="">Dead</button><button onclick="window.open('/closing')">Open</button>
+<button onclick="file.click()">Attach</button>
+<button onclick="Object.assign(document.createElement('input'), {type: 'file'}).click()">Attach anew</button>
+<input id="file" type="file" style="display: none" aria-label="File">
+<button id="keyed">Keyed</button><div style="height: 3000px"></div><button id="low">Low</button><ol id="log"></ol>
+<script>
+const note = text => { log.append(Object.assign(document.createElement('li'), {textContent: text})); };
+for (const type of ['mousedown', 'click', 'contextmenu']) for (const button of [press, low])
+  button.addEventListener(type, e => note(`${e.type} ${e.isTrusted} ${button.id}`));
+for (const type of ['keydown', 'beforeinput', 'input', 'keyup', 'change'])
+  field.addEventListener(type, e => note(`${e.type} ${e.isTrusted} ${e.key ?? e.data ?? ''}`));
+keyed.addEventListener('keydown', e => note(`${e.key} ${e.isTrusted}`));</script>""",
+    "/closing": """<!doctype html><title>Closing</title><button onclick="window.close()">Close</button>""",
+    "/icons": """<!doctype html><title>Icons</title><button aria-label="Close"><i class="x"></i></button>
+<button title="Bold"></button><a href="/new"><img alt="Logo" src="data:,"></a>
+<a href="/new" title="Feed"><svg></svg></a>
+<button><svg viewBox="0 0 9 9"><title>Delete</title><path d="M0 0h9v9z"/></svg></button>
+<button><svg aria-label="Share"></svg></button><input type="image" alt="Find" src="data:,">""",
+    "/frames": """<!doctype html><title>Frames</title><p>Outside</p><iframe src="/inner" height="300"></iframe>
+<iframe srcdoc="<style>body { padding: 9px }</style>
+<button onclick='this.textContent = 9'>Written in</button>"></iframe>
+<iframe src="http://evil.example/page" title="Advert"></iframe><iframe src="http://evil.example/" width="1" height="1">
+</iframe><div id="host"></div><p>After</p><script>
+host.attachShadow({mode: 'open'}).innerHTML =
+'<p id="said">In the shadow</p><label>Dark <input></label><button aria-labelledby="said">x</button><slot></slot>';
+host.shadowRoot.querySelector('button').addEventListener('click', e => { e.target.before(`trusted ${e.isTrusted}`); });
+</script>""",
+    "/inner": """<!doctype html><title>Inner</title><body style="margin: 40px"><a href="/new">Leave frame</a>
+<button onclick="fetch('/slow').then(r => r.text()).then(t => { this.after(t) })">Load</button>
+<input aria-label="Inside" oninput="out.textContent = this.value"><b id="out"></b>""",
     "/scripts": """<!doctype html><title>Scripts</title>
 <button onclick="document.title='Changed'; out.textContent='at once'">Now</button>
 <button onclick="setTimeout(() => { out.textContent='after a while' }, 120)">Soon</button>

@@ -126,6 +126,17 @@ def test_a_long_page_is_cut_at_a_line_and_says_so() -> None:
     assert len(rendered.targets) == len(rendered.elements)
 
 
+def test_long_texts_of_a_long_page_are_shortened_before_a_line_goes() -> None:
+    page = HtmlPage(f"<p>{'word ' * 100}</p><a href=/>{'n' * 79}</a><p>short</p>", "http://x/")
+    whole = render_waymark(page.snapshot(), 700).text.split("\n")
+    assert whole[1] == ("word " * 100).strip()
+    tight = render_waymark(page.snapshot(), 400).text.split("\n")
+    assert tight == ["@", f"{('word ' * 40).strip()}…", whole[2], "short"]
+    tighter = render_waymark(page.snapshot(), 250)
+    assert tighter.text.split("\n") == [*tight[:2], "… 2 more lines"]
+    assert tighter.elements == ()
+
+
 def test_several_tabs_are_listed() -> None:
     snapshot = Snapshot("http://x/", "Here", Node("body"), tabs=("Here", "There"), tab=1)
     assert render_waymark(snapshot, ALL).text == "@ Here\ntabs 0 Here | 1 There (current)"

@@ -12,8 +12,9 @@ from rollout_workers.browser import BrowserEnvironment, BrowserSession, SiteEndp
 from rollout_workers.browserless import BrowserlessEnvironment
 from rollout_workers.contract import check_environment
 from rollout_workers.environment import Action
+from rollout_workers.observation import render_webrl
 from rollout_workers.settings import BrowserSettings
-from rollout_workers.snapshot import Node, RichView
+from rollout_workers.snapshot import Node, RichView, Snapshot
 from rollout_workers.webrl_format import numbered_elements, simplify
 from tests.rollout_workers.lab_site import SECRET, lab_app, lab_task, serving
 
@@ -91,6 +92,19 @@ def test_numbered_elements_take_names_from_what_is_visible() -> None:
         (0, "link", "Named"),
         (1, "path", "Icon"),
     ]
+
+
+def test_a_page_over_its_budget_is_cut_before_an_element_and_offers_what_it_shows() -> None:
+    page = "".join(f'<a mark="{i}" data-text="link {i}" data-bbox="0,0,9,9">link {i}</a>' for i in range(20))
+    rich = view(f"<div data-bbox='0,0,9,9'>{page}</div>")
+    snapshot = Snapshot("http://x/", "", Node("body"), rich=rich)
+    whole, cut = render_webrl(snapshot, 10_000), render_webrl(snapshot, 300)
+    assert len(whole.elements) == 20
+    assert whole.text.startswith(cut.text)
+    assert len(cut.text) <= 300
+    assert cut.text.endswith("</a>")
+    assert [e.element_id for e in cut.elements] == list(range(cut.text.count("<a ")))
+    assert cut.targets == tuple(range(len(cut.elements)))
 
 
 async def test_without_a_browser_it_is_refused() -> None:

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 
 import pytest
 
-from judges.subgoals import Acted, reached, validate_task
+from judges.subgoals import validate_task
 from replay.records import Task
 from rollout_workers.browserless import BrowserlessEnvironment
 from rollout_workers.environment import Observation
 from sites.app import create_app
-from sites.experts import Intent, resolve
+from sites.experts import Intent
 from sites.forum.tasks import TEMPLATES
-from sites.tasks import generate, template_named
+from sites.tasks import generate
+from tests.sites.player import play
 
 NAMES = [template.name for template in TEMPLATES]
-Change = Callable[[Intent, Observation], Intent | None]
 
 
 @pytest.fixture(scope="module")
@@ -34,45 +33,6 @@ def some_tasks() -> dict[str, list[Task]]:
     for task in generate(7, ("forum",), per_template=3):
         tasks[task.template].append(task)
     return tasks
-
-
-class Played:
-    """What came of one episode: outcome, kinds of actions, and the milestones after each of them."""
-
-    def __init__(self) -> None:
-        self.outcome = -1.0
-        self.actions: list[str] = []
-        self.milestones: list[tuple[bool, ...]] = []
-        self.notices: list[str] = []
-
-
-async def play(app, task: Task, change: Change | None = None) -> Played:
-    """Follow the expert; ``change`` may alter an intent or, by None, leave it out."""
-    env, played, history = BrowserlessEnvironment(app), Played(), []
-    seen = await env.reset(task)
-    played.milestones.append(reached(task.subgoals, (), seen, history))
-    expert = template_named(task.template).expert(task)
-    intent, answer = next(expert), None
-    while answer is None:
-        wanted = change(intent, seen) if change else intent
-        try:
-            if wanted is not None:
-                action = resolve(wanted, seen)
-                played.actions.append(action.kind)
-                if action.kind == "exit":
-                    answer = action.argument
-                    break
-                element = None if action.element_id is None else seen.elements[action.element_id]
-                history.append(Acted.of(action, element))
-                seen = await env.step(action)
-                played.notices.append(seen.notice or "")
-                played.milestones.append(reached(task.subgoals, played.milestones[-1], seen, history))
-            intent = expert.send(seen)
-        except (LookupError, StopIteration):
-            answer = "done"
-    played.outcome = (await env.evaluate(answer)).outcome
-    await env.close()
-    return played
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -116,7 +76,7 @@ async def test_stopping_before_the_closing_step_fails(app, name):
         steps["done"] += 1
         return Intent("exit", argument="done") if steps["done"] > last else intent
 
-    assert (await play(app, task, stop_early)).outcome == 0.0
+    assert (await play(app, task, change=stop_early)).outcome == 0.0
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "forum.search"])
@@ -139,7 +99,7 @@ async def test_every_wrong_choice_fails(app, name):
                 passed["done"] = 1
                 return rival
 
-            played = await play(app, task, take_rival)
+            played = await play(app, task, change=take_rival)
             if passed["done"]:
                 wrong += 1
                 assert played.outcome == 0.0, f"{task.intent}: choice {choice}"

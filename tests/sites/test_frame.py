@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 
 import pytest
 from starlette.testclient import TestClient
 
-from sites.app import CONTROL_HEADER, create_app
+from sites.app import CONTROL_HEADER, SCRIPTS, create_app
 from sites.registry import SITES
 from sites.rendering import MAX_FIELD_CHARS, clean_text, page_templates
 
@@ -157,3 +158,43 @@ def test_errors_are_pages(app):
         answer = shop.get(path)
         assert (answer.status_code, "Page not found" in answer.text) == (404, True)
     assert shop.get("/logout").status_code == 405
+
+
+PAGES = {
+    "shop": (("/", "/product/tall-glass-lamp", "/cart", "/addresses", "/category/lamps"), "64bac401231bd551"),
+    "forum": (("/", "/f/books", "/forums", "/submit", "/messages"), "09887c3af1833f90"),
+}
+"""Pages of one site, and a digest of their bytes in a session of that site alone."""
+
+
+@pytest.mark.parametrize("site", PAGES)
+def test_pages_of_a_session_with_one_site_are_what_the_shipped_policy_has_learned_to_read(app, site):
+    app.state.sessions.reset("alone", login=[site], sites=[site])
+    client, digest = visit(app, f"{site}.alone.localhost"), hashlib.sha256()
+    paths, expected = PAGES[site]
+    for path in paths:
+        digest.update(client.get(path).content)
+    assert digest.hexdigest()[:16] == expected
+
+
+def test_pages_of_a_session_with_several_sites_lead_to_the_others(app):
+    app.state.sessions.reset("both", login=["shop"], sites=["shop", "forum"])
+    shop = visit(app, "shop.both.localhost:8000").get("/").text
+    assert shop.count('<nav class="sites"') == 1
+    assert '<a href="http://forum.both.localhost:8000/">forum</a>' in shop
+    forum = visit(app, "forum.both.localhost:8000").get("/").text
+    assert '<a href="http://shop.both.localhost:8000/">shop</a>' in forum
+    assert '">forum</a></nav>' not in forum
+    public = visit(app, "shop.localhost").get("/").text
+    assert '<a href="http://forum.localhost/">forum</a>' in public
+
+
+def test_a_session_may_still_visit_its_own_sites_only(app):
+    app.state.sessions.reset("one-only", sites=["shop"])
+    assert visit(app, "forum.one-only.localhost").get("/").status_code == 403
+
+
+def test_every_site_serves_the_script_that_its_pages_may_use(app):
+    for site in SITES:
+        script = visitor(app, "scripts", site).get(SCRIPTS)
+        assert (script.status_code, script.headers["content-type"]) == (200, "text/javascript; charset=utf-8")

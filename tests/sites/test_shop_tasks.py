@@ -8,14 +8,15 @@ from functools import lru_cache
 
 import pytest
 
-from judges.subgoals import Acted, reached, validate_task
+from judges.subgoals import validate_task
 from replay.records import Task
 from rollout_workers.browserless import BrowserlessEnvironment
 from sites.app import create_app
 from sites.demonstrations import Fault, Quality, demonstrate, planned_fault
-from sites.experts import Expert, resolve
+from sites.experts import resolve
 from sites.shop.tasks import TEMPLATES
-from sites.tasks import generate, template_named
+from sites.tasks import generate
+from tests.sites.player import expert, play
 
 NAMES = [template.name for template in TEMPLATES]
 
@@ -31,40 +32,6 @@ def some_tasks() -> dict[str, list[Task]]:
     for task in generate(3, ("shop",), per_template=4):
         tasks[task.template].append(task)
     return tasks
-
-
-class Played:
-    """What came of one episode."""
-
-    def __init__(self) -> None:
-        self.outcome = -1.0
-        self.actions: list[str] = []
-        self.milestones: list[tuple[bool, ...]] = []
-        self.notices: list[str] = []
-
-
-async def play(app, task: Task, actor: Expert) -> Played:
-    env, played, history = BrowserlessEnvironment(app), Played(), []
-    seen = await env.reset(task)
-    played.milestones.append(reached(task.subgoals, (), seen, history))
-    intent = next(actor)
-    while True:
-        action = resolve(intent, seen)
-        played.actions.append(f"{action.kind} {action.comment or ''}".strip())
-        if action.kind == "exit":
-            played.outcome = (await env.evaluate(action.argument)).outcome
-            await env.close()
-            return played
-        element = None if action.element_id is None else seen.elements[action.element_id]
-        history.append(Acted.of(action, element))
-        seen = await env.step(action)
-        played.notices.append(seen.notice or "")
-        played.milestones.append(reached(task.subgoals, played.milestones[-1], seen, history))
-        intent = actor.send(seen)
-
-
-def expert(task: Task) -> Expert:
-    return template_named(task.template).expert(task)
 
 
 @pytest.mark.parametrize("name", NAMES)

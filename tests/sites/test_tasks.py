@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
+from dataclasses import asdict, replace
 
 import pytest
 
 from judges.subgoals import validate_task
+from sites.collections import COLLECTIONS
 from sites.registry import SITES
-from sites.tasks import SPLITS, all_templates, generate, make_task, site_data, task_set, template_named, to_webarena
+from sites.tasks import (
+    LONGEST_HORIZON,
+    SPLITS,
+    all_templates,
+    generate,
+    make_task,
+    needs_browser,
+    site_data,
+    task_set,
+    template_data,
+    template_named,
+    to_webarena,
+)
 
 ALL = tuple(SITES)
 WEBARENA_KEYS = {
@@ -63,7 +78,7 @@ def test_other_data_give_other_tasks_that_are_still_well_formed():
 def test_impossible_sets_are_refused(monkeypatch):
     with pytest.raises(ValueError, match="unknown split 'tests': expected one of train"):
         task_set(0, ("shop",), "tests", 1)
-    monkeypatch.setattr("sites.tasks.all_templates", lambda sites: [template_named("shop.count_kind")])
+    monkeypatch.setattr("sites.tasks.all_templates", lambda names: [template_named("shop.count_kind")])
     with pytest.raises(ValueError, match=r"'train' of \['shop'\] has \d\d different tasks, 1000 were asked for"):
         task_set(0, ("shop",), "train", 1000)
 
@@ -76,13 +91,13 @@ def test_unknown_names_are_told():
 
 
 def test_a_task_can_be_made_again_from_template_and_parameters():
-    for task in generate(2, ALL, per_template=1):
+    for task in generate(2, (*ALL, *COLLECTIONS), per_template=1):
         template = template_named(task.template)
-        assert make_task(template, json.loads(json.dumps(task.parameters)), site_data(template.site, 0)) == task
+        assert make_task(template, json.loads(json.dumps(task.parameters)), template_data(template, 0)) == task
 
 
 def test_tasks_are_valid_webarena_json():
-    for task in generate(1, ALL, per_template=2):
+    for task in generate(1, (*ALL, *COLLECTIONS), per_template=2):
         written = json.loads(json.dumps(to_webarena(task)))
         assert set(written) == WEBARENA_KEYS
         assert set(written["eval"]) >= EVAL_KEYS
@@ -102,11 +117,69 @@ def test_task_numbers_are_distinct():
 def test_at_least_a_third_of_the_templates_of_each_site_are_long():
     for site in ALL:
         first = {task.template: task.horizon for task in generate(0, (site,), per_template=1)}
-        assert len(first) >= 12
+        assert len(first) >= 20
         assert min(first.values()) == 2
-        assert max(first.values()) == 15
+        assert 15 <= max(first.values()) <= LONGEST_HORIZON
         assert 3 * sum(horizon >= 8 for horizon in first.values()) >= len(first)
-        assert all(task.horizon < task.max_steps <= 20 for task in generate(0, (site,), per_template=3))
+
+
+def test_episodes_may_take_a_fifth_more_steps_than_the_expert_and_at_least_four_more():
+    for task in generate(0, ALL, per_template=3):
+        assert task.max_steps - task.horizon == max(4, task.horizon // 5)
+
+
+def test_an_expert_of_more_than_thirty_steps_is_refused():
+    template = replace(template_named("shop.open_product"), horizon=31)
+    with pytest.raises(ValueError, match=r"shop\.open_product: expected a horizon of 2 to 30 actions, found 31"):
+        make_task(template, {"product": "Tall Oak Lamp"}, site_data("shop", 0))
+
+
+PINNED = {
+    "train": ("shop.product_fact.7229ae7592", "forum.vote_first.61896a1083", "b84261ba544f393c"),
+    "validation": ("shop.product_fact.97eec27a2b", "forum.vote_first.2b4c2b90b5", "05f4c6a6b2c00e6f"),
+    "test": ("shop.product_fact.a528c61a78", "forum.vote_first.e9ff1d4038", "91f9fd76e332e0e0"),
+    "validation_templates": ("shop.filter_category.0d7eb354e2", "forum.vote_shared.8a5656b394", "8249260828e1f4ed"),
+    "test_templates": ("shop.add_ranked_kind.0017214352", "shop.add_ranked_kind.ee2357d226", "f4c0fcaa44c96d92"),
+}
+"""Tasks 0 and 30 of each set of the shop and the forum, and a digest of all 60."""
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_the_tasks_that_the_shipped_policy_was_measured_on_stay_what_they_were(split):
+    tasks = task_set(5, ("shop", "forum"), split, 60)
+    facts = [[t.task_id, t.intent, t.start_url, t.evaluation, t.max_steps, [asdict(s) for s in t.subgoals]]
+             for t in tasks]  # fmt: skip
+    digest = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
+    assert (tasks[0].task_id, tasks[30].task_id, digest) == PINNED[split]
+
+
+def test_collections_are_drawn_only_where_they_are_named():
+    assert {task.site for task in task_set(0, ("shop", "forum"), "train", 300)} == {"shop", "forum"}
+    named = all_templates(("shop", "forum", "across", "scripted"))
+    assert named[: len(all_templates())] == all_templates()
+    assert {t.name for t in named} - {t.name for t in all_templates()} == {
+        t.name for name in ("across", "scripted") for t in COLLECTIONS[name] if set(t.sites) <= {"shop", "forum"}
+    }
+
+
+def test_a_collection_gives_what_its_named_sites_can_play_and_says_when_that_is_nothing():
+    assert {t.sites for t in all_templates(("shop", "scripted"))} == {("shop",)}
+    with pytest.raises(ValueError, match="'across' has tasks on .*shop and forum.*: name such sites beside it"):
+        all_templates(("shop", "across"))
+    with pytest.raises(KeyError, match="no site 'acros'; there are: shop, .* collections: across, scripted"):
+        all_templates(("shop", "acros"))
+
+
+def test_tasks_that_need_a_browser_can_be_left_out():
+    names = ("shop", "scripted")
+    assert any(needs_browser(task) for task in task_set(0, names, "train", 60))
+    assert not any(needs_browser(task) for task in task_set(0, names, "train", 60, scripted=False))
+
+
+def test_thousands_of_different_tasks_come_from_one_seed():
+    tasks = task_set(0, (*ALL, *COLLECTIONS), "train", 3000)
+    assert len({task.task_id for task in tasks}) == 3000
+    assert len({(task.intent, task.start_url) for task in tasks}) == 3000
 
 
 def test_answers_are_not_among_the_parameters():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sites.shop import account_pages, cart_pages, catalogue_pages, order_pages
+from sites.shop import account_pages, cart_pages, catalogue_pages, finder_pages, order_pages
 from sites.shop.data import ShopData, build
 from sites.shop.state import ShopState
 from sites.shop.tasks import TEMPLATES
@@ -16,7 +16,13 @@ def new_state(data: ShopData, login: bool) -> ShopState:
 
 SHOP = Site(
     name="shop",
-    routes=(*catalogue_pages.ROUTES, *cart_pages.ROUTES, *order_pages.ROUTES, *account_pages.ROUTES),
+    routes=(
+        *catalogue_pages.ROUTES,
+        *cart_pages.ROUTES,
+        *order_pages.ROUTES,
+        *account_pages.ROUTES,
+        *finder_pages.ROUTES,
+    ),
     build=build,
     new_state=new_state,
     templates=TEMPLATES,

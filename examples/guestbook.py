@@ -1,0 +1,99 @@
+"""A guest book as an environment of its own: a page server that knows nothing of Waymark, and what joins the two."""
+
+from __future__ import annotations
+
+import html
+import threading
+from collections.abc import Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs
+
+from replay.records import Task
+from rollout_workers.browser import BrowserEnvironment, BrowserSession, SiteEndpoint
+from rollout_workers.environment_hosts import EnvironmentKind
+from rollout_workers.spec import WorkerConfig
+from rollout_workers.task_sources import ListedTasks
+
+LAYOUT = (
+    '<!doctype html><title>Guest book</title><h1>Guest book</h1><p><a href="/">Entries</a> <a href="/sign">Sign</a>'
+)
+FORM = '<form method="post">Name <input name="name" aria-label="Name"> <button>Sign</button></form>'
+
+
+class Book(BaseHTTPRequestHandler):
+    """The site. It keeps one list of entries for each host name, so that no episode sees another's."""
+
+    entries: dict[str, list[str]] = {}
+
+    def do_GET(self) -> None:
+        """Show the entries, or the form for a new one."""
+        items = "".join(f"<li>{html.escape(entry)}</li>" for entry in self.entries.get(self._episode, []))
+        self._answer(200, LAYOUT + (FORM if self.path == "/sign" else f'<ul id="entries">{items}</ul>'))
+
+    def do_POST(self) -> None:
+        """Add an entry and show all of them."""
+        form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+        self.entries.setdefault(self._episode, []).extend(form.get("name", []))
+        self._answer(303)
+
+    @property
+    def _episode(self) -> str:
+        return self.headers["Host"].split(".")[1]  # the token in book.TOKEN.localhost
+
+    def _answer(self, status: int, page: str = "") -> None:
+        self.send_response(status)
+        self.send_header("Location" if status == 303 else "Content-Type", "/" if status == 303 else "text/html")
+        self.end_headers()
+        self.wfile.write(page.encode())
+
+
+class BookSessions(SiteEndpoint):
+    """How an episode gets a fresh state: its token has no entries."""
+
+    async def open_session(self, token: str, sites: Sequence[str], login: Sequence[str], timeout_s: float) -> None:
+        """Forget what an earlier episode of the token wrote."""
+        Book.entries.pop(token, None)
+
+    async def drop_session(self, token: str, timeout_s: float) -> None:
+        """Forget what the token's last episode wrote."""
+        Book.entries.pop(token, None)
+
+
+class BookHost:
+    """One page server and one Chromium for a worker."""
+
+    def __init__(self, config: WorkerConfig) -> None:
+        self._session = BrowserSession(config.browser)
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Book)
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+
+    async def start(self) -> None:
+        """Serve the pages; Chromium starts with the first episode."""
+        self._thread.start()
+
+    async def environment(self) -> BrowserEnvironment:
+        """Return one more environment."""
+        return BrowserEnvironment(self._session, BookSessions(self._server.server_port, ""))
+
+    def alive(self) -> bool:
+        """Whether pages are served."""
+        return self._thread.is_alive()
+
+    async def close(self) -> None:
+        """End both."""
+        await self._session.close()
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def sign(name: str, split: str) -> Task:
+    """Return the task of signing the book, judged by what the page of entries then says."""
+    locator = "document.querySelector('#entries').outerText"
+    target = {"url": "__BOOK__/", "locator": locator, "required_contents": {"exact_match": name}}
+    evaluation = {"eval_types": ["program_html"], "program_html": [target]}
+    intent = f"Sign the guest book as {name}."
+    return Task(f"book.{name}", ("book",), intent, "__BOOK__/", evaluation, "book.sign", {"name": name}, split=split)
+
+
+TASKS = [sign(name, "train") for name in ("Ann", "Ben", "Cora", "Dan")] + [sign("Eva", "test"), sign("Finn", "test")]
+GUESTBOOK = EnvironmentKind(host=BookHost, tasks=ListedTasks(TASKS))

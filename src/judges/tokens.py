@@ -1,0 +1,49 @@
+"""How texts are split into words where a short reference is looked for as a word of its own.
+
+Owns ``tokens`` and ``has_token``. The splitting follows the conventions of the Penn Treebank, which WebArena's
+harness uses through NLTK: signs stand alone, what holds a number or a name together ("1,299.50", "5-star",
+"10:30", "n/a") stays, contractions are cut ("it's" gives "it" and "'s"). Two differences are meant: a full stop at
+the end of a word is always a token of its own, where NLTK asks a trained model whether a sentence ends there, and
+so is an apostrophe before a sign ("'-7'").
+"""
+
+from __future__ import annotations
+
+import re
+
+_SIGNS = r";@#$%&?!*\[\](){}<>«»“”„‘’\""
+_CLITIC = r"'(?:ll|re|ve|s|m|d)"
+_TOKEN = re.compile(
+    rf"""
+      \.{{2,}} | --          # dots and dashes in a row
+    | `+ | ''                # quotation marks of the Treebank itself
+    | [{_SIGNS}]
+    | {_CLITIC}(?=$|[{_SIGNS}:,.]) | n't(?=$|[{_SIGNS}:,.])
+    | \.(?=[\])}}>"'»”’]*$)  # a full stop that ends the word
+    | [:,](?!\d)
+    | '                      # an apostrophe that belongs to no word
+    | (?: [a-mo-zA-MO-Z0-9_]++   # no token but a word begins with these
+        | (?! \.{{2,}} | -- | ` | '' | [:,](?!\d)
+            | {_CLITIC}(?=$|[{_SIGNS}:,.]) | n't(?=$|[{_SIGNS}:,.])
+            | \.(?=[\])}}>"'»”’]*$)
+            | '(?=$|[{_SIGNS}:,.]) )
+          [^{_SIGNS}] )+
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_TWO_WORDS = re.compile(r"(can)(not)|(gim|lem)(me)|(gon|wan)(na)|(got)(ta)", re.IGNORECASE)
+
+
+def tokens(text: str) -> list[str]:
+    """Split ``text`` into words and signs."""
+    found: list[str] = []
+    for chunk in text.split():
+        for token in _TOKEN.findall(chunk):
+            two = _TWO_WORDS.fullmatch(token)
+            found += [part for part in two.groups() if part] if two else [token]
+    return found
+
+
+def has_token(text: str, token: str) -> bool:
+    """Whether ``token`` is one of the tokens of ``text``; only what surrounds it is split, for a page is long."""
+    return any(token in tokens(chunk) for chunk in text.split() if token in chunk)

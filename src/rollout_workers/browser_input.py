@@ -1,0 +1,61 @@
+"""Input as a person gives it, through DevTools: events that pages cannot tell from a mouse and a keyboard.
+
+Owns the translation of the page script's list (``page_input.js``) into DevTools commands. Invariants: pure;
+what the list holds is data of the page and is passed on as numbers and texts only. Without frames
+Chromium holds a mouse's movement back until another mouse event comes, hence the empty release after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+Command = tuple[str, dict[str, Any]]
+"""A DevTools method and its parameters."""
+
+_KEYS: dict[str, dict[str, Any]] = {
+    "Enter": {"key": "Enter", "code": "Enter", "text": "\r", "windowsVirtualKeyCode": 13},
+    "Delete": {"key": "Delete", "code": "Delete", "windowsVirtualKeyCode": 46},
+    "Unidentified": {"key": "Unidentified"},
+    " ": {"key": " ", "code": "Space", "text": " ", "windowsVirtualKeyCode": 32},
+}
+
+
+def commands(listed: list[dict[str, Any]]) -> list[Command]:
+    """Return the DevTools commands for a list of inputs, in order."""
+    return [command for item in listed for command in _commands(item)]
+
+
+def _commands(item: dict[str, Any]) -> Iterator[Command]:
+    if "text" in item:
+        yield "Input.insertText", {"text": str(item["text"])}
+    elif "key" in item:
+        yield from _key(str(item["key"]))
+    elif "move" in item:
+        yield from _mouse(item["move"])
+        yield "Input.dispatchMouseEvent", _at("mouseReleased", item["move"]) | {"button": "none"}
+    else:
+        yield from _mouse(item["press"])
+        button = {"button": str(item["button"]), "clickCount": 1}
+        buttons = {"buttons": 2 if item["button"] == "right" else 1}
+        yield "Input.dispatchMouseEvent", _at("mousePressed", item["press"]) | button | buttons
+        yield "Input.dispatchMouseEvent", _at("mouseReleased", item["press"]) | button
+
+
+def _mouse(point: list[float]) -> Iterator[Command]:
+    yield "Input.dispatchMouseEvent", _at("mouseMoved", point)
+
+
+def _at(kind: str, point: list[float]) -> dict[str, Any]:
+    return {"type": kind, "x": float(point[0]), "y": float(point[1])}
+
+
+def _key(name: str) -> Iterator[Command]:
+    key = _KEYS.get(name) or {"key": name, "text": name, "windowsVirtualKeyCode": _virtual_code(name)}
+    yield "Input.dispatchKeyEvent", {"type": "keyDown" if "text" in key else "rawKeyDown", **key}
+    yield "Input.dispatchKeyEvent", {"type": "keyUp", **{name: key[name] for name in key if name != "text"}}
+
+
+def _virtual_code(character: str) -> int:
+    """Return the code of a letter or digit; others have none, for their numbers are those of keys such as Delete."""
+    return ord(character.upper()) if character.isascii() and character.isalnum() else 0

@@ -1,0 +1,1 @@
+"""MiniWoB++: small pages of one instruction each, from the ``miniwob`` package, as an environment."""

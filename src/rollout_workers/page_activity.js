@@ -1,0 +1,171 @@
+/* Work that is under way in a document, and documents that are about to be left.
+ *
+ * Owns the counts of requests and short timers, what the page may not do by itself (dialogs, file choosers, leaving
+ * the task's sites), and `settle`. Timers that set timers are counted a few links deep only, so that a page that
+ * polls is still quiet. */
+
+const SHORT_TIMER_MS = 300, MAX_CHAIN = 3, IDLE_TURNS = 3;
+const CLICKS = new Set(["click", "mousedown", "mouseup", "pointerdown", "pointerup", "dblclick"]);
+const work = {requests: 0, timers: 0, leaving: false, expected: 0};
+
+EventTarget.prototype.addEventListener = function (type, listener, options) {
+  if (CLICKS.has(type) && this instanceof Element) listening.add(this);
+  if (type.startsWith("key")) state.keys = true;
+  return addListener.call(this, type, listener, options);
+};
+
+/* ---- counting ---- */
+
+const counted = promise => {
+  work.requests += 1;
+  state.changed = true;
+  const done = () => later(() => { work.requests -= 1; }, 0);
+  promise.then(done, done);
+  return promise;
+};
+if (window.fetch) {
+  const fetch = window.fetch;
+  window.fetch = function (...args) { return counted(fetch.apply(this, args)); };
+  for (const name of ["json", "text", "blob", "arrayBuffer", "formData"]) {
+    const read = Response.prototype[name];
+    Response.prototype[name] = function () { return counted(read.call(this)); };
+  }
+}
+const send = XMLHttpRequest.prototype.send;
+XMLHttpRequest.prototype.send = function (...args) {
+  work.requests += 1;
+  state.changed = true;
+  addListener.call(this, "loadend", () => later(() => { work.requests -= 1; }, 0), {once: true});
+  return send.apply(this, args);
+};
+
+let chain = 0;
+const track = (begin, stop) => {
+  const set = window[begin], clear = window[stop], pending = new Set();
+  window[begin] = function (callback, delay, ...rest) {
+    const depth = chain + 1;
+    state.changed = true;
+    if (typeof callback !== "function" || delay > SHORT_TIMER_MS || depth > MAX_CHAIN) {
+      return set.call(window, callback, delay, ...rest);
+    }
+    const id = set.call(window, (...given) => {
+      if (pending.delete(id)) work.timers -= 1;
+      chain = depth;
+      try { callback.apply(window, given); } finally { chain = 0; }
+    }, delay, ...rest);
+    pending.add(id);
+    work.timers += 1;
+    return id;
+  };
+  window[stop] = function (id) {
+    if (pending.delete(id)) work.timers -= 1;
+    clear.call(window, id);
+  };
+};
+track("setTimeout", "clearTimeout");
+track("requestAnimationFrame", "cancelAnimationFrame");
+
+/* ---- leaving the page ---- */
+
+const refuse = (event, code, url) => {
+  event.preventDefault();
+  state.notices.push({code, detail: url});
+  work.expected = 0;
+};
+if (window.navigation) {
+  addListener.call(window.navigation, "navigate", event => {
+    work.expected = 0;
+    state.changed = true;
+    if (event.destination.sameDocument) return;
+    const url = event.destination.url;
+    if (event.downloadRequest !== null) return refuse(event, "download", url);
+    if (state.origins && event.cancelable && !state.origins.includes(new URL(url).origin)) return refuse(event, "refused", url);
+    if (!event.defaultPrevented) work.leaving = true;
+  });
+  const intercept = NavigateEvent.prototype.intercept;
+  NavigateEvent.prototype.intercept = function (options) { work.leaving = false; return intercept.call(this, options); };
+}
+const opensTab = target => Boolean(target) && !["_self", "_top", "_parent"].includes(target.toLowerCase()) && !namesFrame(target);
+const namesFrame = name => [...document.querySelectorAll("iframe[name]")].some(frame => frame.name === name);
+addListener.call(window, "click", event => {
+  const link = event.composedPath().find(e => e.localName === "a" && e.href);
+  if (link && !event.defaultPrevented && opensTab(link.target)) offer(link.href, event);
+});
+addListener.call(window, "submit", event => {
+  if (event.defaultPrevented) return;
+  state.changed = true;
+  const posted = (event.submitter?.getAttribute("formmethod") ?? event.target.method).toLowerCase() === "post";
+  if (!outer) state.posted = posted;
+  const target = event.submitter?.getAttribute("formtarget") || event.target.getAttribute("target");
+  if (opensTab(target)) state.newTab = true; else if (!namesFrame(target)) work.expected = now() + 1000;
+});
+const offer = (url, event) => {
+  const {origin, protocol} = new URL(url, location.href);
+  if (protocol === "javascript:") return;
+  if (state.origins && !state.origins.includes(origin)) refuse(event, "refused", url); else state.newTab = true;
+};
+addListener.call(window, "popstate", () => { work.expected = 0; });
+addListener.call(document, "invalid", event => { state.invalid ??= event.target; }, true);
+const open = window.open;
+window.open = function (url, ...rest) {
+  const {origin, href} = new URL(url || "about:blank", location.href);
+  if (state.origins && href !== "about:blank" && !state.origins.includes(origin)) {
+    state.notices.push({code: "refused", detail: href});
+    return null;
+  }
+  const opened = open.call(window, url, ...rest);
+  state.newTab ||= opened !== null;
+  return opened;
+};
+
+/* ---- what would wait for a person ---- */
+
+const say = text => { state.notices.push({code: "dialog", detail: String(text ?? "")}); };
+window.alert = say;
+window.confirm = text => { say(text); return true; };
+window.prompt = (text, initial) => { say(text); return initial ?? ""; };
+
+const takesFile = element => element?.localName === "input" && element.type === "file";
+const declineFile = () => { state.notices.push({code: "file_chooser", detail: ""}); };
+addListener.call(window, "click", event => {
+  if (takesFile(event.composedPath()[0])) { event.preventDefault(); declineFile(); }
+}, true);
+for (const method of ["click", "showPicker"]) {
+  const prototype = method === "click" ? HTMLElement.prototype : HTMLInputElement.prototype;
+  const original = prototype[method];
+  HTMLInputElement.prototype[method] = function () {
+    if (takesFile(this) && (method === "showPicker" || !this.isConnected)) return declineFile();
+    return original.call(this);
+  };
+}
+/* A list that drops down would cover the page and take the next input. */
+addListener.call(window, "mousedown", event => {
+  const list = event.composedPath()[0];
+  if (event.isTrusted && list.localName === "select") { event.preventDefault(); list.focus({preventScroll: true}); }
+}, true);
+
+/* ---- becoming quiet ---- */
+
+const turn = () => new Promise(resolve => {
+  const channel = new MessageChannel();
+  channel.port1.onmessage = () => { channel.port1.close(); resolve(); };
+  channel.port2.postMessage(0);
+});
+const pause = ms => new Promise(resolve => { later(resolve, ms); });
+const moving = () => document.getAnimations().some(a => {
+  const end = a.playState === "running" ? a.effect?.getComputedTiming().endTime : Infinity;
+  return end < 2000;
+});
+const framesOf = view => [...Array(view.length).keys()].map(i => {
+  try { return view[i].__waymark ?? null; } catch { return null; }
+}).filter(Boolean);
+const busy = () => work.requests > 0 || work.timers > 0 || document.readyState === "loading" ||
+  work.expected > now() || moving() || (Boolean(outer) && work.leaving) || framesOf(window).some(frame => frame.busy());
+
+const settle = async deadline => {
+  let idle = 0;
+  while (idle < IDLE_TURNS && !work.leaving && now() < deadline) {
+    await turn();
+    if (busy()) { idle = 0; await pause(2); } else idle += 1;
+  }
+};

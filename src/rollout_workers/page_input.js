@@ -1,0 +1,147 @@
+/* What the browser must do with mouse and keyboard for an action.
+ *
+ * Owns `plan`: the element is scrolled into view and its middle hit-tested, or it is given the focus, and the
+ * input is listed for `browser_input.py`: {move: [x, y]}, {press: [x, y], button}, {text}, {key}. Where no input can
+ * reach the element the action is done by DOM events; where something else lies over it the code is "covered". */
+
+const middle = box => [(Math.max(box.left, 0) + Math.min(box.right, innerWidth)) / 2,
+  (Math.max(box.top, 0) + Math.min(box.bottom, innerHeight)) / 2];
+
+/* The boxes to aim at: the element's own, its labels', then what is inside it. */
+const boxesOf = element => {
+  const sources = [element, ...(element.labels ?? []), ...[...element.children].slice(0, 8)];
+  return sources.flatMap(e => [...e.getClientRects()]).filter(box => box.width >= 1 && box.height >= 1);
+};
+
+const above = node => node.parentNode ?? node.host ?? null;
+const within = (node, element) => {
+  for (let up = node; up; up = above(up)) {
+    if (up === element || (up.localName === "label" && up.control === element)) return true;
+  }
+  return false;
+};
+
+/* The element at a point of its own window, within open shadow trees too. */
+const topmost = (root, x, y) => {
+  let found = root.elementFromPoint(x, y);
+  while (found?.shadowRoot) {
+    const inner = found.shadowRoot.elementFromPoint(x, y);
+    if (!inner || inner === found) break;
+    found = inner;
+  }
+  return found;
+};
+
+/* The frames around an element from the innermost on, each with where its content begins in the window around it. */
+const framesAround = element => {
+  const found = [];
+  for (let frame = element.ownerDocument.defaultView?.frameElement; frame; frame = frame.ownerDocument.defaultView.frameElement) {
+    const box = frame.getBoundingClientRect(), style = getComputedStyle(frame);
+    found.push([frame, box.left + frame.clientLeft + parseFloat(style.paddingLeft),
+      box.top + frame.clientTop + parseFloat(style.paddingTop)]);
+  }
+  return found;
+};
+
+/* Where to press so that it reaches the element: {at: [x, y]}, {cover: element}, or {} where nothing shows of it. */
+const aim = element => {
+  const view = element.ownerDocument.defaultView;
+  const inside = ([x, y]) => x >= 0 && y >= 0 && x < view.innerWidth && y < view.innerHeight;
+  const whole = element.getBoundingClientRect();
+  if (whole.top < 0 || whole.bottom > view.innerHeight || whole.left < 0 || whole.right > view.innerWidth ||
+    view !== window) element.scrollIntoView({block: "center", inline: "nearest", behavior: "instant"});
+  let cover = null;
+  for (const box of boxesOf(element)) {
+    let [x, y] = view === window ? middle(box) : [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
+    if (!inside([x, y])) continue;
+    let hit = topmost(element.ownerDocument, x, y), wanted = element, reached = Boolean(hit) && within(hit, element);
+    for (const [frame, left, top] of framesAround(element)) {
+      if (!reached) break;
+      [x, y, wanted] = [x + left, y + top, frame];
+      hit = topmost(frame.ownerDocument, x, y);
+      reached = Boolean(hit) && within(hit, wanted);
+    }
+    if (reached) return {at: [x, y]};
+    if (hit && !hit.contains(wanted)) cover ??= hit;
+  }
+  return cover ? {cover} : {};
+};
+
+/* The whole of what lies over an element, in a few words. */
+const wording = (cover, element) => {
+  let whole = cover;
+  for (let up = cover; up && !up.contains?.(element) && up.localName !== "body"; up = above(up)) if (up.localName) whole = up;
+  const name = whole.getAttribute("aria-label") || whole.title || whole.innerText || whole.id;
+  const kind = whole.getAttribute("role") || whole.localName;
+  return `${kind} ${(name ?? "").replace(/\s+/g, " ").trim().slice(0, 60)}`.trim();
+};
+
+const byMouse = (element, input, byKey, otherwise) => {
+  const {at, cover} = aim(element);
+  if (at) return {input: input(at)};
+  if (cover) return {code: "covered", detail: wording(cover, element)};
+  return byKey && takesFocus(element) ? {input: [{key: byKey}]} : {code: otherwise(element)};
+};
+
+const takesFocus = element => {
+  element.focus?.({preventScroll: true});
+  return focused() === element;
+};
+
+const STRICT = new Set(["number"]), WHOLES = new Set(["date", "month", "week", "time", "datetime-local"]);
+const accepts = (element, text) => {
+  if (!STRICT.has(element.type)) return true;
+  const probe = element.cloneNode();
+  probe.value = text;
+  return probe.value !== "";
+};
+
+/* The last character is a key, so that pages that listen to keys hear one. */
+const writing = text => {
+  const key = /[\x20-\x7e]$/.test(text) ? text.slice(-1) : "";
+  const before = key ? text.slice(0, -1) : text;
+  return [...(before ? [{text: before}] : []), {key: key || (text ? "Unidentified" : "Delete")}];
+};
+
+const plans = {
+  click(element) {
+    const code = refusals.click(element);
+    if (code) return {code};
+    const tick = element.localName === "input" && ["checkbox", "radio"].includes(element.type);
+    return byMouse(element, at => [{press: at, button: "left"}], tick ? " " : isButton(element) ? "Enter" : "", acts.click);
+  },
+  right_click: element => byMouse(element, at => [{press: at, button: "right"}], "", acts.right_click),
+  hover: element => byMouse(element, at => [{move: at}], "", acts.hover),
+  type(element, text) {
+    const code = refusals.type(element);
+    if (code) return {code};
+    const field = isField(element);
+    let wanted = field && element.localName === "input" ? text.replace(/[\r\n]/g, "") : text.replace(/\r\n?/g, "\n");
+    if (field && element.maxLength >= 0) wanted = wanted.slice(0, element.maxLength);
+    const whole = WHOLES.has(element.type) || (wanted && !accepts(element, wanted));
+    if (whole || !takesFocus(element)) return {code: acts.type(element, wanted)};
+    if (field) element.select(); else element.ownerDocument.getSelection().selectAllChildren(element);
+    return {input: writing(wanted), after: () => field && wanted && !element.value ? "not_accepted" : ""};
+  },
+  search(element, text) {
+    const typed = plans.type(element, text);
+    if (typed.code) return typed;
+    if (!typed.input) return plans.press_enter(element);
+    const code = unsent(element);
+    return {input: [...typed.input, {key: "Enter"}], after: () => typed.after() || code};
+  },
+  press_enter(element) {
+    const target = element ?? focused();
+    if (!target || target === document.body) return {code: "no_focus"};
+    if (takesFile(target)) return {code: "file"};
+    if (target.localName === "select" || !takesFocus(target)) return {code: acts.press_enter(target)};
+    if (target.localName === "textarea") target.setSelectionRange(target.value.length, target.value.length);
+    const code = unsent(target);
+    return {input: [{key: "Enter"}], after: () => code};
+  },
+};
+
+const plan = action => {
+  const {element, gone} = targetOf(action);
+  return gone ? {code: "gone"} : plans[action.kind](element, action.argument ?? "");
+};

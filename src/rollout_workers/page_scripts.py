@@ -1,0 +1,30 @@
+"""The scripts that run in every document before its own.
+
+Owns their order and how the parts become one script, which a document that has it already skips.
+Invariant: the parts share one scope that pages cannot reach; ``page_script.js`` says what they offer.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_FOLDER = Path(__file__).parent
+_PARTS = ("page_state", "page_activity", "page_actions", "page_input", "page_view", "page_script")
+
+
+def _read(name: str) -> str:
+    return (_FOLDER / f"{name}.js").read_text(encoding="utf-8")
+
+
+PAGE_SCRIPT = f"(() => {{\nif (window.__waymark) return;\n{''.join(map(_read, _PARTS))}}})();"
+"""Acts, waits and observes."""
+
+WEBRL_SCRIPT = _read("page_script_webrl")
+"""What the ``webrl`` format needs beside it."""
+
+FRAME_TIMER = """(() => {
+  const later = window.setTimeout.bind(window), forget = window.clearTimeout.bind(window);
+  window.requestAnimationFrame = callback => later(() => callback(performance.now()), 16);
+  window.cancelAnimationFrame = forget;
+})();"""
+"""Stands in for frames where Chromium draws none; a page that waits for one would wait forever."""

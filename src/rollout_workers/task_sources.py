@@ -1,0 +1,58 @@
+"""Where an environment's tasks come from.
+
+Owns the ``TaskSource`` protocol and ``ListedTasks``, for environments that bring a list. Invariants: what a source
+draws depends on its arguments alone; a task of one split is in no other. Must not import ray or torch.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from replay.records import Task
+
+
+class TaskSource(Protocol):
+    """Draws tasks for training and evaluation."""
+
+    def task_set(self, seed: int, split: str, count: int) -> list[Task]:
+        """Return ``count`` different tasks of ``split``; raise ``ValueError`` when there are not as many."""
+        ...
+
+    def task(self, template: str, parameters: dict[str, Any]) -> Task:
+        """Return the task of this template with these parameters (JSON values); raise ``KeyError`` for others."""
+        ...
+
+    def similar(self, task: Task, rng: random.Random) -> Task | None:
+        """Return a training task of the same template with other parameters, or None where none is found."""
+        ...
+
+
+class ListedTasks:
+    """A fixed list of tasks; each names its ``split``, and template and parameters together name one task."""
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self._tasks = list(tasks)
+        twice = {task.task_id for task in tasks if sum(other.task_id == task.task_id for other in tasks) > 1}
+        if twice:
+            raise ValueError(f"expected every task once, found several of {sorted(twice)}")
+
+    def task_set(self, seed: int, split: str, count: int) -> list[Task]:
+        """Return ``count`` tasks of ``split`` in an order that ``seed`` decides."""
+        found = [task for task in self._tasks if task.split == split]
+        if count > len(found):
+            raise ValueError(f"split {split!r} has {len(found)} tasks, {count} were asked for")
+        return random.Random(f"{seed}/{split}").sample(found, count)
+
+    def task(self, template: str, parameters: dict[str, Any]) -> Task:
+        """Return the listed task."""
+        for task in self._tasks:
+            if (task.template, task.parameters) == (template, parameters):
+                return task
+        raise KeyError(f"no task of template {template!r} with parameters {parameters!r} is listed")
+
+    def similar(self, task: Task, rng: random.Random) -> Task | None:
+        """Return another training task of the same template."""
+        others = [t for t in self._tasks if (t.template, t.split) == (task.template, "train") and t != task]
+        return rng.choice(others) if others else None

@@ -1,0 +1,103 @@
+"""Task templates over the code host and the forum: news of a project are told, and threads become issues.
+
+Owns what is read on one site and written on the other.
+"""
+
+from __future__ import annotations
+
+import random
+
+from replay.records import Task
+from sites.across.skills import Data, go_to
+from sites.code import checks as code
+from sites.code import experts as coding
+from sites.code import sampling as projects
+from sites.forum import checks as forum
+from sites.forum import experts as posting
+from sites.forum import sampling as topics
+from sites.task_template import Expert, Parameters, TaskTemplate
+
+
+def _sample_end(data: Data, rng: random.Random) -> Parameters:
+    while True:
+        p = projects.milestone_of(data["code"], rng)
+        if projects.milestone(p, data["code"]).end is not None:
+            return {**p, "forum": topics.forum(data["forum"], rng), "title": topics.new_title(data["forum"], rng)}
+
+
+def _end(p: Parameters, data: Data) -> str:
+    return str(projects.milestone(p, data["code"]).end)
+
+
+def _post_end(task: Task) -> Expert:
+    p = task.parameters
+    yield from coding.open_project(p["project"])
+    yield from coding.open_menu("Milestones")
+    seen = yield from coding.click(p["milestone"], "link", rivals=r"v\d\.\d")
+    end = coding.fact("Ends", seen)
+    yield from go_to("forum")
+    yield from posting.submit_thread(p["forum"], p["title"], end)
+    yield from posting.finish()
+
+
+def _sample_issue(data: Data, rng: random.Random) -> Parameters:
+    return {**topics.ranked_by_other(data["forum"], rng), "project": projects.project(data["code"], rng)}
+
+
+def _thread(p: Parameters, data: Data) -> topics.Thread:
+    return topics.first_thread(data["forum"], p["forum"], p["rank"])
+
+
+def _make_issue(task: Task) -> Expert:
+    p = task.parameters
+    seen = yield from posting.sort_forum(p["forum"], p["rank"])
+    title = posting.thread_links(seen)[0].name
+    yield from go_to("code")
+    yield from coding.open_project(p["project"])
+    yield from coding.open_menu("Issues")
+    yield from coding.click("New issue", "link")
+    yield from coding.write("Title", title)
+    yield from coding.click("Create issue", "button")
+    yield from coding.finish()
+
+
+TEMPLATES = (
+    TaskTemplate(
+        name="across.post_end",
+        site="code",
+        also=("forum",),
+        intent="When does the milestone {milestone} of the project {project} end? Submit a thread to the forum {forum} "
+        "with the title {title} and the date as its text.",
+        sample=_sample_end,
+        evaluation=lambda p, d: forum.pages(*forum.posted(p["forum"], p["title"], _end(p, d))),
+        subgoals=lambda p, d: forum.milestones(
+            ("open the project", code.at(f"/{p['project']}*")),
+            (
+                "open the milestone",
+                code.at(f"/{p['project']}/milestones/{projects.milestone(p, d['code']).number}*"),
+            ),
+            ("fill in the form", forum.filled_in(p["forum"], p["title"], _end(p, d))),
+            ("post the thread", forum.has_posted(p["forum"], p["title"])),
+        ),
+        expert=_post_end,
+        horizon=12,
+    ),
+    TaskTemplate(
+        name="across.issue_of_thread",
+        site="forum",
+        also=("code",),
+        intent="Create an issue in the project {project}, titled like the {rank} thread in the forum {forum}.",
+        sample=_sample_issue,
+        evaluation=lambda p, d: code.pages(
+            *code.contents(projects.next_issue_path(p, d["code"]), title=_thread(p, d).title)
+        ),
+        subgoals=lambda p, d: code.milestones(
+            ("sort the forum", forum.sorted_by(p["forum"], topics.RANKS[p["rank"]])),
+            *code.opening(p["project"], "issues/new", "form for a new issue"),
+            ("create the issue", code.both(code.at(projects.next_issue_path(p, d["code"])), code.shows("was created"))),
+        ),
+        expert=_make_issue,
+        horizon=13,
+    ),
+)
+"""Templates over the code host and the forum."""

@@ -1,0 +1,109 @@
+"""Task templates over the shop and its back office, whose products and orders are the same.
+
+Owns what is read on one side of the counter and written on the other, or told on the forum.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from replay.records import Task
+from sites.across.skills import Data, go_to, read
+from sites.admin import checks as office
+from sites.admin import experts as managing
+from sites.admin.data import slug_of
+from sites.forum import checks as forum
+from sites.forum import experts as posting
+from sites.forum import sampling as topics
+from sites.shop import checks as shop
+from sites.shop import experts as shopping
+from sites.shop import sampling as goods
+from sites.shop.tasks_catalogue import product_path
+from sites.task_template import Expert, Parameters, TaskTemplate
+
+
+def _sample_price(data: Data, rng: random.Random) -> Parameters:
+    first, second = goods.product(data["shop"], rng), goods.product(data["shop"], rng)
+    while first.price == second.price:
+        second = goods.product(data["shop"], rng)
+    return {"first": first.name, "second": second.name}
+
+
+def _priced(p: Parameters, data: Data) -> str:
+    price = data["shop"].products[slug_of(p["second"])].price
+    summary: str = replace(data["admin"].products[slug_of(p["first"])], price=price).summary
+    return summary
+
+
+def _set_price(task: Task) -> Expert:
+    p = task.parameters
+    seen = yield from shopping.search_for(p["second"])
+    price = read(seen, rf"{p['second']} \$(\d+),")
+    yield from go_to("admin")
+    yield from managing.edit_product(p["first"], {"Price": price})
+    yield from managing.finish()
+
+
+def _price_milestones(p: Parameters, data: Data) -> shop.Subgoals:
+    form = f"/products/{slug_of(p['first'])}"
+    price, done = str(data["shop"].products[slug_of(p["second"])].price), office.recorded(form, _priced(p, data))
+    listed = shop.both(shop.url("/search?*"), shop.text(p["second"]))
+    return shop.milestones(
+        ("The price is found", {"any": [listed, shop.url(product_path(p["second"]))]}),
+        ("The other product is open in the back office", office.url(form)),
+        ("The price is written", office.either(shop.both(office.url(form), shop.field("Price", price)), done)),
+        ("The product is saved", done),
+    )
+
+
+def _sample_tracking(data: Data, rng: random.Random) -> Parameters:
+    shipped = [order.number for order in data["admin"].orders.values() if order.shipment]
+    return {"number": rng.choice(shipped), "user": topics.user(data["forum"], rng)}
+
+
+def _tracking(p: Parameters, data: Data) -> str:
+    found: str = data["admin"].orders[p["number"]].shipment.tracking
+    return found
+
+
+def _send_tracking(task: Task) -> Expert:
+    p = task.parameters
+    seen = yield from managing.open_order(p["number"])
+    tracking = managing.read(seen, r"tracking ([A-Z]{2}\d{5})")
+    yield from go_to("forum")
+    yield from posting.open_user(p["user"])
+    yield from posting.send_message(tracking)
+    yield from posting.finish()
+
+
+TEMPLATES = (
+    TaskTemplate(
+        name="across.send_tracking",
+        site="admin",
+        also=("forum",),
+        intent="Send the forum user {user} a message with the tracking number of order {number} from the back office.",
+        sample=_sample_tracking,
+        evaluation=lambda p, d: forum.pages(forum.messaged(p["user"], _tracking(p, d))),
+        subgoals=lambda p, d: forum.milestones(
+            ("open the order", office.url(f"/orders/{p['number']}")),
+            ("open the user", forum.at(f"/user/{p['user']}*")),
+            *forum.messaging(p["user"], _tracking(p, d)),
+        ),
+        expert=_send_tracking,
+        horizon=9,
+    ),
+    TaskTemplate(
+        name="across.set_same_price",
+        site="shop",
+        also=("admin",),
+        intent="In the back office, give the {first} the price that the {second} has in the shop.",
+        sample=_sample_price,
+        evaluation=lambda p, d: office.pages(office.record(f"/products/{slug_of(p['first'])}", _priced(p, d))),
+        subgoals=_price_milestones,
+        expert=_set_price,
+        horizon=10,
+        split="validation",
+    ),
+)
+"""Templates over the shop and its back office."""

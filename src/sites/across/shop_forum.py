@@ -1,0 +1,232 @@
+"""Task templates over the shop and the forum: a fact of the shop is told on the forum, or the other way round.
+
+Owns the templates of up to ten steps. Data are a mapping of both sites' data; parameters never hold the fact
+that must be found.
+"""
+
+from __future__ import annotations
+
+import random
+
+from replay.records import Task
+from sites.across.skills import Data, go_to, read
+from sites.forum import checks as forum
+from sites.forum import experts as posting
+from sites.forum import sampling as topics
+from sites.shop import checks as shop
+from sites.shop import experts as shopping
+from sites.shop import sampling as goods
+from sites.shop.data import SUBJECTS
+from sites.shop.tasks_catalogue import product_path
+from sites.task_template import Expert, Parameters, TaskTemplate
+
+
+def product_named(data: Data, name: str) -> goods.Product:
+    """Return the shop's product of this name."""
+    found: goods.Product = data["shop"].products[name.lower().replace(" ", "-")]
+    return found
+
+
+def found_in_shop(name: str) -> shop.Check:
+    """The search results or the page of a product are shown."""
+    listed = shop.both(shop.url("/search?*"), shop.text(name))
+    return {"any": [listed, shop.url(product_path(name))]}
+
+
+def price(p: Parameters, data: Data) -> str:
+    """Return the price of the task's product as the shop shows it."""
+    return f"${product_named(data, p['product']).price}"
+
+
+def _sample_post(data: Data, rng: random.Random) -> Parameters:
+    return {
+        "product": goods.product(data["shop"], rng).name,
+        "forum": topics.forum(data["forum"], rng),
+        "title": topics.new_title(data["forum"], rng),
+    }
+
+
+def _post_price(task: Task) -> Expert:
+    p = task.parameters
+    seen = yield from shopping.search_for(p["product"])
+    found = read(seen, rf"{p['product']} (\$\d+),")
+    yield from go_to("forum")
+    yield from posting.submit_thread(p["forum"], p["title"], found)
+    yield from posting.finish()
+
+
+def _sample_reply(data: Data, rng: random.Random) -> Parameters:
+    return {"product": goods.product(data["shop"], rng).name, **topics.thread_by_title(data["forum"], rng)}
+
+
+def _stock(p: Parameters, data: Data) -> str:
+    return str(product_named(data, p["product"]).stock)
+
+
+def _reply_stock(task: Task) -> Expert:
+    p = task.parameters
+    seen = yield from shopping.open_product(p["product"])
+    pieces = read(seen, r"(\d+) in stock")
+    yield from go_to("forum")
+    yield from posting.find_thread(p["title"])
+    yield from posting.reply(pieces)
+    yield from posting.finish()
+
+
+def _sample_two(data: Data, rng: random.Random) -> Parameters:
+    first = goods.product(data["shop"], rng)
+    second = goods.product(data["shop"], rng)
+    while second.price == first.price:
+        second = goods.product(data["shop"], rng)
+    return {"first": first.name, "second": second.name, **topics.thread_by_title(data["forum"], rng)}
+
+
+def _cheaper(p: Parameters, data: Data) -> str:
+    return min((p["first"], p["second"]), key=lambda name: product_named(data, name).price)
+
+
+def _reply_cheaper(task: Task) -> Expert:
+    p, prices = task.parameters, {}
+    for name in (p["first"], p["second"]):
+        seen = yield from shopping.search_for(name)
+        prices[name] = int(read(seen, rf"{name} \$(\d+),"))
+    yield from go_to("forum")
+    yield from posting.find_thread(p["title"])
+    yield from posting.reply(min(prices, key=lambda name: prices[name]))
+    yield from posting.finish()
+
+
+def _sample_total(data: Data, rng: random.Random) -> Parameters:
+    return {"number": goods.order(data["shop"], rng).number, "user": topics.user(data["forum"], rng)}
+
+
+def _total(p: Parameters, data: Data) -> str:
+    return f"${goods.find_order(data['shop'], p['number']).total}"
+
+
+def _message_total(task: Task) -> Expert:
+    p, seen = task.parameters, (yield from shopping.click("Orders", "link"))
+    # The list says how many pages there are to look through; the data stay unread.
+    while not any(element.name == f"Order {p['number']}" for element in seen.elements):
+        seen = yield from shopping.click("Next page", "link")
+    seen = yield from shopping.click(f"Order {p['number']}", "link", shopping.ORDER)
+    total = read(seen, r"Total: (\$\d+)")
+    yield from go_to("forum")
+    yield from posting.open_user(p["user"])
+    yield from posting.send_message(total)
+    yield from posting.finish()
+
+
+def _sample_question(data: Data, rng: random.Random) -> Parameters:
+    return {**topics.ranked_by_other(data["forum"], rng), "subject": rng.choice(SUBJECTS[1:])}
+
+
+def _author(p: Parameters, data: Data) -> str:
+    return topics.first_thread(data["forum"], p["forum"], p["rank"]).author
+
+
+def _name_author(task: Task) -> Expert:
+    p = task.parameters
+    seen = yield from posting.sort_forum(p["forum"], p["rank"])
+    thread = posting.thread_links(seen)[0].name
+    seen = yield from posting.open_thread(seen, thread)
+    author = posting.author_link(seen).name
+    yield from go_to("shop")
+    yield from shopping.click("Contact", "link")
+    yield from shopping.choose("Subject", p["subject"])
+    yield from shopping.write({"Text": author})
+    yield from shopping.click("Send message", "button")
+    yield from shopping.finish()
+
+
+def _replying(p: Parameters, data: Data, text: str) -> tuple[forum.Step, forum.Step, forum.Step]:
+    thread = topics.titled(data["forum"], p["title"])
+    return (("open the thread", forum.at(thread.path)), *forum.replying(thread, text))
+
+
+TEMPLATES = (
+    TaskTemplate(
+        name="across.post_price",
+        site="shop",
+        also=("forum",),
+        intent="Find the price of the {product} in the shop and submit a thread to the forum {forum} with the title "
+        "{title} and the price as its text.",
+        sample=_sample_post,
+        evaluation=lambda p, d: forum.pages(*forum.posted(p["forum"], p["title"], price(p, d))),
+        subgoals=lambda p, d: forum.milestones(
+            ("find the product", found_in_shop(p["product"])),
+            ("choose the forum", forum.both(forum.at("/submit*"), forum.has("Forum", p["forum"]))),
+            ("fill in the form", forum.filled_in(p["forum"], p["title"], price(p, d))),
+            ("post the thread", forum.has_posted(p["forum"], p["title"])),
+        ),
+        expert=_post_price,
+        horizon=8,
+    ),
+    TaskTemplate(
+        name="across.reply_stock",
+        site="shop",
+        also=("forum",),
+        intent="Reply to the forum thread {title} with the number of pieces that the shop has in stock of the "
+        "{product}.",
+        sample=_sample_reply,
+        evaluation=lambda p, d: forum.pages(forum.replied(topics.titled(d["forum"], p["title"]), _stock(p, d))),
+        subgoals=lambda p, d: forum.milestones(
+            ("open the product", shop.url(product_path(p["product"]))), *_replying(p, d, _stock(p, d))
+        ),
+        expert=_reply_stock,
+        horizon=8,
+    ),
+    TaskTemplate(
+        name="across.reply_cheaper",
+        site="shop",
+        also=("forum",),
+        intent="Which is cheaper in the shop, the {first} or the {second}? Reply to the forum thread {title} with "
+        "its name.",
+        sample=_sample_two,
+        evaluation=lambda p, d: forum.pages(forum.replied(topics.titled(d["forum"], p["title"]), _cheaper(p, d))),
+        subgoals=lambda p, d: forum.milestones(
+            ("find a product", {"any": [found_in_shop(p["first"]), found_in_shop(p["second"])]}),
+            *_replying(p, d, _cheaper(p, d)),
+        ),
+        expert=_reply_cheaper,
+        horizon=8,
+        split="validation",
+    ),
+    TaskTemplate(
+        name="across.message_total",
+        site="shop",
+        also=("forum",),
+        intent="Send the forum user {user} a message with the total of shop order {number}.",
+        sample=_sample_total,
+        evaluation=lambda p, d: forum.pages(forum.messaged(p["user"], _total(p, d))),
+        subgoals=lambda p, d: forum.milestones(
+            ("open the order", shop.url(f"/orders/{p['number']}")),
+            ("open the user", forum.at(f"/user/{p['user']}*")),
+            *forum.messaging(p["user"], _total(p, d)),
+        ),
+        expert=_message_total,
+        horizon=lambda p, d: 9 + goods.order_page(d["shop"], p["number"]),
+    ),
+    TaskTemplate(
+        name="across.name_author",
+        site="forum",
+        also=("shop",),
+        intent="Send the shop a message about {subject} with the name of the author of the {rank} thread in the forum "
+        "{forum}.",
+        sample=_sample_question,
+        evaluation=lambda p, d: shop.pages(shop.equals("/messages", ".message", f"{p['subject']}: {_author(p, d)}")),
+        subgoals=lambda p, d: shop.milestones(
+            (
+                "The thread is open",
+                forum.at(topics.first_thread(d["forum"], p["forum"], p["rank"]).path),
+            ),
+            ("The subject is chosen", shop.both(shop.url("/contact"), shop.field("Subject", p["subject"]))),
+            ("The text is written", shop.both(shop.url("/contact"), shop.field("Text", _author(p, d)))),
+            ("The message is sent", shop.both(shop.url("/messages"), shop.text(_author(p, d)))),
+        ),
+        expert=_name_author,
+        horizon=11,
+        split="test",
+    ),
+)
+"""Templates of up to eleven steps."""

@@ -1,0 +1,202 @@
+"""Task templates over the shop and the forum that change something on both sites, in eleven steps and more.
+
+Owns the long templates; see ``shop_forum`` for what they share.
+"""
+
+from __future__ import annotations
+
+import random
+
+from replay.records import Task
+from sites.across.shop_forum import price, product_named
+from sites.across.skills import Data, both, go_to, read
+from sites.forum import checks as forum
+from sites.forum import experts as posting
+from sites.forum import sampling as topics
+from sites.shop import checks as shop
+from sites.shop import experts as shopping
+from sites.shop import sampling as goods
+from sites.shop.data import SHIPPING
+from sites.shop.tasks_catalogue import open_ranked, product_path, sample_ranked
+from sites.task_template import Expert, Parameters, TaskTemplate
+
+_PLACED = shop.url("/checkout/placed/*")
+
+
+def _sample_wish(data: Data, rng: random.Random) -> Parameters:
+    wished = {product.name for product in data["shop"].usual.wishes}
+    while True:
+        name = goods.product(data["shop"], rng).name
+        if name not in wished:
+            return {"product": name, "forum": topics.new_forum(data["forum"], rng)}
+
+
+def _wish_and_subscribe(task: Task) -> Expert:
+    p = task.parameters
+    yield from shopping.open_product(p["product"])
+    yield from shopping.click("Add to wish list", "button")
+    yield from go_to("forum")
+    yield from posting.open_forum(p["forum"])
+    yield from posting.click("Subscribe", "button")
+    yield from posting.finish()
+
+
+def _sample_ask(data: Data, rng: random.Random) -> Parameters:
+    return {**topics.ranked_by_other(data["forum"], rng), "product": goods.product(data["shop"], rng).name}
+
+
+def _vote_and_tell_price(task: Task) -> Expert:
+    p = task.parameters
+    yield from posting.open_ranked(p["forum"], p["rank"])
+    yield from posting.click("Upvote", "button", posting.VOTE_RIVALS)
+    yield from go_to("shop")
+    seen = yield from shopping.search_for(p["product"])
+    price = read(seen, rf"{p['product']} (\$\d+),")
+    yield from go_to("forum")
+    yield from posting.open_ranked(p["forum"], p["rank"])
+    yield from posting.reply(price)
+    yield from posting.finish()
+
+
+def _sample_buy(data: Data, rng: random.Random) -> Parameters:
+    product = goods.product(data["shop"], rng)
+    return {
+        "product": product.name,
+        "colour": goods.colour(product, rng),
+        "shipping": goods.shipping(rng),
+        "forum": topics.forum(data["forum"], rng),
+        "title": topics.new_title(data["forum"], rng),
+    }
+
+
+def _total(p: Parameters, data: Data) -> str:
+    return f"${product_named(data, p['product']).price + SHIPPING[p['shipping']]}"
+
+
+def _buy_and_post(task: Task) -> Expert:
+    p = task.parameters
+    yield from shopping.open_product(p["product"])
+    yield from shopping.add_to_cart(p["colour"])
+    seen = yield from shopping.check_out(shipping=p["shipping"])
+    total = read(seen, r"Total: (\$\d+)")
+    yield from go_to("forum")
+    yield from posting.submit_thread(p["forum"], p["title"], total)
+    yield from posting.finish()
+
+
+def _sample_buy_ranked(data: Data, rng: random.Random) -> Parameters:
+    return {
+        **sample_ranked(data["shop"], rng),
+        "address": goods.address(rng),
+        "shipping": goods.shipping(rng),
+        **topics.thread_by_title(data["forum"], rng),
+    }
+
+
+def _meant(p: Parameters, data: Data) -> goods.Product:
+    return goods.meant(data["shop"], p)
+
+
+def _buy_ranked_and_reply(task: Task) -> Expert:
+    p = task.parameters
+    seen = yield from open_ranked(p)
+    name = seen.title
+    yield from shopping.add_to_cart(p["colour"])
+    yield from shopping.check_out(p["address"], p["shipping"])
+    yield from go_to("forum")
+    yield from posting.find_thread(p["title"])
+    yield from posting.click("Upvote", "button", posting.VOTE_RIVALS)
+    yield from posting.reply(name)
+    yield from posting.finish()
+
+
+def _thread(p: Parameters, data: Data) -> topics.Thread:
+    return topics.titled(data["forum"], p["title"])
+
+
+def _ranked_thread(p: Parameters, data: Data) -> topics.Thread:
+    return topics.first_thread(data["forum"], p["forum"], p["rank"])
+
+
+TEMPLATES = (
+    TaskTemplate(
+        name="across.wish_and_subscribe",
+        site="shop",
+        also=("forum",),
+        intent="Put the {product} on the shop's wish list, and subscribe to the forum {forum}.",
+        sample=_sample_wish,
+        evaluation=lambda p, d: both(
+            shop.pages(shop.includes("/wishlist", "#wish-list", p["product"])),
+            forum.pages(forum.subscribed(p["forum"])),
+        ),
+        subgoals=lambda p, d: shop.milestones(
+            ("The product is open", shop.url(product_path(p["product"]))),
+            ("The product is on the wish list", shop.text(f"{p['product']} is on your wish list")),
+            ("The forum is open", forum.at(f"/f/{p['forum']}*")),
+            ("The forum is subscribed to", forum.both(forum.at(f"/f/{p['forum']}*"), forum.has("Unsubscribe"))),
+        ),
+        expert=_wish_and_subscribe,
+        horizon=9,
+    ),
+    TaskTemplate(
+        name="across.vote_and_tell_price",
+        site="forum",
+        also=("shop",),
+        intent="Upvote the {rank} thread in the forum {forum}, and reply to it with the shop's price of the {product}.",
+        sample=_sample_ask,
+        evaluation=lambda p, d: forum.pages(
+            forum.voted(_ranked_thread(p, d)), forum.replied(_ranked_thread(p, d), price(p, d))
+        ),
+        subgoals=lambda p, d: forum.milestones(
+            ("vote", forum.has_voted(_ranked_thread(p, d))),
+            ("find the product", shop.both(shop.url("/search?*"), shop.text(p["product"]))),
+            *forum.replying(_ranked_thread(p, d), price(p, d)),
+        ),
+        expert=_vote_and_tell_price,
+        horizon=17,
+    ),
+    TaskTemplate(
+        name="across.buy_and_post",
+        site="shop",
+        also=("forum",),
+        intent="Buy the {product} in {colour} with {shipping} shipping. Then submit a thread to the forum {forum} with "
+        "the title {title} and the order's total as its text.",
+        sample=_sample_buy,
+        evaluation=lambda p, d: both(
+            shop.ordered(f"1 x {p['product']}, {p['colour']}", items=1, shipping=p["shipping"]),
+            forum.pages(*forum.posted(p["forum"], p["title"], _total(p, d))),
+        ),
+        subgoals=lambda p, d: shop.milestones(
+            ("The product is in the cart", shop.both(shop.url("/cart"), shop.text(f"{p['product']}, {p['colour']}"))),
+            ("The order is placed", _PLACED),
+            ("The thread is written", forum.filled_in(p["forum"], p["title"], _total(p, d))),
+            ("The thread is posted", forum.has_posted(p["forum"], p["title"])),
+        ),
+        expert=_buy_and_post,
+        horizon=16,
+    ),
+    TaskTemplate(
+        name="across.buy_ranked_and_reply",
+        site="shop",
+        also=("forum",),
+        intent="Buy the {rank} of the {category} in {colour}, delivered to {address} with {shipping} shipping. Then "
+        "upvote the forum thread {title} and reply to it with the name of what you bought.",
+        sample=_sample_buy_ranked,
+        evaluation=lambda p, d: both(
+            shop.ordered(
+                f"1 x {_meant(p, d).name}, {p['colour']}", items=1, address=p["address"], shipping=p["shipping"]
+            ),
+            forum.pages(forum.voted(_thread(p, d)), forum.replied(_thread(p, d), _meant(p, d).name)),
+        ),
+        subgoals=lambda p, d: shop.milestones(
+            ("The product is in the cart", shop.both(shop.url("/cart"), shop.text(_meant(p, d).name))),
+            ("The order is placed", _PLACED),
+            ("The thread has the vote", forum.has_voted(_thread(p, d))),
+            ("The reply is posted", forum.replying(_thread(p, d), _meant(p, d).name)[1][1]),
+        ),
+        expert=_buy_ranked_and_reply,
+        horizon=19,
+        split="test",
+    ),
+)
+"""Templates that change something on both sites."""

@@ -1,0 +1,38 @@
+"""What tasks over several sites have in common: going from one site to another, and text from both.
+
+Owns the way over the bar of other sites, which every page of a session with several sites has at its top.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from rollout_workers.environment import Observation
+from sites.shop.experts import Skill
+from sites.task_template import Intent
+
+Data = Mapping[str, Any]
+"""The data of a task's sites by their names."""
+Evaluation = dict[str, Any]
+
+
+def go_to(site: str) -> Skill:
+    """Go to the front page of another of the task's sites."""
+    return (yield Intent("click", site, "link"))
+
+
+def read(seen: Observation, pattern: str) -> str:
+    """Return the one group of ``pattern`` in the page's text; raise ``LookupError`` where it is not there."""
+    found = re.search(pattern, seen.page_text)
+    if found is None:
+        raise LookupError(f"expected {pattern!r} on {seen.url}, found {seen.page_text[:300]!r}")
+    return found[1]
+
+
+def both(one: Evaluation, other: Evaluation) -> Evaluation:
+    """Return the evaluation that wants the page contents of two evaluations."""
+    if [one["eval_types"], other["eval_types"]] != [["program_html"]] * 2:
+        raise ValueError(f"expected evaluations of page contents, found {one['eval_types']} and {other['eval_types']}")
+    return {**one, "program_html": [*one["program_html"], *other["program_html"]]}

@@ -1,0 +1,13 @@
+"""All task templates over several sites."""
+
+from __future__ import annotations
+
+from sites.across import code_forum, shop_admin, shop_forum, shop_forum_long
+
+TEMPLATES = (
+    *shop_forum.TEMPLATES,
+    *shop_forum_long.TEMPLATES,
+    *shop_admin.TEMPLATES,
+    *code_forum.TEMPLATES,
+)
+"""The collection ``across`` (see ``sites.collections``), each group from short to long."""

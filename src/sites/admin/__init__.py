@@ -1,0 +1,1 @@
+"""The shop's back office: orders, invoices, products, customers, reviews, coupons, pages and reports."""

@@ -1,0 +1,319 @@
+"""Task templates about one record: a product, a customer, a coupon, a content page."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+
+from replay.records import Task
+from sites.admin import checks, experts, sampling
+from sites.admin.data import AdminData, slug_of
+from sites.admin.records import Customer, Page
+from sites.admin.words import PAGE_TITLES, PRODUCT_STATUSES
+from sites.task_template import Parameters, TaskTemplate
+
+_DISABLED = PRODUCT_STATUSES[1]
+
+
+def product_path(name: str) -> str:
+    """Return the address of a product."""
+    return f"/products/{slug_of(name)}"
+
+
+def saved(
+    path: Callable[[Parameters], str], summary: Callable[[Parameters, AdminData], str]
+) -> Callable[..., checks.Evaluation]:
+    """Return the judge for whom a record's page must say what it should in the end."""
+    return lambda p, data: checks.pages(checks.record(path(p), summary(p, data)))
+
+
+def _sample_price(data: AdminData, rng: random.Random) -> Parameters:
+    item = sampling.product(data, rng)
+    return {"product": item.name, "price": sampling.price_and_stock(item, rng)[0]}
+
+
+def _product_path(p: Parameters) -> str:
+    return product_path(p["product"])
+
+
+def _priced(p: Parameters, data: AdminData) -> str:
+    return replace(data.products[slug_of(p["product"])], price=p["price"]).summary
+
+
+def _price_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
+    form, done = checks.url(_product_path(p)), checks.recorded(_product_path(p), _priced(p, data))
+    return checks.milestones(
+        ("The products are shown", checks.either(checks.url("/products*"), checks.url("/search*"))),
+        ("The product is open", form),
+        ("The price is written", checks.either(checks.both(form, checks.field("Price", str(p["price"]))), done)),
+        ("The product is saved", done),
+    )
+
+
+def _change_price(task: Task) -> experts.Skill:
+    p = task.parameters
+    return (yield from experts.edit_product(p["product"], {"Price": str(p["price"])}))
+
+
+def _sample_disable(data: AdminData, rng: random.Random) -> Parameters:
+    return {"product": sampling.product(data, rng).name}
+
+
+def _off(p: Parameters, data: AdminData) -> str:
+    return replace(data.products[slug_of(p["product"])], status=_DISABLED).summary
+
+
+def _disable_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
+    form, done = checks.url(_product_path(p)), checks.recorded(_product_path(p), _off(p, data))
+    found = checks.either(checks.url("/search*"), checks.url("/products*"))
+    return checks.milestones(
+        ("The product is listed", checks.both(found, checks.text(p["product"]))),
+        ("The product is open", form),
+        ("The status is chosen", checks.either(checks.both(form, checks.field("Status", _DISABLED)), done)),
+        ("The product is saved", done),
+    )
+
+
+def _disable(task: Task) -> experts.Skill:
+    yield from experts.look_for(task.parameters["product"], rivals=None)
+    yield from experts.click(task.parameters["product"], "link")
+    yield from experts.choose("Status", _DISABLED)
+    return (yield from experts.save())
+
+
+def _added(p: Parameters, data: AdminData) -> str:
+    return sampling.product_of(p).summary
+
+
+def _add_product_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
+    form, done = checks.url("/products/new"), checks.recorded(_product_path(p), _added(p, data))
+    named = checks.both(checks.field("Name", p["product"]), checks.field("SKU", p["sku"]))
+    chosen = checks.both(named, checks.field("Category", p["category"]))
+    return checks.milestones(
+        ("The form is open", form),
+        ("Name and SKU are written", checks.either(checks.both(form, named), done)),
+        ("The category is chosen", checks.either(checks.both(form, chosen), done)),
+        ("The product is saved", done),
+    )
+
+
+def add_product(task: Task) -> experts.Skill:
+    """Add the product that the task describes."""
+    p = task.parameters
+    fields = {"Name": p["product"], "SKU": p["sku"], "Price": str(p["price"]), "Stock": str(p["stock"])}
+    return (yield from experts.add_product(fields, p["category"]))
+
+
+def _customer_path(p: Parameters) -> str:
+    return f"/customers/{p['email']}"
+
+
+def _new_customer(p: Parameters, data: AdminData) -> str:
+    return Customer(**p).summary
+
+
+def _judge_customer(p: Parameters, data: AdminData) -> checks.Evaluation:
+    path = _customer_path(p)
+    record = checks.record(path, _new_customer(p, data))
+    return checks.pages(record, checks.equals(path, "#phone", f"Phone: {p['phone']}"))
+
+
+def _customer_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
+    form, done = checks.url("/customers/new"), checks.recorded(_customer_path(p), _new_customer(p, data))
+    named = checks.both(checks.field("Name", p["name"]), checks.field("Email", p["email"]))
+    chosen = checks.both(named, checks.field("Group", p["group"]))
+    return checks.milestones(
+        ("The form is open", form),
+        ("Name and email are written", checks.either(checks.both(form, named), done)),
+        ("The group is chosen", checks.either(checks.both(form, chosen), done)),
+        ("The customer is saved", done),
+    )
+
+
+def _add_customer(task: Task) -> experts.Skill:
+    p = task.parameters
+    yield from experts.click("Customers", "link")
+    yield from experts.click("Add customer", "link")
+    yield from experts.put("Name", p["name"])
+    yield from experts.put("Email", p["email"])
+    yield from experts.choose("Group", p["group"])
+    yield from experts.put("Phone", p["phone"])
+    yield from experts.put("City", p["city"])
+    return (yield from experts.save())
+
+
+def regrouped(p: Parameters, data: AdminData) -> tuple[str, str]:
+    """Return the address of the customer of this name, and what the page says when the group is the task's."""
+    customer = next(c for c in data.customers.values() if c.name == p["name"])
+    return f"/customers/{customer.email}", replace(customer, group=p["group"]).summary
+
+
+def _judge_group(p: Parameters, data: AdminData) -> checks.Evaluation:
+    return checks.pages(checks.record(*regrouped(p, data)))
+
+
+def _group_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
+    path, summary = regrouped(p, data)
+    form, done = checks.url(f"{path}/edit"), checks.recorded(path, summary)
+    return checks.milestones(
+        ("The customer is open", checks.url(f"{path}*")),
+        ("The form is open", checks.either(form, done)),
+        ("The group is chosen", checks.either(checks.both(form, checks.field("Group", p["group"])), done)),
+        ("The customer is saved", done),
+    )
+
+
+def move_customer(task: Task) -> experts.Skill:
+    """Move the task's customer to another group."""
+    return (yield from experts.edit_customer(task.parameters["name"], task.parameters["group"]))
+
+
+def _sample_coupon(data: AdminData, rng: random.Random) -> Parameters:
+    return sampling.new_coupon(rng)
+
+
+def coupon_path(p: Parameters) -> str:
+    """Return the address of the coupon that the task describes."""
+    return f"/coupons/{p['code']}"
+
+
+def coupon_summary(p: Parameters, data: AdminData) -> str:
+    """Return what the page of that coupon says."""
+    return sampling.coupon_of(p).summary
+
+
+def _coupon_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
+    form, done = checks.url("/coupons/new"), checks.recorded(coupon_path(p), coupon_summary(p, data))
+    named = checks.both(checks.field("Name", p["name"]), checks.field("Code", p["code"]))
+    chosen = checks.both(named, checks.field("Group", p["group"]))
+    return checks.milestones(
+        ("The form is open", form),
+        ("Name and code are written", checks.either(checks.both(form, named), done)),
+        ("The group is chosen", checks.either(checks.both(form, chosen), done)),
+        ("The coupon is saved", done),
+    )
+
+
+def add_coupon(task: Task) -> experts.Skill:
+    """On the table of coupons: add the coupon that the task describes."""
+    p = task.parameters
+    dates = {"From": p["start"], "To": p["end"]}
+    fields = {"Name": p["name"], "Code": p["code"], "Percent": str(p["percent"]), **dates}
+    return (yield from experts.add_coupon(fields, p["group"]))
+
+
+def open_coupons(task: Task) -> experts.Skill:
+    """Open the table of coupons."""
+    return (yield from experts.open_from_menu("Marketing", "Coupons"))
+
+
+def _sample_rename(data: AdminData, rng: random.Random) -> Parameters:
+    return {"page": rng.choice(list(data.pages.values())).title, "title": rng.choice(PAGE_TITLES)}
+
+
+def page_path(p: Parameters) -> str:
+    """Return the address of the task's content page; it stays when the page is renamed."""
+    return f"/pages/{slug_of(p['page'])}"
+
+
+def page_of(p: Parameters, data: AdminData) -> Page:
+    """Return the task's content page as it is at first."""
+    return data.pages[slug_of(p["page"])]
+
+
+def _renamed(p: Parameters, data: AdminData) -> str:
+    return replace(page_of(p, data), title=p["title"]).summary
+
+
+def _rename_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
+    form, done = checks.url(page_path(p)), checks.recorded(page_path(p), _renamed(p, data))
+    return checks.milestones(
+        ("The pages are shown", checks.url("/pages*")),
+        ("The page is open", form),
+        ("The title is written", checks.either(checks.both(form, checks.field("Title", p["title"])), done)),
+        ("The page is saved", done),
+    )
+
+
+def _rename(task: Task) -> experts.Skill:
+    yield from experts.open_page(task.parameters["page"])
+    yield from experts.put("Title", task.parameters["title"])
+    return (yield from experts.save())
+
+
+SET_PRICE = TaskTemplate(
+    name="admin.set_price",
+    site="admin",
+    intent="Change the price of the {product} to ${price}.",
+    sample=_sample_price,
+    evaluation=saved(_product_path, _priced),
+    subgoals=_price_milestones,
+    expert=experts.script(_change_price),
+    horizon=8,
+)
+DISABLE_PRODUCT = TaskTemplate(
+    name="admin.disable_product",
+    site="admin",
+    intent="Disable the product {product}.",
+    sample=_sample_disable,
+    evaluation=saved(_product_path, _off),
+    subgoals=_disable_milestones,
+    expert=experts.script(_disable),
+    horizon=5,
+)
+ADD_PRODUCT = TaskTemplate(
+    name="admin.add_product",
+    site="admin",
+    intent="Add the product {product} with the SKU {sku} to the {category}: ${price}, {stock} in stock.",
+    sample=sampling.new_product,
+    evaluation=saved(_product_path, _added),
+    subgoals=_add_product_milestones,
+    expert=experts.script(add_product),
+    horizon=10,
+)
+ADD_CUSTOMER = TaskTemplate(
+    name="admin.add_customer",
+    site="admin",
+    intent="Add the customer {name}, {email}, group {group}, phone {phone}, city {city}.",
+    sample=sampling.new_customer,
+    evaluation=_judge_customer,
+    subgoals=_customer_milestones,
+    expert=experts.script(_add_customer),
+    horizon=9,
+)
+MOVE_CUSTOMER = TaskTemplate(
+    name="admin.move_customer",
+    site="admin",
+    intent="Move the customer {name} to the group {group}.",
+    sample=sampling.new_group,
+    evaluation=_judge_group,
+    subgoals=_group_milestones,
+    expert=experts.script(move_customer),
+    horizon=8,
+    split="test",
+)
+ADD_COUPON = TaskTemplate(
+    name="admin.add_coupon",
+    site="admin",
+    intent="Add the coupon {name} with the code {code}: {percent} percent for the group {group} from {start} to {end}.",
+    sample=_sample_coupon,
+    evaluation=saved(coupon_path, coupon_summary),
+    subgoals=_coupon_milestones,
+    expert=experts.script(open_coupons, add_coupon),
+    horizon=11,
+)
+RENAME_PAGE = TaskTemplate(
+    name="admin.rename_page",
+    site="admin",
+    intent="Change the title of the page {page} to {title}.",
+    sample=_sample_rename,
+    evaluation=saved(page_path, _renamed),
+    subgoals=_rename_milestones,
+    expert=experts.script(_rename),
+    horizon=6,
+)
+TEMPLATES = (
+    DISABLE_PRODUCT, RENAME_PAGE, SET_PRICE, MOVE_CUSTOMER, ADD_CUSTOMER, ADD_PRODUCT, ADD_COUPON,
+)  # fmt: skip
+"""Templates about one record, from short to long."""

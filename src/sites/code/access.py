@@ -1,0 +1,94 @@
+"""Who may open what: the session of a request, and the things that its path names.
+
+Owns the 404s, the 403s and the way to the log-in page, so that page handlers need not repeat them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from typing import cast
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sites.code.data import Issue, MergeRequest, Project, User
+from sites.code.state import CodeState
+from sites.rendering import see_other
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def session(request: Request) -> CodeState:
+    """Return the code host's state in this request's session."""
+    return cast(CodeState, request.state.session)
+
+
+def logged_in(handler: Handler) -> Handler:
+    """Send whoever is not logged in to the log-in page instead."""
+
+    @wraps(handler)
+    async def guarded(request: Request) -> Response:
+        if session(request).me is None:
+            session(request).flash("Please log in first.")
+            return see_other("/login")
+        return await handler(request)
+
+    return guarded
+
+
+def known_user(request: Request) -> User:
+    """Return the user that the path names, or raise 404."""
+    user = session(request).user(request.path_params["user"])
+    if user is None:
+        raise HTTPException(404)
+    return user
+
+
+def known_project(request: Request) -> Project:
+    """Return the project that the path names, or raise 404."""
+    project = session(request).project("{group}/{project}".format(**request.path_params))
+    if project is None:
+        raise HTTPException(404)
+    return project
+
+
+def writable_project(request: Request) -> Project:
+    """Return the path's project when the user may write to it, or raise 403."""
+    project = known_project(request)
+    if not session(request).can_write(project):
+        raise HTTPException(403)
+    return project
+
+
+def managed_project(request: Request) -> Project:
+    """Return the path's project when the user may manage it, or raise 403."""
+    project = known_project(request)
+    if not session(request).can_manage(project):
+        raise HTTPException(403)
+    return project
+
+
+def known_issue(request: Request, project: Project) -> Issue:
+    """Return the issue that the path names, or raise 404."""
+    issue = project.issues.get(request.path_params["number"])
+    if issue is None:
+        raise HTTPException(404)
+    return issue
+
+
+def known_request(request: Request, project: Project) -> MergeRequest:
+    """Return the merge request that the path names, or raise 404."""
+    found = project.requests.get(request.path_params["number"])
+    if found is None:
+        raise HTTPException(404)
+    return found
+
+
+def known_branch(request: Request, project: Project) -> str:
+    """Return the branch that the path names, or raise 404."""
+    branch: str = request.path_params["branch"]
+    if branch not in project.branches:
+        raise HTTPException(404)
+    return branch

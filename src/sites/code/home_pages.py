@@ -1,0 +1,144 @@
+"""Pages that belong to no project: the home page, projects, search, groups, new projects.
+
+Owns their route handlers, and starring, which lists of projects offer too.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from sites.code import words
+from sites.code.access import known_project, logged_in, session
+from sites.code.data import ME, TODAY, VISIBILITIES, Project
+from sites.code.paging import chosen, listing, words_of
+from sites.code.state import PROJECT_SORTS, CodeState
+from sites.rendering import read_form, render, see_other
+
+PROJECTS_PER_PAGE = 6
+PATH_NAME = re.compile(r"[a-z][a-z0-9-]{1,30}")
+PATH_NAME_RULE = "A name has 2 to 31 small letters, digits or hyphens and starts with a letter."
+
+
+def home(request: Request) -> Response:
+    """Show the projects that were changed last."""
+    projects = listing(request, session(request).projects(sort="Last updated"), PROJECTS_PER_PAGE)
+    return render(request, "code/home.html", projects=projects)
+
+
+def project_list(request: Request) -> Response:
+    """Show all projects, or those of one group, in a chosen order."""
+    state = session(request)
+    group = chosen(request, "group", (*state.data.groups, ME), "")
+    sort = chosen(request, "sort", PROJECT_SORTS, PROJECT_SORTS[0])
+    projects = listing(request, state.projects(group=group, sort=sort), PROJECTS_PER_PAGE)
+    groups = (*state.data.groups, ME)
+    context: dict[str, Any] = {
+        "projects": projects,
+        "group": group,
+        "groups": groups,
+        "sort": sort,
+        "sorts": PROJECT_SORTS,
+    }
+    return render(request, "code/projects.html", here=request.url, **context)
+
+
+def search(request: Request) -> Response:
+    """Find projects and users by a part of their names.
+
+    The group in front of a project's name does not narrow the search: "web/api" finds every api.
+    """
+    state, query = session(request), words_of(request, "q")
+    word = query.split("/")[-1]
+    projects = [p for p in state.projects() if word and (word in p.name or word in p.path)]
+    users = [name for name in state.data.users if word and word in name]
+    context: dict[str, Any] = {
+        "projects": listing(request, projects, PROJECTS_PER_PAGE),
+        "users": users,
+        "query": query,
+    }
+    return render(request, "code/search.html", **context)
+
+
+@logged_in
+async def star(request: Request) -> Response:
+    """Star a project, or take the star back, and return to the page that asked."""
+    state, project = session(request), known_project(request)
+    back = (await read_form(request)).get("back", "")
+    if project.path in state.starred:
+        state.starred.remove(project.path)
+        state.flash(f"You took your star from {project.path}.")
+    else:
+        state.starred.add(project.path)
+        state.flash(f"You starred {project.path}.")
+    return see_other(f"/projects?{back}" if back else f"/{project.path}")
+
+
+@logged_in
+async def new_project(request: Request) -> Response:
+    """Show the form for a new project, or create it."""
+    state = session(request)
+    fields = {"name": "", "group": ME, "about": "", "visibility": VISIBILITIES[0], "license": ""}
+    if request.method == "GET":
+        return render(request, "code/new_project.html", **_form(state, fields, []))
+    fields |= await read_form(request)
+    if errors := name_errors(state, fields):
+        return render(request, "code/new_project.html", status_code=422, **_form(state, fields, errors))
+    files = {"README.md": f"This is {fields['name']}."}
+    if fields["license"] in words.LICENSES:
+        files["LICENSE"] = words.LICENSES[fields["license"]]
+    project = Project(
+        group=fields["group"],
+        name=fields["name"],
+        about=fields["about"],
+        visibility=chosen_of(fields["visibility"], VISIBILITIES),
+        default_branch="main",
+        stars=0,
+        updated=TODAY,
+        branches={"main": {}},
+        commits=(),
+        members={ME: "Owner"},
+        labels={},
+    )
+    state.commit_files(project, "main", dict(sorted(files.items())), "First commit")
+    state.flash(f"Project {project.path} was created.")
+    return see_other(f"/{project.path}")
+
+
+def name_errors(state: CodeState, fields: dict[str, str]) -> list[str]:
+    """Say what is wrong with the group and name of a new project."""
+    path = f"{fields['group']}/{fields['name']}"
+    return [
+        text
+        for wrong, text in (
+            (PATH_NAME.fullmatch(fields["name"]) is None, PATH_NAME_RULE),
+            (fields["group"] not in (*state.data.groups, ME), "Choose a group."),
+            (state.project(path) is not None, f"There is already a project {path}."),
+        )
+        if wrong
+    ]
+
+
+def chosen_of(value: str, choices: tuple[str, ...]) -> str:
+    """Return a form's choice, the first one when it sent none that exists."""
+    return value if value in choices else choices[0]
+
+
+def _form(state: CodeState, fields: dict[str, str], errors: list[str]) -> dict[str, Any]:
+    groups = (ME, *state.data.groups)
+    choices = {"groups": groups, "visibilities": VISIBILITIES, "licenses": tuple(words.LICENSES)}
+    return {"fields": fields, "errors": errors, **choices}
+
+
+ROUTES = (
+    Route("/", home),
+    Route("/projects", project_list),
+    Route("/projects/new", new_project, methods=["GET", "POST"]),
+    Route("/search", search),
+    Route("/{group}/{project}/star", star, methods=["POST"]),
+)
+"""Routes of this module."""

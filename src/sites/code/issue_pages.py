@@ -1,0 +1,155 @@
+"""Pages about issues: the list with its filters, one issue, forms to create and edit, comments, closing.
+
+Owns their route handlers. Messages after a change say how many open issues are left with the issue's labels and
+of the former assignee, so that a visitor who works through a list knows when it is done.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from sites.code.access import known_issue, known_project, logged_in, session, writable_project
+from sites.code.data import TODAY, Issue, Project
+from sites.code.paging import chosen, listing, read_date, words_of
+from sites.rendering import clean_text, read_form, render, see_other
+
+ISSUES_PER_PAGE = 5
+ISSUE_STATES = ("open", "closed", "all")
+
+
+def issue_list(request: Request) -> Response:
+    """Show a project's issues: open ones unless asked otherwise, of a label, an assignee, a title."""
+    project, word = known_project(request), words_of(request, "find")
+    show = chosen(request, "state", ISSUE_STATES, ISSUE_STATES[0])
+    label = chosen(request, "label", project.labels, "")
+    assignee = chosen(request, "assignee", project.members, "")
+    found = [
+        issue
+        for issue in sorted(project.issues.values(), key=lambda i: -i.number)
+        if show in ("all", issue.state)
+        and (not label or label in issue.labels)
+        and assignee in ("", issue.assignee)
+        and word in issue.title.lower()
+    ]
+    context: dict[str, Any] = {"show": show, "states": ISSUE_STATES, "label": label, "assignee": assignee, "word": word}
+    issues = listing(request, found, ISSUES_PER_PAGE)
+    return render(request, "code/issues.html", project=project, issues=issues, **context)
+
+
+def issue_page(request: Request) -> Response:
+    """Show one issue with its comments."""
+    project = known_project(request)
+    return render(request, "code/issue.html", project=project, issue=known_issue(request, project), errors=[])
+
+
+@logged_in
+async def new_issue(request: Request) -> Response:
+    """Show the form for a new issue, or create it."""
+    state, project = session(request), known_project(request)
+    blank = Issue(max(project.issues, default=0) + 1, "", "", state.me or "", TODAY)
+    if request.method == "GET":
+        return _form(request, project, blank, [])
+    issue, errors = _read(await request.form(max_files=0), project, blank)
+    if errors:
+        return _form(request, project, issue, errors)
+    state.save_issue(project, issue)
+    state.flash(f"Issue #{issue.number} was created.")
+    return see_other(f"/{project.path}/issues/{issue.number}")
+
+
+@logged_in
+async def edit_issue(request: Request) -> Response:
+    """Show the form for an issue, or save it."""
+    state, project = session(request), writable_project(request)
+    before = known_issue(request, project)
+    if request.method == "GET":
+        return _form(request, project, before, [])
+    issue, errors = _read(await request.form(max_files=0), project, before)
+    if errors:
+        return _form(request, project, issue, errors)
+    state.save_issue(project, issue)
+    state.flash(f"Issue #{issue.number} was saved.")
+    if before.assignee and before.assignee != issue.assignee:
+        left = _open_issues(state.project(project.path) or project, assignee=before.assignee)
+        state.flash(f"Open issues of {before.assignee}: {left}")
+    return see_other(f"/{project.path}/issues/{issue.number}")
+
+
+@logged_in
+async def comment(request: Request) -> Response:
+    """Add a comment to an issue."""
+    state, project = session(request), known_project(request)
+    issue = known_issue(request, project)
+    body = (await read_form(request)).get("body", "")
+    if not body:
+        errors = ["Write a comment first."]
+        return render(request, "code/issue.html", project=project, issue=issue, errors=errors, status_code=422)
+    state.save_issue(project, replace(issue, comments=(*issue.comments, state.comment(body))))
+    state.flash("Your comment was added.")
+    return see_other(f"/{project.path}/issues/{issue.number}")
+
+
+@logged_in
+async def toggle(request: Request) -> Response:
+    """Close an open issue, open a closed one."""
+    state, project = session(request), writable_project(request)
+    issue = known_issue(request, project)
+    closing = issue.state == "open"
+    state.save_issue(project, replace(issue, state="closed" if closing else "open"))
+    state.flash(f"Issue #{issue.number} was {'closed' if closing else 'opened again'}.")
+    for label in issue.labels:
+        state.flash(f"Open issues with {label}: {_open_issues(state.project(project.path) or project, label=label)}")
+    return see_other(f"/{project.path}/issues/{issue.number}")
+
+
+def _open_issues(project: Project, *, label: str = "", assignee: str = "") -> int:
+    return sum(
+        issue.state == "open" and (not label or label in issue.labels) and assignee in ("", issue.assignee)
+        for issue in project.issues.values()
+    )
+
+
+def _form(request: Request, project: Project, issue: Issue, errors: list[str]) -> Response:
+    status = 422 if errors else 200
+    return render(request, "code/issue_form.html", project=project, issue=issue, errors=errors, status_code=status)
+
+
+def _read(form: FormData, project: Project, issue: Issue) -> tuple[Issue, list[str]]:
+    """Return ``issue`` with what the form says, and what is wrong with it."""
+    fields = {name: clean_text(value) for name, value in form.multi_items() if isinstance(value, str)}
+    ticked = {value for name, value in form.multi_items() if name == "label"}
+    errors = [] if fields.get("title") else ["An issue needs a title."]
+    due = issue.due
+    try:
+        due = read_date(fields.get("due", ""))
+    except ValueError:
+        errors.append("A due date is written as 2024-06-03.")
+    assignee, milestone = fields.get("assignee", ""), fields.get("milestone", "")
+    changed = replace(
+        issue,
+        title=fields.get("title", ""),
+        body=fields.get("body", ""),
+        labels=tuple(label for label in project.labels if label in ticked),
+        assignee=assignee if assignee in project.members else "",
+        milestone=milestone if milestone in {m.title for m in project.milestones} else "",
+        due=due,
+    )
+    return changed, errors
+
+
+_P = "/{group}/{project}/issues"
+ROUTES = (
+    Route(_P, issue_list),
+    Route(f"{_P}/new", new_issue, methods=["GET", "POST"]),
+    Route(f"{_P}/{{number:int}}", issue_page),
+    Route(f"{_P}/{{number:int}}/edit", edit_issue, methods=["GET", "POST"]),
+    Route(f"{_P}/{{number:int}}/comment", comment, methods=["POST"]),
+    Route(f"{_P}/{{number:int}}/toggle", toggle, methods=["POST"]),
+)
+"""Routes of this module."""

@@ -1,0 +1,91 @@
+"""Pages about a project's members: the list, inviting, changing roles, removing.
+
+Owns their route handlers. Removing asks once more on a page of its own.
+"""
+
+from __future__ import annotations
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from sites.code.access import known_project, logged_in, managed_project, session
+from sites.code.data import ROLES, Project
+from sites.code.paging import listing
+from sites.rendering import read_form, render, see_other
+
+MEMBERS_PER_PAGE = 10
+
+
+def member_list(request: Request) -> Response:
+    """Show a project's members and their roles."""
+    project = known_project(request)
+    members = listing(request, sorted(project.members.items()), MEMBERS_PER_PAGE)
+    return render(request, "code/members.html", project=project, members=members)
+
+
+@logged_in
+async def invite(request: Request) -> Response:
+    """Show the form to invite somebody, or do it."""
+    state, project = session(request), managed_project(request)
+    fields = {"user": "", "role": ROLES[0]}
+    if request.method == "GET":
+        return render(request, "code/invite.html", project=project, fields=fields, roles=ROLES, errors=[])
+    fields |= await read_form(request)
+    user, role, errors = fields["user"], fields["role"], []
+    if user not in state.data.users:
+        errors.append(f"There is no user {user}." if user else "Write a user name.")
+    elif user in project.members:
+        errors.append(f"{user} is a member already.")
+    if role not in ROLES:
+        errors.append("Choose a role.")
+    if errors:
+        context = {"fields": fields, "roles": ROLES, "errors": errors}
+        return render(request, "code/invite.html", project=project, status_code=422, **context)
+    state.change(project, members=dict(sorted({**project.members, user: role}.items())))
+    state.flash(f"{user} was invited as {role}.")
+    return see_other(f"/{project.path}/members")
+
+
+@logged_in
+async def change_role(request: Request) -> Response:
+    """Show the form for a member's role, or change it."""
+    state, project = session(request), managed_project(request)
+    user = _known_member(request, project)
+    if request.method == "GET":
+        return render(request, "code/member.html", project=project, user=user, roles=ROLES)
+    role = (await read_form(request)).get("role", "")
+    if role in ROLES:
+        state.change(project, members={**project.members, user: role})
+        state.flash(f"{user} is {role} now.")
+    return see_other(f"/{project.path}/members")
+
+
+@logged_in
+async def remove(request: Request) -> Response:
+    """Ask whether a member shall go, or remove them."""
+    state, project = session(request), managed_project(request)
+    user = _known_member(request, project)
+    if request.method == "GET":
+        return render(request, "code/remove_member.html", project=project, user=user)
+    state.change(project, members={name: role for name, role in project.members.items() if name != user})
+    state.flash(f"{user} was removed.")
+    return see_other(f"/{project.path}/members")
+
+
+def _known_member(request: Request, project: Project) -> str:
+    user: str = request.path_params["user"]
+    if user not in project.members:
+        raise HTTPException(404)
+    return user
+
+
+_P = "/{group}/{project}/members"
+ROUTES = (
+    Route(_P, member_list),
+    Route(f"{_P}/invite", invite, methods=["GET", "POST"]),
+    Route(f"{_P}/{{user}}/edit", change_role, methods=["GET", "POST"]),
+    Route(f"{_P}/{{user}}/remove", remove, methods=["GET", "POST"]),
+)
+"""Routes of this module."""

@@ -1,0 +1,122 @@
+"""Pages about planning: a project's labels and milestones.
+
+Owns their route handlers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from sites.code.access import known_project, logged_in, session, writable_project
+from sites.code.data import Milestone, Project
+from sites.code.paging import listing, read_date
+from sites.rendering import read_form, render, see_other
+
+MILESTONES_PER_PAGE = 8
+
+
+def label_list(request: Request) -> Response:
+    """Show a project's labels; each leads to its open issues."""
+    return render(request, "code/labels.html", project=known_project(request))
+
+
+@logged_in
+async def new_label(request: Request) -> Response:
+    """Show the form for a new label, or create it."""
+    state, project = session(request), writable_project(request)
+    fields = {"title": "", "note": ""}
+    if request.method == "GET":
+        return render(request, "code/new_label.html", project=project, fields=fields, errors=[])
+    fields |= await read_form(request)
+    errors = []
+    if not fields["title"]:
+        errors.append("A label needs a title.")
+    if fields["title"] in project.labels:
+        errors.append(f"There is already a label {fields['title']}.")
+    if errors:
+        return render(request, "code/new_label.html", project=project, fields=fields, errors=errors, status_code=422)
+    state.change(project, labels=dict(sorted({**project.labels, fields["title"]: fields["note"]}.items())))
+    state.flash(f"Label {fields['title']} was created.")
+    return see_other(f"/{project.path}/labels")
+
+
+def milestone_list(request: Request) -> Response:
+    """Show a project's milestones."""
+    project = known_project(request)
+    milestones = listing(request, project.milestones, MILESTONES_PER_PAGE)
+    return render(request, "code/milestones.html", project=project, milestones=milestones)
+
+
+def milestone_page(request: Request) -> Response:
+    """Show one milestone and its issues."""
+    project = known_project(request)
+    milestone = _known_milestone(request, project)
+    issues = [issue for issue in project.issues.values() if issue.milestone == milestone.title]
+    return render(request, "code/milestone.html", project=project, milestone=milestone, issues=issues)
+
+
+@logged_in
+async def new_milestone(request: Request) -> Response:
+    """Show the form for a new milestone, or create it."""
+    state, project = session(request), writable_project(request)
+    fields = {"title": "", "note": "", "start": "", "end": ""}
+    if request.method == "GET":
+        return render(request, "code/new_milestone.html", project=project, fields=fields, errors=[])
+    fields |= await read_form(request)
+    start, end, errors = _read_days(fields)
+    if not fields["title"]:
+        errors.append("A milestone needs a title.")
+    if fields["title"] in {milestone.title for milestone in project.milestones}:
+        errors.append(f"There is already a milestone {fields['title']}.")
+    if errors:
+        context = {"fields": fields, "errors": errors}
+        return render(request, "code/new_milestone.html", project=project, status_code=422, **context)
+    made = Milestone(len(project.milestones) + 1, fields["title"], start, end, fields["note"])
+    state.change(project, milestones=(*project.milestones, made))
+    state.flash(f"Milestone {made.title} was created.")
+    return see_other(f"/{project.path}/milestones/{made.number}")
+
+
+@logged_in
+async def toggle_milestone(request: Request) -> Response:
+    """Close an active milestone, activate a closed one."""
+    state, project = session(request), writable_project(request)
+    before = _known_milestone(request, project)
+    after = replace(before, state="closed" if before.state == "active" else "active")
+    state.change(project, milestones=tuple(after if m is before else m for m in project.milestones))
+    state.flash(f"Milestone {after.title} is {after.state}.")
+    return see_other(f"/{project.path}/milestones/{after.number}")
+
+
+def _read_days(fields: dict[str, str]) -> tuple[date | None, date | None, list[str]]:
+    """Return start, end and what is wrong with them."""
+    try:
+        start, end = read_date(fields["start"]), read_date(fields["end"])
+    except ValueError:
+        return None, None, ["A day is written as 2024-06-03."]
+    return start, end, ["A milestone cannot end before it starts."] if start and end and end < start else []
+
+
+def _known_milestone(request: Request, project: Project) -> Milestone:
+    found = next((m for m in project.milestones if m.number == request.path_params["number"]), None)
+    if found is None:
+        raise HTTPException(404)
+    return found
+
+
+_P = "/{group}/{project}"
+ROUTES = (
+    Route(f"{_P}/labels", label_list),
+    Route(f"{_P}/labels/new", new_label, methods=["GET", "POST"]),
+    Route(f"{_P}/milestones", milestone_list),
+    Route(f"{_P}/milestones/new", new_milestone, methods=["GET", "POST"]),
+    Route(f"{_P}/milestones/{{number:int}}", milestone_page),
+    Route(f"{_P}/milestones/{{number:int}}/toggle", toggle_milestone, methods=["POST"]),
+)
+"""Routes of this module."""

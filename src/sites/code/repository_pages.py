@@ -1,0 +1,111 @@
+"""Pages about what a project holds: its front page, folders and files.
+
+Owns their route handlers. A folder is a prefix of file paths; it has no record of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from sites.code.access import known_branch, known_project, logged_in, session, writable_project
+from sites.code.data import Files, Project
+from sites.code.paging import chosen
+from sites.rendering import read_form, render, see_other
+
+_FILE_PATH = re.compile(r"\.?\w[\w.-]*(/\.?\w[\w.-]*)*")
+
+
+def project_page(request: Request) -> Response:
+    """Show a project: what it is about, its files on one branch, its README."""
+    project = known_project(request)
+    branch = chosen(request, "branch", project.branches, project.default_branch)
+    files = project.branches[branch]
+    context: dict[str, Any] = {"branch": branch, "entries": entries(files, ""), "readme": files.get("README.md", "")}
+    return render(request, "code/project.html", project=project, **context)
+
+
+def folder_page(request: Request) -> Response:
+    """Show the files of a folder."""
+    project = known_project(request)
+    branch, folder = known_branch(request, project), request.path_params["path"].strip("/")
+    found = entries(project.branches[branch], f"{folder}/")
+    if not found:
+        raise HTTPException(404)
+    return render(request, "code/folder.html", project=project, branch=branch, folder=folder, entries=found)
+
+
+def file_page(request: Request) -> Response:
+    """Show a file's text."""
+    project = known_project(request)
+    branch, path = known_branch(request, project), request.path_params["path"]
+    text = project.branches[branch].get(path)
+    if text is None:
+        raise HTTPException(404)
+    return render(request, "code/file.html", project=project, branch=branch, path=path, text=text)
+
+
+def entries(files: Files, prefix: str) -> list[tuple[str, str, bool]]:
+    """Return (name, path, whether it is a folder) of what lies in a folder, folders first."""
+    found = {}
+    for path in files:
+        if path.startswith(prefix):
+            name, slash, _ = path.removeprefix(prefix).partition("/")
+            found[name] = (name, prefix + name, bool(slash))
+    return sorted(found.values(), key=lambda entry: (not entry[2], entry[0]))
+
+
+@logged_in
+async def new_file(request: Request) -> Response:
+    """Show the form for a new file on a branch, or commit it."""
+    project = writable_project(request)
+    branch = known_branch(request, project)
+    fields = {"path": "", "text": "", "message": "Add a file"}
+    if request.method == "GET":
+        return render(request, "code/new_file.html", project=project, branch=branch, fields=fields, errors=[])
+    fields |= await read_form(request)
+    errors = []
+    if _FILE_PATH.fullmatch(fields["path"]) is None:
+        errors.append("A file name has letters, digits, dots and hyphens.")
+    elif fields["path"] in project.branches[branch]:
+        errors.append(f"There is already a file {fields['path']} on {branch}.")
+    if errors:
+        context = {"branch": branch, "fields": fields, "errors": errors}
+        return render(request, "code/new_file.html", project=project, status_code=422, **context)
+    return _commit(request, project, branch, fields)
+
+
+@logged_in
+async def edit_file(request: Request) -> Response:
+    """Show the form for a file's text, or commit the change."""
+    project = writable_project(request)
+    branch, path = known_branch(request, project), request.path_params["path"]
+    if path not in project.branches[branch]:
+        raise HTTPException(404)
+    fields = {"text": project.branches[branch][path], "message": f"Change {path}"}
+    if request.method == "GET":
+        return render(request, "code/edit_file.html", project=project, branch=branch, path=path, fields=fields)
+    return _commit(request, project, branch, {**fields, **await read_form(request), "path": path})
+
+
+def _commit(request: Request, project: Project, branch: str, fields: dict[str, str]) -> Response:
+    state = session(request)
+    state.commit_files(project, branch, {fields["path"]: fields["text"]}, fields["message"] or "Change a file")
+    state.flash(f"Your changes were committed to {branch}.")
+    return see_other(f"/{project.path}/file/{branch}/{fields['path']}")
+
+
+_P = "/{group}/{project}"
+ROUTES = (
+    Route(f"{_P}", project_page),
+    Route(f"{_P}/folder/{{branch}}/{{path:path}}", folder_page),
+    Route(f"{_P}/file/{{branch}}/{{path:path}}", file_page),
+    Route(f"{_P}/new/{{branch}}", new_file, methods=["GET", "POST"]),
+    Route(f"{_P}/edit/{{branch}}/{{path:path}}", edit_file, methods=["GET", "POST"]),
+)
+"""Routes of this module; they come after those whose paths have two fixed parts."""

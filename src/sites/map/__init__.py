@@ -1,0 +1,1 @@
+"""The map: places of a small region, the roads between them, directions, nearby search, saved lists."""

@@ -1,0 +1,132 @@
+"""Pages of the user's lists: all lists, one list, and a tour over its places.
+
+Owns their route handlers. Invariants: only a valid form changes the state; deleting asks once more; a
+tour has two places or more.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from sites.map import picture
+from sites.map.access import known_list, logged_in, session
+from sites.map.directions import PHRASES, Leg, distance, find_route, minutes, shortest_tour
+from sites.map.roads import Mode
+from sites.map.state import Refused, slug
+from sites.rendering import read_form, render, see_other
+
+LISTED, SHORTEST = "As listed", "Shortest"
+
+
+@logged_in
+async def lists(request: Request) -> Response:
+    """Show all lists, and make new ones."""
+    state, name, error = session(request), "", ""
+    if request.method == "POST":
+        name = (await read_form(request)).get("name", "")
+        try:
+            state.add_list(name)
+        except Refused as refusal:
+            error = str(refusal)
+        else:
+            state.flash(f"The list {name} was made.")
+            return see_other("/lists")
+    page = {"lists": {n: (slug(n), len(state.lists[n])) for n in state.lists}, "name": name, "error": error}
+    return render(request, "map/lists.html", status_code=422 if error else 200, **page)
+
+
+@logged_in
+async def one_list(request: Request) -> Response:
+    """Show a list's places."""
+    return _list_page(request, known_list(request))
+
+
+def _list_page(request: Request, name: str, wanted: str | None = None, error: str = "") -> Response:
+    page = {
+        "name": name,
+        "slug": slug(name),
+        "wanted": name if wanted is None else wanted,
+        "places": session(request).places(name),
+    }
+    return render(request, "map/list.html", error=error, status_code=422 if error else 200, **page)
+
+
+@logged_in
+async def remove(request: Request) -> Response:
+    """Take a place out of a list."""
+    state, name = session(request), known_list(request)
+    place = state.data.places.get(request.path_params["place_id"])
+    if place is not None:
+        state.remove(place, name)
+        state.flash(f"{place.name} was removed.")
+    return see_other(f"/lists/{slug(name)}")
+
+
+@logged_in
+async def rename(request: Request) -> Response:
+    """Give a list another name."""
+    state, name = session(request), known_list(request)
+    wanted = (await read_form(request)).get("name", "")
+    try:
+        state.rename(name, wanted)
+    except Refused as refusal:
+        return _list_page(request, name, wanted, str(refusal))
+    state.flash("The list was renamed.")
+    return see_other(f"/lists/{slug(wanted)}")
+
+
+@logged_in
+async def delete(request: Request) -> Response:
+    """Ask whether a list shall go, then delete it."""
+    state, name = session(request), known_list(request)
+    if request.method == "GET":
+        return render(request, "map/delete.html", name=name, slug=slug(name))
+    state.delete_list(name)
+    state.flash(f"The list {name} was deleted.")
+    return see_other("/lists")
+
+
+@logged_in
+async def tour(request: Request) -> Response:
+    """Plan a tour over a list's places, in the list's order or in the shortest."""
+    state, name, query = session(request), known_list(request), request.query_params
+    places = state.places(name)
+    mode, order = query.get("mode", ""), query.get("order", LISTED)
+    page: dict[str, Any] = {
+        "name": name,
+        "slug": slug(name),
+        "mode": mode,
+        "order": order,
+        "orders": (LISTED, SHORTEST),
+    }
+    page |= {"modes": PHRASES, "distance": distance, "minutes": minutes, "route": None, "picture": None}
+    error = ""
+    if len(places) < 2:
+        error = "A tour needs two places or more."
+    elif mode in list(Mode):
+        plan = shortest_tour if order == SHORTEST else find_route
+        found = plan(state.data, Mode(mode), places)
+        if isinstance(found, Leg):
+            error = f"There is no way {PHRASES[Mode(mode)]} from {found.start.label} to {found.end.label}."
+        else:
+            page |= {"route": found, "picture": picture.of_route(state.data, found)}
+    elif "mode" in query:
+        error = "Choose how to travel."
+    return render(request, "map/tour.html", error=error, status_code=422 if error else 200, **page)
+
+
+_LIST = "/lists/{slug}"
+
+ROUTES = (
+    Route("/lists", lists, methods=["GET", "POST"]),
+    Route(_LIST, one_list),
+    Route(f"{_LIST}/remove/{{place_id:int}}", remove, methods=["POST"]),
+    Route(f"{_LIST}/rename", rename, methods=["POST"]),
+    Route(f"{_LIST}/delete", delete, methods=["GET", "POST"]),
+    Route(f"{_LIST}/tour", tour),
+)
+"""The map's pages of lists."""

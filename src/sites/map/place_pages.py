@@ -1,0 +1,159 @@
+"""Pages about places: the start page, search, a place, what is near it, one's note and error reports.
+
+Owns their route handlers. Invariants: only a valid form changes the state; every change ends in a redirect
+with a flash message; lists are cut into short pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from sites.map import picture, words
+from sites.map.access import known_place, logged_in, session
+from sites.map.data import Place
+from sites.map.search import PER_PAGE, correction, search
+from sites.map.state import Refused
+from sites.rendering import clean_text, page_number, read_form, render, see_other
+
+WITHIN = {"250 m": 250, "500 m": 500, "1 km": 1000, "2 km": 2000}
+"""Choices of the nearby search; the third is chosen unless the visitor chooses."""
+DEFAULT_WITHIN = "1 km"
+REPORTS_PER_PAGE = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One page of a longer list: its items, its number from 1, how many pages, and links to its neighbours."""
+
+    items: Sequence[Any]
+    total: int
+    number: int
+    pages: int
+    previous: str | None
+    next: str | None
+
+
+def listing(request: Request, items: Sequence[Any], per_page: int) -> Listing:
+    """Cut ``items`` to the page that the query asks for; the links keep the rest of the query."""
+    number, pages = page_number(request, len(items), per_page)
+
+    def link(page: int) -> str | None:
+        kept = [(key, value) for key, value in request.query_params.multi_items() if key != "page"]
+        return f"{request.url.path}?{urlencode([*kept, ('page', page)])}" if 1 <= page <= pages else None
+
+    shown = items[(number - 1) * per_page : number * per_page]
+    return Listing(shown, len(items), number, pages, link(number - 1), link(number + 1))
+
+
+async def home(request: Request) -> Response:
+    """The map of the region, and its towns."""
+    data = session(request).data
+    return render(request, "map/home.html", towns=data.towns, kinds=words.KINDS, picture=picture.of_region(data))
+
+
+async def results(request: Request) -> Response:
+    """Places found by words; a mistyped word is asked about."""
+    data, query = session(request).data, clean_text(request.query_params.get("q", ""))[:80]
+    found = listing(request, search(data, query), PER_PAGE)
+    return render(request, "map/search.html", query=query, found=found, meant=correction(data, query))
+
+
+async def place(request: Request) -> Response:
+    """All about a place."""
+    return _place_page(request, known_place(request))
+
+
+def _place_page(request: Request, shown: Place, error: str = "") -> Response:
+    state = session(request)
+    page: dict[str, Any] = {"place": shown, "note": state.notes.get(shown.place_id, ""), "error": error}
+    drawn = picture.around(state.data, shown)
+    return render(request, "map/place.html", picture=drawn, status_code=422 if error else 200, **page)
+
+
+async def nearby(request: Request) -> Response:
+    """Places around a place, nearest first."""
+    centre, data = known_place(request), session(request).data
+    kind, within = request.query_params.get("kind", ""), request.query_params.get("within", DEFAULT_WITHIN)
+    kind, within = kind if kind in words.KINDS else "", within if within in WITHIN else DEFAULT_WITHIN
+    found = listing(request, data.nearby(centre, kind, WITHIN[within]), PER_PAGE)
+    page: dict[str, Any] = {
+        "place": centre,
+        "found": found,
+        "kind": kind,
+        "kinds": words.KINDS,
+        "within": within,
+        "choices": WITHIN,
+    }
+    return render(request, "map/nearby.html", **page)
+
+
+@logged_in
+async def save(request: Request) -> Response:
+    """Put a place into one of the user's lists."""
+    state, shown = session(request), known_place(request)
+    name = (await read_form(request)).get("list", "")
+    try:
+        state.save(shown, name)
+    except Refused as refusal:
+        return _place_page(request, shown, str(refusal))
+    state.flash(f"Saved to {name}.")
+    return see_other(shown.path)
+
+
+@logged_in
+async def note(request: Request) -> Response:
+    """Keep a note on a place."""
+    state, shown = session(request), known_place(request)
+    try:
+        state.write_note(shown, (await read_form(request)).get("note", ""))
+    except Refused as refusal:
+        return _place_page(request, shown, str(refusal))
+    state.flash("Your note was saved.")
+    return see_other(shown.path)
+
+
+@logged_in
+async def report(request: Request) -> Response:
+    """The form for an error on the map."""
+    state, shown = session(request), known_place(request)
+    fields, error = {"problem": "", "details": ""}, ""
+    if request.method == "POST":
+        fields.update(await read_form(request))
+        try:
+            state.report(shown, fields["problem"], fields["details"])
+        except Refused as refusal:
+            error = str(refusal)
+        else:
+            state.flash("Thank you for your report.")
+            return see_other("/reports")
+    page = {"place": shown, "fields": fields, "problems": words.PROBLEMS, "error": error}
+    return render(request, "map/report.html", status_code=422 if error else 200, **page)
+
+
+@logged_in
+async def reports(request: Request) -> Response:
+    """What the user reported, latest first."""
+    found = listing(request, session(request).reports[::-1], REPORTS_PER_PAGE)
+    return render(request, "map/reports.html", found=found)
+
+
+_PLACE = "/place/{place_id:int}"
+
+ROUTES = (
+    Route("/", home),
+    Route("/search", results),
+    Route(_PLACE, place),
+    Route(f"{_PLACE}/nearby", nearby),
+    Route(f"{_PLACE}/save", save, methods=["POST"]),
+    Route(f"{_PLACE}/note", note, methods=["POST"]),
+    Route(f"{_PLACE}/report", report, methods=["GET", "POST"]),
+    Route("/reports", reports),
+)
+"""The map's pages about places."""

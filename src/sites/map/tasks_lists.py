@@ -1,0 +1,202 @@
+"""The map's shorter task templates that change something: saving, notes, reports, lists.
+
+Owns instructions, parameters, evaluations and milestones; the pieces come from ``sampling``, ``checks``
+and ``experts``.
+"""
+
+from __future__ import annotations
+
+from replay.records import Task
+from sites.map import checks as c
+from sites.map import experts as e
+from sites.map import sampling as s
+from sites.map import words
+from sites.map.accounts import PASSWORD
+from sites.map.data import ME, MapData, Place
+from sites.task_template import Expert, Parameters, TaskTemplate
+
+NEW_LIST = s.one_of(*words.LIST_NAMES)
+NOTE = s.one_of(*words.NOTES)
+PROBLEM = s.one_of(*words.PROBLEMS)
+DETAILS = s.one_of(*words.DETAILS)
+
+
+def _place(p: Parameters, d: MapData) -> Place:
+    return s.the(d, p["place"])
+
+
+def _rename(task: Task) -> Expert:
+    p = task.parameters
+    yield from e.open_list(p["list"])
+    yield from e.write("Name", p["name"])
+    yield from e.click("Rename", "button")
+    yield from e.finish()
+
+
+def _replace_list(task: Task) -> Expert:
+    p = task.parameters
+    yield from e.open_list(p["list"])
+    yield from e.click("Delete list", "link")
+    yield from e.click("Yes, delete", "button")
+    yield from e.write("New list", p["name"])
+    yield from e.click("Make list", "button")
+    yield from e.finish()
+
+
+def _move_place(task: Task) -> Expert:
+    p = task.parameters
+    seen = yield from e.open_list(p["list"])
+    yield from e.remove(seen, p["first"])
+    yield from e.save_place(p["first"], p["other"])
+    yield from e.finish()
+
+
+def _log_in_and_note(task: Task) -> Expert:
+    p = task.parameters
+    yield from e.click("Log in", "link")
+    yield from e.write("User name", p["user"])
+    yield from e.write("Password", p["password"])
+    yield from e.click("Log in", "button")
+    yield from e.note(p["place"], p["text"])
+    yield from e.finish()
+
+
+def _list_milestones(p: Parameters) -> tuple[c.Step, c.Step]:
+    path = c.list_path(p["list"])
+    return ("see the lists", c.at("/lists*")), ("open the list", c.at(f"{path}*"))
+
+
+LISTS = (
+    TaskTemplate(
+        name="map.save_place",
+        site="map",
+        intent="Save {place} to the list {list}.",
+        sample=s.draw(place=s.place, list=s.some_list),
+        evaluation=lambda p, d: c.pages(c.holds(p["list"], _place(p, d))),
+        subgoals=lambda p, d: c.milestones(
+            *c.opening(_place(p, d)),
+            ("choose the list", c.both(c.at(_place(p, d).path), c.has("List", p["list"]))),
+            ("save the place", c.saved(_place(p, d), p["list"])),
+        ),
+        expert=e.script(lambda t: e.save_place(t.parameters["place"], t.parameters["list"])),
+        horizon=5,
+    ),
+    TaskTemplate(
+        name="map.note",
+        site="map",
+        intent="Add the note {text} to {place}.",
+        sample=s.draw(text=NOTE, place=s.place),
+        evaluation=lambda p, d: c.pages(c.noted(_place(p, d), p["text"])),
+        subgoals=lambda p, d: c.milestones(
+            *c.opening(_place(p, d)),
+            ("write the note", c.both(c.at(_place(p, d).path), c.has("Note", p["text"]))),
+            ("save the note", c.wrote_note(_place(p, d), p["text"])),
+        ),
+        expert=e.script(lambda t: e.note(t.parameters["place"], t.parameters["text"])),
+        horizon=5,
+    ),
+    TaskTemplate(
+        name="map.report",
+        site="map",
+        intent="Report the error {problem} about {place} with the details: {details}",
+        sample=s.draw(problem=PROBLEM, place=s.place, details=DETAILS),
+        evaluation=lambda p, d: c.pages(c.reported(_place(p, d), p["problem"], p["details"])),
+        subgoals=lambda p, d: c.milestones(
+            ("open the place", c.at(f"{_place(p, d).path}*")),
+            ("open the form", c.at(f"{_place(p, d).path}/report")),
+            ("choose the problem", c.both(c.at(f"{_place(p, d).path}/report"), c.has("Problem", p["problem"]))),
+            ("send the report", c.sent_report(_place(p, d), p["problem"], p["details"])),
+        ),
+        expert=e.script(lambda t: e.report(t.parameters["place"], t.parameters["problem"], t.parameters["details"])),
+        horizon=7,
+    ),
+    TaskTemplate(
+        name="map.rename_list",
+        site="map",
+        intent="Rename the list {list} to {name}.",
+        sample=s.draw(list=s.some_list, name=NEW_LIST),
+        evaluation=lambda p, d: c.pages(
+            c.content(c.list_path(p["name"]), "#name", exact=p["name"]),
+            c.holds(p["name"], *(d.places[number] for number in d.lists[p["list"]])),
+        ),
+        subgoals=lambda p, d: c.milestones(
+            *_list_milestones(p),
+            ("write the name", c.both(c.at(c.list_path(p["list"])), c.has("Name", p["name"]))),
+            ("rename the list", c.at(c.list_path(p["name"]))),
+        ),
+        expert=_rename,
+        horizon=5,
+    ),
+    TaskTemplate(
+        name="map.replace_list",
+        site="map",
+        intent="Delete the list {list} and make a list called {name}.",
+        sample=s.draw(list=s.some_list, name=NEW_LIST),
+        evaluation=lambda p, d: c.pages(
+            c.content("/lists", "#lists", include=(*(n for n in d.lists if n != p["list"]), p["name"])),
+            c.content("/lists", "#count", exact=f"{len(d.lists)} lists"),
+        ),
+        subgoals=lambda p, d: c.milestones(
+            *_list_milestones(p),
+            ("delete the list", c.both(c.at("/lists"), c.shows(f"The list {p['list']} was deleted."))),
+            ("make the new list", c.both(c.at("/lists"), c.shows(f"The list {p['name']} was made."))),
+        ),
+        expert=_replace_list,
+        horizon=7,
+    ),
+    TaskTemplate(
+        name="map.move_place",
+        site="map",
+        intent="Move {first} from the list {list} to the list {other}.",
+        sample=s.one_listed,
+        evaluation=lambda p, d: c.pages(
+            c.counts(p["list"], len(d.lists[p["list"]]) - 1), c.holds(p["other"], s.the(d, p["first"]))
+        ),
+        subgoals=lambda p, d: c.milestones(
+            ("open the list", c.at(f"{c.list_path(p['list'])}*")),
+            ("remove the place", c.shows(f"{s.the(d, p['first']).name} was removed.")),
+            ("open the place", c.at(f"{s.the(d, p['first']).path}*")),
+            ("save the place", c.saved(s.the(d, p["first"]), p["other"])),
+        ),
+        expert=_move_place,
+        horizon=8,
+    ),
+    TaskTemplate(
+        name="map.save_nearest",
+        site="map",
+        intent="Find the {kind} nearest to {place} and save it to the list {list}.",
+        sample=s.joined(s.nearest, s.draw(list=s.some_list)),
+        evaluation=lambda p, d: c.pages(c.holds(p["list"], s.nearest_place(d, p))),
+        subgoals=lambda p, d: c.milestones(
+            ("open the place", c.at(f"{_place(p, d).path}*")),
+            ("search nearby", c.at(f"{_place(p, d).path}/nearby?kind={p['kind']}*")),
+            ("open the nearest place", c.at(s.nearest_place(d, p).path)),
+            ("save the place", c.saved(s.nearest_place(d, p), p["list"])),
+        ),
+        expert=e.script(
+            # Another place may have the same nearest one, so that taking it would not be wrong.
+            lambda t: e.open_place(t.parameters["place"], rivals=None),
+            lambda t: e.open_nearest(t.parameters["kind"]),
+            lambda t: e.save_to(t.parameters["list"]),
+        ),
+        horizon=9,
+        split="validation",
+    ),
+    TaskTemplate(
+        name="map.log_in_and_note",
+        site="map",
+        intent="Log in as {user} with password {password} and add the note {text} to {place}.",
+        sample=s.draw(user=s.one_of(ME), password=s.one_of(PASSWORD), text=NOTE, place=s.place),
+        evaluation=lambda p, d: c.pages(c.noted(_place(p, d), p["text"])),
+        subgoals=lambda p, d: c.milestones(
+            ("open the log-in page", c.at("/login")),
+            ("log in", c.shows("You are logged in.")),
+            ("open the place", c.at(_place(p, d).path)),
+            ("save the note", c.wrote_note(_place(p, d), p["text"])),
+        ),
+        expert=_log_in_and_note,
+        horizon=9,
+        require_login=False,
+    ),
+)
+"""Templates that change something in a few steps."""

@@ -1,0 +1,1 @@
+"""WebArena and WebArena-Lite: task files, addresses, logins, leases, resets and environments over real sites."""

@@ -1,0 +1,88 @@
+"""The host of environments over WebArena's sites: one Chromium, one lease desk, one pool of sessions.
+
+Owns ``WEBARENA``, which ``rollout_workers.environment_hosts`` names. Settings come in
+``WorkerConfig.options["webarena"]``. Must not import ray.
+"""
+
+from __future__ import annotations
+
+from rollout_workers.browser_session import BrowserSession
+from rollout_workers.embedded_hosts import BrowserHost
+from rollout_workers.environment import Environment
+from rollout_workers.environment_hosts import EnvironmentKind
+from rollout_workers.spec import WorkerConfig
+from webarena.environment import WebArenaEnvironment
+from webarena.hosts import resolver_rules
+from webarena.login_accounts import Accounts
+from webarena.reset import resetters
+from webarena.settings import WebArenaSettings
+from webarena.sites import deployments_of, make_sites
+from webarena.task_source import WebArenaTasks
+
+
+class WebArenaHost(BrowserHost):
+    """One Chromium over the sites that the settings and the environment name."""
+
+    def __init__(self, config: WorkerConfig, settings: WebArenaSettings) -> None:
+        deployments, resetting = deployments_of(settings), resetters(settings.deployments)
+        accounts = Accounts.load(settings.credentials_file)
+        session = BrowserSession(config.browser, resolver_rules(deployments.values()))
+        super().__init__(config, session)
+        self._webarena, self._desk = make_sites(
+            settings, deployments, session, accounts, resetters=resetting, judge=config.options.get("judge")
+        )
+
+    async def environment(self) -> Environment:
+        """Return a new environment in this Chromium."""
+        return WebArenaEnvironment(self._session, self._webarena)
+
+    async def close(self) -> None:
+        """End what waits for sites, and Chromium."""
+        await self._desk.close()
+        await super().close()
+
+
+def webarena_host(config: WorkerConfig) -> WebArenaHost:
+    """Return a host over the sites.
+
+    Raises:
+        ValueError: where the settings do not fit together, saying what to set.
+    """
+    settings = config.options.get("webarena", WebArenaSettings())
+    problems = _problems(config, settings)
+    if problems:
+        raise ValueError("\n".join(["environment webarena:", *problems]))
+    return WebArenaHost(config, settings)
+
+
+def _problems(config: WorkerConfig, settings: WebArenaSettings) -> list[str]:
+    """Return what would make episodes fail that are only waiting for their sites, one line each."""
+    rollout, problems = config.settings, []
+    if rollout.workers > 1 and any(deployment.reset.kind != "none" for deployment in settings.deployments):
+        problems.append(
+            f"rollout.workers: expected 1 where sites are reset, found {rollout.workers}: leases are kept in a worker "
+            "and another one would reset the sites under its episodes; raise rollout.contexts_per_worker"
+        )
+    starting_s = settings.lease_timeout_s + 2 * settings.login_timeout_s + config.browser.reset_timeout_s
+    at_least = {
+        "rollout.reset_deadline_s": (
+            rollout.reset_deadline_s,
+            starting_s,
+            "webarena's waits and browser.reset_timeout_s",
+        ),
+        "rollout.episode_deadline_s": (
+            rollout.episode_deadline_s,
+            rollout.reset_deadline_s,
+            "rollout.reset_deadline_s",
+        ),
+        "rollout.stall_timeout_s": (rollout.stall_timeout_s, rollout.episode_deadline_s, "rollout.episode_deadline_s"),
+        "webarena.lease_hold_s": (settings.lease_hold_s, rollout.episode_deadline_s, "rollout.episode_deadline_s"),
+    }
+    for name, (found, needed, why) in at_least.items():
+        if found < needed:
+            problems.append(f"{name}: expected at least {needed:g} s because of {why}, found {found:g} s")
+    return problems
+
+
+WEBARENA = EnvironmentKind(webarena_host, WebArenaTasks({}))
+"""A run takes its tasks from the files that its recipe names (``webarena.task_files``)."""

@@ -1,0 +1,111 @@
+"""What an environment over WebArena's containers can be told: where they are, how they are reset, how long to wait.
+
+Owns ``WebArenaSettings`` and its parts. Invariants: every wait is finite; no password is ever here (see
+``login_accounts``), because settings are written into run folders; imports only the standard library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+RESET_KINDS = ("none", "http", "command", "kubernetes")
+
+
+@dataclass(frozen=True)
+class ResetSettings:
+    """How one deployment's sites are put back to their first state."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    kind: str = "none"
+    """``http`` (a reset server), ``command``, ``kubernetes`` (comes with the deployment), or ``none``: then tasks
+    that change a site are refused."""
+
+    url: str = ""
+    """Address of the reset server, such as ``http://host:7565``; it answers ``/reset`` and ``/status``."""
+
+    command: tuple[str, ...] = ()
+    """Program and arguments that reset the sites and end with 0 when these are ready; no shell reads them."""
+
+    timeout_s: float = 600.0
+    """Longest wait for a reset, in seconds; with Docker it takes 3 to 5 minutes."""
+
+    poll_s: float = 5.0
+    """Time between two questions to the reset server whether it is done, in seconds."""
+
+    def __post_init__(self) -> None:
+        if self.kind not in RESET_KINDS:
+            raise ValueError(f"reset.kind: expected one of {', '.join(RESET_KINDS)}, found {self.kind!r}")
+        if self.kind == "http" and not self.url.startswith(("http://", "https://")):
+            raise ValueError(f"reset.url: expected an address such as http://host:7565, found {self.url!r}")
+        if self.kind == "command" and not self.command:
+            raise ValueError("reset.command: expected a program and its arguments, found nothing")
+        if self.timeout_s <= 0 or self.poll_s <= 0:
+            raise ValueError(f"reset: expected times above 0 s, found {self.timeout_s} and {self.poll_s}")
+
+
+@dataclass(frozen=True)
+class DeploymentSettings:
+    """One set of site containers that is reset as a whole."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    name: str = "default"
+    """Name in logs and host aliases: lower-case letters, digits and hyphens."""
+
+    addresses: Mapping[str, str] = field(default_factory=dict)
+    """Base address of each site, such as ``shopping: http://shop.test:7770``; the first deployment takes what is
+    left out from the environment variables ``SHOPPING``, ``REDDIT`` and so on."""
+
+    extra_origins: tuple[str, ...] = ()
+    """Origins that pages may load from but the agent may not visit, such as the map's tile server."""
+
+    reset: ResetSettings = ResetSettings()
+    """How this deployment is reset."""
+
+
+@dataclass(frozen=True)
+class WebArenaSettings:
+    """Episodes on WebArena's own sites."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    task_files: Mapping[str, str] = field(default_factory=dict)
+    """WebArena's JSON task file of each split that the run uses, such as ``train`` and ``test``."""
+
+    deployments: tuple[DeploymentSettings, ...] = (DeploymentSettings(),)
+    """The sets of containers (``name``, ``addresses``, ``extra_origins``, ``reset``: see docs/environments.md);
+    several of them play tasks that change a site side by side."""
+
+    fresh_at_start: bool = False
+    """Whether the sites are known to be in their first state; otherwise the first lease of each deployment that can
+    be reset begins with a reset."""
+
+    writes: Mapping[str, bool] = field(default_factory=dict)
+    """Task ids for which the rule that tells changing from reading tasks is wrong, with the right answer."""
+
+    credentials_file: str = ""
+    """JSON file ``{"shopping": {"username": …, "password": …}}``; it is asked before ``SHOPPING_USERNAME``,
+    ``SHOPPING_PASSWORD`` and so on."""
+
+    lease_timeout_s: float = 900.0
+    """Longest wait for the task's sites, resets by others included, in seconds."""
+
+    lease_hold_s: float = 1800.0
+    """Longest time that one episode may keep its sites, in seconds; past it they are taken back."""
+
+    login_timeout_s: float = 60.0
+    """Longest wait for a logged-in session, in seconds."""
+
+    login_margin_s: float = 300.0
+    """Life that a session must have left to be lent to an episode, in seconds; otherwise a new one is made."""
+
+    def __post_init__(self) -> None:
+        names = [deployment.name for deployment in self.deployments]
+        if not names or len(set(names)) != len(names):
+            raise ValueError(f"webarena.deployments: expected at least one and different names, found {names}")
+        for name in ("lease_timeout_s", "lease_hold_s", "login_timeout_s"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"webarena.{name}: expected a time above 0 s, found {getattr(self, name)}")

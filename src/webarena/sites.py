@@ -1,0 +1,111 @@
+"""What the environments of one worker share about WebArena's sites.
+
+Owns ``WebArenaSites``: the deployments, the leases on them, the pool of logged-in sessions, and how
+episodes are judged. Invariant: a session of before a reset is never used after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from judges.functions import PageFunction
+from judges.interface import AnswerJudge
+from replay.records import EpisodeFailed, Failure, FailureKind, Task
+from rollout_workers.browser_session import BrowserSession
+from webarena.addresses import SiteAddresses
+from webarena.hosts import Deployment, WebArenaHosts, episode_hosts
+from webarena.leases import SiteLease, SiteLedger
+from webarena.leases_desk import LeaseDesk, SiteLeases
+from webarena.login import FormLogin, StoredLogin
+from webarena.login_accounts import Accounts, CredentialsMissing
+from webarena.login_forms import LOGIN_FORMS, LoginForm
+from webarena.login_pool import LoginPool
+from webarena.reset import Resetter
+from webarena.settings import WebArenaSettings
+from webarena.site_http import site_functions
+
+
+@dataclass(frozen=True)
+class WebArenaSites:
+    """See the module; ``judge`` compares meanings, None where no task asks for it."""
+
+    settings: WebArenaSettings
+    deployments: Mapping[str, Deployment]
+    leases: SiteLeases
+    logins: LoginPool
+    forms: Mapping[str, LoginForm]
+    accounts: Accounts
+    judge: AnswerJudge | None = None
+
+    def hosts(self, lease: SiteLease) -> WebArenaHosts:
+        """Return the hosts that an episode with this lease may reach."""
+        return episode_hosts({site: self.deployments[unit] for site, unit in lease.units.items()})
+
+    def functions(self, lease: SiteLease, timeout_s: float) -> Mapping[str, PageFunction]:
+        """Return the functions that a task's evaluators may name; a request of theirs takes ``timeout_s`` at most."""
+        bases = {site: self.deployments[unit].real_addresses.bases[site] for site, unit in lease.units.items()}
+        return site_functions(SiteAddresses(bases), self.accounts, timeout_s=timeout_s)
+
+    def logins_of(self, task: Task) -> tuple[str, ...]:
+        """Return the sites at which the task's episode is to be logged in."""
+        return tuple(site for site in task.sites if task.require_login and site in self.forms)
+
+
+def deployments_of(settings: WebArenaSettings) -> dict[str, Deployment]:
+    """Return the deployments; the first one takes addresses also from the environment.
+
+    Raises:
+        AddressError: for a site that WebArena does not have or an address that is none.
+        ValueError: where there is not a single address, or a name that cannot be part of a host name.
+    """
+    made = {}
+    for number, deployment in enumerate(settings.deployments):
+        given = deployment.addresses
+        addresses = SiteAddresses(given) if number else SiteAddresses.from_environment(configured=given)
+        if not addresses.bases:
+            raise ValueError(
+                f"webarena deployment {deployment.name}: expected the address of at least one site, found none; set "
+                "variables such as SHOPPING=http://host:port, or webarena.deployments[].addresses"
+            )
+        made[deployment.name] = Deployment.of(deployment.name, addresses, deployment.extra_origins)
+    return made
+
+
+def make_sites(
+    settings: WebArenaSettings,
+    deployments: Mapping[str, Deployment],
+    session: BrowserSession,
+    accounts: Accounts,
+    *,
+    resetters: Mapping[str, Resetter],
+    forms: Mapping[str, LoginForm] = LOGIN_FORMS,
+    judge: AnswerJudge | None = None,
+) -> tuple[WebArenaSites, LeaseDesk]:
+    """Return the sites for the environments of one worker, and the lease desk, which the caller closes.
+
+    ``resetters`` are by the names of those deployments that can be reset.
+    """
+    form_login = FormLogin(session, timeout_s=settings.login_timeout_s)
+
+    async def log_in(deployment: str, site: str) -> StoredLogin:
+        try:
+            account = accounts.of(site)
+        except CredentialsMissing as error:
+            raise EpisodeFailed(Failure(FailureKind.INFRA, "login_failed", str(error))) from error
+        return await form_login.log_in(deployments[deployment].addresses.bases[site], forms[site], account)
+
+    logins = LoginPool(
+        log_in,
+        lifetime_s=lambda site: forms[site].lifetime_s,
+        margin_s=settings.login_margin_s,
+        timeout_s=settings.login_timeout_s,
+    )
+    ledger = SiteLedger(_units(deployments), resettable=resetters, fresh=settings.fresh_at_start)
+    desk = LeaseDesk(ledger, resetters, hold_s=settings.lease_hold_s, on_reset=logins.forget)
+    sites = WebArenaSites(settings, deployments, desk, logins, forms, accounts, judge)
+    return sites, desk
+
+
+def _units(deployments: Mapping[str, Deployment]) -> dict[str, Sequence[str]]:
+    return {name: tuple(deployment.addresses.bases) for name, deployment in deployments.items()}

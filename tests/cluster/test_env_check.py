@@ -1,0 +1,214 @@
+"""``waymark env check`` says which points of the contract an environment keeps, and how fast it is."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from cluster import cli
+from cluster.config import build_recipe
+from cluster.environment_check import check_environment_kind
+from cluster.errors import ExitCode, MissingError, RecipeError
+from cluster.task_sets import TaskSets
+from examples.guestbook import GUESTBOOK
+from replay.records import EpisodeFailed, Failure, FailureKind
+from rollout_workers.browserless import BrowserlessEnvironment
+from rollout_workers.embedded_hosts import BrowserlessHost
+from rollout_workers.environment import Action, Environment, Observation
+from rollout_workers.environment_hosts import EnvironmentKind, environment_kind, make_host
+from rollout_workers.spec import WorkerConfig
+from rollout_workers.task_sources import ListedTasks
+
+RUNNER = CliRunner()
+ROOT = Path(__file__).resolve().parents[2]
+HERE = "tests.cluster.test_env_check"
+POINTS = 7
+
+
+class Silent(BrowserlessEnvironment):
+    """Tells the agent nothing."""
+
+    async def step(self, action: Action) -> Observation:
+        return replace(await super().step(action), notice=None)
+
+
+class Broken(BrowserlessEnvironment):
+    """Has a bug."""
+
+    async def step(self, action: Action) -> Observation:
+        raise ZeroDivisionError("a bug in the environment")
+
+
+class HostOf(BrowserlessHost):
+    """A host of one of the environments above."""
+
+    kind: type[BrowserlessEnvironment] = Silent
+
+    async def environment(self) -> Environment:
+        return self.kind(self._app, self._config.browser)
+
+
+class HostOfBroken(HostOf):
+    kind = Broken
+
+
+class HostThatFails(BrowserlessHost):
+    async def start(self) -> None:
+        raise EpisodeFailed(Failure(FailureKind.INFRA, "no_server", f"nobody is there, with {self._config.options}"))
+
+
+class NoHost:
+    """Lacks most of what a host needs."""
+
+    def __init__(self, config: WorkerConfig) -> None:
+        self.config = config
+
+    async def start(self) -> None:
+        return None
+
+
+NUMBER = 7
+NO_TASKS = EnvironmentKind(BrowserlessHost, ListedTasks([]))
+
+
+def check(path: str, *more: str) -> str:
+    return RUNNER.invoke(cli.app, ["env", "check", path, "--seconds", "0.3", *more], catch_exceptions=False).output
+
+
+def test_every_point_that_is_kept_is_named_and_what_was_measured_is_shown() -> None:
+    done = RUNNER.invoke(cli.app, ["env", "check", "browserless", "--seconds", "0.3"], catch_exceptions=False)
+    assert done.exit_code == ExitCode.OK
+    assert done.output.count("ok    ") == POINTS
+    assert "FAIL" not in done.output
+    for text in ("a second reset starts where the first one did", "steps/s", "reset ms", "none"):
+        assert text in done.output
+
+
+def test_a_point_that_is_not_kept_is_named_with_what_was_found_and_ends_with_code_1(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["waymark", "env", "check", f"{HERE}:HostOf", "--seconds", "0.3"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == ExitCode.FAILED
+    said = capsys.readouterr()
+    assert "FAIL  what is impossible is told and changes nothing" in said.out
+    assert "expected a notice that it could not be done, found none" in said.out
+    assert said.out.count("ok    ") == POINTS - 1
+    assert f"{HERE}:HostOf breaks 1 of {POINTS} points of the contract" in said.err
+
+
+def test_an_error_in_the_environment_breaks_the_points_that_meet_it_and_no_others() -> None:
+    report = check_environment_kind(f"{HERE}:HostOfBroken", seconds=0.1)
+    assert report.measured == ()
+    broken = {point.promise: point.broken for point in report.points if point.broken}
+    assert len(broken) == 3
+    assert all(lines == ("- raised ZeroDivisionError: a bug in the environment",) for lines in broken.values())
+
+
+@pytest.mark.parametrize(
+    ("path", "complaint"),
+    [
+        ("nowhere", "expected an environment out of .*browserless.*, or 'module:name', found 'nowhere'"),
+        ("no_such_module:host", "cannot import 'no_such_module'; is it on the Python path"),
+        (f"{HERE}:Nothing", f"module '{HERE}' has no 'Nothing'"),
+        (f"{HERE}:NUMBER", "expected a function of a WorkerConfig that returns a host, .* found a int"),
+        (f"{HERE}:NoHost", "expected a host with the methods .* found a NoHost without environment, alive, close"),
+        (f"{HERE}:NO_TASKS", "split 'train' has 0 tasks, 1 were asked for"),
+    ],
+)
+def test_a_wrong_path_says_what_was_expected(path: str, complaint: str) -> None:
+    with pytest.raises(RecipeError, match=complaint):
+        check(path)
+
+
+def test_a_host_that_does_not_start_is_something_missing() -> None:
+    with pytest.raises(MissingError, match="its host did not start: infra/no_server: nobody is there"):
+        check(f"{HERE}:HostThatFails")
+
+
+def test_options_reach_the_host_and_must_be_json() -> None:
+    with pytest.raises(MissingError, match="nobody is there, with {'deployment': 'staging'}"):
+        check(f"{HERE}:HostThatFails", "--options", '{"deployment": "staging"}')
+    with pytest.raises(RecipeError):
+        check("browserless", "--options", "{deployment")
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package that offers an environment, as pip would leave it."""
+    folder = tmp_path / "bookshelf-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: bookshelf\nVersion: 1.0\n")
+    (folder / "entry_points.txt").write_text("[waymark.environments]\nbook = examples.guestbook:GUESTBOOK\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+def test_an_installed_package_adds_an_environment_by_its_entry_point(installed: None) -> None:
+    assert EntryPoint("book", "examples.guestbook:GUESTBOOK", "waymark.environments").load() is GUESTBOOK
+    assert environment_kind("book") is GUESTBOOK
+    with pytest.raises(ValueError, match="out of book, browserless, embedded"):
+        environment_kind("bok")
+
+
+def test_a_recipe_plays_the_tasks_that_its_environment_brings(installed: None) -> None:
+    recipe = build_recipe(
+        {
+            "run": {"environment": "book", "pool_tasks": 4, "evaluation": {"splits": ["test"], "tasks_per_split": 2}},
+            "curriculum": {"tasks_per_phase": 4},
+        }
+    )
+    tasks = TaskSets(recipe)
+    assert {task.template for task in tasks.pool} == {"book.sign"}
+    assert {task.intent for task in tasks.split("test")} == {
+        "Sign the guest book as Eva.", "Sign the guest book as Finn."
+    }  # fmt: skip
+    chosen = tasks.choose(2, [task.task_id for task in tasks.pool], tasks.rollouts(1, None), {})["tasks"]
+    assert {spec.task.task_id for spec in tasks.rollouts(2, chosen)} <= {task.task_id for task in tasks.pool}
+    assert {spec.task.site for spec in tasks.demonstrations("demo", 10)} <= {"shop", "forum"}
+
+
+def test_a_recipe_with_an_unknown_environment_says_which_there_are() -> None:
+    with pytest.raises(RecipeError, match="run.environment: expected an environment out of"):
+        TaskSets(build_recipe({"run": {"environment": "cloud"}}))
+
+
+def test_the_example_of_the_guide_is_the_file_and_short() -> None:
+    source = (ROOT / "examples" / "guestbook.py").read_text()
+    guide = (ROOT / "docs" / "guides" / "new-environment.md").read_text()
+    assert f"```python\n{source}```" in guide
+    assert len(source.splitlines()) < 100
+
+
+@pytest.mark.browser
+def test_the_example_of_the_guide_keeps_the_contract() -> None:
+    report = check_environment_kind("examples.guestbook:GUESTBOOK", seconds=5.0, slots=(2,))
+    assert [point for point in report.points if point.broken] == []
+    assert report.measured[0].steps_s
+    assert not report.measured[0].failures
+
+
+@pytest.mark.browser
+async def test_the_example_of_the_guide_can_be_solved() -> None:
+    host = make_host(WorkerConfig(shard_dir="", tokenizer="", environment="examples.guestbook:GUESTBOOK"))
+    await host.start()
+    try:
+        env, (task,) = (
+            await host.environment(),
+            environment_kind("examples.guestbook:GUESTBOOK").tasks.task_set(0, "test", 1),
+        )
+        seen = await env.reset(task)
+        assert (await env.evaluate("done")).outcome == 0.0
+        seen = await env.step(Action("click", element_id=seen.find("Sign", "link").element_id))
+        seen = await env.step(Action("type", task.parameters["name"], seen.find("Name").element_id))
+        seen = await env.step(Action("click", element_id=seen.find("Sign", "button").element_id))
+        assert seen.url == "__BOOK__/"
+        assert (await env.evaluate("done")).outcome == 1.0
+        await env.close()
+    finally:
+        await host.close()

@@ -1,0 +1,115 @@
+"""Tasks over several sites: experts solve them without a browser, half of the work does not."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from functools import lru_cache
+
+import pytest
+
+from judges.subgoals import validate_task
+from replay.records import Task
+from rollout_workers.browserless import BrowserlessEnvironment
+from rollout_workers.environment import Observation
+from sites.across.skills import both
+from sites.across.tasks import TEMPLATES
+from sites.app import create_app
+from sites.demonstrations import Quality, demonstrate
+from sites.experts import Intent
+from sites.registry import SITES
+from sites.tasks import generate
+from tests.sites.player import play
+
+NAMES = [template.name for template in TEMPLATES if set(template.sites) <= set(SITES)]
+
+
+@pytest.fixture(scope="module")
+def app():
+    return create_app(0)
+
+
+@lru_cache(maxsize=1)
+def some_tasks() -> dict[str, list[Task]]:
+    tasks: dict[str, list[Task]] = {name: [] for name in NAMES}
+    for task in generate(3, (*SITES, "across"), per_template=3):
+        if task.template in tasks:
+            tasks[task.template].append(task)
+    return tasks
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_the_expert_solves_every_task_in_horizon_steps_and_passes_milestones_in_order(app, name):
+    assert some_tasks()[name]
+    for task in some_tasks()[name]:
+        validate_task(task)
+        played = await play(app, task)
+        assert played.outcome == 1.0, task.intent
+        assert len(played.actions) == task.horizon
+        assert not any(played.notices), played.notices
+        for vector in played.milestones:
+            assert list(vector) == sorted(vector, reverse=True), f"{task.intent}: {vector}"
+        assert played.milestones[-1] == (True,) * 4
+        assert played.milestones[-2][3] is False
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_stopping_anywhere_before_the_last_action_fails(app, name):
+    task = some_tasks()[name][0]
+    for last in (0, task.horizon // 2, task.horizon - 2):
+        taken = Counter[str]()
+
+        def stop(intent: Intent, seen: Observation, last: int = last, taken: Counter[str] = taken) -> Intent:
+            taken["steps"] += 1
+            return Intent("exit", argument="done") if taken["steps"] > last else intent
+
+        assert (await play(app, task, change=stop)).outcome == 0.0, f"{task.intent}: {last}"
+
+
+async def test_the_bar_of_other_sites_is_the_first_thing_on_every_page(app):
+    env, task = BrowserlessEnvironment(app), some_tasks()["across.post_price"][0]
+    seen = await env.reset(task)
+    assert [(e.role, e.name) for e in seen.elements[:1]] == [("link", "forum")]
+    assert seen.text.splitlines()[1:3] == ["Other sites:", "link forum 0"]
+    await env.close()
+
+
+async def test_imperfect_demonstrations_end_within_max_steps_and_mostly_fail(app):
+    always, outcomes = Quality(faulty=1.0, detours=0.0, habitual=0.0), Counter[float]()
+    for tasks in some_tasks().values():
+        for seed in range(3):
+            played = await play(app, tasks[0], demonstrate(tasks[0], seed, always))
+            outcomes[played.outcome] += 1
+            assert len(played.actions) <= tasks[0].max_steps
+    assert outcomes[0.0] >= 0.9 * outcomes.total()
+
+
+def test_there_are_tasks_of_six_to_twenty_steps_over_two_sites_and_more():
+    horizons = [tasks[0].horizon for tasks in some_tasks().values()]
+    assert len(NAMES) >= 8
+    assert min(horizons) >= 6
+    assert max(horizons) >= 19
+    assert 3 * sum(horizon > 10 for horizon in horizons) >= len(horizons)
+    for tasks in some_tasks().values():
+        assert len(tasks[0].sites) >= 2
+        assert tasks[0].start_url == f"__{tasks[0].site.upper()}__/"
+
+
+def test_every_split_of_templates_has_tasks_over_several_sites():
+    assert {template.split for template in TEMPLATES} == {"train", "validation", "test"}
+
+
+def test_no_answer_is_among_a_tasks_parameters():
+    for tasks in some_tasks().values():
+        for task in tasks:
+            wanted = json.dumps([target["required_contents"] for target in task.evaluation["program_html"]])
+            told = {str(value) for value in task.parameters.values()}
+            assert not set(re.findall(r'"(\$\d+|\d+)"', wanted)) & told, task.intent
+
+
+def test_only_evaluations_of_pages_can_be_put_together():
+    pages = {"eval_types": ["program_html"], "program_html": [1]}
+    assert both(pages, {**pages, "program_html": [2]})["program_html"] == [1, 2]
+    with pytest.raises(ValueError, match="expected evaluations of page contents"):
+        both(pages, {"eval_types": ["string_match"]})

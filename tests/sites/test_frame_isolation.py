@@ -1,0 +1,90 @@
+"""Sixteen episodes at once that change things give what they give one by one: nobody sees another's state."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from replay.records import Task
+from rollout_workers.browser import BrowserEnvironment, BrowserSession, SiteEndpoint
+from rollout_workers.browserless import BrowserlessEnvironment
+from rollout_workers.environment import Environment
+from rollout_workers.settings import BrowserSettings
+from sites.app import create_app
+from sites.experts import resolve
+from sites.registry import SITES
+from sites.server import SiteServer
+from sites.tasks import needs_browser, task_set, template_named
+
+AT_ONCE = 16
+Way = tuple[float, tuple[str, ...]]
+
+
+def changing_tasks(names: tuple[str, ...], count: int) -> list[Task]:
+    """Tasks that are judged by what pages say afterwards, hence change something, of many templates."""
+    found = [task for task in task_set(9, names, "train", 200) if task.evaluation["eval_types"] == ["program_html"]]
+    return [task for task in found if not needs_browser(task)][:count]
+
+
+async def way(env: Environment, task: Task) -> Way:
+    """Play the expert; return the outcome and every page on the way."""
+    expert = template_named(task.template).expert(task)
+    seen, intent = await env.reset(task), next(expert)
+    pages = [f"{seen.url}\n{seen.text}"]
+    while intent.kind != "exit":
+        seen = await env.step(resolve(intent, seen))
+        pages.append(f"{seen.url}\n{seen.text}")
+        intent = expert.send(seen)
+    verdict = await env.evaluate(intent.argument)
+    return verdict.outcome, tuple(pages)
+
+
+async def compare(make: Callable[[], Environment], tasks: list[Task]) -> None:
+    """Play all tasks at once, and then one by one in a single environment."""
+    environments = [make() for _ in tasks]
+    try:
+        at_once = await asyncio.gather(*(way(env, task) for env, task in zip(environments, tasks, strict=True)))
+        alone: dict[str, Way] = {}
+        for task in tasks:
+            if task.task_id not in alone:
+                alone[task.task_id] = await way(environments[0], task)
+    finally:
+        for env in environments:
+            await env.close()
+    for task, played in zip(tasks, at_once, strict=True):
+        assert played[0] == 1.0, task.intent
+        assert played == alone[task.task_id], task.intent
+
+
+@pytest.mark.parametrize("site", SITES)
+async def test_sixteen_episodes_on_a_site_do_not_see_each_other(site):
+    app, tasks = create_app(0), changing_tasks((site,), AT_ONCE // 2)
+    # Every task twice: two episodes that change the very same thing are the hardest to keep apart.
+    await compare(lambda: BrowserlessEnvironment(app), [*tasks, *tasks])
+    assert len(tasks) == AT_ONCE // 2
+    assert len(app.state.sessions) == 1, "all sessions but the public one are dropped"
+
+
+async def test_sixteen_episodes_over_several_sites_do_not_see_each_other():
+    app = create_app(0)
+    tasks = [task for task in changing_tasks(("shop", "forum", "across"), 200) if len(task.sites) > 1][: AT_ONCE // 2]
+    await compare(lambda: BrowserlessEnvironment(app), [*tasks, *tasks])
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+async def test_sixteen_episodes_in_one_chromium_do_not_see_each_other():
+    # Sixteen pages share this machine's cores, so a single one may take long.
+    patient = BrowserSettings(
+        reset_timeout_s=120.0, step_timeout_s=60.0, navigation_timeout_s=50.0, evaluate_timeout_s=120.0
+    )
+    session = BrowserSession(patient)
+    tasks = [*changing_tasks(("shop",), AT_ONCE // 4), *changing_tasks(("forum",), AT_ONCE // 4)]
+    with SiteServer() as server:
+        sites = SiteEndpoint(server.port, server.secret)
+        try:
+            await compare(lambda: BrowserEnvironment(session, sites), [*tasks, *tasks])
+        finally:
+            await session.close()

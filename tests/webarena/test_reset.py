@@ -1,0 +1,110 @@
+"""Resets: by the common reset server, by a command, and what is not there yet."""
+
+import asyncio
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from replay.records import EpisodeFailed, FailureKind
+from tests.rollout_workers.lab_site import serving
+from tests.webarena.fake_sites import FakeResetServer, FakeSite
+from webarena.reset import CommandReset, ResetUnavailable, make_resetter, resetters
+from webarena.reset_http import HttpReset
+from webarena.settings import DeploymentSettings, ResetSettings
+
+
+async def failure_detail(reset: HttpReset | CommandReset) -> str:
+    with pytest.raises(EpisodeFailed) as caught:
+        await reset.reset("blue")
+    assert (caught.value.failure.kind, caught.value.failure.code) == (FailureKind.INFRA, "reset_failed")
+    return caught.value.failure.detail
+
+
+@pytest.mark.parametrize("kind", ["new", "old"])
+async def test_a_reset_server_is_asked_and_waited_for(kind: str) -> None:
+    site = FakeSite("Shop", notes=["left behind"])
+    server = FakeResetServer([site], kind)
+    with serving(server.app()) as port:
+        await HttpReset(f"http://127.0.0.1:{port}", timeout_s=10, poll_s=0.01).reset("blue")
+    assert (site.notes, server.begun) == ([], 1)
+    assert server.polls == (2 if kind == "new" else 0)
+
+
+async def test_a_reset_that_ran_already_does_not_count_as_ours() -> None:
+    server = FakeResetServer(running=3)
+    with serving(server.app()) as port:
+        await HttpReset(f"http://127.0.0.1:{port}/", timeout_s=10, poll_s=0.01).reset("blue")
+    assert server.begun == 1
+
+
+async def test_a_reset_that_fails_or_never_ends_is_a_failure_with_the_servers_words() -> None:
+    with serving(FakeResetServer(kind="failing").app()) as port:
+        detail = await failure_detail(HttpReset(f"http://127.0.0.1:{port}", timeout_s=10, poll_s=0.01))
+    assert "expected 200, found 500: Error executing reset script: exit 3" in detail
+    with serving(FakeResetServer(kind="stuck").app()) as port:
+        detail = await failure_detail(HttpReset(f"http://127.0.0.1:{port}", timeout_s=0.5, poll_s=0.01))
+    assert "not ready within 0.5 s" in detail
+    assert "does not answer" in await failure_detail(HttpReset("http://127.0.0.1:1", timeout_s=5, poll_s=0.01))
+
+
+async def test_a_command_gets_its_arguments_as_they_are_and_the_deployments_name(tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    code = "import os, sys; open(sys.argv[1], 'w').write(sys.argv[2] + os.environ['WAYMARK_DEPLOYMENT'])"
+    await CommandReset((sys.executable, "-c", code, str(seen), "$(boom); "), timeout_s=20).reset("blue")
+    assert seen.read_text() == "$(boom); blue"
+
+
+async def test_a_command_that_fails_tells_its_last_words() -> None:
+    code = "print('first' * 1000); print('no space left'); raise SystemExit(3)"
+    detail = await failure_detail(CommandReset((sys.executable, "-c", code), timeout_s=20))
+    assert detail.endswith("no space left")
+    assert "ended with 3" in detail
+    assert len(detail) < 600
+    assert "cannot be started" in await failure_detail(CommandReset(("/no/such/program",), timeout_s=20))
+
+
+async def test_a_command_past_its_deadline_is_ended_with_what_it_started(tmp_path: Path) -> None:
+    alive = tmp_path / "alive"
+    child = f"import time\nwhile True: open({str(alive)!r}, 'a').write('x'); time.sleep(0.02)"
+    code = f"import subprocess, sys; print('began', flush=True); subprocess.run([sys.executable, '-c', {child!r}])"
+    began = time.monotonic()
+    detail = await failure_detail(CommandReset((sys.executable, "-c", code), timeout_s=1.5))
+    assert time.monotonic() - began < 10
+    assert "not done within 1.5 s; its last output: began" in detail
+    await asyncio.sleep(0.2)
+    size = alive.stat().st_size if alive.exists() else 0
+    await asyncio.sleep(0.3)
+    assert (alive.stat().st_size if alive.exists() else 0) == size
+
+
+async def test_a_command_may_leave_servers_behind() -> None:
+    code = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(5)'])"
+    began = time.monotonic()
+    await CommandReset((sys.executable, "-c", code), timeout_s=20).reset("blue")
+    assert time.monotonic() - began < 5
+
+
+def test_kubernetes_says_that_it_is_not_there_yet() -> None:
+    with pytest.raises(ResetUnavailable, match="comes with the Kubernetes deployment of the sites"):
+        make_resetter(ResetSettings(kind="kubernetes"))
+
+
+def test_only_deployments_with_a_reset_have_a_resetter() -> None:
+    with_reset = DeploymentSettings("blue", reset=ResetSettings(kind="http", url="http://host:7565"))
+    assert list(resetters((with_reset, DeploymentSettings("green")))) == ["blue"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"kind": "magic"}, "expected one of none, http"),
+        ({"kind": "http"}, "expected an address"),
+        ({"kind": "command"}, "expected a program"),
+        ({"timeout_s": 0.0}, "times above 0"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ResetSettings(**changes)  # type: ignore[arg-type]
