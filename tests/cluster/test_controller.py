@@ -93,6 +93,9 @@ class FakeSystem:
         self._note("publish", version)
         return {"accepted": ["server-0"]}
 
+    def export(self) -> None:
+        self._note("export")
+
     def retire(self, driver: str) -> None:
         self._note("retire", driver)
 
@@ -222,6 +225,7 @@ def test_stages_come_in_the_order_of_the_algorithm(run: Run) -> None:
         ("checkpoint", "phase-002"),
         ("publish", 2),
         ("play", "evaluation", 2),
+        ("export",),
     ]
     assert {what[1] for what in system.asked if what[0] == "play" and what[2] is Source.DEMONSTRATION} == {
         "browserless"
@@ -263,7 +267,7 @@ def test_a_complete_run_plays_and_learns_nothing(run: Run) -> None:
     run.start()
     complete = (run.out / "manifest.json").read_bytes()
     again = run.start()
-    assert again.moments() == [("retire", "browserless"), ("restore", "phase-002"), ("publish", 2)]
+    assert again.moments() == [("retire", "browserless"), ("restore", "phase-002"), ("publish", 2), ("export",)]
     assert (run.out / "manifest.json").read_bytes() == complete
 
 
