@@ -80,7 +80,9 @@ if (window.navigation) {
     const url = event.destination.url;
     if (event.downloadRequest !== null) return refuse(event, "download", url);
     if (state.origins && event.cancelable && !state.origins.includes(new URL(url).origin)) return refuse(event, "refused", url);
-    if (!event.defaultPrevented) work.leaving = true;
+    if (event.defaultPrevented) return;
+    work.leaving = true;
+    if (!outer) state.release?.();
   });
   const intercept = NavigateEvent.prototype.intercept;
   NavigateEvent.prototype.intercept = function (options) { work.leaving = false; return intercept.call(this, options); };
