@@ -86,6 +86,7 @@
       if (value() === before || (before < wanted) !== (value() <= wanted)) break;
     }
   };
+  let clipboard = "";
   const scroll = (area, top) => { area.scrollTop = top; area.dispatchEvent(new Event("scroll")); };
 
   /* ---- the aids: each gives lines {of, kind: text | button | field, name, value, act, enter} ---- */
@@ -136,6 +137,13 @@
         const enter = () => stroke({key: "Enter", keyCode: 13, which: 13});
         return {of: target, kind: "field", name: "command line", value: typed(), act, enter};
       }),
+    ],
+    clipboard: () => [
+      ...all("#area textarea").map((area, i) => button(area, `copy text area ${i + 1}`, () => { clipboard = area.value; })),
+      ...all("#area input").map((field, i) => button(field, `paste into field ${i + 1}`, () => {
+        field.value = clipboard;
+        field.dispatchEvent(new InputEvent("input", {bubbles: true, inputType: "insertFromPaste"}));
+      })),
     ],
     mark: () => [
       text(document, `highlighted: ${document.getSelection().toString().trim() || "nothing"}`),
@@ -228,6 +236,7 @@
     core.EPISODE_MAX_TIME = LONGEST_EPISODE_MS;
     core.startEpisodeReal();
     used = chosen;
+    clipboard = "";
     update();
     const said = core.getUtterance();
     return typeof said === "string" ? said : said.utterance;
