@@ -21,9 +21,12 @@ const look = options => {
 
 const observer = new MutationObserver(() => { state.changed = true; });
 const watch = () => {
-  for (const root of state.roots) observer.observe(root, {subtree: true, childList: true, attributes: true, characterData: true});
+  const all = {subtree: true, childList: true, attributes: true, characterData: true};
+  for (const root of state.roots) observer.observe(root, all);
 };
-for (const type of ["input", "change", "reset", "toggle"]) addListener.call(window, type, () => { state.changed = true; }, true);
+for (const type of ["input", "change", "reset", "toggle"]) {
+  addListener.call(window, type, () => { state.changed = true; }, true);
+}
 
 const still = () => {
   if (observer.takeRecords().length) state.changed = true;
@@ -71,7 +74,8 @@ const begin = (action, options) => {
 const lastEvent = input => {
   const last = input.at(-1);
   if (!last) return {type: "", count: 0};
-  return last.key ? {type: "keyup", count: input.filter(one => one.key).length} : {type: last.move ? "mousemove" : "mouseup", count: 1};
+  if (last.key) return {type: "keyup", count: input.filter(one => one.key).length};
+  return {type: last.move ? "mousemove" : "mouseup", count: 1};
 };
 for (const type of ["keyup", "mousemove", "mouseup"]) addListener.call(window, type, event => {
   if (event.isTrusted && state.awaited.type === type && --state.awaited.count === 0) handed();
