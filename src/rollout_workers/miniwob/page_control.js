@@ -1,10 +1,10 @@
 /* Runs the episodes of one MiniWoB++ page, and says in text what the page says in pictures.
  *
  * Installed once a document, after the page's own scripts; owns `window.__miniwob`. The page's logic is left as
- * it is: what is added stands in a shadow tree at the end of the page, which the page's selectors do not reach,
- * and in aria-labels of elements without text. Invariants: an episode depends on its seed alone (random numbers
- * and the clock start anew, timers of the episode before are gone, nothing is animated); whatever an aid does could be done with
- * mouse and keyboard. `aids` are those of `pages.py`. */
+ * it is: what is added stands in a shadow tree at the end of the page, which the page's selectors do not reach, and
+ * in labels and roles of elements without. Invariants: an episode depends on its seed alone (random numbers and the
+ * clock start anew, timers of the episode before are gone, nothing is animated); whatever an aid does could be done
+ * with mouse and keyboard. `aids` are those of `pages.py`. */
 (() => {
   if (window.__miniwob) return;
 
@@ -13,8 +13,7 @@
   const SHAPES = "text, rect, circle, ellipse, polygon, polyline, line, path";
   const NOISE = /^ui-(widget|corner|state|button|icon$|front|helper|menu|accordion|slider)/;
   const CONTROLS = "a, button, input, select, textarea, [role]";
-  const LONGEST_EPISODE_MS = 1e9, EPISODE_CLOCK_MS = Date.UTC(2017, 0, 1), MOST_KEYS = 500,
-    LEAST_SIZE = 4;
+  const LONGEST_EPISODE_MS = 1e9, EPISODE_CLOCK_MS = Date.UTC(2017, 0, 1), MOST_KEYS = 500, LEAST_SIZE = 4;
 
   /* ---- a clock that starts with the episode ---- */
 
