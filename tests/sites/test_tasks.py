@@ -118,7 +118,7 @@ def test_task_numbers_are_distinct():
 
 
 def test_at_least_a_third_of_the_templates_of_each_site_are_long():
-    for site in ALL:
+    for site in set(ALL) - {"wiki"}:  # the encyclopedia is there for tasks that span two sites
         first = {task.template: task.horizon for task in generate(0, (site,), per_template=1)}
         assert len(first) >= 20
         assert min(first.values()) == 2
