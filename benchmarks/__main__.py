@@ -12,7 +12,7 @@ import time
 
 from benchmarks.runs import child_environment
 
-NAMES = ("rollout_speed", "determinism", "kills", "learning", "phase_shares")
+NAMES = ("rollout_speed", "browser_steps", "staleness", "determinism", "kills", "learning", "phase_shares")
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ import asyncio
 import itertools
 import json
 import secrets
+import select
 import subprocess
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -39,6 +40,7 @@ from sites.server import SiteServer
 
 NAME = "browser_steps"
 RATIO, SPEED, FLOOR = 15.0, 60.0, 2.0
+_ANSWER_S = 1200.0
 _START = f"Math.seedrandom('{SEED}'); core.EPISODE_MAX_TIME = 1e9; core.startEpisodeReal()"
 _OPTIONS = "document.querySelector({css}).options[0].label"
 _NUMBER = "window.__waymark.state.refs.indexOf(document.querySelectorAll({css})[{nth}])"
@@ -52,7 +54,7 @@ class Measured:
     resets: dict[str, list[float]] = field(default_factory=dict)
     seconds: float = 0.0
     memory_mb: float = float("nan")
-    errors: int = 0
+    errors: list[str] = field(default_factory=list)
 
     def add(self, page: str, reset_ms: float, step_ms: Sequence[float]) -> None:
         """Note one episode."""
@@ -273,7 +275,10 @@ def _tell(process: subprocess.Popen[str], line: str) -> None:
 
 
 def _hear(process: subprocess.Popen[str]) -> str:
+    """Return the next line that a process says, '' when it has ended; one that says nothing is given up."""
     assert process.stdout is not None
+    if not select.select([process.stdout], [], [], _ANSWER_S)[0]:
+        raise RuntimeError(f"process {process.pid} of BrowserGym said nothing for {_ANSWER_S:g} s")
     return process.stdout.readline().strip()
 
 
@@ -287,7 +292,7 @@ def _rows(name: str, alone: Measured, together: Measured, pages: Sequence[Script
         rows.append([
             f"{name}, {group}", float(np.median(steps)), float(np.percentile(steps, 95)), float(np.median(resets)),
             float(np.percentile(resets, 95)), 1000 / float(np.mean(steps)), together.count / together.seconds,
-            together.memory_mb, len(steps), alone.errors + together.errors,
+            together.memory_mb, len(steps), len(alone.errors + together.errors),
         ])  # fmt: skip
     return rows
 

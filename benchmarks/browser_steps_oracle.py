@@ -63,29 +63,32 @@ def _play(environments: list[Any], order: dict[str, Any]) -> dict[str, Any]:
     pages = order["pages"]
     steps: dict[str, list[float]] = {page["name"]: [] for page in pages}
     resets: dict[str, list[float]] = {page["name"]: [] for page in pages}
-    started, played, errors = time.monotonic(), 0, 0
+    started, played = time.monotonic(), 0
+    errors: list[str] = []
     while played < order["episodes"] * len(pages) or time.monotonic() - started < order["seconds"]:
         number = played % len(pages)
         reset_ms, step_ms, wrong = _episode(environments[number], pages[number])
         resets[pages[number]["name"]].append(reset_ms)
         steps[pages[number]["name"]] += step_ms
-        played, errors = played + 1, errors + wrong
+        errors += wrong
+        played += 1
         if order["seconds"] and time.monotonic() - started >= order["seconds"]:
             break
     return {"steps": steps, "resets": resets, "errors": errors, "seconds": time.monotonic() - started}
 
 
-def _episode(env: Any, page: dict[str, Any]) -> tuple[float, list[float], int]:
-    """Return the milliseconds of the reset and of each step, and how many actions failed."""
+def _episode(env: Any, page: dict[str, Any]) -> tuple[float, list[float], list[str]]:
+    """Return the milliseconds of the reset and of each step, and what was said of actions that failed."""
     start = time.perf_counter()
     env.reset(seed=7)
-    reset_ms, step_ms, wrong = 1000 * (time.perf_counter() - start), [], 0
+    reset_ms, step_ms, wrong = 1000 * (time.perf_counter() - start), [], []
     for press in page["actions"]:
         action = _action(env.unwrapped.page, press)
         start = time.perf_counter()
         seen, _, done, _, _ = env.step(action)
         step_ms.append(1000 * (time.perf_counter() - start))
-        wrong += bool(seen["last_action_error"])
+        if seen["last_action_error"]:
+            wrong.append(f"{page['name']}: {action}: {seen['last_action_error'][:120]}")
         if done:
             break
     # The browser is closed here, where it is not measured; as shipped a reset that follows would pay for it.

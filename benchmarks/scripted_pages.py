@@ -92,7 +92,7 @@ async def _sizes() -> dict[str, int]:
     found: dict[str, int] = {}
     for site in SITES:
         env = BrowserlessEnvironment(create_app(SEED))
-        waiting, seen = [f"__{site.upper()}__/"], set()
+        waiting, seen = [f"__{site.upper()}__/"], set[str]()
         while waiting and len(seen) < _MOST_PAGES:
             address = waiting.pop(0)
             if address in seen:

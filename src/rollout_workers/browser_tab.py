@@ -32,6 +32,7 @@ _FINISH = "window.__waymark ? window.__waymark.finish({options}) : 'null'"
 _HANDED = "window.__waymark?.handed()"
 _BY_INPUT = frozenset({"click", "right_click", "hover", "type", "search", "press_enter"})
 _INPUT_WAIT_S = 2.0
+_LAST_EVENT_S = 0.1
 _GONE = (
     "Execution context was destroyed",
     "Cannot find context",
@@ -118,7 +119,8 @@ class BrowserTab:
     async def rest_mouse(self) -> None:
         """Take the mouse off whatever it is over; without frames a movement alone would wait for one for seconds."""
         corner = [self._settings.viewport_width - 1, self._settings.viewport_height - 1]
-        await self._give(commands([{"move": corner}]))
+        wire = await self._devtools()
+        await typed(_send(wire, commands([{"move": corner}])), self.page.url)
 
     async def copy(self) -> str:
         """Return the page's HTML with the state of its controls written into it."""
@@ -168,11 +170,12 @@ class BrowserTab:
         return self.page.is_closed() and browser is not None and browser.is_connected()
 
     async def _give(self, wanted: list[Command]) -> None:
-        """Give input, all of it at once and in order, and let the waiting call go on when the page has had it."""
+        """Give input, all of it at once and in order; a page that misses its last event is told that it is over."""
         wire = await self._devtools()
         try:
             async with asyncio.timeout(_INPUT_WAIT_S):
-                await asyncio.gather(*(wire.send(method, parameters) for method, parameters in wanted))
+                await _send(wire, wanted)
+            await asyncio.sleep(_LAST_EVENT_S)
             await wire.send("Runtime.evaluate", {"expression": _HANDED})
         except (PlaywrightError, TimeoutError) as error:
             # The page went away with the input, or is busy with it; the waiting call has its own deadline.
@@ -236,6 +239,11 @@ class BrowserTab:
         except PlaywrightError:
             # The page closed under its dialog; there is nobody left to answer.
             return
+
+
+async def _send(wire: CDPSession, wanted: list[Command]) -> None:
+    """Send commands in order without waiting for the answers in between."""
+    await asyncio.gather(*(wire.send(method, parameters) for method, parameters in wanted))
 
 
 async def typed(call: Coroutine[Any, Any, T], url: str) -> T:

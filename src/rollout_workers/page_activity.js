@@ -80,13 +80,16 @@ if (window.navigation) {
     const url = event.destination.url;
     if (event.downloadRequest !== null) return refuse(event, "download", url);
     if (state.origins && event.cancelable && !state.origins.includes(new URL(url).origin)) return refuse(event, "refused", url);
-    if (!event.defaultPrevented) work.leaving = true;
+    if (event.defaultPrevented) return;
+    work.leaving = true;
+    if (!outer) state.release?.();
   });
   const intercept = NavigateEvent.prototype.intercept;
   NavigateEvent.prototype.intercept = function (options) { work.leaving = false; return intercept.call(this, options); };
 }
-const opensTab = target => Boolean(target) && !["_self", "_top", "_parent"].includes(target.toLowerCase()) && !namesFrame(target);
 const namesFrame = name => [...document.querySelectorAll("iframe[name]")].some(frame => frame.name === name);
+const opensTab = target => Boolean(target) && !["_self", "_top", "_parent"].includes(target.toLowerCase()) &&
+  !namesFrame(target);
 addListener.call(window, "click", event => {
   const link = event.composedPath().find(e => e.localName === "a" && e.href);
   if (link && !event.defaultPrevented && opensTab(link.target)) offer(link.href, event);

@@ -35,7 +35,8 @@ const topmost = (root, x, y) => {
 /* The frames around an element from the innermost on, each with where its content begins in the window around it. */
 const framesAround = element => {
   const found = [];
-  for (let frame = element.ownerDocument.defaultView?.frameElement; frame; frame = frame.ownerDocument.defaultView.frameElement) {
+  const around = node => node.ownerDocument.defaultView?.frameElement;
+  for (let frame = around(element); frame; frame = around(frame)) {
     const box = frame.getBoundingClientRect(), style = getComputedStyle(frame);
     found.push([frame, box.left + frame.clientLeft + parseFloat(style.paddingLeft),
       box.top + frame.clientTop + parseFloat(style.paddingTop)]);

@@ -3,7 +3,8 @@
  * The parts of `page_scripts.py` are one script, installed before any script of the page. This part owns
  * the calls from outside: `step` acts by DOM events and resolves to JSON, either
  * {navigating: true} when another document is on its way, or a snapshot; `begin` says what input the browser
- * must give for an action, and `finish`, called before that input and released by `handed`, resolves as `step` does.
+ * must give for an action, and `finish`, called before that input and released by its last event (or, where that
+ * goes elsewhere, by `handed`), resolves as `step` does.
  * Decides nothing about how a page is shown. Codes are those of `notices.py`. */
 
 const look = options => {
@@ -20,9 +21,12 @@ const look = options => {
 
 const observer = new MutationObserver(() => { state.changed = true; });
 const watch = () => {
-  for (const root of state.roots) observer.observe(root, {subtree: true, childList: true, attributes: true, characterData: true});
+  const all = {subtree: true, childList: true, attributes: true, characterData: true};
+  for (const root of state.roots) observer.observe(root, all);
 };
-for (const type of ["input", "change", "reset", "toggle"]) addListener.call(window, type, () => { state.changed = true; }, true);
+for (const type of ["input", "change", "reset", "toggle"]) {
+  addListener.call(window, type, () => { state.changed = true; }, true);
+}
 
 const still = () => {
   if (observer.takeRecords().length) state.changed = true;
@@ -37,7 +41,7 @@ const still = () => {
 const start = (action, options) => {
   Object.assign(work, {leaving: false, expected: 0});
   Object.assign(state, {newTab: false, posted: false, notices: [], invalid: null, changed: action === null, code: "", detail: "",
-    after: null, release: null, origins: options.origins});
+    after: null, release: null, awaited: {type: "", count: 0}, origins: options.origins});
   const was = focused();
   state.focus = {was, target: action === null || action.n === null ? was : state.refs[action.n]};
   if (action) watch();
@@ -61,15 +65,25 @@ const step = async (action, options) => {
 
 const begin = (action, options) => {
   start(action, options);
-  const planned = plan(action);
-  Object.assign(state, {code: planned.code ?? "", detail: planned.detail ?? "", after: planned.after ?? null});
-  return JSON.stringify({input: planned.input ?? []});
+  const {input = [], code = "", detail = "", after = null} = plan(action);
+  Object.assign(state, {code, detail, after, awaited: lastEvent(input)});
+  return JSON.stringify({input});
 };
 
+/* The event that the last of the input brings, and how many of its kind come. */
+const lastEvent = input => {
+  const last = input.at(-1);
+  if (!last) return {type: "", count: 0};
+  if (last.key) return {type: "keyup", count: input.filter(one => one.key).length};
+  return {type: last.move ? "mousemove" : "mouseup", count: 1};
+};
+for (const type of ["keyup", "mousemove", "mouseup"]) addListener.call(window, type, event => {
+  if (event.isTrusted && state.awaited.type === type && --state.awaited.count === 0) handed();
+}, true);
+
 const finish = async options => {
-  const deadline = now() + options.settle_ms;
   const released = new Promise(resolve => { state.release = resolve; });
-  while (state.release && !work.leaving && now() < deadline) await Promise.race([released, pause(5)]);
+  if (state.awaited.count > 0) await Promise.race([released, pause(options.settle_ms)]);
   return end(options);
 };
 

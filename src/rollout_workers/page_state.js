@@ -13,5 +13,6 @@ const outer = (() => {
 
 /* `refs` are the numbered elements, `roots` the trees that are watched for changes; what follows is of one step. */
 const state = outer?.state ?? {refs: [], roots: [], numbers: null, keys: false, origins: null, newTab: false, posted: false,
-  notices: [], invalid: null, changed: false, focus: null, code: "", detail: "", after: null, release: null};
+  notices: [], invalid: null, changed: false, focus: null, code: "", detail: "", after: null, release: null,
+  awaited: {type: "", count: 0}};
 const listening = outer?.listening ?? new WeakSet();

@@ -83,7 +83,7 @@ def demonstrate(task: Task, seed: int, quality: Quality) -> Expert:
         return _stop_early(expert, plan.step)
     if plan.fault is Fault.DETOUR:
         return _wander(expert, plan.step, rng)
-    return _take_wrong_item(expert, plan.step, rng)
+    return _take_wrong_item(expert, plan.step, rng, task.max_steps)
 
 
 def planned_fault(task: Task, rng: random.Random, quality: Quality) -> _Plan | None:
@@ -110,14 +110,19 @@ def _stop_early(expert: Expert, step: int) -> Expert:
 
 
 def _wander(expert: Expert, step: int, rng: random.Random) -> Expert:
-    """Follow a link of the page and come back, once, from ``step`` on where no half-filled form is lost."""
+    """Follow a link and come back, once, from ``step`` on where no half-filled form and no open menu is lost."""
     intent, index, wandered = next(expert), 0, False
+    before: Observation | None = None
     while intent.kind != "exit":
         seen = yield intent
-        filled_in = intent.kind in ("type", "select") or intent.role == "radio"
+        pressed = intent.role == "button"
+        filled_in = intent.kind in ("type", "select") or intent.role in ("radio", "checkbox")
         intent, index = expert.send(seen), index + 1
         links = [element for element in seen.elements if element.role == "link"]
-        if not wandered and index >= step and links and not filled_in:
+        # What was not there before, on the page that was, would not be there after coming back.
+        revealed = pressed if before is None else before.url == seen.url and not _is_there(intent, before)
+        before = seen
+        if not wandered and index >= step and links and not filled_in and not revealed:
             wandered = True
             link = rng.choice(links)
             nth = [e.element_id for e in links if e.name == link.name].index(link.element_id)
@@ -128,9 +133,13 @@ def _wander(expert: Expert, step: int, rng: random.Random) -> Expert:
     yield intent
 
 
-def _take_wrong_item(expert: Expert, last: int, rng: random.Random) -> Expert:
-    """Go wrong at one choice; who has not by the ``last`` action before the exit leaves that one out."""
+def _take_wrong_item(expert: Expert, last: int, rng: random.Random, most: int) -> Expert:
+    """Go wrong at one choice; who has not by the ``last`` action before the exit leaves that one out.
+
+    On the wrong way there may be more to do than on the right one: after ``most`` actions people give up.
+    """
     intent, wrong, index = next(expert), False, 0
+    taken = 0
     seen: Observation | None = None
     while True:
         if not wrong and seen is not None and intent.rivals and (rng.random() < _WRONG_AT_A_CHOICE or index >= last):
@@ -140,7 +149,8 @@ def _take_wrong_item(expert: Expert, last: int, rng: random.Random) -> Expert:
                 intent, index = expert.send(seen), index + 1
                 continue
             intent = rival or intent
-        if intent.kind != "exit" and not wrong and index >= last > 0:
+        taken += 1
+        if intent.kind != "exit" and (taken == most or not wrong and index >= last > 0):
             intent = Intent("exit", argument="done")
         if seen is not None and not _is_there(intent, seen):
             intent = Intent("exit", argument="done")

@@ -105,7 +105,8 @@ class SiteLedger:
         for site, mode in modes.items():
             having = [unit for unit in self._units.values() if site in unit.sites]
             if not having:
-                raise NoUnit(f"no deployment has the site {site}; there are: {self._described()}")
+                known = "; ".join(f"{unit.name} ({', '.join(sorted(unit.sites))})" for unit in self._units.values())
+                raise NoUnit(f"no deployment has the site {site}; there are: {known}")
             if mode is Mode.WRITE and not any(unit.resettable for unit in having):
                 raise NoUnit(f"the task changes {site}, and no deployment of it can be reset; configure its reset")
         self._last_id += 1
@@ -222,6 +223,3 @@ class SiteLedger:
 
     def _having(self, site: str, mode: Mode) -> list[_Unit]:
         return [u for u in self._units.values() if site in u.sites and (u.resettable or mode is Mode.READ)]
-
-    def _described(self) -> str:
-        return "; ".join(f"{unit.name} ({', '.join(sorted(unit.sites))})" for unit in self._units.values())

@@ -72,6 +72,10 @@ for (const type of ['mousedown', 'click', 'contextmenu']) for (const button of [
 for (const type of ['keydown', 'beforeinput', 'input', 'keyup', 'change'])
   field.addEventListener(type, e => note(`${e.type} ${e.isTrusted} ${e.key ?? e.data ?? ''}`));
 keyed.addEventListener('keydown', e => note(`${e.key} ${e.isTrusted}`));</script>""",
+    "/files": """<!doctype html><title>Files</title><a href="/new" download>Save</a> <a href="/report.csv">Report</a>
+<button onclick="prompt('Your name?', 'me'); confirm('Sure?')">Ask twice</button>
+<button onclick="window.onbeforeunload = e => e.preventDefault()">Hold</button><a href="/new">Leave</a>
+<a href="/new" target="_blank">Beside</a>""",
     "/closing": """<!doctype html><title>Closing</title><button onclick="window.close()">Close</button>""",
     "/icons": """<!doctype html><title>Icons</title><button aria-label="Close"><i class="x"></i></button>
 <button title="Bold"></button><a href="/new"><img alt="Logo" src="data:,"></a>
@@ -123,6 +127,10 @@ async def _slow(request: Request) -> Response:
     return HTMLResponse("fetched")
 
 
+def _report(request: Request) -> Response:
+    return Response("a,b", media_type="text/csv", headers={"Content-Disposition": "attachment; filename=report.csv"})
+
+
 async def _broken(request: Request) -> Response:
     return HTMLResponse("<h1>broken</h1>", status_code=503)
 
@@ -143,6 +151,7 @@ LAB = Site(
         Route("/echo", _echo, methods=["GET", "POST"]),
         Route("/search", _echo),
         Route("/slow", _slow),
+        Route("/report.csv", _report),
         Route("/broken", _broken),
         Route("/hang", _hang),
         Route("/away", _away),

@@ -73,10 +73,13 @@ def _random_action(rng: random.Random, seen: Observation) -> Action:
     return Action(rng.choice(["click", "click", "press_enter", "hover"]), None, number)
 
 
-@pytest.mark.parametrize(("site", "episodes"), [("shop", 6), ("forum", 6), ("lab", 8)])
+@pytest.mark.parametrize(
+    ("site", "episodes", "trusted"), [("shop", 6, True), ("forum", 6, True), ("lab", 8, True), ("lab", 8, False)]
+)
 async def test_both_drivers_see_the_same_through_the_same_actions(
-    env: BrowserEnvironment, app: Starlette, site: str, episodes: int
+    session: BrowserSession, sites: SiteEndpoint, app: Starlette, site: str, episodes: int, trusted: bool
 ) -> None:
+    env = BrowserEnvironment(session, sites, replace(QUICK, trusted_input=trusted, navigation_timeout_s=8.0))
     twin, pages = BrowserlessEnvironment(app, QUICK), set()
     starts = ["/", "/form", "/post", "/table"] if site == "lab" else ["/"]
     for episode in range(episodes):
@@ -92,6 +95,7 @@ async def test_both_drivers_see_the_same_through_the_same_actions(
             trail.append(_random_action(rng, here))
             here, there = await twin.step(trail[-1]), await env.step(trail[-1])
     await twin.close()
+    await env.close()
     assert len(pages) >= (4 if site == "lab" else 10)
 
 

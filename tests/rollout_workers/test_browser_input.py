@@ -145,6 +145,32 @@ async def test_a_file_chooser_is_declined_and_told(env: BrowserEnvironment, name
     assert seen.notice == "The page asked for a file, which cannot be given here."
 
 
+@pytest.mark.parametrize("name", ["Save", "Report"])
+async def test_a_file_that_is_offered_is_told(env: BrowserEnvironment, name: str) -> None:
+    seen = await do(env, await env.reset(lab_task("/files")), "click", name)
+    assert (seen.url, seen.notice) == ("__LAB__/files", "The file that the page offered was not downloaded.")
+
+
+async def test_messages_are_accepted_and_told(env: BrowserEnvironment) -> None:
+    seen = await do(env, await env.reset(lab_task("/files")), "click", "Ask twice")
+    told = "The page showed a message and it was accepted: "
+    assert seen.notice == f"{told}Your name? {told}Sure?"
+    seen = await do(env, seen, "click", "Hold")
+    seen = await do(env, seen, "click", "Leave")
+    assert seen.url == "__LAB__/new"
+    assert seen.notice is not None
+    assert seen.notice.startswith("The page showed a message")
+
+
+async def test_a_new_tab_is_followed_and_the_old_one_can_be_gone_back_to(env: BrowserEnvironment) -> None:
+    seen = await do(env, await env.reset(lab_task("/files")), "click", "Beside")
+    assert seen.url == "__LAB__/new"
+    assert seen.text.split("\n")[1] == "tabs 0 Files | 1 New (current)"
+    seen = await env.step(Action("switch_tab", "0"))
+    assert seen.url == "__LAB__/files"
+    assert (await do(env, seen, "click", "Leave")).url == "__LAB__/new", "input reaches the tab that is shown"
+
+
 async def test_a_tab_that_closes_itself_leaves_the_one_before(env: BrowserEnvironment) -> None:
     seen = await do(env, await env.reset(lab_task("/input")), "click", "Open")
     assert seen.url == "__LAB__/closing"

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from cluster.config import build_recipe
+from cluster.task_sets import TaskSets
 from replay.records import EpisodeFailed
 from rollout_workers.miniwob.page_server import PageServer, page_folder
 from rollout_workers.miniwob.pages import EXCLUDED, PAGES
@@ -81,6 +83,19 @@ def test_what_does_not_exist_is_named() -> None:
         TASKS.task("miniwob.drag-box", {"page": "drag-box", "seed": 1})
     with pytest.raises(ValueError, match="unknown split 'dev'"):
         TASKS.task_set(1, "dev", 1)
+
+
+def test_a_recipe_that_names_miniwob_draws_its_tasks() -> None:
+    run = {"environment": "miniwob", "pool_tasks": 200, "evaluation": {"tasks_per_split": 40}}
+    sets = TaskSets(build_recipe({"run": run, "curriculum": {"tasks_per_phase": 30}}))
+    assert {task.site for task in sets.pool} == {"miniwob"}
+    first = sets.rollouts(1, None)
+    chosen = sets.choose(2, [first[0].task.task_id], first, {})["tasks"]
+    second = sets.rollouts(2, chosen)
+    assert {spec.task.split for spec in (*first, *second)} == {"train"}
+    splits = build_recipe({"run": run}).run.evaluation.splits
+    assert {spec.task.split for spec in sets.evaluation(1)} == set(splits)
+    assert splits
 
 
 @pytest.fixture

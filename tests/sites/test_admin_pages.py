@@ -128,6 +128,13 @@ def test_a_limited_log_in_runs_out_and_loses_the_form_that_was_sent(visitor):
     assert visitor.get("/products").url.path == "/products", "a log-in runs out once only"
 
 
+def test_pages_from_before_a_log_in_ran_out_still_look_as_they_did(visitor):
+    visitor.get("/?session_pages=1")
+    before = visitor.get("/products").text
+    assert visitor.get("/orders").url.path == "/login"
+    assert visitor.get("/products").text == before
+
+
 def test_a_page_that_is_asked_for_when_the_log_in_runs_out_comes_after_the_log_in(visitor):
     visitor.get("/?session_pages=0")
     page = visitor.get("/customers?name=mia")

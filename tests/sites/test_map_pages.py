@@ -186,7 +186,7 @@ def test_stops_are_added_one_at_a_time_up_to_three_and_keep_the_form(visitor):
 
 
 def test_a_route_over_stops_has_a_line_for_each_leg_and_is_slow_to_come_up(data):
-    def quickly(delay_s: float) -> tuple[float, str]:
+    def timed(delay_s: float) -> tuple[float, str]:
         site = replace(MAP, build=lambda seed: replace(build(seed), slow_route_s=delay_s))
         page = client(create_app(0, sites={"map": site}), "one", login=False)
         numbers = "-".join(str(number) for number in (1, 2, 3, 4))
@@ -195,9 +195,9 @@ def test_a_route_over_stops_has_a_line_for_each_leg_and_is_slow_to_come_up(data)
         text = page.get(f"/route/foot/{numbers}").text
         return time.perf_counter() - begun, text
 
-    slow_s, text = quickly(0.3)
+    slow_s, text = timed(0.3)
     assert slow_s >= 0.3
-    assert quickly(0.0)[0] < slow_s
+    assert min(timed(0.0)[0] for _ in range(3)) < 0.3
     legs = text.split('id="legs"')[1].split("</table>")[0]
     assert legs.count("<tr>") == 3
     assert "Page 1 of" in text or text.count("<li>") <= 10

@@ -87,7 +87,8 @@ class FakeSite:
         notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
         form = "<form action='/note' method='post'><input name='note' aria-label='Note'><button>Save</button></form>"
         more = "<a href='/page/1'>One</a> <a href='/page/2'>Two</a> <a href='/boom'>Boom</a> <a href='/hang'>Hang</a>"
-        return await self._answer(request, f"<h1>{self.title}</h1>{more} {links}{form}<ul>{notes}</ul>")
+        script = "<script>localStorage.setItem('visited', document.title)</script>"
+        return await self._answer(request, f"<h1>{self.title}</h1>{more} {links}{form}<ul>{notes}</ul>{script}")
 
     async def _page(self, request: Request) -> Response:
         return await self._answer(request, f"<h1>Page {request.path_params['n']}</h1><a href='/'>Back</a>")
@@ -123,7 +124,7 @@ class FakeSite:
         return PlainTextResponse("boom", 500)
 
     async def _hang(self, request: Request) -> Response:
-        for _ in range(60):
+        for _ in range(100):
             if self.fault != "hang" and request.url.path != "/hang":
                 break
             await asyncio.sleep(0.05)

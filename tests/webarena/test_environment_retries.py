@@ -25,7 +25,7 @@ from webarena.sites import deployments_of, make_sites
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
-BROWSER = BrowserSettings(wait_action_s=0.01, navigation_timeout_s=1.0)
+BROWSER = BrowserSettings(wait_action_s=0.01)
 ACTIONS = ('do(action="Click", element="{One}")', 'do(action="Click", element="{Back}")', 'exit(message="done")')
 
 

@@ -13,7 +13,7 @@ from webarena.leases_modes import changes_sites, site_modes
 
 def task(intent: str, *kinds: str, sites: tuple[str, ...] = ("shopping",), require_reset: bool = False) -> Task:
     evaluation = {"eval_types": list(kinds)}
-    return Task("w.7", sites, intent, "__SHOPPING__", evaluation, "w", require_reset=require_reset)
+    return Task("w.7", sites, intent, f"__{sites[0].upper()}__", evaluation, "w", require_reset=require_reset)
 
 
 @pytest.mark.parametrize(
@@ -41,6 +41,12 @@ def test_a_task_that_asks_for_a_reset_changes_and_an_override_has_the_last_word(
 def test_sites_without_accounts_are_only_ever_read() -> None:
     changing = task("Find it and post it", "program_html", sites=("map", "wikipedia", "reddit"))
     assert site_modes(changing) == {"map": Mode.READ, "wikipedia": Mode.READ, "reddit": Mode.WRITE}
+
+
+def test_a_site_that_only_the_start_or_the_evaluators_name_is_needed_too() -> None:
+    evaluation = {"eval_types": ["url_match"], "reference_url": "__REDDIT__/f/books"}
+    found = Task("w.7", ("gitlab",), "Show it", "__MAP__ |AND| __GITLAB__", evaluation, "w")
+    assert site_modes(found) == dict.fromkeys(("gitlab", "map", "reddit"), Mode.READ)
 
 
 def test_the_published_tasks_divide_as_counted() -> None:

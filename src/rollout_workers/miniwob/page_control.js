@@ -1,10 +1,10 @@
 /* Runs the episodes of one MiniWoB++ page, and says in text what the page says in pictures.
  *
  * Installed once a document, after the page's own scripts; owns `window.__miniwob`. The page's logic is left as
- * it is: what is added stands in a shadow tree at the end of the page, which the page's selectors do not reach,
- * and in aria-labels of elements without text. Invariants: an episode depends on its seed alone (random numbers
- * and the clock start anew, timers of the episode before are gone, nothing is animated); whatever an aid does could be done with
- * mouse and keyboard. `aids` are those of `pages.py`. */
+ * it is: what is added stands in a shadow tree at the end of the page, which the page's selectors do not reach, and
+ * in labels and roles of elements without. Invariants: an episode depends on its seed alone (random numbers and the
+ * clock start anew, timers of the episode before are gone, nothing is animated); whatever an aid does could be done
+ * with mouse and keyboard. `aids` are those of `pages.py`. */
 (() => {
   if (window.__miniwob) return;
 
@@ -13,8 +13,7 @@
   const SHAPES = "text, rect, circle, ellipse, polygon, polyline, line, path";
   const NOISE = /^ui-(widget|corner|state|button|icon$|front|helper|menu|accordion|slider)/;
   const CONTROLS = "a, button, input, select, textarea, [role]";
-  const LONGEST_EPISODE_MS = 1e9, EPISODE_CLOCK_MS = Date.UTC(2017, 0, 1), MOST_KEYS = 500,
-    LEAST_SIZE = 4;
+  const LONGEST_EPISODE_MS = 1e9, EPISODE_CLOCK_MS = Date.UTC(2017, 0, 1), MOST_KEYS = 500, LEAST_SIZE = 4;
 
   /* ---- a clock that starts with the episode ---- */
 
@@ -86,6 +85,7 @@
       if (value() === before || (before < wanted) !== (value() <= wanted)) break;
     }
   };
+  let clipboard = "";
   const scroll = (area, top) => { area.scrollTop = top; area.dispatchEvent(new Event("scroll")); };
 
   /* ---- the aids: each gives lines {of, kind: text | button | field, name, value, act, enter} ---- */
@@ -136,6 +136,13 @@
         const enter = () => stroke({key: "Enter", keyCode: 13, which: 13});
         return {of: target, kind: "field", name: "command line", value: typed(), act, enter};
       }),
+    ],
+    clipboard: () => [
+      ...all("#area textarea").map((area, i) => button(area, `copy text area ${i + 1}`, () => { clipboard = area.value; })),
+      ...all("#area input").map((field, i) => button(field, `paste into field ${i + 1}`, () => {
+        field.value = clipboard;
+        field.dispatchEvent(new InputEvent("input", {bubbles: true, inputType: "insertFromPaste"}));
+      })),
     ],
     mark: () => [
       text(document, `highlighted: ${document.getSelection().toString().trim() || "nothing"}`),
@@ -228,6 +235,7 @@
     core.EPISODE_MAX_TIME = LONGEST_EPISODE_MS;
     core.startEpisodeReal();
     used = chosen;
+    clipboard = "";
     update();
     const said = core.getUtterance();
     return typeof said === "string" ? said : said.utterance;

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 Split = Literal["train", "validation", "test"]
-Aid = Literal["shapes", "labels", "slider", "read", "scroll", "options", "keys", "mark", "blocks"]
+Aid = Literal["shapes", "labels", "slider", "read", "scroll", "options", "keys", "clipboard", "mark", "blocks"]
 """What ``page_control.js`` adds in text: the shapes of drawings (or only their texts), number fields for sliders,
 the full text of long fields, the ends of scroll bars, the options of lists that take several, a line that is typed
-key by key, the highlighting of paragraphs, and boxes that have nothing but a colour or a picture."""
+key by key, copying and pasting, the highlighting of paragraphs, and boxes that have but a colour or a picture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,8 @@ _AIDS: dict[str, tuple[Aid, ...]] = {
     "click-pie-nodelay": ("labels",),
     "click-scroll-list": ("options",),
     "click-shape": ("shapes",),
+    "copy-paste": ("clipboard",),
+    "copy-paste-2": ("clipboard",),
     "count-shape": ("shapes",),
     "form-sequence": ("slider",),
     "grid-coordinate": ("shapes",),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from sites.across import code_forum, shop_admin, shop_forum, shop_forum_long
+from sites.across import code_forum, shop_admin, shop_forum, shop_forum_long, wiki_map
 
 TEMPLATES = (
     *shop_forum.TEMPLATES,
     *shop_forum_long.TEMPLATES,
     *shop_admin.TEMPLATES,
     *code_forum.TEMPLATES,
+    *wiki_map.TEMPLATES,
 )
 """The collection ``across`` (see ``sites.collections``), each group from short to long."""

@@ -129,9 +129,9 @@ def newest_first(data: AdminData, status: str) -> list[Order]:
 
 def same_page(data: AdminData, rng: random.Random, status: str, count: int, pages: int) -> list[int]:
     """Return numbers of so many orders that stand together on one of the first pages of this status."""
-    page = rng.randrange(pages)
-    shown = newest_first(data, status)[page * ROWS : (page + 1) * ROWS]
-    return sorted(rng.sample([o.number for o in shown], count))
+    numbers = [o.number for o in newest_first(data, status)]
+    shown = [numbers[page * ROWS : (page + 1) * ROWS] for page in range(pages)]
+    return sorted(rng.sample(rng.choice([page for page in shown if len(page) >= count]), count))
 
 
 def page_of(data: AdminData, status: str, number: int) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain
 
 from sites.admin import words
 from sites.admin.data import AdminData
@@ -36,6 +35,7 @@ class AdminState(State):
         self.user = user
         self.expired = False
         self._pages_left: int | None = None
+        """How many more pages a limited log-in lasts; below 0 once that is over."""
         self._shown: set[str] = set()
         self.orders: Overlay[int, Order] = Overlay(data.orders)
         self.products: Overlay[str, Product] = Overlay(data.products)
@@ -49,6 +49,8 @@ class AdminState(State):
         if self.data.passwords.get(user.lower()) != password:
             raise Refused("User name or password is wrong")
         self.user, self.expired = user.lower(), False
+        if self._pages_left is not None:
+            self._pages_left = -1
 
     def log_out(self) -> None:
         """Log out; nothing that was changed is lost."""
@@ -150,7 +152,7 @@ class AdminState(State):
     def _move(self, order: Order, allowed: Sequence[str], status: str, done: str, said: str = "") -> None:
         if order.status not in allowed:
             raise Refused(f"Order {order.number} cannot be {done}")
-        self._put(replace(order, status=status, comments=tuple(chain(order.comments, (said,) if said else ()))))
+        self._put(replace(order, status=status, comments=(*order.comments, said) if said else order.comments))
 
     def _put(self, order: Order) -> None:
         self.orders.put(order.number, order)

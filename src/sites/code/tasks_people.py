@@ -41,19 +41,19 @@ SET_STATUS = TaskTemplate(
     sample=s.draw(status=s.one_of(words.STATUSES), time=s.one_of(words.CLEAR_AFTER)),
     evaluation=lambda p, d: c.pages(*c.contents(f"/users/{ME}", status=p["status"], clear=p["time"])),
     subgoals=lambda p, d: c.milestones(
-        ("open the user menu", c.has("Set status")),
+        ("open the own profile", c.at(f"/users/{ME}")),
         ("open the form", c.at("/status")),
         ("fill it in", c.both(c.has("Status", p["status"]), c.has("Clear after", p["time"]))),
         ("save it", c.both(c.at(f"/users/{ME}"), c.shows("Your status was set", p["status"], p["time"]))),
     ),
     expert=e.script(
-        lambda t: e.click(ME, "button"),
+        lambda t: e.open_user(ME),
         lambda t: e.click("Set status", "link"),
         lambda t: e.write("Status", t.parameters["status"]),
         lambda t: e.choose("Clear after", t.parameters["time"]),
         lambda t: e.click("Set status", "button"),
     ),
-    horizon=6,
+    horizon=7,
 )
 
 INVITE = TaskTemplate(

@@ -13,17 +13,20 @@ from sites.map.data import MapData, Place
 from sites.map.directions import Route
 from sites.map.roads import Point
 
-_MARGIN_M = 150
+_MARGIN_M = 250
+_ABOVE_M = 80
+"""How far above its northernmost junction a town's name stands, metres."""
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """What an ``<svg>`` shows: its view box, the roads, a route ("" for none), dots, and how thick lines are."""
+    """What an ``<svg>`` shows: its view box, the roads, a route ("" for none), dots, names, and how thick lines are."""
 
     box: str
     roads: str
     route: str
     dots: tuple[tuple[int, int], ...]
+    names: tuple[tuple[int, int, str], ...]
     width: int
     alternative: str
 
@@ -58,7 +61,13 @@ def _draw(
         roads=_roads(data, west, east, south, north),
         route=route,
         dots=tuple((round(x), round(-y)) for x, y in dots),
-        width=max(4, (east - west) // 160),
+        names=tuple(
+            (round(x), -round(y) - _ABOVE_M, town)
+            for town, nodes in data.towns.items()
+            for x, y in [max((data.graph.points[node] for node in nodes), key=lambda point: point[1])]
+            if west <= x <= east and south <= y + _ABOVE_M <= north
+        ),
+        width=max(4, (east - west) // 240),
         alternative=alternative,
     )
 
