@@ -31,8 +31,9 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# Two at a time, each file by one of them: most tests wait for browsers and processes to start.
 test: lint
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 test-faults: setup
 	$(BIN)/python -m pytest -q tests/faults
