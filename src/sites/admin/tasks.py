@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sites.admin import (
     tasks_long,
+    tasks_lookups,
+    tasks_marketing,
     tasks_orders,
     tasks_questions,
     tasks_records,
@@ -14,9 +16,11 @@ from sites.admin import (
 
 TEMPLATES = (
     *tasks_questions.TEMPLATES,
+    *tasks_lookups.TEMPLATES,
     *tasks_reports.TEMPLATES,
     *tasks_orders.TEMPLATES,
     *tasks_records.TEMPLATES,
+    *tasks_marketing.TEMPLATES,
     *tasks_reviews.TEMPLATES,
     *tasks_sessions.TEMPLATES,
     *tasks_long.TEMPLATES,

@@ -9,19 +9,9 @@ from replay.records import Task
 from sites.admin import checks, experts, sampling
 from sites.admin.data import AdminData, slug_of
 from sites.admin.records import CreditMemo
+from sites.admin.tasks_marketing import add_coupon, coupon_path, coupon_summary, open_coupons, page_of, page_path
 from sites.admin.tasks_orders import becomes, path, shipped
-from sites.admin.tasks_records import (
-    add_coupon,
-    add_product,
-    coupon_path,
-    coupon_summary,
-    move_customer,
-    open_coupons,
-    page_of,
-    page_path,
-    product_path,
-    regrouped,
-)
+from sites.admin.tasks_records import add_product, move_customer, product_path, regrouped
 from sites.admin.words import REFUND_REASONS, REFUNDED
 from sites.shop.data import SHIPPED
 from sites.task_template import Parameters, TaskTemplate
