@@ -99,11 +99,16 @@ def machine_facts() -> dict[str, Any]:
     }
 
 
+_PLACES = {"--out", "--results"}
+
+
 def command() -> str:
-    """Return how this process was called, as one would type it."""
+    """Return how this process was called, as one would type it; where its files went is left out."""
     name = Path(sys.argv[0]).stem
     module = "benchmarks" if name == "__main__" else f"benchmarks.{name}"
-    return shlex.join(["python", "-m", module, *sys.argv[1:]])
+    given = sys.argv[1:]
+    said = [word for before, word in zip(["", *given], given, strict=False) if not {before, word} & _PLACES]
+    return shlex.join(["python", "-m", module, *said])
 
 
 def shown(value: object) -> str:
