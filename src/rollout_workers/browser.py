@@ -214,7 +214,7 @@ class BrowserEnvironment:
             task.evaluation, answer=answer, page=last, fresh_page=self._judging_page, intent=task.intent
         )
         if self._judging_tab is not None:
-            await self._judging_tab.leave()
+            await self._judging_tab.quieten()
         return verdict
 
     async def _judging_page(self) -> BrowserPageView:

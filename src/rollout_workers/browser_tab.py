@@ -30,6 +30,11 @@ _STEP = "window.__waymark ? window.__waymark.step({action}, {options}) : 'null'"
 _BEGIN = "window.__waymark ? window.__waymark.begin({action}, {options}) : 'null'"
 _FINISH = "window.__waymark ? window.__waymark.finish({options}) : 'null'"
 _HANDED = "window.__waymark?.handed()"
+_QUIETEN = """(() => {
+  try { sessionStorage.clear(); } catch { /* a document without an origin has none */ }
+  window.stop();
+  for (let id = window.setTimeout(() => {}); id > 0; id -= 1) window.clearTimeout(id);
+})()"""
 _BY_INPUT = frozenset({"click", "right_click", "hover", "type", "search", "press_enter"})
 _INPUT_WAIT_S = 2.0
 _LAST_EVENT_S = 0.1
@@ -90,12 +95,12 @@ class BrowserTab:
         """Forget what the document keeps for its tab (its session storage)."""
         await self.read("try { sessionStorage.clear(); } catch { /* a document without an origin has none */ }")
 
-    async def leave(self) -> None:
-        """Take the tab off its document, so that nothing of it goes on."""
-        await self.forget_page()
-        self._arrived.clear()
-        await self.read("location.replace('about:blank')")
-        await self._arrival()
+    async def quieten(self) -> None:
+        """End the requests and timers of the tab's document and forget what it keeps, so that nothing of it goes on.
+
+        For pages that mean no harm; a blank page in its place would cost a page load.
+        """
+        await self.read(_QUIETEN)
 
     async def step(self, action: dict[str, Any] | None, options: dict[str, Any]) -> dict[str, Any]:
         """Act (or only look, with None), wait for quiet or for the next document, and return what is visible."""

@@ -188,8 +188,18 @@ async def test_the_evaluators_page_leaves_nothing_to_the_next_episode(env: Brows
         await env.reset(task)
         verdict = await env.evaluate(None)
         assert verdict.outcome == 1.0, verdict.evidence
-        assert env._judging_tab is not None
-        assert env._judging_tab.page.url == "about:blank"
+
+
+async def test_the_evaluators_page_does_nothing_once_the_verdict_is_there(env: BrowserEnvironment) -> None:
+    ticking = "document.defaultView.setInterval(() => { window.ticks = (window.ticks ?? 0) + 1; }, 1) > 0"
+    look = target("__LAB__/", ticking, {"exact_match": "true"})
+    await env.reset(lab_task("/new", eval_types=["program_html"], program_html=[look], reference_answers=None))
+    verdict = await env.evaluate(None)
+    assert verdict.outcome == 1.0, verdict.evidence
+    assert env._judging_tab is not None
+    ticks = await env._judging_tab.read("window.ticks ?? 0")
+    await asyncio.sleep(0.05)
+    assert await env._judging_tab.read("window.ticks ?? 0") == ticks
 
 
 async def test_a_page_reaches_its_own_episode_only(
