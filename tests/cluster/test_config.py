@@ -182,3 +182,13 @@ def test_every_shipped_recipe_is_valid() -> None:
     names = [load_recipe(path).run.name for path in sorted(folder.glob("*.yaml"))]
     assert "laptop" in names
     assert len(set(names)) == len(names), "two recipes would share a run folder"
+
+
+def test_the_demo_plays_what_its_policy_was_cloned_on() -> None:
+    folder = Path(__file__).resolve().parents[2] / "cluster" / "recipes"
+    demo, cloned = load_recipe(folder / "laptop.yaml"), load_recipe(folder / "tiny-cloned.yaml")
+    assert Path(demo.warm_start.checkpoint).name == cloned.run.name
+    assert demo.sites == cloned.sites
+    assert (demo.policy.tiny, demo.policy.max_prompt_tokens) == (cloned.policy.tiny, cloned.policy.max_prompt_tokens)
+    for name in ("demonstrations", "long_share", "faulty_low", "faulty_high", "habits_seed", "detours", "habitual"):
+        assert getattr(demo.warm_start, name) == getattr(cloned.warm_start, name), name
