@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from analysis.charts import loss_chart, site_chart, success_chart, time_chart
+from analysis.charts import loss_chart, loss_names, site_chart, success_chart, time_chart
 from analysis.results import EpisodeCounts, GroupResult, PhaseSummary, SplitResult
 from replay.records import Trajectory
 
@@ -121,6 +121,7 @@ def render(report: Report) -> str:
     environment.filters["interval"] = _interval
     environment.filters["data_uri"] = data_uri
     splits = list(dict.fromkeys(split for phase in report.phases for split in phase.evaluation))
+    leading, others = loss_names(report.phases)
     template = environment.get_template("report.html.j2")
     return template.render(
         report=report,
@@ -129,7 +130,9 @@ def render(report: Report) -> str:
         sites_of={split: _sites(report.phases, split) for split in splits},
         success_chart=success_chart(report.phases),
         site_charts=[(split, site_chart(report.phases, split)) for split in splits],
-        loss_chart=loss_chart(report.phases),
+        loss_chart=loss_chart(report.phases, leading),
+        other_losses=len(others),
+        other_loss_chart=loss_chart(report.phases, others),
         time_chart=time_chart(report.phases),
     )
 
