@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, lru_cache
 from typing import Any
 
 from replay.records import Task
@@ -186,7 +186,8 @@ def _templates(name: str, names: Sequence[str]) -> Sequence[TaskTemplate]:
     return found
 
 
-def _by_name() -> dict[str, TaskTemplate]:
+@cache
+def _by_name() -> Mapping[str, TaskTemplate]:
     groups = [*(site.templates for site in SITES.values()), *COLLECTIONS.values()]
     return {template.name: template for group in groups for template in group}
 
