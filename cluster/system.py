@@ -22,9 +22,9 @@ import ray
 from safetensors import SafetensorError
 
 from cluster.config import Recipe
+from cluster.durable import put_folder, scratch_folder
 from cluster.errors import RecipeError, RunStopped
 from cluster.learner_actor import LearnerActor
-from cluster.durable import put_folder, scratch_folder
 from cluster.policy_folder import build_policy, check_policy, copy_checkpoint, write_checksums
 from cluster.progress import Progress
 from cluster.run_folders import RunFolders
@@ -45,6 +45,7 @@ from rollout_workers.pool import RolloutPool, RolloutStopped
 from rollout_workers.report import RolloutProgress, RolloutReport
 from rollout_workers.spec import EpisodeSpec, PolicySource, WorkerConfig
 from sites.server import SiteServer
+from sites.watch import SiteWatch
 
 logger = logging.getLogger(__name__)
 
@@ -85,6 +86,7 @@ class System:
         with ExitStack() as started:
             self._prepare_policy()
             self._sites = started.enter_context(SiteServer(self.recipe.sites))
+            started.enter_context(SiteWatch(self._sites, self.recipe.sites))
             self._learner = self._start_learner()
             self._servers = self._start_servers()
             self.call("ready")

@@ -51,6 +51,9 @@ class BrowserSettings:
     reset_timeout_s: float = 30.0
     """Longest wait for an episode's fresh state and first page, in seconds."""
 
+    site_timeout_s: float = 20.0
+    """Longest wait for the sites' server to open or confirm an episode's session, in seconds; covers its restart."""
+
     step_timeout_s: float = 20.0
     """Longest wait for one action and its observation, in seconds; past it the episode fails."""
 
