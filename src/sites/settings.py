@@ -16,7 +16,8 @@ class SitesSettings:
 
     names: tuple[str, ...] = ("shop", "forum")
     """Sites that tasks are drawn from, and collections of further tasks over them: ``across`` (tasks over several of
-    the sites) and ``scripted`` (on pages that need their scripts). The server serves all sites."""
+    the sites), ``scripted`` (on pages that need their scripts) and ``errands`` (of many parts, 11 to 30 steps). The
+    server serves all sites."""
     seed: int = 0
     """Seed of the sites' base data (products, threads, users); tasks are drawn over the same data."""
     max_sessions: int = 1024
