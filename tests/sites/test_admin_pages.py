@@ -12,15 +12,9 @@ from starlette.testclient import TestClient
 from sites.admin.data import build
 from sites.admin.dates import iso, month_bounds, of_shop_date
 from sites.admin.state import AdminState
-from sites.app import create_app
 from sites.shop.data import build as build_shop
 
 USER = "nina"
-
-
-@pytest.fixture(scope="module")
-def app():
-    return create_app(0)
 
 
 @pytest.fixture

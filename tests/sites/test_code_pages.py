@@ -10,7 +10,6 @@ import pytest
 from lxml import html
 from starlette.testclient import TestClient
 
-from sites.app import create_app
 from sites.code.data import ME, ROLES, TODAY
 from sites.code.generation import build
 from sites.code.issue_pages import ISSUES_PER_PAGE
@@ -21,11 +20,6 @@ DATA = build(0)
 MANAGED = next(p for p in DATA.projects.values() if p.members[ME] in ("Maintainer", "Owner"))
 WRITTEN = next(p for p in DATA.projects.values() if p.members[ME] == "Developer")
 AT = f"/{MANAGED.path}"
-
-
-@pytest.fixture(scope="module")
-def app():
-    return create_app(0)
 
 
 @pytest.fixture
