@@ -1,4 +1,4 @@
-"""What holds for the tasks of every site, as assertions: experts solve them, who does less or something else does not."""
+"""What holds for the tasks of every site, as assertions: experts solve them, who does less or other things does not."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def tasks_by_template(names: tuple[str, ...], seed: int, per_template: int) -> d
 
 
 async def assert_solved_in_order(app: Any, tasks: Sequence[Task]) -> None:
-    """The expert needs ``horizon`` actions, is told nothing, and passes milestones in order, the last one at the end."""
+    """The expert needs ``horizon`` actions, is told nothing, and passes milestones in order, the last at the end."""
     for task in tasks:
         validate_task(task)
         played = await play(app, task)
