@@ -32,8 +32,8 @@ from rollout_workers.environment import Action, Element, Observation, Verdict
 from rollout_workers.hosts import EpisodeHosts, embedded_bypass
 from rollout_workers.notices import joined, sentence
 from rollout_workers.observation import Rendered, render
-from rollout_workers.settings import BrowserSettings
 from rollout_workers.page_reply import malformed
+from rollout_workers.settings import BrowserSettings
 from rollout_workers.snapshot import RichView, Snapshot
 
 __all__ = ["BrowserEnvironment", "BrowserSession", "SiteEndpoint"]
@@ -277,11 +277,12 @@ class BrowserEnvironment:
 
     async def _fresh_context(self, take_over: bool) -> None:
         """Have one tab without a past in a context: the old one where it may be taken over."""
-        if take_over and self._context is not None:
+        # What a tab keeps for an origin can be forgotten only while it shows that origin, hence one site only.
+        if take_over and self._context is not None and len(self._hosts.origins) == 1:
             self._tabs, self._current = self._tabs[:1], 0
             kept = [tab.page for tab in self._all_tabs]
             extra = [page for page in self._context.pages if page not in kept]
-            await asyncio.gather(self._tab.leave(self._hosts.origins), *(typed(p.close(), "reset") for p in extra))
+            await asyncio.gather(self._tab.leave(self._hosts.origins[0]), *(typed(p.close(), "reset") for p in extra))
             return
         await self._discard()
         self._token = f"e{secrets.token_hex(8)}"
