@@ -17,6 +17,7 @@ from rollout_workers.hosts import EpisodeHosts
 from rollout_workers.html_actions import Effect, PageRequest, same_document
 from rollout_workers.html_page import ControlState, HtmlPage
 
+
 @dataclass(slots=True)
 class Entry:
     """One place in a tab's history."""
