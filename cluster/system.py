@@ -37,6 +37,7 @@ from policy.manifest import WeightManifest, write_manifest
 from policy.publication import Probe, publish
 from policy.ray_client import RayWeightServer
 from policy.server import start_server
+from policy.server_watch import ServerWatch
 from policy.tokenizer import TextTokenizer
 from replay.buffer import ReplayBuffer
 from replay.shards import ShardError
@@ -89,6 +90,7 @@ class System:
             started.enter_context(SiteWatch(self._sites, self.recipe.sites))
             self._learner = self._start_learner()
             self._servers = self._start_servers()
+            started.enter_context(ServerWatch(self._servers, self.recipe.policy))
             self.call("ready")
             self._stack = started.pop_all()
         return self
