@@ -82,7 +82,10 @@ class RayPolicyClient:
         live = [name for name in self._servers if name not in self._lost]
         if not live:
             raise _failed("servers_lost", f"none of the policy servers is left: {sorted(self._servers)}")
-        return max([name for name in live if name not in but] or live, key=lambda name: hashlib.sha256(f"{name}\n{session}".encode()).digest())
+        return max(
+            [name for name in live if name not in but] or live,
+            key=lambda name: hashlib.sha256(f"{name}\n{session}".encode()).digest(),
+        )
 
 
 def named_client(servers: Mapping[str, str], settings: PolicySettings) -> RayPolicyClient:

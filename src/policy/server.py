@@ -2,7 +2,8 @@
 
 Owns ``PolicyServer`` and how it is started. It builds everything when it is constructed, so a restart
 by Ray is a fresh start; it comes back with the weights that were last published, from their manifest
-file, and looks there again when it is asked for a version that it does not serve. All generation happens in the ``EngineLoop``'s thread; the methods only wait for it.
+file, and looks there again when it is asked for a version that it does not serve. All generation happens
+in the ``EngineLoop``'s thread; the methods only wait for it.
 """
 
 from __future__ import annotations
