@@ -24,6 +24,7 @@ from safetensors import SafetensorError
 from cluster.config import Recipe
 from cluster.durable import put_folder, scratch_folder
 from cluster.errors import RecipeError, RunStopped
+from cluster.head_watch import HeadWatch
 from cluster.learner_actor import LearnerActor
 from cluster.policy_folder import build_policy, check_policy, copy_checkpoint, write_checksums
 from cluster.progress import Progress
@@ -86,6 +87,8 @@ class System:
         self.folders.clear_leftovers()
         with ExitStack() as started:
             self._prepare_policy()
+            head = ray.get_runtime_context().gcs_address
+            self._head = started.enter_context(HeadWatch(head, self.recipe.run.head_timeout_s))
             self._sites = started.enter_context(SiteServer(self.recipe.sites))
             started.enter_context(SiteWatch(self._sites, self.recipe.sites))
             self._learner = self._start_learner()
@@ -98,11 +101,18 @@ class System:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End everything that was started; Ray ends its actors."""
+        """End everything that was started; Ray ends its actors. Raise ``RunStopped`` where Ray's head was lost."""
         for pool in self._pools.values():
             pool.close()
         self._pools.clear()
+        self._desk = None
         self._stack.close()
+        if error is not None and self._head.lost:
+            raise RunStopped(
+                f"Ray's head did not answer for run.head_timeout_s ({self.recipe.run.head_timeout_s:g} s); if it was not "
+                "restarted on purpose, look at its log and its machine's memory; finished episodes are kept, start the "
+                "same command again to go on"
+            ) from error
 
     @property
     def _learner_settings(self) -> LearnerSettings:
