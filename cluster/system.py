@@ -109,9 +109,9 @@ class System:
         self._stack.close()
         if error is not None and self._head.lost:
             raise RunStopped(
-                f"Ray's head did not answer for run.head_timeout_s ({self.recipe.run.head_timeout_s:g} s); if it was not "
-                "restarted on purpose, look at its log and its machine's memory; finished episodes are kept, start the "
-                "same command again to go on"
+                f"Ray's head did not answer for run.head_timeout_s ({self.recipe.run.head_timeout_s:g} s); if it was "
+                "not restarted on purpose, look at its log and its machine's memory; finished episodes are kept, start "
+                "the same command again to go on"
             ) from error
 
     @property
