@@ -74,6 +74,7 @@ def write_checkpoint(
         if target.exists():
             os.rename(target, replaced)
         os.rename(scratch, target)
+        _sync_entry(target.parent)
         shutil.rmtree(replaced, ignore_errors=True)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -156,11 +157,15 @@ def _save(tensors: Mapping[str, Tensor], file: Path) -> None:
 def _sync(directory: Path) -> None:
     """Flush every file of ``directory``, and the directory, to disk."""
     for entry in [*directory.iterdir(), directory]:
-        descriptor = os.open(entry, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        _sync_entry(entry)
+
+
+def _sync_entry(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _sha256(file: Path) -> str:
