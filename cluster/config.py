@@ -52,6 +52,11 @@ class Recipe(BaseModel):
     curriculum: CurriculumSettings = CurriculumSettings()
 
     @property
+    def environment_options(self) -> dict[str, Any]:
+        """What the environment's hosts and its tasks are told beyond the settings of every environment."""
+        return {"webarena": self.webarena}
+
+    @property
     def checkpoint_path(self) -> Path:
         """Where ``warm_start.checkpoint`` lies: as named from the working folder, else from Waymark's own."""
         named = Path(self.warm_start.checkpoint).expanduser()

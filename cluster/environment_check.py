@@ -79,15 +79,15 @@ def check_environment_kind(
 ) -> EnvironmentReport:
     """Examine the environment called ``name`` (see ``environment_kind``); measure it ``seconds`` for each of ``slots``.
 
-    ``options`` are for its host.
+    ``options`` are for its host and its tasks.
 
     Raises:
         ValueError: when there is no such environment, or it brings no training task.
         EpisodeFailed: when its host does not start.
     """
     kind, sites = environment_kind(name), SitesSettings()
-    tasks = _some_tasks(kind.tasks or EmbeddedTasks(sites.names, sites.seed))
     config = WorkerConfig(shard_dir="", tokenizer="", environment=name, site_seed=sites.seed, options=options or {})
+    tasks = _some_tasks(kind.tasks(config.options) if kind.tasks else EmbeddedTasks(sites.names, sites.seed))
     with ExitStack() as started:
         if kind.tasks is None:
             server = started.enter_context(SiteServer(sites))

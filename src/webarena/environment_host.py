@@ -6,6 +6,9 @@ Owns ``WEBARENA``, which ``rollout_workers.environment_hosts`` names. Settings c
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from rollout_workers.browser_session import BrowserSession
 from rollout_workers.embedded_hosts import BrowserHost
 from rollout_workers.environment import Environment
@@ -48,11 +51,18 @@ def webarena_host(config: WorkerConfig) -> WebArenaHost:
     Raises:
         ValueError: where the settings do not fit together, saying what to set.
     """
-    settings = config.options.get("webarena", WebArenaSettings())
+    settings = _settings(config.options)
     problems = _problems(config, settings)
     if problems:
         raise ValueError("\n".join(["environment webarena:", *problems]))
     return WebArenaHost(config, settings)
+
+
+def _settings(options: Mapping[str, Any]) -> WebArenaSettings:
+    found = options.get("webarena", WebArenaSettings())
+    if not isinstance(found, WebArenaSettings):
+        raise ValueError(f"option 'webarena': expected a recipe's WebArenaSettings, found a {type(found).__name__}")
+    return found
 
 
 def _problems(config: WorkerConfig, settings: WebArenaSettings) -> list[str]:
@@ -84,5 +94,10 @@ def _problems(config: WorkerConfig, settings: WebArenaSettings) -> list[str]:
     return problems
 
 
-WEBARENA = EnvironmentKind(webarena_host, WebArenaTasks({}))
-"""A run takes its tasks from the files that its recipe names (``webarena.task_files``)."""
+def webarena_tasks(options: Mapping[str, Any]) -> WebArenaTasks:
+    """Return what draws tasks from the files that the settings name (``webarena.task_files``)."""
+    return WebArenaTasks(_settings(options).task_files)
+
+
+WEBARENA = EnvironmentKind(webarena_host, webarena_tasks)
+"""The environment ``webarena``."""

@@ -73,7 +73,8 @@ class NoHost:
 
 
 NUMBER = 7
-NO_TASKS = EnvironmentKind(BrowserlessHost, ListedTasks([]))
+TASKS_AS_THEY_ARE = EnvironmentKind(BrowserlessHost, ListedTasks([]))  # type: ignore[arg-type]
+NO_TASKS = EnvironmentKind(BrowserlessHost, lambda options: ListedTasks([]))
 
 
 def check(path: str, *more: str) -> str:
@@ -119,6 +120,7 @@ def test_an_error_in_the_environment_breaks_the_points_that_meet_it_and_no_other
         (f"{HERE}:Nothing", f"module '{HERE}' has no 'Nothing'"),
         (f"{HERE}:NUMBER", "expected a function of a WorkerConfig that returns a host, .* found a int"),
         (f"{HERE}:NoHost", "expected a host with the methods .* found a NoHost without environment, alive, close"),
+        (f"{HERE}:TASKS_AS_THEY_ARE", "expected tasks to be a function of the host's options .* found a ListedTasks"),
         (f"{HERE}:NO_TASKS", "split 'train' has 0 tasks, 1 were asked for"),
     ],
 )
@@ -137,6 +139,8 @@ def test_options_reach_the_host_and_must_be_json() -> None:
         check(f"{HERE}:HostThatFails", "--options", '{"deployment": "staging"}')
     with pytest.raises(RecipeError):
         check("browserless", "--options", "{deployment")
+    with pytest.raises(RecipeError, match="option 'webarena': expected a recipe's WebArenaSettings, found a dict"):
+        check("webarena", "--options", '{"webarena": {}}')
 
 
 @pytest.fixture
@@ -200,7 +204,7 @@ async def test_the_example_of_the_guide_can_be_solved() -> None:
     try:
         env, (task,) = (
             await host.environment(),
-            environment_kind("examples.guestbook:GUESTBOOK").tasks.task_set(0, "test", 1),
+            environment_kind("examples.guestbook:GUESTBOOK").tasks({}).task_set(0, "test", 1),
         )
         seen = await env.reset(task)
         assert (await env.evaluate("done")).outcome == 0.0

@@ -195,7 +195,7 @@ def test_a_recipe_names_the_environment_its_sites_and_its_tasks(tmp_path: Path) 
     with pytest.raises(KeyError):
         source.task("webarena.1", {"it": 9})
     with pytest.raises(ValueError, match="webarena.task_files: expected a task file for each split"):
-        environment_kind("webarena").tasks.task_set(0, "train", 1)  # type: ignore[union-attr]
+        environment_kind("webarena").tasks({}).task_set(0, "train", 1)  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
