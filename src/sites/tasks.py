@@ -79,12 +79,14 @@ def task_set(
     *,
     data_seed: int = 0,
     scripted: bool = True,
+    at_least: int | None = None,
 ) -> list[Task]:
     """Return ``count`` different tasks of ``split``, taking the split's templates in turn.
 
     ``names`` are sites and collections (see ``all_templates``). Without ``scripted`` the templates that need
     a browser are left out. A template that has no further parameters gives its turns to the others. Raises
-    ``ValueError`` when the split is unknown or all its templates together cannot give ``count`` tasks.
+    ``ValueError`` when the split is unknown or all its templates together cannot give ``at_least`` so many tasks
+    (None: ``count``).
     """
     if split not in SPLITS:
         raise ValueError(f"unknown split {split!r}: expected one of {', '.join(SPLITS)}")
@@ -99,8 +101,9 @@ def task_set(
                 streams.remove(stream)
             elif len(tasks) < count:
                 tasks.append(task)
-    if len(tasks) < count:
-        raise ValueError(f"split {split!r} of {list(names)} has {len(tasks)} different tasks, {count} were asked for")
+    needed = count if at_least is None else at_least
+    if len(tasks) < needed:
+        raise ValueError(f"split {split!r} of {list(names)} has {len(tasks)} different tasks, {needed} were asked for")
     return tasks
 
 

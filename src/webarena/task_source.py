@@ -22,9 +22,9 @@ class WebArenaTasks:
     def __init__(self, task_files: Mapping[str, str]) -> None:
         self._files = dict(task_files)
 
-    def task_set(self, seed: int, split: str, count: int) -> list[Task]:
-        """Return ``count`` tasks of ``split``; raise ``ValueError`` where there are no files or not as many tasks."""
-        return self._listed.task_set(seed, split, count)
+    def task_set(self, seed: int, split: str, count: int, *, at_least: int | None = None) -> list[Task]:
+        """Return ``count`` tasks of ``split``; raise ``ValueError`` where there are no files or not enough tasks."""
+        return self._listed.task_set(seed, split, count, at_least=at_least)
 
     def task(self, template: str, parameters: dict[str, Any]) -> Task:
         """Return the task of this template with these parameters; raise ``KeyError`` for others."""

@@ -177,6 +177,15 @@ def test_a_recipe_plays_the_tasks_that_its_environment_brings(installed: None) -
     assert {spec.task.site for spec in tasks.demonstrations("demo", 10)} <= {"shop", "forum"}
 
 
+def test_an_environment_with_few_tasks_gives_what_it_has_to_whom_that_is_enough(installed: None) -> None:
+    source = environment_kind("book").tasks({})
+    everything = source.task_set(0, "train", 4)
+    assert source.task_set(0, "train", 8, at_least=1) == everything
+    assert len(source.task_set(0, "train", 3, at_least=1)) == 3
+    with pytest.raises(ValueError, match="split 'train' has 4 tasks, 8 were asked for"):
+        source.task_set(0, "train", 8)
+
+
 def test_a_recipe_with_an_unknown_environment_says_which_there_are() -> None:
     with pytest.raises(RecipeError, match="run.environment: expected an environment out of"):
         TaskSets(build_recipe({"run": {"environment": "cloud"}}))
