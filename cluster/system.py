@@ -48,6 +48,8 @@ from rollout_workers.report import RolloutProgress, RolloutReport
 from rollout_workers.spec import EpisodeSpec, PolicySource, WorkerConfig
 from sites.server import SiteServer
 from sites.watch import SiteWatch
+from webarena.deployments import with_addresses
+from webarena.leases_ray import start_desk
 
 logger = logging.getLogger(__name__)
 
@@ -76,6 +78,8 @@ class System:
         run = secrets.token_hex(8)
         self._version: int | None = None
         self._server_names = {f"server-{i}": f"waymark-{run}-server-{i}" for i in range(recipe.policy.servers)}
+        self._desk_name = f"waymark-{run}-site-leases"
+        self._desk: Any = None
 
     @property
     def clones(self) -> bool:
@@ -241,10 +245,19 @@ class System:
                     site_secret=self._sites.secret,
                     site_seed=self.recipe.sites.seed,
                     screenshot_dir=str(self.folders.screenshots),
-                    options={"webarena": self.recipe.webarena},
+                    options={**self.recipe.environment_options, **self._shared_by_workers(driver)},
                 )
             )
         return self._pools[driver]
+
+    def _shared_by_workers(self, driver: str) -> dict[str, Any]:
+        """Return options about what all workers of one kind share; the first time, start it."""
+        if driver != "webarena":
+            return {}
+        settings = with_addresses(self.recipe.webarena)
+        if self._desk is None:
+            self._desk = start_desk(settings, self._desk_name)
+        return {"webarena": settings, "site_leases": self._desk_name}
 
     @property
     def _model(self) -> str:

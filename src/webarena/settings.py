@@ -20,14 +20,17 @@ class ResetSettings:
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     kind: str = "none"
-    """``http`` (a reset server), ``command``, ``kubernetes`` (comes with the deployment), or ``none``: then tasks
-    that change a site are refused."""
+    """``http`` (a reset server), ``command``, ``kubernetes`` (with ``pods``), or ``none``: then tasks that change a
+    site are refused."""
 
     url: str = ""
     """Address of the reset server, such as ``http://host:7565``; it answers ``/reset`` and ``/status``."""
 
     command: tuple[str, ...] = ()
     """Program and arguments that reset the sites and end with 0 when these are ready; no shell reads them."""
+
+    pods: str = ""
+    """``module:name`` of a function that makes a ``webarena.reset_kubernetes.Pods``, which restarts the sites' pods."""
 
     timeout_s: float = 600.0
     """Longest wait for a reset, in seconds; with Docker it takes 3 to 5 minutes."""
@@ -40,6 +43,10 @@ class ResetSettings:
             raise ValueError(f"reset.kind: expected one of {', '.join(RESET_KINDS)}, found {self.kind!r}")
         if self.kind == "http" and not self.url.startswith(("http://", "https://")):
             raise ValueError(f"reset.url: expected an address such as http://host:7565, found {self.url!r}")
+        if "@" in self.url:
+            raise ValueError(
+                "reset.url: expected an address without a password, found an '@' in it; it is shown in logs"
+            )
         if self.kind == "command" and not self.command:
             raise ValueError("reset.command: expected a program and its arguments, found nothing")
         if self.timeout_s <= 0 or self.poll_s <= 0:
@@ -83,6 +90,10 @@ class WebArenaSettings:
     """Whether the sites are known to be in their first state; otherwise the first lease of each deployment that can
     be reset begins with a reset."""
 
+    judge: str = ""
+    """``module:name`` of a function that makes the judge of meaning (``judges.interface.AnswerJudge``) for tasks with
+    ``fuzzy_match``; without one, such tasks fail as ``judge/no_judge`` where their answer is no exact match."""
+
     writes: Mapping[str, bool] = field(default_factory=dict)
     """Task ids for which the rule that tells changing from reading tasks is wrong, with the right answer."""
 
@@ -96,6 +107,10 @@ class WebArenaSettings:
     lease_hold_s: float = 1800.0
     """Longest time that one episode may keep its sites, in seconds; past it they are taken back."""
 
+    lease_silence_s: float = 60.0
+    """A worker that the lease desk has not heard of for so long, in seconds, is taken for dead: its sites are reset
+    and given to others."""
+
     login_timeout_s: float = 60.0
     """Longest wait for a logged-in session, in seconds."""
 
@@ -106,6 +121,6 @@ class WebArenaSettings:
         names = [deployment.name for deployment in self.deployments]
         if not names or len(set(names)) != len(names):
             raise ValueError(f"webarena.deployments: expected at least one and different names, found {names}")
-        for name in ("lease_timeout_s", "lease_hold_s", "login_timeout_s"):
+        for name in ("lease_timeout_s", "lease_hold_s", "lease_silence_s", "login_timeout_s"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"webarena.{name}: expected a time above 0 s, found {getattr(self, name)}")

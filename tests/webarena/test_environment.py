@@ -19,12 +19,12 @@ from rollout_workers.environment import Action, Observation
 from rollout_workers.settings import BrowserSettings
 from tests.rollout_workers.lab_site import serving, target
 from tests.webarena.fake_sites import ACCOUNTS, FORMS, PASSWORD, FakeResetServer, FakeSite, fake_task
+from webarena.deployments import deployments_of, make_desk
 from webarena.environment import WebArenaEnvironment
 from webarena.hosts import Deployment, resolver_rules
 from webarena.leases_desk import LeaseDesk
-from webarena.reset import resetters
 from webarena.settings import DeploymentSettings, ResetSettings, WebArenaSettings
-from webarena.sites import WebArenaSites, deployments_of, make_sites
+from webarena.sites import WebArenaSites, make_sites
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -87,8 +87,8 @@ async def world(
     server.__init__([shop, forum])  # type: ignore[misc]
     settings = settings_for(ports)
     deployments = deployments_of(settings)
-    resetting = resetters(settings.deployments)
-    sites, desk = make_sites(settings, deployments, session, ACCOUNTS, resetters=resetting, forms=FORMS)
+    desk = make_desk(settings)
+    sites = make_sites(settings, deployments, session, ACCOUNTS, leases=desk, forms=FORMS)
     yield World(shop, forum, server, dict(deployments["blue"].addresses.bases), sites, desk, session)
     shop.fault = forum.fault = ""
     await desk.close()

@@ -16,10 +16,10 @@ from rollout_workers.environment_hosts import environment_kind
 from rollout_workers.rollout_settings import RolloutSettings
 from rollout_workers.spec import WorkerConfig
 from webarena.addresses import SiteAddresses
+from webarena.deployments import deployments_of
 from webarena.environment_host import webarena_host
 from webarena.hosts import Deployment, WebArenaHosts, episode_hosts, resolver_rules
 from webarena.settings import DeploymentSettings, ResetSettings, WebArenaSettings
-from webarena.sites import deployments_of
 
 ONE_HOST = {
     "shopping": "http://wa.test:7770",
