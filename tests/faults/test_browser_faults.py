@@ -41,7 +41,8 @@ SETTINGS = RolloutSettings(
     shard_linger_s=0.05,
     retry_delay_s=0.2,
     hang_timeout_s=60.0,
-    stall_timeout_s=300.0,
+    start_timeout_s=600.0,
+    stall_timeout_s=600.0,
     failure_floor=100,
 )
 SITES = SitesSettings(start_timeout_s=120.0, stop_timeout_s=30.0)

@@ -95,7 +95,7 @@ def test_no_exception_is_kept_for_code_that_is_gone() -> None:
 @pytest.mark.parametrize(
     "code",
     [
-        "ray.get(reference)", "ray.wait([a])", "thread.join()", "process.wait()", "future.result()", "await queue.get()",
+        "ray.get(reference)", "ray.wait([a])", "thread.join()", "process.wait()", "future.result()", "await q.get()",
         "subprocess.run(['ls'])", "await asyncio.wait({task})", "lock.acquire()",
         "async with asyncio.timeout(3):\n        await f()\n    event.wait()",
     ],

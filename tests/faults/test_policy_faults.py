@@ -42,7 +42,8 @@ SETTINGS = RolloutSettings(
     shard_linger_s=0.05,
     retry_delay_s=0.2,
     hang_timeout_s=60.0,
-    stall_timeout_s=300.0,
+    start_timeout_s=600.0,
+    stall_timeout_s=600.0,
     failure_floor=100,
 )
 PATIENCE = PolicySettings(attempt_timeout_s=5.0, deadline_s=90.0, check_interval_s=0.3, hang_timeout_s=6.0)
