@@ -3,11 +3,12 @@
 Owns ``PromptFormat``, the registry and the compact ``waymark`` format. Invariants: past
 actions enter by the ids the policy produced, never as text; only the observation is ever cut, at a
 line's end (``webrl``: before an element), and the number of tokens left out is reported; a prompt never
-exceeds its limit.
+exceeds its limit; nothing that a page says stands in a prompt as its task, history, notice or cue.
 """
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -50,6 +51,8 @@ class PromptFormat(ABC):
     """The name it is chosen by in a recipe."""
     separator: ClassVar[str] = "\n"
     """Where a page that does not fit may be cut."""
+    framed: ClassVar[re.Pattern[str]]
+    """Matches (with no characters) where a line begins as something else than a page."""
 
     @abstractmethod
     def before_page(
@@ -60,6 +63,10 @@ class PromptFormat(ABC):
     @abstractmethod
     def after_page(self, tokenizer: TextTokenizer) -> list[int]:
         """Return the ids of the cue to act."""
+
+    def as_page(self, observation: str) -> str:
+        """Return the observation with a mark before each line that begins as another part of the prompt does."""
+        return self.framed.sub("> ", observation)
 
     def build(
         self,
@@ -85,7 +92,7 @@ class PromptFormat(ABC):
                 f"instruction, earlier actions and cue take {len(head) + len(tail)} tokens, "
                 f"the limit is {max_prompt_tokens}; raise max_prompt_tokens or lower the task's step limit"
             )
-        page, truncated_tokens = _fit(tokenizer, observation.rstrip("\n"), room, self.separator)
+        page, truncated_tokens = _fit(tokenizer, self.as_page(observation.rstrip("\n")), room, self.separator)
         return Prompt(np.asarray([*head, *page, *tail], dtype=np.int32), truncated_tokens)
 
     def action_ids(self, tokenizer: TextTokenizer, action_text: str) -> list[int]:
@@ -109,6 +116,13 @@ go_backward() or go_forward()
 exit(message="the answer, or empty where the task asks for none")
 """
 
+_FRAMED = re.compile(
+    r"^(?=[^\S\n]*((task|page|action)[^\S\n]*:|!|\#[^\S\n]*(element|note)[^\S\n]*:|</?(think|answer)>|"
+    r"(do|exit|go_backward|go_forward)[^\S\n]*\())",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Where a line begins as the task, the cue, a notice or an action does."""
+
 
 @dataclass(frozen=True)
 class WaymarkFormat(PromptFormat):
@@ -119,6 +133,7 @@ class WaymarkFormat(PromptFormat):
     """
 
     name: ClassVar[str] = "waymark"
+    framed: ClassVar[re.Pattern[str]] = _FRAMED
     instructions: bool = False
 
     def before_page(

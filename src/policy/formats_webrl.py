@@ -8,6 +8,7 @@ Llama 3's control tokens, by id; a tokenizer without them gets plain role lines.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -26,6 +27,11 @@ class WebRLFormat(PromptFormat):
 
     name: ClassVar[str] = "webrl"
     separator: ClassVar[str] = " <"
+    framed: ClassVar[re.Pattern[str]] = re.compile(
+        r"^(?=[^\S\n]*((task instruction|notice|user|assistant|system)[^\S\n]*:|round[^\S\n]+\d|"
+        r"\*\*[^\S\n]*simplified))",
+        re.IGNORECASE | re.MULTILINE,
+    )
 
     def before_page(
         self, tokenizer: TextTokenizer, intent: str, history: Sequence[PastAction], notice: str | None
@@ -39,7 +45,7 @@ class WebRLFormat(PromptFormat):
             ids += without_stop(tokenizer, past.action_ids)
             ids += tokenizer.encode("\n\n")
         ids += _turn(tokenizer, f"Round {len(history)}\n\n", "user")
-        return ids if not notice else [*ids, *tokenizer.encode(f"Notice: {notice}\n")]
+        return ids if not notice else [*ids, *tokenizer.encode(f"Notice: {' '.join(notice.split())}\n")]
 
     def after_page(self, tokenizer: TextTokenizer) -> list[int]:
         """Return the ids that open the assistant's turn."""
