@@ -5,10 +5,9 @@ Owns which episodes are shown. Needs the running learner for the critics' predic
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
-from analysis.report import EpisodeView, Report, render
+from analysis.report import EpisodeView, Report, pictures_in, render
 from cluster.config import Recipe
 from cluster.durable import write_atomic
 from cluster.manifest import RunManifest
@@ -49,17 +48,10 @@ def _episodes(recipe: Recipe, system: System, tasks: TaskSets) -> tuple[EpisodeV
     buffer = ReplayBuffer(system.folders.episodes)
     shown: list[EpisodeSpec] = [spec for spec in specs if spec.screenshots and spec.episode_id in buffer]
     critics = system.call("critics", [spec.episode_id for spec in shown])
+    picture = pictures_in(system.folders.screenshots)
     views = []
     for spec, episode in zip(shown, buffer.trajectories(spec.episode_id for spec in shown), strict=True):
         potentials, values = critics[spec.episode_id]
         names = [subgoal.description for subgoal in spec.task.subgoals]
-        views.append(EpisodeView.of(episode, names, potentials, values, _picture(system.folders.screenshots)))
+        views.append(EpisodeView.of(episode, names, potentials, values, picture))
     return tuple(sorted(views, key=lambda view: -len(view.steps)))
-
-
-def _picture(folder: Path) -> Callable[[str], bytes | None]:
-    def read(reference: str) -> bytes | None:
-        path = folder / reference
-        return path.read_bytes() if path.is_file() else None
-
-    return read

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replay.records import FailureKind, Source, Trajectory
-from replay.shards import SUFFIX, ShardError, ShardReader
+from replay.shards import SUFFIX, ShardError, ShardReader, translated
 
 logger = logging.getLogger(__name__)
 
@@ -197,8 +197,8 @@ def _index(path: Path) -> list[Entry]:
         for position in range(len(reader)):
             row = reader.header(position, _COLUMNS)
             failure = row.pop("failure")
-            kind = None if failure is None else FailureKind(failure["kind"])
-            entries.append(
-                Entry(**{**row, "source": Source(row["source"])}, failure=kind, shard=path, position=position)
-            )
+            with translated(path):
+                kind = None if failure is None else FailureKind(failure["kind"])
+                row["source"] = Source(row["source"])
+            entries.append(Entry(**row, failure=kind, shard=path, position=position))
         return entries

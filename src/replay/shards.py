@@ -104,7 +104,7 @@ class ShardReader:
         if verify:
             _verify_digest(self.path)
         with ExitStack() as opened:
-            with _translated(self.path):
+            with translated(self.path):
                 source = opened.enter_context(pa.memory_map(str(self.path), "rb"))
                 self._reader = pa.ipc.open_file(source)
             _check_schema(self.path, self._reader.schema)
@@ -126,17 +126,17 @@ class ShardReader:
     def header(self, position: int, columns: Sequence[str]) -> dict[str, Any]:
         """Return some of an episode's own columns as plain values, leaving its steps unread."""
         batch = self._batch(position)
-        with _translated(self.path):
+        with translated(self.path):
             return {name: batch.column(name)[0].as_py() for name in columns}
 
     def trajectory(self, position: int) -> Trajectory:
         """Return one episode; its token arrays are read-only views of the mapped file."""
         batch = self._batch(position)
-        with _translated(self.path):
+        with translated(self.path):
             return from_batch(batch)
 
     def _batch(self, position: int) -> pa.RecordBatch:
-        with _translated(self.path):
+        with translated(self.path):
             batch = self._reader.get_batch(position)
             batch.validate(full=True)
         if batch.num_rows != 1:
@@ -145,7 +145,7 @@ class ShardReader:
 
 
 @contextmanager
-def _translated(path: Path) -> Iterator[None]:
+def translated(path: Path) -> Iterator[None]:
     """Turn what Arrow raises on damaged bytes into ``TornShardError``; the disk's own errors pass."""
     try:
         yield
