@@ -59,16 +59,11 @@ class Books:
         """Print the row of the recovery matrix as it was seen; shown by ``pytest -s``."""
         failed = [at for at, _, _, failure in self.events if failure is not None and at >= self.happened]
         noticed = min(failed, default=self.happened)
-        again = {lease.episode_id for at, _, lease, failure in self.events if failure is not None}
-        recovered = [
-            at
-            for at, event, lease, _ in self.events
-            if event is Event.COMPLETE and at > noticed and lease.episode_id in again
-        ]
-        back = f"{min(recovered) - self.happened:.1f} s" if recovered else "-"
+        held = {lease.episode_id for at, event, lease, _ in self.events if event is Event.LEASE and at <= self.happened}
+        ends = [at for at, event, lease, _ in self.events if event is Event.COMPLETE and lease.episode_id in held]
         print(
-            f"{row}: noticed after {noticed - self.happened:.1f} s, first lost episode complete after {back}, "
-            f"{len(failed)} attempts lost, {self.playing} were being played"
+            f"{row}: noticed after {noticed - self.happened:.1f} s, all that were being played complete after "
+            f"{max(ends) - self.happened:.1f} s, {len(failed)} attempts lost, {self.playing} were being played"
         )
 
     def _watch(self, progress: RolloutProgress) -> None:
