@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from rollout_workers.placeholders import canonical, origin, placeholder, site_under
 
@@ -109,9 +109,22 @@ def _checked(site: str, base: str) -> str:
     parts = urlsplit(base)
     if parts.username is not None or parts.password is not None:
         # Not quoted: it is shown in logs and kept in run folders.
-        raise AddressError(f"{variable(site)}: expected an address without user name and password, found one with them")
-    if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
+        raise AddressError(f"{variable(site)}: expected an address without a password, found one with an account in it")
+    if (
+        parts.scheme not in ("http", "https")
+        or not _port_is_one(parts)
+        or not parts.hostname
+        or parts.query
+        or parts.fragment
+    ):
         raise AddressError(
             f"{variable(site)}: expected an address such as http://host:port, found {base!r}; correct the variable"
         )
     return base.rstrip("/")
+
+
+def _port_is_one(parts: SplitResult) -> bool:
+    try:
+        return parts.port is None or parts.port > 0
+    except ValueError:
+        return False
