@@ -18,8 +18,12 @@ pytestmark = pytest.mark.faults
 
 
 def test_a_head_that_is_gone_interrupts_the_main_thread_once() -> None:
-    with pytest.raises(KeyboardInterrupt), HeadWatch("127.0.0.1:1", limit_s=0.1) as watch:
-        signal.sigtimedwait([], 60)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+    try:
+        with pytest.raises(KeyboardInterrupt), HeadWatch("127.0.0.1:1", limit_s=0.1) as watch:
+            signal.sigtimedwait([], 60)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert watch.lost
 
 
