@@ -20,6 +20,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from replay.durable import force_to_disk
+
 COMPLETE = "COMPLETE"
 MANIFEST = "manifest.json"
 STATE = "state.json"
@@ -74,7 +76,7 @@ def write_checkpoint(
         if target.exists():
             os.rename(target, replaced)
         os.rename(scratch, target)
-        _sync_entry(target.parent)
+        force_to_disk(target.parent)
         shutil.rmtree(replaced, ignore_errors=True)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -157,15 +159,7 @@ def _save(tensors: Mapping[str, Tensor], file: Path) -> None:
 def _sync(directory: Path) -> None:
     """Flush every file of ``directory``, and the directory, to disk."""
     for entry in [*directory.iterdir(), directory]:
-        _sync_entry(entry)
-
-
-def _sync_entry(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        force_to_disk(entry)
 
 
 def _sha256(file: Path) -> str:
