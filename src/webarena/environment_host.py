@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
 from rollout_workers.browser_session import BrowserSession
 from rollout_workers.embedded_hosts import BrowserHost
 from rollout_workers.environment import Environment
@@ -23,6 +26,7 @@ from webarena.leases_desk import SiteLeases
 from webarena.login_accounts import Accounts
 from webarena.settings import WebArenaSettings
 from webarena.sites import make_sites
+from webarena.start_pages import START_PAGES
 from webarena.task_source import WebArenaTasks
 
 LEASES = "site_leases"
@@ -32,14 +36,12 @@ class WebArenaHost(BrowserHost):
     """One Chromium over the sites that the settings and the environment name."""
 
     def __init__(self, config: WorkerConfig, settings: WebArenaSettings) -> None:
-        deployments = deployments_of(settings)
+        deployments, judge = deployments_of(settings), load_judge(settings.judge)
         accounts = Accounts.load(settings.credentials_file)
         session = BrowserSession(config.browser, resolver_rules(deployments.values()))
         super().__init__(config, session)
         self._leases = _leases(config, settings)
-        self._webarena = make_sites(
-            settings, deployments, session, accounts, leases=self._leases, judge=load_judge(settings.judge)
-        )
+        self._webarena = make_sites(settings, deployments, session, accounts, leases=self._leases, judge=judge)
 
     async def environment(self) -> Environment:
         """Return a new environment in this Chromium."""
@@ -58,9 +60,12 @@ def webarena_host(config: WorkerConfig) -> WebArenaHost:
         ValueError: where the settings do not fit together, saying what to set.
     """
     settings = _settings(config.options)
-    problems = _problems(config, settings)
-    if problems:
-        raise ValueError("\n".join(["environment webarena:", *problems]))
+    rollout, resetting = config.settings, any(deployment.reset.kind != "none" for deployment in settings.deployments)
+    if rollout.workers > 1 and resetting and not config.options.get(LEASES):
+        raise ValueError(
+            f"rollout.workers: expected 1 where sites are reset, found {rollout.workers}: without a lease desk for all "
+            f"of them (the option {LEASES!r}) one would reset the sites under the other's episodes"
+        )
     return WebArenaHost(config, settings)
 
 
@@ -74,45 +79,23 @@ def _leases(config: WorkerConfig, settings: WebArenaSettings) -> SiteLeases:
 
 
 def _settings(options: Mapping[str, Any]) -> WebArenaSettings:
-    found = options.get("webarena", WebArenaSettings())
-    if not isinstance(found, WebArenaSettings):
-        raise ValueError(f"option 'webarena': expected a recipe's WebArenaSettings, found a {type(found).__name__}")
-    return found
+    """Return a recipe's settings, those written as plain values, or, without any, what a first look needs."""
+    found = options.get("webarena", {"task_files": {"train": START_PAGES}})
+    if isinstance(found, WebArenaSettings):
+        return found
+    try:
+        return TypeAdapter(WebArenaSettings).validate_python(found)
+    except ValidationError as error:
+        raise ValueError("\n".join(map(_line, error.errors(include_url=False)))) from error
 
 
-def _problems(config: WorkerConfig, settings: WebArenaSettings) -> list[str]:
-    """Return what would make episodes fail that are only waiting for their sites, one line each."""
-    rollout, problems = config.settings, []
-    resetting = any(deployment.reset.kind != "none" for deployment in settings.deployments)
-    if rollout.workers > 1 and resetting and not config.options.get(LEASES):
-        problems.append(
-            f"rollout.workers: expected 1 where sites are reset, found {rollout.workers}: without a lease desk for all "
-            f"of them (the option {LEASES!r}) one would reset the sites under the other's episodes"
-        )
-    starting_s = settings.lease_timeout_s + 2 * settings.login_timeout_s + config.browser.reset_timeout_s
-    at_least = {
-        "rollout.reset_deadline_s": (
-            rollout.reset_deadline_s,
-            starting_s,
-            "webarena's waits and browser.reset_timeout_s",
-        ),
-        "rollout.episode_deadline_s": (
-            rollout.episode_deadline_s,
-            rollout.reset_deadline_s,
-            "rollout.reset_deadline_s",
-        ),
-        "rollout.stall_timeout_s": (rollout.stall_timeout_s, rollout.episode_deadline_s, "rollout.episode_deadline_s"),
-        "webarena.lease_hold_s": (settings.lease_hold_s, rollout.episode_deadline_s, "rollout.episode_deadline_s"),
-    }
-    for name, (found, needed, why) in at_least.items():
-        if found < needed:
-            problems.append(f"{name}: expected at least {needed:g} s because of {why}, found {found:g} s")
-    return problems
+def _line(problem: ErrorDetails) -> str:
+    return f"option webarena.{'.'.join(map(str, problem['loc']))}: {problem['msg']}, found {problem['input']!r:.80}"
 
 
 def webarena_tasks(options: Mapping[str, Any]) -> WebArenaTasks:
     """Return what draws tasks from the files that the settings name (``webarena.task_files``)."""
-    return WebArenaTasks(_settings(options).task_files)
+    return WebArenaTasks(_settings(options))
 
 
 WEBARENA = EnvironmentKind(webarena_host, webarena_tasks)

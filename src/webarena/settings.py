@@ -80,7 +80,8 @@ class WebArenaSettings:
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     task_files: Mapping[str, str] = field(default_factory=dict)
-    """WebArena's JSON task file of each split that the run uses, such as ``train`` and ``test``."""
+    """WebArena's JSON task file of each split that the run uses, such as ``train`` and ``test``; ``start-pages`` in
+    place of a file stands for tasks to look at the sites' start pages."""
 
     deployments: tuple[DeploymentSettings, ...] = (DeploymentSettings(),)
     """The sets of containers (``name``, ``addresses``, ``extra_origins``, ``reset``: see docs/environments.md);
