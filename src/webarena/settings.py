@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
+from urllib.parse import urlsplit
 
 RESET_KINDS = ("none", "http", "command", "kubernetes")
 
@@ -43,7 +44,7 @@ class ResetSettings:
             raise ValueError(f"reset.kind: expected one of {', '.join(RESET_KINDS)}, found {self.kind!r}")
         if self.kind == "http" and not self.url.startswith(("http://", "https://")):
             raise ValueError(f"reset.url: expected an address such as http://host:7565, found {self.url!r}")
-        if "@" in self.url:
+        if "@" in urlsplit(self.url).netloc:
             raise ValueError(
                 "reset.url: expected an address without a password, found an '@' in it; it is shown in logs"
             )
@@ -71,6 +72,12 @@ class DeploymentSettings:
 
     reset: ResetSettings = ResetSettings()
     """How this deployment is reset."""
+
+    def __post_init__(self) -> None:
+        """Refuse passwords in addresses: settings are shown and kept in run folders."""
+        for where, address in [*self.addresses.items(), *(("extra_origins", extra) for extra in self.extra_origins)]:
+            if "@" in urlsplit(address).netloc:
+                raise ValueError(f"{where}: expected an address without a password, found one with an account in it")
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cluster import cli
-from cluster.config import Recipe, build_recipe
+from cluster.config import Recipe, build_recipe, resolved
 from cluster.doctor import Status
 from cluster.environment_check import check_environment_kind
 from cluster.errors import RecipeError
@@ -21,6 +23,7 @@ from judges.interface import NoJudge
 from tests.rollout_workers.lab_site import serving
 from tests.webarena.fake_sites import FakeSite
 from webarena.addresses import SITES
+from webarena.deployments import with_addresses
 
 PASSWORD = "hunter2 & more"
 WAITS = {"reset_deadline_s": 1100, "episode_deadline_s": 1700, "stall_timeout_s": 1700}
@@ -170,6 +173,28 @@ def test_the_command_shows_it_and_ends_with_code_3(
     for text in ("site addresses", "SHOPPING, SHOPPING_ADMIN", "rollout.reset_deadline_s", "judge of meaning"):
         assert text in done.output
     assert PASSWORD not in done.output
+
+
+def test_no_password_gets_into_what_is_kept_of_a_run(
+    files: dict[str, str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG):
+        made = complete(files, monkeypatch)
+        kept = [json.dumps(resolved(made)), repr(with_addresses(made.webarena)), repr(check_webarena(made))]
+        sent = pickle.dumps(with_addresses(made.webarena))
+    assert "http://shopping.test" in kept[1]
+    assert not any(PASSWORD in text for text in (*kept, caplog.text))
+    assert PASSWORD.encode() not in sent
+
+
+@pytest.mark.parametrize(
+    "section",
+    [{"addresses": {"shopping": "http://root:hunter2@a.test"}}, {"extra_origins": ["http://root:hunter2@b.test"]}],
+)
+def test_a_recipe_with_a_password_in_an_address_is_refused_without_it(section: dict[str, Any]) -> None:
+    with pytest.raises(RecipeError, match="expected an address without a password") as refused:
+        build_recipe({"webarena": {"deployments": [section]}})
+    assert "hunter2" not in str(refused.value)
 
 
 def test_the_environment_check_without_addresses_names_the_variables() -> None:
