@@ -56,6 +56,7 @@ class BrowserEnvironment:
         self._session, self._sites = session, sites
         self._settings = settings or session.settings
         self._reusable = False
+        self._episodes = 0
         self._context: BrowserContext | None = None
         self._tabs: list[BrowserTab] = []
         self._current = 0
@@ -72,7 +73,8 @@ class BrowserEnvironment:
 
     async def reset(self, task: Task, *, seed: int = 0, episode_id: str = "") -> Observation:
         """Give the task a fresh session and open its start pages (``|AND|`` separates several)."""
-        take_over = self._reusable
+        take_over = self._reusable and self._episodes < self._settings.episodes_per_context
+        self._episodes += 1
         return await self._guard(self._settings.reset_timeout_s, "reset", lambda: self._reset(task, take_over))
 
     async def step(self, action: Action) -> Observation:
@@ -285,6 +287,7 @@ class BrowserEnvironment:
             await asyncio.gather(self._tab.leave(self._hosts.origins[0]), *(typed(p.close(), "reset") for p in extra))
             return
         await self._discard()
+        self._episodes = 1
         self._token = f"e{secrets.token_hex(8)}"
         self._context = await self._session.open_context(embedded_bypass(self._token, self._sites.port))
         self._context.on("page", self._on_page)

@@ -45,6 +45,9 @@ class BrowserSettings:
     max_tabs: int = 4
     """Most tabs an episode may have open; a further one is closed and the agent told."""
 
+    episodes_per_context: int = 50
+    """Episodes after which a browser context is replaced; Playwright keeps every request for as long as it lives."""
+
     launch_timeout_s: float = 30.0
     """Longest wait for Chromium to start, in seconds."""
 
