@@ -121,6 +121,8 @@ class SharedDesk:
     def _silent(self, owner: str) -> None:
         """Take everything back from a process that is gone; what its episodes changed is not known."""
         known = self._owners.pop(owner)
+        if not (known.held or known.waiting):
+            return
         _LOG.warning(
             "%s said nothing for %g s: %d leases taken back, %d requests dropped",
             owner, self._silence_s, len(known.held), len(known.waiting),

@@ -124,23 +124,35 @@ async def test_a_worker_that_dies_loses_its_sites_which_are_reset_and_its_place_
 ) -> None:
     world = World()
     (dying, port), (other, _) = world.worker("worker 7"), world.worker("other")
-    await dying.acquire(WRITE, 5)
+    await dying.acquire(READ, 5)
     waiting = asyncio.create_task(dying.acquire(WRITE, 60))
     await settled()
     port.down = True
-    late = asyncio.create_task(other.acquire(READ, 60))
+    late = asyncio.create_task(other.acquire(WRITE, 60))
     await settled()
     with caplog.at_level(logging.WARNING):
         world.desk._silent("worker 7")
     assert "worker 7 said nothing for 600 s: 1 leases taken back, 1 requests dropped" in caplog.text
     lease = await late
-    assert world.reset.begun == 1, "what the dead worker had changed is not known"
+    assert world.reset.begun == 1, "what the dead worker may have changed is not known"
     assert (await failure_of(waiting)).code == "lease_lost"
     other.release(lease)
     await settled()
     assert (world.book.held, world.book.waiting) == (0, 0)
     for worker in (dying, other):
         await worker.close()
+    await world.desk.close()
+
+
+async def test_a_worker_that_has_nothing_may_be_silent(caplog: pytest.LogCaptureFixture) -> None:
+    world = World()
+    worker, _ = world.worker("one")
+    assert (await failure_of(worker.acquire({"forum": Mode.READ}, 5))).code == "no_site"
+    await settled()
+    for owner in list(world.desk._owners):
+        world.desk._silent(owner)
+    assert (caplog.text, world.desk._owners) == ("", {})
+    await worker.close()
     await world.desk.close()
 
 
