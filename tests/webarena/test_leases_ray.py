@@ -18,6 +18,8 @@ from webarena.leases_ray import named_desk, start_desk
 from webarena.leases_remote import RemoteLeases
 from webarena.settings import DeploymentSettings, ResetSettings, WebArenaSettings
 
+pytestmark = [pytest.mark.faults, pytest.mark.slow]
+
 SILENCE_S = 6.0
 WRITE = {"shopping": Mode.WRITE}
 
