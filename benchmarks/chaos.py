@@ -32,7 +32,7 @@ from benchmarks.runs import FOLDER, LAPTOP, FinishedRun, RunFailed, start_traini
 from cluster.errors import ExitCode
 from cluster.ledger import FOLDER as LEDGER
 from replay.buffer import ReplayBuffer
-from rollout_workers.browser_processes import marked_processes, process_mark
+from rollout_workers.browser_processes import process_mark
 from rollout_workers.leases import Event
 
 NAME = "chaos"
@@ -204,14 +204,11 @@ def _victims(run: int, family: dict[int, str], sign: str) -> list[int]:
     """Return the living processes of the run that a fault may hit."""
     if not sign:
         return [run]
-    if not sign.startswith("--"):
-        return [pid for pid, command in family.items() if sign in command]
-    workers = [
-        mark for pid, command in family.items() if "ray::RolloutWorker" in command and (mark := process_mark(pid))
-    ]
-    owned = [process for mark in workers for process in marked_processes(mark) if sign in process.command]
-    main = sign != "--type=renderer"
-    return [p.pid for p in owned if not (main and ("--type=" in p.command or p.command.startswith("/bin/")))]
+    found = [pid for pid, command in family.items() if sign in command]
+    if sign != "--waymark-session=":
+        return found
+    # The main process of each Chromium, not its children nor the shell script that may start it.
+    return [pid for pid in found if "--type=" not in family[pid] and not family[pid].startswith("/bin/")]
 
 
 def _by_fault(blows: Sequence[Blow]) -> list[dict[str, Any]]:
