@@ -212,12 +212,15 @@ def _check_stage_ledger(result: CheckResult, run: RunRecord, key: Key, entry: St
         place(key),
         f"{last.leased} attempts were made in the session that completed it; {last.cut_short} of them have no end",
     )
-    completed = Counter(line.episode for line in lines if line.event is Event.COMPLETE)
-    for episode_id, times in completed.items():
-        result.require(times == 1, f"episode {episode_id}", f"was completed {times} times in {place(key)}")
+    # Twice in two sessions is possible: the shard was damaged between them, and the episode played again.
+    ends = Counter((line.episode, line.session) for line in lines if line.event is Event.COMPLETE)
+    for (episode_id, session), times in ends.items():
+        found = f"was completed {times} times in {place(key)}, session {session}"
+        result.require(times == 1, f"episode {episode_id}", found)
+    completed = {episode_id for episode_id, _ in ends}
     done = set(run.episodes(key))
     leased = {line.episode for line in lines if line.event is Event.LEASE}
-    for episode_id in sorted((done | set(completed)) - (done & leased)):
+    for episode_id in sorted((done | completed) - (done & leased)):
         found = "was never dispatched" if episode_id in done else "was completed, but is not counted"
         result.require(False, f"episode {episode_id}", f"{found} in {place(key)}")
     failed = Counter(

@@ -23,17 +23,22 @@ _MEANING = {
 
 
 def show_report(console: Console, report: AuditReport) -> None:
-    """Print the attempts of each stage, what was checked, and each finding."""
+    """Print the attempts of each stage, why some of them failed, what was checked, and each finding."""
     accounts = _table("stage", "attempts", "completed", "failed", "requeued", "cut short")
+    reasons: list[str] = []
     for (phase, stage), ledger in report.accounts.items():
-        failed, requeued = _by_kind(ledger.failed), _by_kind(ledger.requeued)
+        failed, requeued = sum(ledger.failed.values()), sum(ledger.requeued.values())
         counts = (ledger.leased, ledger.completed, failed, requeued, ledger.cut_short)
-        accounts.add_row(f"{phase} {stage}", *(Text(str(count)) for count in counts))
+        accounts.add_row(f"{phase} {stage}", *map(str, counts))
+        reasons += [f"{phase} {stage}: {count} x {code} failed" for code, count in sorted(ledger.failed.items())]
+        reasons += [f"{phase} {stage}: {count} x {code} requeued" for code, count in sorted(ledger.requeued.items())]
     checks = _table("check", "looked at", "wrong", "what must hold")
     for check in report.checks:
         wrong = Text(str(len(check.findings)), style="bold red" if check.findings else "green")
         checks.add_row(check.name, str(check.looked_at), wrong, _MEANING[check.name])
     console.print(accounts)
+    for reason in reasons:
+        console.print(Text(reason), soft_wrap=True)
     console.print(checks)
     for finding in report.findings:
         console.print(Text(f"{finding.check}: {finding.subject}: {finding.found}"), soft_wrap=True)
@@ -42,9 +47,6 @@ def show_report(console: Console, report: AuditReport) -> None:
 def _table(*headings: str) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for heading in headings:
-        table.add_column(heading, justify="right" if heading in ("attempts", "completed", "looked at") else "left")
+        words = heading in ("stage", "check", "what must hold")
+        table.add_column(heading, justify="left" if words else "right", no_wrap=not words)
     return table
-
-
-def _by_kind(counts: dict[str, int]) -> str:
-    return ", ".join(f"{code} x{count}" for code, count in sorted(counts.items())) or "0"

@@ -100,7 +100,11 @@ class Controller:
 
     def _take_up(self) -> None:
         """Make sure that what was recorded is there, and write down what a killed session had no time for."""
-        gone = sorted(set(recorded_shards(self.manifest)) - self.buffer.shards)
+        recorded = set(recorded_shards(self.manifest))
+        for skipped in self.buffer.report.skipped:
+            if skipped.path.name not in recorded:  # torn before its stage was complete: its episodes are played again
+                skipped.path.rename(skipped.path.with_name(skipped.path.name + ".unusable"))
+        gone = sorted(recorded - self.buffer.shards)
         if gone:
             raise ManifestError(
                 f"{self.system.folders.episodes}: {', '.join(gone[:3])}{' and others' if gone[3:] else ''} are gone or "

@@ -11,7 +11,7 @@ from analysis.report import EpisodeView, Report, pictures_in, render
 from cluster.config import Recipe
 from cluster.durable import write_atomic
 from cluster.manifest import RunManifest
-from cluster.stage_data import summarise
+from cluster.stage_data import recorded_shards, summarise
 from cluster.system import System
 from cluster.task_sets import TaskSets
 from replay.buffer import ReplayBuffer
@@ -34,18 +34,19 @@ def write_report(recipe: Recipe, manifest: RunManifest, system: System, tasks: T
         ),
         phases=summary.phases,
         counts=summary.episodes,
-        episodes=_episodes(recipe, system, tasks),
+        episodes=_episodes(recipe, manifest, system, tasks),
     )
     path = manifest.out / FILE_NAME
     write_atomic(path, render(report))
     return path
 
 
-def _episodes(recipe: Recipe, system: System, tasks: TaskSets) -> tuple[EpisodeView, ...]:
+def _episodes(recipe: Recipe, manifest: RunManifest, system: System, tasks: TaskSets) -> tuple[EpisodeView, ...]:
     """Return the episodes of the last evaluation that have pictures, the longest first."""
     settings = recipe.run.evaluation
     specs = tasks.evaluation(recipe.run.phases, screenshots=settings.screenshots)
     buffer = ReplayBuffer(system.folders.episodes)
+    buffer.record(recorded_shards(manifest))
     shown: list[EpisodeSpec] = [spec for spec in specs if spec.screenshots and spec.episode_id in buffer]
     critics = system.call("critics", [spec.episode_id for spec in shown])
     picture = pictures_in(system.folders.screenshots)
