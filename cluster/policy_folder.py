@@ -98,7 +98,9 @@ def _wrong_files(folder: Path) -> list[str]:
     """Return the files of a policy folder that are not what its checksums say, these themselves included."""
     try:
         expected: dict[str, str] = json.loads((folder / CHECKSUMS).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
+        return [CHECKSUMS]
+    if not isinstance(expected, dict):
         return [CHECKSUMS]
     return [name for name, digest in expected.items() if not _is(folder / name, digest)]
 

@@ -34,6 +34,10 @@ def write_manifest(manifest: WeightManifest, path: str | Path) -> None:
 def read_manifest(path: str | Path) -> WeightManifest:
     """Read a manifest; raise ``WeightsRejected`` where the file is not one."""
     try:
-        return WeightManifest(**json.loads(Path(path).read_text(encoding="utf-8")))
-    except (TypeError, ValueError) as error:
+        manifest = WeightManifest(**json.loads(Path(path).read_text(encoding="utf-8")))
+    except (TypeError, ValueError, RecursionError) as error:
         raise WeightsRejected(f"{path} is not a weight manifest: {error}") from error
+    kinds = tuple(type(value) for value in (manifest.version, manifest.checksum, manifest.path))
+    if kinds != (int, str, str) or "\0" in manifest.path:
+        raise WeightsRejected(f"{path} is not a weight manifest: expected a number and two texts, found {manifest}")
+    return manifest

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable
 from typing import Any
 
 from replay.records import EpisodeFailed, Failure, FailureKind
@@ -107,13 +108,12 @@ def _result(value: dict[str, Any]) -> dict[str, Any]:
         return found
     found |= _fields(value, _SEEN)
     found |= {"title": found["title"][:_MAX_TITLE], "url": found["url"][:_MAX_URL], "entry": found["entry"][:100]}
-    reader = _Trees()
-    found["root"] = reader.read(value["root"])
+    found["root"] = _Trees(_fact).read(value["root"])
     if value.get("tree") is not None:
         window = value.get("window")
         if not isinstance(window, list) or len(window) != 2 or not all(map(_is_number, window)):
             raise _Malformed("window: expected two numbers")
-        found |= {"tree": reader.read(value["tree"]), "window": window}
+        found |= {"tree": _Trees(_text).read(value["tree"]), "window": window}
     return found
 
 
@@ -153,9 +153,10 @@ def _is_number(value: object) -> bool:
 
 
 class _Trees:
-    """Builds nodes from nested ``[tag, attributes, child, child, …]`` lists; counts over all trees of a reply."""
+    """Builds nodes from nested ``[tag, attributes, child, child, …]`` lists; ``fits`` is what an attribute may be."""
 
-    def __init__(self) -> None:
+    def __init__(self, fits: Callable[[str, object], bool]) -> None:
+        self._fits = fits
         self._left = MAX_NODES
 
     def read(self, value: object, depth: int = 0) -> Node:
@@ -168,25 +169,25 @@ class _Trees:
         tag, attributes = value[0], value[1]
         if type(tag) is not str or not _TAG.fullmatch(tag) or type(attributes) is not dict:
             raise _Malformed("expected an element's tag and attributes")
-        node = Node(tag, attributes if not attributes else _attributes(attributes))
+        for name, held in attributes.items():
+            if not self._fits(name, held):
+                raise _Malformed(f"attribute {name[:40]!r}: found a {type(held).__name__} that it cannot have")
+        node = Node(tag, attributes)
         children = node.children
         for child in value[2:]:
             children.append(child if type(child) is str else self.read(child, depth + 1))
         return node
 
 
-def _attributes(found: dict[str, Any]) -> dict[str, Any]:
-    for name, value in found.items():
-        if name == "n":
-            fits = type(value) is int and value >= 0
-        elif name in _LISTS:
-            fits = type(value) is list and len(value) <= _MAX_TABLE and all(type(one) is str for one in value)
-        elif name in _FLAGS:
-            fits = value is True
-        elif name in _PATTERNS:
-            fits = type(value) is str and _PATTERNS[name].fullmatch(value) is not None
-        else:
-            fits = type(value) is str
-        if not fits:
-            raise _Malformed(f"attribute {name[:40]!r}: found a {type(value).__name__} that it cannot have")
-    return found
+def _fact(name: str, held: object) -> bool:
+    """Whether an attribute of the visible tree is one of the facts of ``snapshot``."""
+    if name == "n":
+        return type(held) is int and held >= 0
+    if name in _LISTS:
+        return type(held) is list and len(held) <= _MAX_TABLE and all(type(one) is str for one in held)
+    return held is True if name in _FLAGS else _text(name, held)
+
+
+def _text(name: str, held: object) -> bool:
+    """Whether an attribute is a text, and of the form that its name asks for."""
+    return type(held) is str and (name not in _PATTERNS or _PATTERNS[name].fullmatch(held) is not None)
