@@ -51,16 +51,20 @@ class RunFolders:
     def clear_leftovers(self) -> None:
         """Remove what a killed process was still writing; all of it has a name that begins with a dot.
 
-        What is left of the weights that were served then goes as well: servers that start now wait for a publication.
+        The pointer to the served weights goes as well: servers that start now wait for a publication.
         """
-        folders = (self.out, self.episodes, self.weights, self.checkpoint(CLONED).parent, self.out / STAGES)
-        for path in [path for folder in folders if folder.is_dir() for path in folder.glob(".*")]:
+        folders = (self.episodes, self.weights, self.checkpoint(CLONED).parent, self.out / STAGES)
+        leftovers = [path for folder in folders if folder.is_dir() for path in folder.glob(".*")]
+        for path in leftovers + [path for name in _WRITTEN for path in self.out.glob(f".{name}.*")]:
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
             else:
                 path.unlink(missing_ok=True)
         self.current_weights.unlink(missing_ok=True)
 
+
+_WRITTEN = ("policy", "trained", "manifest.json", "summary.json", "report.html")
+"""What is written into the run folder itself; files of others there, hidden ones too, are left alone."""
 
 CLONED = "cloned"
 """The checkpoint after cloning, before the critics have learned anything."""
