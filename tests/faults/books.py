@@ -20,12 +20,14 @@ from rollout_workers.spec import EpisodeSpec
 class Books:
     """Plays a set of episodes once, with one accident on the way, and keeps account of every attempt.
 
-    ``accident`` happens once, as soon as ``after`` episodes are completed and others are being played.
+    ``accident`` happens once, when ``after`` episodes are completed and others have been handed out ``pause_s`` seconds ago,
+    so that these have begun.
     """
 
     pool: RolloutPool
     accident: Callable[[], None]
     after: int = 3
+    pause_s: float = 0.5
     happened: float = 0.0
     playing: int = 0
     events: list[tuple[float, Event, Lease, Failure | None]] = field(default_factory=list)
@@ -69,6 +71,7 @@ class Books:
     def _watch(self, progress: RolloutProgress) -> None:
         self.owners |= {mark for pid in self.pool.process_ids().values() if (mark := process_mark(pid))}
         if not self.playing and progress.completed >= self.after and progress.running:
+            time.sleep(self.pause_s)
             self.playing, self.happened = progress.running, time.monotonic()
             self.accident()
 

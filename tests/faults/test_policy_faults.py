@@ -32,7 +32,7 @@ pytestmark = pytest.mark.faults
 
 EPISODES = 12
 VERSION = 3
-SPECS = [replace(spec(i, delay_s=0.2), version=VERSION) for i in range(EPISODES)]
+SPECS = [replace(spec(i, delay_s=1.0), version=VERSION) for i in range(EPISODES)]
 SETTINGS = RolloutSettings(
     workers=1,
     contexts_per_worker=3,

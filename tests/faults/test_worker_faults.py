@@ -37,7 +37,7 @@ SETTINGS = RolloutSettings(
     start_timeout_s=600.0,
     stall_timeout_s=600.0,
 )
-SPECS = [spec(i, delay_s=0.3) for i in range(EPISODES)]
+SPECS = [spec(i, delay_s=1.0) for i in range(EPISODES)]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -87,9 +87,9 @@ def test_worker_that_stood_still_for_a_moment_plays_what_it_had_again(tmp_path: 
         os.kill(pid, signal.SIGSTOP)
         threading.Timer(6.0, os.kill, (pid, signal.SIGCONT)).start()
 
-    long = [spec(i, delay_s=2.0) for i in range(8)]  # so that some are being played whenever the driver looks
+    long = [spec(i, delay_s=4.0) for i in range(6)]
     with RolloutPool(worker_config) as pool:
-        books = Books(pool, stop_for_a_moment)
+        books = Books(pool, stop_for_a_moment, pause_s=1.5)
         report = books.play(long)
     books.say("worker stopped for 6 s, limit 4 s")
     assert books.left_behind() == []
