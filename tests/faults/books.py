@@ -20,8 +20,8 @@ from rollout_workers.spec import EpisodeSpec
 class Books:
     """Plays a set of episodes once, with one accident on the way, and keeps account of every attempt.
 
-    ``accident`` happens once, when ``after`` episodes are completed and others have been handed out ``pause_s`` seconds ago,
-    so that these have begun.
+    ``accident`` happens once, when ``after`` episodes are completed and others were handed out ``pause_s`` seconds
+    ago, so that these have begun.
     """
 
     pool: RolloutPool
