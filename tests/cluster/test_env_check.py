@@ -139,8 +139,8 @@ def test_options_reach_the_host_and_must_be_json() -> None:
         check(f"{HERE}:HostThatFails", "--options", '{"deployment": "staging"}')
     with pytest.raises(RecipeError):
         check("browserless", "--options", "{deployment")
-    with pytest.raises(RecipeError, match="option 'webarena': expected a recipe's WebArenaSettings, found a dict"):
-        check("webarena", "--options", '{"webarena": {}}')
+    with pytest.raises(RecipeError, match="option webarena.task_file: Unexpected keyword argument"):
+        check("webarena", "--options", '{"webarena": {"task_file": {}}}')
 
 
 @pytest.fixture
