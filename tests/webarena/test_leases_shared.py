@@ -125,11 +125,11 @@ async def test_a_worker_that_dies_loses_its_sites_which_are_reset_and_its_place_
     world = World()
     (dying, port), (other, _) = world.worker("worker 7"), world.worker("other")
     await dying.acquire(READ, 5)
-    waiting = asyncio.create_task(dying.acquire(WRITE, 60))
-    await settled()
-    port.down = True
     late = asyncio.create_task(other.acquire(WRITE, 60))
     await settled()
+    waiting = asyncio.create_task(dying.acquire(READ, 60))
+    await settled()
+    port.down = True
     with caplog.at_level(logging.WARNING):
         world.desk._silent("worker 7")
     assert "worker 7 said nothing for 600 s: 1 leases taken back, 1 requests dropped" in caplog.text
