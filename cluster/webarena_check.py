@@ -17,8 +17,8 @@ from webarena.addresses import SITES, variable
 from webarena.deployments import deployments_of
 from webarena.hosts import Deployment
 from webarena.judge import load_judge, needs_judge
-from webarena.leases import Mode
 from webarena.leases_modes import site_modes
+from webarena.leases_units import Mode
 from webarena.login_accounts import Accounts, CredentialsMissing
 from webarena.login_forms import LOGIN_FORMS
 from webarena.reset import resetters

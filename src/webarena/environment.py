@@ -25,8 +25,8 @@ from rollout_workers.embedded import SiteEndpoint
 from rollout_workers.environment import Action, Observation, Verdict
 from rollout_workers.settings import BrowserSettings
 from webarena.hosts import WebArenaHosts
-from webarena.leases import SiteLease
 from webarena.leases_modes import site_modes
+from webarena.leases_units import SiteLease
 from webarena.login_pool import LoginSession
 from webarena.page_view import WebArenaPageView
 from webarena.sites import WebArenaSites

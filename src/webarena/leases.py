@@ -10,64 +10,8 @@ is released once. Must not import asyncio or ray.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from enum import IntEnum, StrEnum
 
-
-class Mode(StrEnum):
-    """What an episode does to a site."""
-
-    READ = "read"
-    WRITE = "write"
-
-
-class UnitState(IntEnum):
-    """Whether a unit's sites are as they were at first; ordered by how soon a unit can be used."""
-
-    READY = 0
-    RESETTING = 1
-    DIRTY = 2
-
-
-@dataclass(frozen=True, slots=True)
-class SiteLease:
-    """The right to use ``units[site]`` for each site; ``written`` names the units that are held alone.
-
-    ``epochs`` says for each unit since which reset it is what it is: what was stored in another epoch is void.
-    """
-
-    lease_id: int
-    units: Mapping[str, str]
-    written: frozenset[str]
-    epochs: Mapping[str, str]
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The units that are held."""
-        return frozenset(self.units.values())
-
-
-@dataclass(slots=True)
-class _Unit:
-    name: str
-    sites: frozenset[str]
-    resettable: bool
-    state: UnitState
-    readers: set[int] = field(default_factory=set)
-    writer: int | None = None
-    resets: int = 0
-
-    def admits(self, mode: Mode) -> bool:
-        free = self.state is UnitState.READY and self.writer is None
-        return free and (mode is Mode.READ or not self.readers)
-
-    @property
-    def idle(self) -> bool:
-        return self.writer is None and not self.readers
-
-    @property
-    def distance(self) -> tuple[bool, int, int]:
-        return self.writer is not None, self.state, len(self.readers)
+from webarena.leases_units import Mode, SiteLease, Unit, UnitState
 
 
 class NoUnit(LookupError):
@@ -89,7 +33,7 @@ class SiteLedger:
         self._era = era
         can = set(resettable)
         self._units = {
-            name: _Unit(
+            name: Unit(
                 name, frozenset(sites), name in can, UnitState.DIRTY if name in can and not fresh else UnitState(0)
             )
             for name, sites in units.items()
@@ -237,5 +181,5 @@ class SiteLedger:
         writers = {unit for unit, mode in chosen.values() if mode is Mode.WRITE}
         return {site: (unit, Mode.WRITE if unit in writers else mode) for site, (unit, mode) in chosen.items()}
 
-    def _having(self, site: str, mode: Mode) -> list[_Unit]:
+    def _having(self, site: str, mode: Mode) -> list[Unit]:
         return [u for u in self._units.values() if site in u.sites and (u.resettable or mode is Mode.READ)]

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from replay.records import EpisodeFailed, Failure, FailureKind
-from webarena.leases import Mode, NoUnit, SiteLease, SiteLedger
+from webarena.leases import NoUnit, SiteLedger
+from webarena.leases_units import Mode, SiteLease
 from webarena.reset import Resetter
 
 _LOG = logging.getLogger(__name__)

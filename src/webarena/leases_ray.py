@@ -19,9 +19,9 @@ from ray.exceptions import RayError
 
 from replay.records import EpisodeFailed, Failure, FailureKind
 from webarena.deployments import make_desk
-from webarena.leases import Mode, SiteLease
 from webarena.leases_remote import RemoteLeases
 from webarena.leases_shared import OwnerReport, SharedDesk
+from webarena.leases_units import Mode, SiteLease
 from webarena.settings import WebArenaSettings
 
 _T = TypeVar("_T")

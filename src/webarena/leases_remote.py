@@ -16,8 +16,8 @@ from dataclasses import replace
 from typing import Protocol
 
 from replay.records import EpisodeFailed, Failure, FailureKind
-from webarena.leases import Mode, SiteLease
 from webarena.leases_shared import OwnerReport
+from webarena.leases_units import Mode, SiteLease
 
 _LOG = logging.getLogger(__name__)
 _REPORTS_A_SILENCE = 4

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from replay.records import EpisodeFailed, Failure, FailureKind
-from webarena.leases import Mode, SiteLease
 from webarena.leases_desk import LeaseDesk
+from webarena.leases_units import Mode, SiteLease
 
 _LOG = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ from replay.records import EpisodeFailed, Failure, FailureKind, Task
 from rollout_workers.browser_session import BrowserSession
 from webarena.addresses import SiteAddresses
 from webarena.hosts import Deployment, WebArenaHosts, episode_hosts
-from webarena.leases import SiteLease
 from webarena.leases_desk import SiteLeases
+from webarena.leases_units import SiteLease
 from webarena.login import FormLogin, StoredLogin
 from webarena.login_accounts import Accounts, CredentialsMissing
 from webarena.login_forms import LOGIN_FORMS, LoginForm

@@ -5,8 +5,9 @@ import asyncio
 import pytest
 
 from replay.records import EpisodeFailed, Failure, FailureKind
-from webarena.leases import Mode, SiteLedger
+from webarena.leases import SiteLedger
 from webarena.leases_desk import LeaseDesk
+from webarena.leases_units import Mode
 
 READ, WRITE = {"shop": Mode.READ}, {"shop": Mode.WRITE}
 

@@ -13,9 +13,9 @@ import ray
 
 from replay.records import EpisodeFailed
 from tests.rollout_workers.ray_cluster import small_ray
-from webarena.leases import Mode, SiteLease
 from webarena.leases_ray import named_desk, start_desk
 from webarena.leases_remote import RemoteLeases
+from webarena.leases_units import Mode, SiteLease
 from webarena.settings import DeploymentSettings, ResetSettings, WebArenaSettings
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow]

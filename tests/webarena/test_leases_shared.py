@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from replay.records import EpisodeFailed, Failure, FailureKind
-from webarena.leases import Mode, SiteLease, SiteLedger
+from webarena.leases import SiteLedger
 from webarena.leases_desk import LeaseDesk
 from webarena.leases_remote import RemoteLeases
 from webarena.leases_shared import OwnerReport, SharedDesk
+from webarena.leases_units import Mode, SiteLease
 
 READ, WRITE = {"shop": Mode.READ}, {"shop": Mode.WRITE}
 UNREACHABLE = EpisodeFailed(Failure(FailureKind.INFRA, "leases_unreachable", "no answer"))
