@@ -21,7 +21,7 @@ from benchmarks.runs import child_environment
 
 NAME = "fuzz"
 NAMES = ("actions", "pages", "recipes", "tasks", "judges", "answers", "report", "shards", "policy")
-_SHARE = 10_000
+_SHARE = 50_000
 _SHARE_DEADLINE_S = 3_600.0
 
 
