@@ -98,6 +98,7 @@ def test_judge_in_trouble_for_a_while_costs_time_only(
     assert set(outcomes(worker_config.shard_dir, report)) == {1.0}
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(("trouble", "code"), TROUBLES, ids=["down", "slow", "talks_nonsense"])
 def test_judge_that_stays_in_trouble_stops_the_run_and_nothing_is_scored(
     worker_config: WorkerConfig,
