@@ -31,9 +31,10 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Two at a time, each file by one of them: most tests wait for browsers and processes to start.
+# Two at a time, each file by one of them: most tests wait for browsers and processes to start. The longest tests of
+# faults are left to test-faults, which runs the whole recovery matrix.
 test: lint
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not lengthy"
 
 test-faults: setup
 	$(BIN)/python -m pytest -q tests/faults

@@ -44,6 +44,7 @@ class Resume(StrEnum):
 
     AUTO = "auto"
     NEVER = "never"
+    OTHER_CODE = "other-code"
 
 
 RecipeArgument = Annotated[
@@ -63,7 +64,11 @@ def train(
     recipe: RecipeArgument,
     out: OutOption = None,
     resume: Annotated[
-        Resume, typer.Option(help="auto goes on with the run in the folder; never refuses one.")
+        Resume,
+        typer.Option(
+            help="auto goes on with the run in the folder; never refuses one; other-code goes on although Waymark or a "
+            "package has changed since."
+        ),
     ] = Resume.AUTO,
     from_scratch: Annotated[
         bool, typer.Option("--from-scratch", help="Clone a new policy even where the recipe names one.")
@@ -130,6 +135,20 @@ def check(recipe: RecipeArgument, out: OutOption = None, overrides: SetOption = 
     console.print(_plan_table(make_plan(loaded, machine)))
     _report(console, [entry for entry in examine(loaded, folder, machine) if entry.status != "ok"])
     console.print("Nothing is missing.")
+
+
+@app.command()
+def audit(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run folder; the run may still be going on.")],
+) -> None:
+    """Check that a run adds up: manifests, files, episodes, trained steps, attempts; exit code 1 when it does not."""
+    from cluster.audit import audit as check_run
+    from cluster.audit_table import show_report
+
+    report = check_run(folder)
+    show_report(_console(), report)
+    if report.findings:
+        raise RunError(f"{folder} does not add up: {len(report.findings)} findings, see above")
 
 
 @app.command()

@@ -52,6 +52,11 @@ class Recipe(BaseModel):
     curriculum: CurriculumSettings = CurriculumSettings()
 
     @property
+    def environment_options(self) -> dict[str, Any]:
+        """What the environment's hosts and its tasks are told beyond the settings of every environment."""
+        return {"webarena": self.webarena}
+
+    @property
     def checkpoint_path(self) -> Path:
         """Where ``warm_start.checkpoint`` lies: as named from the working folder, else from Waymark's own."""
         named = Path(self.warm_start.checkpoint).expanduser()
@@ -67,6 +72,8 @@ def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise RecipeError(f"cannot read the recipe {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise RecipeError(f"{path}: expected UTF-8 text, found other bytes: {error}") from error
     return build_recipe(_parse_yaml(text, str(path)), overrides, origin=str(path))
 
 
@@ -139,10 +146,23 @@ def _parse_yaml(text: str, origin: str) -> Any:
         return yaml.load(text, Loader=_UniqueKeyLoader)
     except yaml.YAMLError as error:
         raise RecipeError(f"{origin}: not valid YAML: {error}") from error
+    except (ValueError, RecursionError) as error:
+        # A date that no calendar has, a number of thousands of digits, a thousand brackets.
+        raise RecipeError(f"{origin}: expected plain sections and values, found {error}") from error
 
 
 class _UniqueKeyLoader(yaml.SafeLoader):
-    """``yaml.SafeLoader`` that refuses a key written twice, of which YAML would silently keep the last."""
+    """``yaml.SafeLoader`` without aliases, of which a few lines make a mapping of any size, and without doubled keys.
+
+    Of a key that is written twice YAML would silently keep the last.
+    """
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Build the next node; refuse one that stands for another."""
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()
+            raise yaml.composer.ComposerError(None, None, f"found the alias {event.anchor!r}", event.start_mark)
+        return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         """Build a mapping after checking that its keys differ."""

@@ -62,6 +62,8 @@ class Check:
 
 def examine(recipe: Recipe, out: Path, machine: Machine | None = None) -> list[Check]:
     """Return every check for running ``recipe`` into ``out`` on this machine (or on ``machine``)."""
+    from cluster.webarena_check import check_webarena
+
     machine = machine or Machine.here()
     return [
         check_python(sys.version_info[:2]),
@@ -73,6 +75,7 @@ def examine(recipe: Recipe, out: Path, machine: Machine | None = None) -> list[C
         check_threads(os.environ.get("OMP_NUM_THREADS")),
         check_writable(out),
         *check_paths(recipe),
+        *check_webarena(recipe),
         *check_plan(recipe, machine),
     ]
 

@@ -22,7 +22,6 @@ from rollout_workers.contract import Point, examine
 from rollout_workers.environment import Action, Environment
 from rollout_workers.environment_hosts import EnvironmentHost, environment_kind, make_host
 from rollout_workers.spec import WorkerConfig
-from rollout_workers.task_sources import TaskSource
 from sites.server import SiteServer
 from sites.settings import SitesSettings
 from sites.task_source import EmbeddedTasks
@@ -79,31 +78,21 @@ def check_environment_kind(
 ) -> EnvironmentReport:
     """Examine the environment called ``name`` (see ``environment_kind``); measure it ``seconds`` for each of ``slots``.
 
-    ``options`` are for its host.
+    ``options`` are for its host and its tasks.
 
     Raises:
         ValueError: when there is no such environment, or it brings no training task.
         EpisodeFailed: when its host does not start.
     """
     kind, sites = environment_kind(name), SitesSettings()
-    tasks = _some_tasks(kind.tasks or EmbeddedTasks(sites.names, sites.seed))
     config = WorkerConfig(shard_dir="", tokenizer="", environment=name, site_seed=sites.seed, options=options or {})
+    source = kind.tasks(config.options) if kind.tasks else EmbeddedTasks(sites.names, sites.seed)
+    tasks = source.task_set(0, "train", _MOST_TASKS, at_least=1)
     with ExitStack() as started:
         if kind.tasks is None:
             server = started.enter_context(SiteServer(sites))
             config = replace(config, site_port=server.port, site_secret=server.secret)
         return asyncio.run(_check(config, tasks, seconds, slots))
-
-
-def _some_tasks(source: TaskSource) -> list[Task]:
-    """Return up to ``_MOST_TASKS`` training tasks."""
-    for count in range(_MOST_TASKS, 1, -1):
-        try:
-            return source.task_set(0, "train", count)
-        except ValueError:
-            # A small environment has fewer; a set of one says what is wrong when there is none.
-            continue
-    return source.task_set(0, "train", 1)
 
 
 async def _check(config: WorkerConfig, tasks: list[Task], seconds: float, slots: Sequence[int]) -> EnvironmentReport:

@@ -210,6 +210,9 @@ class RunSettings:
     learner_timeout_s: float = 3600.0
     """Longest wait for one stage of the learner, in seconds."""
 
+    head_timeout_s: float = 30.0
+    """Seconds without Ray's head after which the run stops; Ray itself ends the process without a word after 60."""
+
     tensorboard: bool = True
     """Write TensorBoard event files under the run's ``tensorboard`` folder, beside ``metrics.jsonl``."""
 

@@ -5,6 +5,7 @@ Owns what surrounds the phase loop: the lock, the manifest, Ray, signals, the su
 
 from __future__ import annotations
 
+import errno
 import logging
 import signal
 import sys
@@ -12,12 +13,13 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import NoReturn
 
 from analysis.results import SplitResult
 from cluster.config import Recipe
-from cluster.errors import RunInterrupted
-from cluster.manifest import RunManifest
+from cluster.errors import RunInterrupted, RunStopped
+from cluster.ledger import LedgerFile
+from cluster.manifest import Resume, RunManifest
 from cluster.metrics_log import MetricsLog
 from cluster.progress import Progress
 from cluster.ray_session import ray_session
@@ -31,13 +33,13 @@ from cluster.task_sets import TaskSets
 logger = logging.getLogger(__name__)
 
 
-def train(recipe: Recipe, out: Path, resume: Literal["auto", "never"] = "auto") -> None:
+def train(recipe: Recipe, out: Path, resume: Resume = "auto") -> None:
     """Run a recipe in the folder ``out``, or what is left of it, and write its summary and report.
 
     Raises:
         RunError: see ``cluster.errors``; everything complete is on disk and the same command goes on.
     """
-    with RunLock(out), _file_log(out), _interruptible(out):
+    with _disk_errors(out), RunLock(out), _file_log(out), _interruptible(out):
         manifest = RunManifest.open(out, recipe, resume)
         last = "curriculum" if recipe.run.phases else "evaluate"
         if manifest.stage_done(recipe.run.phases, last) and (out / "report.html").is_file():
@@ -50,13 +52,14 @@ def train(recipe: Recipe, out: Path, resume: Literal["auto", "never"] = "auto") 
             from cluster.system import System
 
             folders, tasks = RunFolders(out), TaskSets(recipe)
-            with Progress(recipe.run.phases) as progress:
+            session = manifest.begin_session()
+            with Progress(recipe.run.phases) as progress, LedgerFile(out, session) as ledger:
                 if dashboard:
                     progress.note(f"Ray dashboard: http://{dashboard}")
                 progress.note(f"Run folder: {out}")
                 with System(recipe, folders, tasks) as system, MetricsLog(out, recipe.run.tensorboard) as log:
                     try:
-                        Controller(recipe, manifest, system, tasks, progress, log).run()
+                        Controller(recipe, manifest, system, tasks, progress, log, ledger).run()
                     finally:
                         write_summary(out, _summary(recipe, manifest))
                     write_report(recipe, manifest, system, tasks)
@@ -110,6 +113,23 @@ def _finish(recipe: Recipe, manifest: RunManifest, progress: Progress, already: 
         ("Policy", "trained"),
     ):
         console.print(f"{label + ':':9}{(manifest.out / name).resolve()}", soft_wrap=True)
+
+
+_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO}
+
+
+@contextmanager
+def _disk_errors(out: Path) -> Iterator[None]:
+    """Say plainly that the run folder cannot be written to."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _DISK:
+            raise
+        raise RunStopped(
+            f"cannot write {error.filename or f'to {out}'}: {error.strerror}; what is complete is in {out}. Free space "
+            "there, or make it writable, and start the same command again to go on"
+        ) from error
 
 
 @contextmanager

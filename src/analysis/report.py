@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -135,6 +136,23 @@ def render(report: Report) -> str:
         other_loss_chart=loss_chart(report.phases, others),
         time_chart=time_chart(report.phases),
     )
+
+
+def pictures_in(folder: Path) -> Callable[[str], bytes | None]:
+    """Return a reader of the pictures in ``folder``, by the names that episodes record.
+
+    A name that leads out of the folder, or to something that is no picture, has none.
+    """
+    inside = folder.resolve()
+
+    def read(reference: str) -> bytes | None:
+        path = (inside / reference.replace("\0", "")).resolve()
+        if not path.is_relative_to(inside) or not path.is_file():
+            return None
+        content = path.read_bytes()
+        return content if content.startswith(tuple(_IMAGE_TYPES)) else None
+
+    return read
 
 
 def data_uri(image: bytes) -> str:

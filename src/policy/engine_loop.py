@@ -161,6 +161,7 @@ class EngineLoop:
                 self._advance()
                 self._busy_s += time.monotonic() - began
         except BaseException as error:
+            # Whatever ends this thread: callers wait for futures that nobody else can settle, and are told why.
             _log.exception("the policy engine failed")
             with self._wake:
                 self._failure = error

@@ -14,7 +14,8 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 
-from policy.manifest import WeightManifest, WeightsRejected, replace_file
+from policy.manifest import WeightManifest, WeightsRejected
+from replay.durable import replace_file
 
 Tensors = dict[str, torch.Tensor]
 

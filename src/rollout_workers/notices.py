@@ -37,6 +37,9 @@ _SENTENCES = {
     "dialog": "The page showed a message and it was accepted: {detail}",
 }
 
+CODES = frozenset(_SENTENCES)
+"""Every code that a driver may report."""
+
 
 def sentence(code: str, action: Action | None = None, element: Element | None = None, detail: str = "") -> str:
     """Return the line for ``code``; fields that do not apply stay empty."""

@@ -8,7 +8,7 @@
   const TAGS = new Set(["input", "textarea", "select", "button", "a", "iframe", "video", "object", "embed", "details"]);
   const SHOWN = ["title", "value", "type", "placeholder", "selected", "data-value", "data-text", "data-testid", "data-label",
     "data-status", "aria-hidden"];
-  const MAX_DEPTH = 250;
+  const MAX_DEPTH = 250, MAX_ELEMENTS = 20000, MAX_TEXT = 1000;
   const LEFT_OUT = new Set(["script", "style"]);
 
   const invites = element => {
@@ -34,7 +34,7 @@
   };
 
   const numbered = () => {
-    const all = [...document.querySelectorAll("*")].filter(e => invites(e) && openArea(e) >= 1);
+    const all = [...document.querySelectorAll("*")].slice(0, MAX_ELEMENTS).filter(e => invites(e) && openArea(e) >= 1);
     const chosen = new Set(all);
     for (const element of all) {
       for (let outer = element.parentElement; outer; outer = outer.parentElement) chosen.delete(outer);
@@ -43,7 +43,7 @@
   };
 
   const attributesOf = element => {
-    const tag = element.localName, found = {};
+    const tag = element.localName, found = {__proto__: null};
     for (const name of SHOWN) {
       const value = element.getAttribute(name);
       if (value !== null) found[name] = value;
@@ -66,21 +66,26 @@
       found["data-status"] = element.checked ? "checked" : "not-checked";
     }
     if (tag === "input" || tag === "textarea") found["data-value"] = element.value;
+    for (const name of Object.keys(found)) found[name] = found[name].slice(0, MAX_TEXT);
     return found;
   };
 
+  let left = 0;
   const describe = (element, numbers, depth) => {
+    left -= 1;
     const node = [element.localName, attributesOf(element)];
     if (numbers.has(element)) node[1].mark = String(numbers.get(element));
-    if (depth >= MAX_DEPTH) return node;
+    if (depth >= MAX_DEPTH || left < 0) return node;
     for (const child of element.childNodes) {
+      if (left < 0) break;
       if (child.nodeType === 1 && !LEFT_OUT.has(child.localName)) node.push(describe(child, numbers, depth + 1));
-      else if (child.nodeType === 3) node.push(child.data);
+      else if (child.nodeType === 3) node.push(child.data.slice(0, MAX_TEXT));
     }
     return node;
   };
 
   const view = () => {
+    left = MAX_ELEMENTS;
     const elements = numbered();
     const numbers = new Map(elements.map((element, number) => [element, number]));
     return {elements, numbers, tree: describe(document.documentElement, numbers, 0), window: [innerWidth, innerHeight]};

@@ -8,28 +8,38 @@ const SKIPPED = new Set(("head script style template noscript datalist canvas vi
   "title link meta base param source track area map").split(" "));
 const NUMBERED = new Set(["a", "button", "input", "select", "textarea", "summary"]);
 const INTERACTIVE = "a[href],button,input,select,textarea,summary,[role=button],[role=link],[role=tab],[role=menuitem]";
-const MAX_DEPTH = 150, MIN_FRAME = 8;
+const MAX_DEPTH = 150, MAX_CONTROL_DEPTH = 450, DEEPEST = 600, MIN_FRAME = 8;
+
+/* What a page may take up: elements and characters of all of it, and of one text. What is beyond is not shown. */
+const ALLOWED = {elements: 40000, characters: 2000000};
+const MAX_SHORT = 1000, MAX_LONG = 100000, MAX_OPTIONS = 5000, MAX_REFERRED = 20;
+const taken = (text, most) => {
+  const part = text.slice(0, Math.max(0, Math.min(most, state.left.characters)));
+  state.left.characters -= part.length;
+  return part;
+};
 
 const facts = (element, inside, options) => {
-  const tag = element.localName, found = {};
+  const tag = element.localName, found = {__proto__: null};
   for (const name of KEPT) {
     const value = element.getAttribute(name);
-    if (value !== null) found[name] = value;
+    if (value !== null) found[name] = taken(value, MAX_SHORT);
   }
   if (element.hasAttribute("href")) found.href = "";
   const referred = element.getAttribute("aria-labelledby");
   if (referred) {
     const root = element.getRootNode();
-    const texts = referred.split(/\s+/).map(id => root.getElementById?.(id)).filter(Boolean);
-    if (texts.length) found.labelledby = texts.map(e => e.textContent).join(" ");
+    const texts = referred.split(/\s+/, MAX_REFERRED).map(id => root.getElementById?.(id)).filter(Boolean);
+    if (texts.length) found.labelledby = texts.map(e => taken(e.textContent, MAX_SHORT)).join(" ");
   }
   if (tag === "input" || tag === "textarea") {
     if (tag === "input") found.type = element.type;
-    found.value = element.type === "password" && element.value ? "*" : element.value;
+    found.value = element.type === "password" && element.value ? "*" : taken(element.value, MAX_LONG);
     if (["checkbox", "radio"].includes(element.type) && element.checked) found.checked = true;
   } else if (tag === "select") {
-    found.options = [...element.options].map(o => o.label);
-    found.selected = [...element.selectedOptions].map(o => o.label);
+    const labels = options => [...options].slice(0, MAX_OPTIONS).map(o => taken(o.label, MAX_SHORT));
+    found.options = labels(element.options);
+    found.selected = labels(element.selectedOptions);
   }
   if (element.getAttribute("aria-checked") === "true") found.checked = true;
   if (element.matches(":disabled") || element.getAttribute("aria-disabled") === "true") found.disabled = true;
@@ -82,19 +92,19 @@ const childrenOf = element => {
 /* A drawing counts as a picture with its title. */
 const drawing = svg => {
   const title = svg.getAttribute("aria-label") ?? svg.querySelector("title")?.textContent ?? "";
-  return ["img", {alt: title}];
+  return ["img", {alt: taken(title, MAX_SHORT)}];
 };
 
 const visit = (element, parent, depth, inside, options) => {
   const tag = element.localName;
-  if (SKIPPED.has(tag)) return;
+  if (SKIPPED.has(tag) || depth > DEEPEST || (state.left.elements -= 1) < 0) return;
   const style = getComputedStyle(element);
   if (style.display === "none" || (tag === "input" && element.type === "hidden")) return;
   if (tag === "svg") { parent.push(drawing(element)); return; }
   const seen = style.visibility === "visible" && (!options.viewport_only || inView(element));
   const isControl = NUMBERED.has(tag) || element.hasAttribute("role");
   const node = [tag, seen || !isControl ? facts(element, inside, options) : {}];
-  const list = depth < MAX_DEPTH || node[1].n !== undefined ? node : parent;
+  const list = depth < (node[1].n === undefined ? MAX_DEPTH : MAX_CONTROL_DEPTH) ? node : parent;
   if (!seen && isControl && (tag === "input" || tag === "select" || tag === "textarea")) return;
   if (!seen && isControl) node[0] = "span";
   parent.push(node);
@@ -104,6 +114,6 @@ const visit = (element, parent, depth, inside, options) => {
   if (tag === "details" && !element.open) { if (summary) visit(summary, list, depth + 1, within, options); return; }
   for (const child of childrenOf(element)) {
     if (child.nodeType === 1) visit(child, list, depth + 1, within, options);
-    else if (child.nodeType === 3 && seen) list.push(child.data.replace(/[ \t\n\r\f]+/g, " "));
+    else if (child.nodeType === 3 && seen) list.push(taken(child.data, MAX_LONG).replace(/[ \t\n\r\f]+/g, " "));
   }
 };

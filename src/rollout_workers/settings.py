@@ -45,11 +45,17 @@ class BrowserSettings:
     max_tabs: int = 4
     """Most tabs an episode may have open; a further one is closed and the agent told."""
 
+    episodes_per_context: int = 50
+    """Episodes after which a browser context is replaced; Playwright keeps every request for as long as it lives."""
+
     launch_timeout_s: float = 30.0
     """Longest wait for Chromium to start, in seconds."""
 
     reset_timeout_s: float = 30.0
     """Longest wait for an episode's fresh state and first page, in seconds."""
+
+    site_timeout_s: float = 20.0
+    """Longest wait for the sites' server to open or confirm an episode's session, in seconds; covers its restart."""
 
     step_timeout_s: float = 20.0
     """Longest wait for one action and its observation, in seconds; past it the episode fails."""

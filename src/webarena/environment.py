@@ -25,8 +25,8 @@ from rollout_workers.embedded import SiteEndpoint
 from rollout_workers.environment import Action, Observation, Verdict
 from rollout_workers.settings import BrowserSettings
 from webarena.hosts import WebArenaHosts
-from webarena.leases import SiteLease
 from webarena.leases_modes import site_modes
+from webarena.leases_units import SiteLease
 from webarena.login_pool import LoginSession
 from webarena.page_view import WebArenaPageView
 from webarena.sites import WebArenaSites
@@ -80,7 +80,8 @@ class WebArenaEnvironment(BrowserEnvironment):
         self._hosts = self._names = sites.hosts(self._lease)
         for last_try in range(1, _LOGIN_TRIES + 1):
             for site in sites.logins_of(task):
-                self._logins[site] = await sites.logins.lend(self._lease.units[site], site)
+                unit = self._lease.units[site]
+                self._logins[site] = await sites.logins.lend(unit, site, self._lease.epochs[unit])
             try:
                 return await self._guard(self._settings.reset_timeout_s, "reset", lambda: self._reset(task, False))
             except EpisodeFailed as error:
@@ -172,7 +173,12 @@ class WebArenaEnvironment(BrowserEnvironment):
 
     def _require_lease(self) -> None:
         if self._lease is not None and not self._webarena.leases.holds(self._lease):
-            detail = f"the episode took longer than webarena.lease_hold_s ({self._webarena.settings.lease_hold_s:g} s)"
+            settings = self._webarena.settings
+            detail = (
+                f"the sites were taken back: the episode took longer than webarena.lease_hold_s "
+                f"({settings.lease_hold_s:g} s), or the lease desk was out of reach for webarena.lease_silence_s "
+                f"({settings.lease_silence_s:g} s)"
+            )
             raise EpisodeFailed(Failure(FailureKind.INFRA, "lease_lost", detail))
 
     async def _held(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:

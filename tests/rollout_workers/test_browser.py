@@ -258,7 +258,7 @@ async def test_a_failing_site_is_an_infrastructure_failure(
 
 
 async def test_a_site_that_is_down_is_an_infrastructure_failure(session: BrowserSession) -> None:
-    env = BrowserEnvironment(session, SiteEndpoint(1, "x"))
+    env = BrowserEnvironment(session, SiteEndpoint(1, "x"), replace(QUICK, site_timeout_s=1.0))
     with pytest.raises(EpisodeFailed) as caught:
         await env.reset(lab_task())
     assert caught.value.failure.code == "site_unreachable"

@@ -13,13 +13,12 @@ from rollout_workers.browserless import BrowserlessEnvironment
 from rollout_workers.environment import Environment
 from rollout_workers.settings import BrowserSettings
 from sites.app import create_app
-from sites.experts import resolve
 from sites.registry import SITES
 from sites.server import SiteServer
-from sites.tasks import needs_browser, task_set, template_named
+from sites.tasks import needs_browser, task_set
+from tests.sites.player import Played, play_in
 
 AT_ONCE = 16
-Way = tuple[float, tuple[str, ...]]
 
 
 def changing_tasks(names: tuple[str, ...], count: int) -> list[Task]:
@@ -28,34 +27,22 @@ def changing_tasks(names: tuple[str, ...], count: int) -> list[Task]:
     return [task for task in found if not needs_browser(task)][:count]
 
 
-async def way(env: Environment, task: Task) -> Way:
-    """Play the expert; return the outcome and every page on the way."""
-    expert = template_named(task.template).expert(task)
-    seen, intent = await env.reset(task), next(expert)
-    pages = [f"{seen.url}\n{seen.text}"]
-    while intent.kind != "exit":
-        seen = await env.step(resolve(intent, seen))
-        pages.append(f"{seen.url}\n{seen.text}")
-        intent = expert.send(seen)
-    verdict = await env.evaluate(intent.argument)
-    return verdict.outcome, tuple(pages)
-
-
 async def compare(make: Callable[[], Environment], tasks: list[Task]) -> None:
     """Play all tasks at once, and then one by one in a single environment."""
     environments = [make() for _ in tasks]
     try:
-        at_once = await asyncio.gather(*(way(env, task) for env, task in zip(environments, tasks, strict=True)))
-        alone: dict[str, Way] = {}
+        at_once = await asyncio.gather(*(play_in(env, task) for env, task in zip(environments, tasks, strict=True)))
+        alone: dict[str, Played] = {}
         for task in tasks:
             if task.task_id not in alone:
-                alone[task.task_id] = await way(environments[0], task)
+                alone[task.task_id] = await play_in(environments[0], task)
     finally:
         for env in environments:
             await env.close()
     for task, played in zip(tasks, at_once, strict=True):
-        assert played[0] == 1.0, task.intent
-        assert played == alone[task.task_id], task.intent
+        assert played.outcome == 1.0, task.intent
+        other = alone[task.task_id]
+        assert (played.outcome, played.shown) == (other.outcome, other.shown), task.intent
 
 
 @pytest.mark.parametrize("site", SITES)

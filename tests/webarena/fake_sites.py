@@ -24,9 +24,6 @@ ACCOUNT = Account(Secret(USERNAME), Secret(PASSWORD))
 ACCOUNTS = Accounts(dict.fromkeys(("shopping", "reddit"), ACCOUNT))
 FORM = LoginForm(
     path="/login",
-    username="input[name=user]",
-    password="input[name=word]",
-    logged_in="a[href='/logout']",
     logged_out=".site-nav a[href='/login']",
     logout=re.compile("^/logout"),
     lifetime_s=3600.0,
