@@ -24,7 +24,7 @@ from judges.evaluators import evaluate
 from replay.records import EpisodeFailed, Failure, FailureKind, Task
 from rollout_workers.browser_page_view import BrowserPageView
 from rollout_workers.browser_session import BrowserSession
-from rollout_workers.browser_tab import BrowserTab, deadline, typed
+from rollout_workers.browser_tab import BrowserTab, deadline, typed, unless_crashed
 from rollout_workers.browserless_tabs import raise_for_status
 from rollout_workers.element_names import squeeze
 from rollout_workers.embedded import SiteEndpoint
@@ -62,6 +62,7 @@ class BrowserEnvironment:
         self._current = 0
         self._judging_tab: BrowserTab | None = None
         self._opened = asyncio.Event()
+        self._crashed = asyncio.Event()
         self._refused = 0
         self._storm = False
         self._closings: set[asyncio.Future[None]] = set()
@@ -73,8 +74,11 @@ class BrowserEnvironment:
 
     async def reset(self, task: Task, *, seed: int = 0, episode_id: str = "") -> Observation:
         """Give the task a fresh session and open its start pages (``|AND|`` separates several)."""
-        take_over = self._reusable and self._episodes < self._settings.episodes_per_context
+        take_over = (
+            self._reusable and not self._crashed.is_set() and self._episodes < self._settings.episodes_per_context
+        )
         self._episodes += 1
+        self._crashed.clear()
         return await self._guard(self._settings.reset_timeout_s, "reset", lambda: self._reset(task, take_over))
 
     async def step(self, action: Action) -> Observation:
@@ -237,6 +241,7 @@ class BrowserEnvironment:
         """Return the context's page for evaluators; it stays for the next episode, for a new one costs 100 ms."""
         if self._judging_tab is None:
             self._judging_tab = BrowserTab(await typed(self._open_context.new_page(), "evaluation"), self._settings)
+            self._judging_tab.page.on("crash", lambda _: self._crashed.set())
         return BrowserPageView(self._judging_tab, self._hosts, self._settings)
 
     async def _screenshot(self) -> bytes:
@@ -310,6 +315,7 @@ class BrowserEnvironment:
     def _adopt(self, page: Page) -> None:
         tab = BrowserTab(page, self._settings)
         self._tabs.append(tab)
+        page.on("crash", lambda _: self._crashed.set())
         page.on("close", lambda _: self._forget(tab))
 
     def _forget(self, tab: BrowserTab) -> None:
@@ -338,7 +344,7 @@ class BrowserEnvironment:
     async def _guard(self, seconds: float, what: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run one piece of work under its deadline; only one that ends well leaves the slot reusable."""
         self._reusable = False
-        done = await deadline(seconds, what, work)
+        done = await deadline(seconds, what, lambda: unless_crashed(self._crashed, work))
         if self._storm:
             detail = f"{what}: a page opened more than {_MOST_REFUSED} tabs beyond those that an episode may have"
             raise EpisodeFailed(Failure(FailureKind.INFRA, "popup_storm", detail))

@@ -325,6 +325,23 @@ def failure(error: PlaywrightError, url: str) -> EpisodeFailed:
     return EpisodeFailed(Failure(FailureKind.INFRA, code, f"{url}: {text}"))
 
 
+async def unless_crashed(crashed: asyncio.Event, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run ``work``; raise ``EpisodeFailed(infra/browser_crashed)`` as soon as ``crashed`` is set.
+
+    Chromium leaves calls into a page whose process has died unanswered, and only their deadline would end them.
+    """
+    working, crash = asyncio.ensure_future(work()), asyncio.ensure_future(crashed.wait())
+    try:
+        await asyncio.wait({working, crash}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise EpisodeFailed(Failure(FailureKind.INFRA, "browser_crashed", "the process of a tab has died"))
+        return working.result()
+    finally:
+        working.cancel()
+        crash.cancel()
+        await asyncio.gather(working, crash, return_exceptions=True)
+
+
 async def deadline(seconds: float, what: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Run ``work`` for at most ``seconds``; past it raise ``EpisodeFailed(infra/step_timeout)``."""
     try:

@@ -29,6 +29,11 @@ LIMITING = {"asyncio.wait_for", "within"}
 """Functions whose argument is limited."""
 
 ALLOWED = {
+    "src/rollout_workers/browser_tab.py: asyncio.wait({working, crash}, return_when=asyncio.FIRST_COMPLETED)": (
+        "it is called under a deadline"
+    ),
+    "src/rollout_workers/browser_tab.py: crashed.wait()": "it ends with the work beside it",
+    "src/rollout_workers/browser_tab.py: working.result()": "of a task that is done",
     "src/rollout_workers/slots.py: self._free.get()": "episodes wait for a slot while others play, and these end",
     "src/rollout_workers/worker.py: asyncio.wait({task})": "every part of the episode in it has a deadline",
     "src/rollout_workers/worker_group.py: result.get()": "a call's outcome that has arrived",

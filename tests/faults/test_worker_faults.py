@@ -95,7 +95,8 @@ def test_worker_that_stood_still_for_a_moment_plays_what_it_had_again(tmp_path: 
     assert books.left_behind() == []
     assert report.counts["completed"] == len(long)
     assert report.worker_losses == 0
-    assert set(report.incidents) == {"infra/worker_stalled"}
+    assert report.incidents["infra/worker_stalled"] >= 1
+    assert all(code.startswith("infra/") for code in report.incidents)
     assert report.loop_lag_s > 4.0
     assert set(outcomes(worker_config.shard_dir, report)) == {1.0}
 
