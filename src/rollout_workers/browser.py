@@ -27,7 +27,7 @@ from rollout_workers.browser_session import BrowserSession
 from rollout_workers.browser_tab import BrowserTab, deadline, typed, unless_crashed
 from rollout_workers.browserless_tabs import raise_for_status
 from rollout_workers.element_names import squeeze
-from rollout_workers.embedded import SiteEndpoint
+from rollout_workers.embedded import SiteEndpoint, SiteSessions
 from rollout_workers.environment import Action, Element, Observation, Verdict
 from rollout_workers.hosts import EpisodeHosts, embedded_bypass
 from rollout_workers.notices import joined, sentence
@@ -36,7 +36,7 @@ from rollout_workers.page_reply import malformed
 from rollout_workers.settings import BrowserSettings
 from rollout_workers.snapshot import RichView, Snapshot
 
-__all__ = ["BrowserEnvironment", "BrowserSession", "SiteEndpoint"]
+__all__ = ["BrowserEnvironment", "BrowserSession", "SiteEndpoint", "SiteSessions"]
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ _MOST_REFUSED = 20
 class BrowserEnvironment:
     """An ``Environment`` in a context of ``session`` over the sites at ``sites``."""
 
-    def __init__(self, session: BrowserSession, sites: SiteEndpoint, settings: BrowserSettings | None = None) -> None:
+    def __init__(self, session: BrowserSession, sites: SiteSessions, settings: BrowserSettings | None = None) -> None:
         self._session, self._sites = session, sites
         self._settings = settings or session.settings
         self._reusable = False

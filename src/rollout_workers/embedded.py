@@ -1,6 +1,7 @@
-"""The embedded sites' control API, as a browser worker uses it: open and drop an episode's session.
+"""Where pages are served, and how an episode gets a state of its own there.
 
-Owns ``SiteEndpoint``. Invariants: every request has a deadline, until which a server that is away (it may be
+Owns ``SiteSessions``, for sites that need nothing of the kind, and ``SiteEndpoint``, the embedded sites' control API
+as a browser worker uses it. Invariants: every request has a deadline, until which a server that is away (it may be
 starting afresh) is asked again; one that does not answer is ``EpisodeFailed(infra/site_unreachable)``, one that
 refuses ``infra/site_control_refused``. Plain HTTP over asyncio, because a client library would cost more
 than the request.
@@ -23,10 +24,25 @@ _PAUSE_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class SiteEndpoint:
-    """Where the sites' server listens (``port`` on 127.0.0.1) and the ``secret`` of its control API."""
+class SiteSessions:
+    """Pages at ``port`` on 127.0.0.1 that keep nothing; sites that keep something say here how it is forgotten."""
 
     port: int
+
+    async def open_session(self, token: str, sites: Sequence[str], login: Sequence[str], timeout_s: float) -> None:
+        """Give ``token`` a fresh state of ``sites``, the only ones it may visit, logged in at those in ``login``."""
+
+    async def require_session(self, token: str, timeout_s: float) -> None:
+        """Raise ``EpisodeFailed`` where the state of ``token`` was lost, so that nothing is judged by what is left."""
+
+    async def drop_session(self, token: str, timeout_s: float) -> None:
+        """Forget the state of ``token``."""
+
+
+@dataclass(frozen=True, slots=True)
+class SiteEndpoint(SiteSessions):
+    """Where the sites' server listens, and the ``secret`` of its control API."""
+
     secret: str
 
     async def open_session(self, token: str, sites: Sequence[str], login: Sequence[str], timeout_s: float) -> None:

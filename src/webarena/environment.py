@@ -21,7 +21,7 @@ from replay.records import EpisodeFailed, Failure, FailureKind, Task
 from rollout_workers.browser import BrowserEnvironment
 from rollout_workers.browser_session import BrowserSession
 from rollout_workers.browser_tab import BrowserTab, typed
-from rollout_workers.embedded import SiteEndpoint
+from rollout_workers.embedded import SiteSessions
 from rollout_workers.environment import Action, Observation, Verdict
 from rollout_workers.settings import BrowserSettings
 from webarena.hosts import WebArenaHosts
@@ -34,8 +34,6 @@ from webarena.task_files import geolocation, rules_of, viewport
 
 T = TypeVar("T")
 
-_NO_CONTROL = SiteEndpoint(0, "")
-"""These sites have no control API of ours; nothing is ever sent there."""
 _READING = ("GET", "HEAD", "OPTIONS")
 _LOGIN_TRIES = 2
 
@@ -44,7 +42,7 @@ class WebArenaEnvironment(BrowserEnvironment):
     """An ``Environment`` in contexts of ``session`` on the sites that ``sites`` leases."""
 
     def __init__(self, session: BrowserSession, sites: WebArenaSites, settings: BrowserSettings | None = None) -> None:
-        super().__init__(session, _NO_CONTROL, settings)
+        super().__init__(session, SiteSessions(port=0), settings)
         self._webarena = sites
         self._names = WebArenaHosts({})
         self._lease: SiteLease | None = None
