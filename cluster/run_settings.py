@@ -6,6 +6,7 @@ Standard library only, so that importing a recipe stays cheap.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -32,6 +33,10 @@ class EvaluationSettings:
     tasks_per_split: int = 120
     """Tasks drawn from each split; the same ones every time, so that two evaluations can be paired."""
 
+    tasks: Mapping[str, int] = field(default_factory=dict)
+    """Splits that get another number of tasks than ``tasks_per_split``, such as ``{test_templates: 50}``; one that is
+    not in ``splits`` counts where ``waymark eval --split`` asks for it."""
+
     seed: int = 20_000
     """Seed of the tasks drawn; apart from ``run.seed``, so that runs with different seeds share one test set."""
 
@@ -53,9 +58,18 @@ class EvaluationSettings:
         if unknown or not self.splits:
             raise ValueError(f"splits must name at least one of {', '.join(SPLITS)}; found {list(self.splits)}")
         _at_least(self, 1, "tasks_per_split", "every", "passes")
+        for split, count in self.tasks.items():
+            if split not in SPLITS:
+                raise ValueError(f"tasks must name splits out of {', '.join(SPLITS)}; found {split!r}")
+            if count < 1:
+                raise ValueError(f"tasks.{split} must be at least 1, found {count}")
         _at_least(self, 0, "seed", "temperature", "screenshots")
         if self.passes > 1 and self.temperature == 0:
             raise ValueError("passes above 1 need a temperature above 0, or every pass would be the same episode")
+
+    def count(self, split: str) -> int:
+        """Return how many tasks are drawn from ``split``."""
+        return self.tasks.get(split, self.tasks_per_split)
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ class TaskSets:
     def split(self, name: str) -> list[Task]:
         """Return the evaluation tasks of a split; they depend on ``run.evaluation`` and not on the run's seed."""
         settings = self._recipe.run.evaluation
-        return self._source.task_set(settings.seed, name, settings.tasks_per_split)
+        return self._source.task_set(settings.seed, name, settings.count(name))
 
     def demonstrations(self, purpose: str, count: int, *, flawless: bool = False) -> list[EpisodeSpec]:
         """Return ``count`` demonstrations of training tasks: many of short ones, few of long ones.

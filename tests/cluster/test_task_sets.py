@@ -60,6 +60,15 @@ def test_attempts_and_passes_have_ids_of_their_own() -> None:
     assert {spec.temperature for spec in evaluation} == {0.7}
 
 
+def test_a_split_may_have_a_number_of_tasks_of_its_own() -> None:
+    equal = sets(evaluation={"tasks_per_split": 9})
+    fewer = sets(evaluation={"tasks_per_split": 9, "tasks": {"test_templates": 4, "validation": 3}})
+    assert [len(fewer.split(split)) for split in ("test", "test_templates", "validation")] == [9, 4, 3]
+    assert [spec.task.split for spec in fewer.evaluation(1)] == ["test"] * 9 + ["test_templates"] * 4
+    assert fewer.split("test") == equal.split("test")
+    assert fewer.split("test_templates") == equal.split("test_templates")[:4]
+
+
 def test_another_seed_plays_other_tasks_and_is_judged_on_the_same(tasks: TaskSets) -> None:
     other = sets(seed=1)
     assert {t.task_id for t in other.pool} != {t.task_id for t in tasks.pool}
