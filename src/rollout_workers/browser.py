@@ -284,12 +284,11 @@ class BrowserEnvironment:
 
     async def _fresh_context(self, take_over: bool) -> None:
         """Have one tab without a past in a context: the old one where it may be taken over."""
-        # What a tab keeps for an origin can be forgotten only while it shows that origin, hence one site only.
-        if take_over and self._context is not None and len(self._hosts.origins) == 1:
-            self._tabs, self._current = self._tabs[:1], 0
-            kept = [tab.page for tab in self._all_tabs]
-            extra = [page for page in self._context.pages if page not in kept]
-            await asyncio.gather(self._tab.leave(self._hosts.origins[0]), *(typed(p.close(), "reset") for p in extra))
+        # What a tab keeps for an origin can be forgotten only while it shows that origin, hence one site only; and
+        # where pages opened others, more of them may be under way.
+        alone = len(self._tabs) == 1 and self._context and len(self._context.pages) == len(self._all_tabs)
+        if take_over and alone and len(self._hosts.origins) == 1:
+            await self._tab.leave(self._hosts.origins[0])
             return
         await self._discard()
         self._episodes = 1

@@ -239,6 +239,7 @@ TRAP = Site(
         Route("/refresh", _refresh),
         Route("/slow", _slow),
         Route("/html", _html),
+        Route("/worker.js", lambda request: Response("", media_type="text/javascript")),
     ),
     build=lambda seed: None,
     new_state=lambda data, login: State(),

@@ -189,9 +189,12 @@ async def test_nothing_is_downloaded(env: BrowserEnvironment, tmp_path: Path, mo
 
 async def test_no_service_worker_is_installed(env: BrowserEnvironment) -> None:
     await env.reset(trap_task())
-    register = "() => navigator.serviceWorker.register('/calm').then(() => 'installed', () => 'refused')"
-    told = asyncio.ensure_future(env._tab.page.evaluate(register))
-    await asyncio.wait({told}, timeout=1.0)
-    assert not told.done() or told.result() in ("refused", None)
-    told.cancel()
-    assert await env._tab.page.evaluate("() => navigator.serviceWorker.getRegistrations().then(all => all.length)") == 0
+    # A page may call what the browser's driver has put out of its reach in more ways than one.
+    for register in (
+        "navigator.serviceWorker.register('/worker.js')",
+        "ServiceWorkerContainer.prototype.register.call(navigator.serviceWorker, '/worker.js')",
+    ):
+        await env._tab.page.evaluate(f"() => {{ {register}.catch(() => {{}}) }}")
+        await asyncio.sleep(0.5)
+        count = "() => navigator.serviceWorker.getRegistrations().then(all => all.length)"
+        assert await env._tab.page.evaluate(count) == 0, register

@@ -150,8 +150,9 @@ async def test_what_a_page_gave_stays_whatever_is_done_afterwards(env: MiniwobEn
 
 
 async def test_a_slot_plays_a_page_again_without_loading_it(
-    env: MiniwobEnvironment, monkeypatch: pytest.MonkeyPatch
+    session: BrowserSession, port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    env = MiniwobEnvironment(session, port)  # of its own: a context is replaced after so many episodes
     opened: list[str] = []
     goto = BrowserTab.goto
 
@@ -167,6 +168,7 @@ async def test_a_slot_plays_a_page_again_without_loading_it(
             await env.step(Action("click", None, seen.elements[-1].element_id))
             await env.evaluate(None)
     # focus-text-2 is one of those that keep what was typed into them.
+    await env.close()
     assert opened == ["click-link.html", "click-tab.html", *["focus-text-2.html"] * 4]
 
 
