@@ -40,6 +40,10 @@ class PromptTooLong(ValueError):
     """The part of a prompt that may not be cut does not fit its limit."""
 
 
+_NONCHARACTERS = re.compile("[\ufdd0-\ufdef]")
+"""What is no character in any text; a tokenizer may use them as signs of its own, as ours glues with one."""
+
+
 class PromptFormat(ABC):
     """How a policy family reads its state and writes its actions.
 
@@ -66,7 +70,7 @@ class PromptFormat(ABC):
 
     def as_page(self, observation: str) -> str:
         """Return the observation with a mark before each line that begins as another part of the prompt does."""
-        return self.framed.sub("> ", observation)
+        return self.framed.sub("> ", _NONCHARACTERS.sub("\ufffd", observation))
 
     def build(
         self,

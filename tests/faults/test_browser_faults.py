@@ -141,10 +141,10 @@ def test_site_process_is_started_afresh_and_waited_for(
 def test_site_that_answers_some_requests_with_errors_costs_attempts_only(
     tmp_path: Path, specs: list[EpisodeSpec]
 ) -> None:
-    with SiteServer(replace(SITES, faults=FaultSettings(error_share=0.15))) as failing:
+    with SiteServer(replace(SITES, faults=FaultSettings(error_share=0.3))) as failing:
         config = made_for(failing, tmp_path)
-        patient = replace(config, settings=replace(SETTINGS, attempts=30, retry_delay_s=0.0, failure_floor=250))
-        report = play("site answering errors (15 % of requests)", patient, specs, lambda _: None)
+        patient = replace(config, settings=replace(SETTINGS, attempts=60, retry_delay_s=0.0, failure_floor=600))
+        report = play("site answering errors (30 % of requests)", patient, specs, lambda _: None)
     assert report.incidents["infra/site_error"] >= 1
 
 
