@@ -259,7 +259,7 @@ def test_a_complete_run_is_not_run_again(browsers: Browsers) -> None:
 def test_a_killed_learner_stops_the_run_with_a_message_and_the_same_command_goes_on(repeated: Repeated) -> None:
     run, stopped, ended = repeated.killed, repeated.stopped, repeated.resumed
     assert stopped.code == 4, stopped.errors
-    assert re.search("the learner's process ended during \w+:", stopped.errors)
+    assert re.search(r"the learner's process ended during \w+:", stopped.errors)
     assert "start the same command again" in stopped.errors
     assert "Traceback" not in stopped.errors
     assert stopped.left == []
