@@ -15,6 +15,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from replay.records import Task
+from rollout_workers.placeholders import placeholder
 from sites.collections import COLLECTIONS
 from sites.registry import SITES
 from sites.task_template import Parameters, TaskTemplate
@@ -116,7 +117,7 @@ def make_task(template: TaskTemplate, parameters: Parameters, data: Any) -> Task
         task_id=f"{template.name}.{_digest(parameters)[:10]}",
         sites=template.sites,
         intent=template.intent.format(**parameters),
-        start_url=f"__{template.site.upper()}__{template.start}",
+        start_url=placeholder(template.site) + template.start,
         evaluation=template.evaluation(parameters, data),
         template=template.name,
         parameters=parameters,

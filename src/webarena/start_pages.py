@@ -6,6 +6,7 @@ Owns ``start_pages``, for trying out a set-up. They only read, need no judge, an
 from __future__ import annotations
 
 from replay.records import Task
+from rollout_workers.placeholders import placeholder
 from webarena.deployments import deployments_of
 from webarena.login_accounts import Accounts
 from webarena.settings import WebArenaSettings
@@ -26,7 +27,7 @@ def start_pages(settings: WebArenaSettings, split: str) -> list[Task]:
 
 
 def _task(site: str, split: str, require_login: bool) -> Task:
-    start = f"__{site.upper()}__/"
+    start = placeholder(site) + "/"
     return Task(
         task_id=f"{START_PAGES}.{site}",
         sites=(site,),
