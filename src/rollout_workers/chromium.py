@@ -26,7 +26,7 @@ _PLAYWRIGHT = (
 # The last --disable-features wins, so this repeats what Playwright disables and matters to us.
 _DISABLED_FEATURES = (
     "RenderDocument", "RenderDocumentCompositorReuse", "AvoidUnnecessaryBeforeUnloadCheckSync",
-    "DestroyProfileOnBrowserClose", "HttpsUpgrades", "HttpsFirstBalancedModeAutoEnable", "MediaRouter",
+    "DeferRendererTasksAfterInput", "DestroyProfileOnBrowserClose", "HttpsUpgrades", "HttpsFirstBalancedModeAutoEnable", "MediaRouter",
     "NetworkTimeServiceQuerying", "OptimizationHints", "PaintHolding", "PreconnectToSearch",
     "ThirdPartyStoragePartitioning", "Translate",
 )  # fmt: skip
@@ -92,7 +92,8 @@ def launch_flags(session_id: str, paint: bool = True, resolver_rules: str = LOOP
 
     ``resolver_rules`` say which names resolve, and WebRTC may not go past the proxy. A new frame
     host for every document (``RenderDocument``) would cost a quarter of each page load, a process of its own for
-    the network a twentieth. With ``paint`` off no
+    the network a twentieth. Tasks that wait for the frame after an input (``DeferRendererTasksAfterInput``) would
+    wait 50 ms where none is drawn. With ``paint`` off no
     frame is ever drawn: cheaper, but no screenshots, and a page's ``requestAnimationFrame`` never fires.
     ``session_id`` marks the process, so that it can be found.
     """
