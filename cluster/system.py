@@ -23,7 +23,7 @@ from safetensors import SafetensorError
 
 from cluster.config import Recipe
 from cluster.durable import put_folder, scratch_folder
-from cluster.errors import RecipeError, RunStopped
+from cluster.errors import ProcessLost, RecipeError, RunStopped
 from cluster.head_watch import HeadWatch
 from cluster.learner_actor import LearnerActor
 from cluster.policy_folder import build_policy, check_policy, copy_checkpoint, write_checksums
@@ -105,14 +105,14 @@ class System:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End everything that was started; Ray ends its actors. Raise ``RunStopped`` where Ray's head was lost."""
+        """End everything that was started; Ray ends its actors. Raise ``ProcessLost`` where Ray's head was lost."""
         for pool in self._pools.values():
             pool.close()
         self._pools.clear()
         self._desk = None
         self._stack.close()
         if error is not None and self._head.lost:
-            raise RunStopped(
+            raise ProcessLost(
                 f"Ray's head did not answer for run.head_timeout_s ({self.recipe.run.head_timeout_s:g} s); if it was "
                 "not restarted on purpose, look at its log and its machine's memory; finished episodes are kept, start "
                 "the same command again to go on"
@@ -125,17 +125,17 @@ class System:
         return replace(recipe.learner, seed=recipe.learner.seed + recipe.run.seed)
 
     def call(self, method: str, *arguments: Any) -> Any:
-        """Call a method of the learner and wait for it; raise ``RunStopped`` past its limit or when it died."""
+        """Call a method of the learner and wait for it; raise ``ProcessLost`` past its limit or when it died."""
         limit_s = self.recipe.run.learner_timeout_s
         try:
             return ray.get(getattr(self._learner, method).remote(*arguments), timeout=limit_s)
         except ray.exceptions.GetTimeoutError as error:
-            raise RunStopped(
+            raise ProcessLost(
                 f"the learner's {method} took longer than run.learner_timeout_s ({limit_s:g} s); raise it or give the "
                 "learner less to do, and start the same command again"
             ) from error
         except ray.exceptions.RayActorError as error:
-            raise RunStopped(
+            raise ProcessLost(
                 f"the learner's process ended during {method}: {error}; if its memory ran out, lower "
                 "learner.micro_batch_tokens; start the same command again to go on"
             ) from error
@@ -167,7 +167,7 @@ class System:
         """Bring every server to the learner's weights as ``version``; replace the servers that miss.
 
         Raises:
-            RunStopped: no server accepted the weights.
+            ProcessLost: no server accepted the weights.
         """
         settings = self.recipe.policy
         manifest: WeightManifest = self.call("publish", str(self.folders.weights.resolve()), version)
@@ -180,7 +180,7 @@ class System:
             publish(servers, manifest, probe, tolerance=settings.probe_tolerance, timeout_s=settings.publish_timeout_s)
         )
         if not report.accepted:
-            raise RunStopped(f"no policy server took version {version}: {report.quarantined}; see the servers' logs")
+            raise ProcessLost(f"no policy server took version {version}: {report.quarantined}; see the servers' logs")
         self._version = version
         for name, reason in report.quarantined.items():
             logger.warning("policy server %s missed version %d and is replaced: %s", name, version, reason)

@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from analysis.results import SplitResult
 from cluster.config import Recipe
-from cluster.errors import RunInterrupted, RunStopped
+from cluster.errors import ProcessLost, RunInterrupted, RunStopped
 from cluster.ledger import LedgerFile
 from cluster.manifest import Resume, RunManifest
 from cluster.metrics_log import MetricsLog
@@ -45,25 +45,47 @@ def train(recipe: Recipe, out: Path, resume: Resume = "auto") -> None:
         if manifest.stage_done(recipe.run.phases, last) and (out / "report.html").is_file():
             _finish(recipe, manifest, Progress(recipe.run.phases), already=True)
             return
-        # Ray takes the signals for itself when it starts: take them back.
-        with ray_session(recipe) as dashboard, _interruptible(out):
-            from cluster.controller import Controller
-            from cluster.run_report import write_report
-            from cluster.system import System
-
-            folders, tasks = RunFolders(out), TaskSets(recipe)
-            session = manifest.begin_session()
-            with Progress(recipe.run.phases) as progress, LedgerFile(out, session) as ledger:
-                if dashboard:
-                    progress.note(f"Ray dashboard: http://{dashboard}")
-                progress.note(f"Run folder: {out}")
-                with System(recipe, folders, tasks) as system, MetricsLog(out, recipe.run.tensorboard) as log:
-                    try:
-                        Controller(recipe, manifest, system, tasks, progress, log, ledger).run()
-                    finally:
-                        write_summary(out, _summary(recipe, manifest))
-                    write_report(recipe, manifest, system, tasks)
+        lost = 0
+        while True:
+            complete = manifest.stages()
+            try:
+                progress = _play_session(recipe, manifest)
+                break
+            except ProcessLost as error:
+                manifest = RunManifest.read(out)
+                lost = lost + 1 if manifest.stages() == complete else 1
+                if lost > recipe.run.recoveries:
+                    raise
+                logger.warning("%s", error)
+                again = f"All processes are started afresh ({lost} of run.recoveries {recipe.run.recoveries} in a row)."
+                Progress(recipe.run.phases).note(f"Lost: {error}\n{again}")
         _finish(recipe, manifest, progress)
+
+
+def _play_session(recipe: Recipe, manifest: RunManifest) -> Progress:
+    """Start every process of the run, do what is left of it, and end them."""
+    out = manifest.out
+    # Ray takes the signals for itself when it starts: take them back.
+    with ray_session(recipe) as dashboard, _interruptible(out):
+        from cluster.controller import Controller
+        from cluster.run_report import write_report
+        from cluster.system import System
+
+        folders, tasks = RunFolders(out), TaskSets(recipe)
+        session = manifest.begin_session()
+        with Progress(recipe.run.phases) as progress, LedgerFile(out, session) as ledger:
+            if session > 1:
+                progress.note(f"Going on from {len(manifest.stages())} complete stages (start {session} of this run)")
+            if dashboard:
+                progress.note(f"Ray dashboard: http://{dashboard}")
+            progress.note(f"Run folder: {out}")
+            with System(recipe, folders, tasks) as system, MetricsLog(out, recipe.run.tensorboard) as log:
+                try:
+                    Controller(recipe, manifest, system, tasks, progress, log, ledger).run()
+                finally:
+                    write_summary(out, _summary(recipe, manifest))
+                write_report(recipe, manifest, system, tasks)
+    return progress
 
 
 def evaluate(recipe: Recipe, *, policy: Path, split: str, passes: int = 1) -> SplitResult:

@@ -26,8 +26,8 @@ _PLAYWRIGHT = (
 # The last --disable-features wins, so this repeats what Playwright disables and matters to us.
 _DISABLED_FEATURES = (
     "RenderDocument", "RenderDocumentCompositorReuse", "AvoidUnnecessaryBeforeUnloadCheckSync",
-    "DeferRendererTasksAfterInput", "DestroyProfileOnBrowserClose", "HttpsUpgrades", "HttpsFirstBalancedModeAutoEnable", "MediaRouter",
-    "NetworkTimeServiceQuerying", "OptimizationHints", "PaintHolding", "PreconnectToSearch",
+    "DeferRendererTasksAfterInput", "DestroyProfileOnBrowserClose", "HttpsUpgrades",
+    "HttpsFirstBalancedModeAutoEnable", "MediaRouter", "NetworkTimeServiceQuerying", "OptimizationHints", "PaintHolding", "PreconnectToSearch",
     "ThirdPartyStoragePartitioning", "Translate",
 )  # fmt: skip
 _APT_PACKAGES = ("chromium-headless-shell", "chromium")
