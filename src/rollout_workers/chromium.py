@@ -26,9 +26,9 @@ _PLAYWRIGHT = (
 # The last --disable-features wins, so this repeats what Playwright disables and matters to us.
 _DISABLED_FEATURES = (
     "RenderDocument", "RenderDocumentCompositorReuse", "AvoidUnnecessaryBeforeUnloadCheckSync",
-    "DeferRendererTasksAfterInput", "DestroyProfileOnBrowserClose", "HttpsUpgrades",
-    "HttpsFirstBalancedModeAutoEnable", "MediaRouter", "NetworkTimeServiceQuerying", "OptimizationHints", "PaintHolding", "PreconnectToSearch",
-    "ThirdPartyStoragePartitioning", "Translate",
+    "DeferRendererTasksAfterInput", "DestroyProfileOnBrowserClose", "HttpsFirstBalancedModeAutoEnable",
+    "HttpsUpgrades", "MediaRouter", "NetworkTimeServiceQuerying", "OptimizationHints", "PaintHolding",
+    "PreconnectToSearch", "ThirdPartyStoragePartitioning", "Translate",
 )  # fmt: skip
 _APT_PACKAGES = ("chromium-headless-shell", "chromium")
 
