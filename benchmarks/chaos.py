@@ -164,9 +164,8 @@ def main() -> None:
     """Run both and compare; exit code 1 where processes are left or the disturbed run's success lies lower."""
     options = _options()
     recording = Recording(NAME, options.results)
-    for name in ("control", "disturbed"):
-        shutil.rmtree(options.out / name, ignore_errors=True)
-    control = train(options.recipe, options.out / "control", options.overrides)
+    shutil.rmtree(options.out / "disturbed", ignore_errors=True)
+    control = FinishedRun(options.control) if options.control else _undisturbed(options)
     chaos = Chaos(
         options.recipe, options.out / "disturbed", options.overrides, options.faults, options.every,
         options.minutes * 60, random.Random(options.seed),
@@ -192,12 +191,19 @@ def _options() -> argparse.Namespace:
     parser = option_parser(NAME, __doc__ or "")
     parser.add_argument("--recipe", type=Path, default=LAPTOP, help="recipe of both runs")
     parser.add_argument("--out", type=Path, default=FOLDER / NAME, help="folder of the runs; what is there is removed")
+    parser.add_argument("--control", type=Path, help="a complete run of the same recipe that nothing disturbed; "
+                        "without it one is trained first")  # fmt: skip
     parser.add_argument("--minutes", type=float, default=30.0, help="for how long the run is hit; then it may finish")
     parser.add_argument("--every", type=float, default=20.0, help="seconds between two faults")
     parser.add_argument("--seed", type=int, default=0, help="seed of the draws")
     parser.add_argument("--faults", nargs="+", choices=list(FAULTS), default=list(FAULTS), help="faults to draw from")
     parser.add_argument("--set", dest="overrides", action="append", default=[], metavar="KEY=VALUE", help="any setting")
     return parser.parse_args()
+
+
+def _undisturbed(options: argparse.Namespace) -> FinishedRun:
+    shutil.rmtree(options.out / "control", ignore_errors=True)
+    return train(options.recipe, options.out / "control", options.overrides)
 
 
 def _victims(run: int, family: dict[int, str], sign: str) -> list[int]:
