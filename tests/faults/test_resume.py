@@ -60,7 +60,7 @@ def kill(run: Run, at: KillPoint) -> Kill:
     """Kill the driver; what it leaves must not be taken for something that the next start of the command left."""
     with run.start() as process:
         found = kill_at(process, run.out, at, seconds=2.0)
-    assert {process.title for process in left_after(MARK, run.mark, seconds=10)} <= AGENTS
+    assert {process.title for process in left_after(MARK, run.mark, seconds=5)} <= AGENTS
     return found
 
 
