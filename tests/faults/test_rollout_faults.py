@@ -166,6 +166,7 @@ def test_a_killed_chromium_is_replaced_and_its_episodes_are_played_again(
     assert {t.outcome for t in judged(config, report)} == {1.0}
 
 
+@pytest.mark.lengthy
 def test_a_killed_policy_server_is_waited_for_and_never_scored(
     worker_config: WorkerConfig, tasks: list[Task], tmp_path: Path
 ) -> None:
