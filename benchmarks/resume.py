@@ -12,13 +12,12 @@ import argparse
 import os
 import random
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 from benchmarks.recording import Recording, option_parser
 from benchmarks.runs import FOLDER, FinishedRun, RunFailed, start_training, train
@@ -51,6 +50,19 @@ class Kill:
     complete: str
     half_written: list[str]
     seconds_alive: float
+
+
+class Driver(Protocol):
+    """The driver's process, as far as killing it goes; ``subprocess.Popen`` is one."""
+
+    def poll(self) -> int | None:
+        """Return the exit code, negative for a signal, or None while it lives."""
+
+    def wait(self) -> int:
+        """Return the exit code as soon as there is one."""
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
 
 
 def main() -> None:
@@ -91,7 +103,7 @@ def kill_points(run: FinishedRun, count: int, seed: int) -> list[KillPoint]:
     return [KillPoint(*stages[n], number=n, share=rng.random(), in_write=rng.random() < 0.4) for n in chosen]
 
 
-def kill_at(process: subprocess.Popen[Any], out: Path, point: KillPoint, seconds: float) -> Kill:
+def kill_at(process: Driver, out: Path, point: KillPoint, seconds: float) -> Kill:
     """Kill the run's driver at a point and return what it was doing.
 
     Raises ``RunFailed`` where the run ended by itself with an error before.
@@ -124,7 +136,7 @@ def half_written(out: Path) -> list[str]:
     return sorted(found)
 
 
-def _while(process: subprocess.Popen[Any], condition: Callable[[], bool]) -> Iterator[None]:
+def _while(process: Driver, condition: Callable[[], bool]) -> Iterator[None]:
     """Yield every few milliseconds while a process lives and a condition holds."""
     while process.poll() is None and condition():
         yield

@@ -19,6 +19,8 @@ settings.load_profile("waymark")
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["WAYMARK_TEST_SUITE"] = uuid.uuid4().hex
 
+pytest_plugins = ["tests.browser_fixtures"]
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_process_outlives_the_suite() -> Iterator[None]:

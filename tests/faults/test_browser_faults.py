@@ -28,9 +28,8 @@ from sites.settings import SitesSettings
 from sites.tasks import task_set
 from sites.watch import SiteWatch
 from tests.faults.books import Books, outcomes
-from tests.rollout_workers.ray_cluster import small_ray
 
-pytestmark = [pytest.mark.faults, pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.faults, pytest.mark.browser, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
 
 EPISODES = 10
 SETTINGS = RolloutSettings(
@@ -47,12 +46,6 @@ SETTINGS = RolloutSettings(
     failure_floor=100,
 )
 SITES = SitesSettings(start_timeout_s=120.0, stop_timeout_s=30.0)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cluster() -> Iterator[None]:
-    with small_ray():
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -19,9 +19,8 @@ from tests.faults import judged_world
 from tests.faults.books import Books, outcomes
 from tests.faults.judge_process import JudgeProcess
 from tests.rollout_workers.fake_world import config, spec
-from tests.rollout_workers.ray_cluster import small_ray
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("cluster")]
 
 EPISODES = 12
 SPECS = [spec(i, delay_s=0.1) for i in range(EPISODES)]
@@ -38,12 +37,6 @@ SETTINGS = RolloutSettings(
     stall_timeout_s=600.0,
     failure_floor=100,
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cluster() -> Iterator[None]:
-    with small_ray():
-        yield
 
 
 @pytest.fixture

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import os
 import random
+import select
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,19 +27,57 @@ from tests.cluster.fake_run import ORDER
 pytestmark = [pytest.mark.faults, pytest.mark.slow]
 
 ROOT = Path(__file__).resolve().parents[2]
-DRIVER = """
-import sys, time
+TEMPLATE = """
+import os, sys, time
 from pathlib import Path
 from cluster.run_folders import RunFolders
 from tests.cluster.fake_run import Run
-RunFolders(Path(sys.argv[1])).clear_leftovers()
-Run(Path(sys.argv[1])).start(lambda what: time.sleep(0.02))
+for line in sys.stdin:
+    pid = os.fork()
+    if not pid:
+        out = Path(line.strip())
+        RunFolders(out).clear_leftovers()
+        Run(out).start(lambda what: time.sleep(0.02))
+        os._exit(0)
+    print(pid, flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
 """
+"""What a driver needs takes longer to import than a run takes: it is imported once, and each driver is a fork."""
 
 
-def drive(out: Path) -> subprocess.Popen[bytes]:
+class Forked:
+    """A driver as ``subprocess.Popen`` would show it; one at a time."""
+
+    def __init__(self, template: subprocess.Popen[bytes], out: Path) -> None:
+        assert template.stdin
+        assert template.stdout
+        template.stdin.write(f"{out}\n".encode())
+        self._told = template.stdout
+        self._pid = int(self._told.readline())
+        self._code: int | None = None
+
+    def poll(self, timeout: float = 0.0) -> int | None:
+        if self._code is None and select.select([self._told], [], [], timeout)[0]:
+            self._code = int(self._told.readline())
+        return self._code
+
+    def wait(self, timeout: float = 300.0) -> int:
+        code = self.poll(timeout)
+        assert code is not None, "the driver did not end"
+        return code
+
+    def kill(self) -> None:
+        if self.poll() is None:
+            os.kill(self._pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def template() -> Iterator[subprocess.Popen[bytes]]:
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen([sys.executable, "-c", DRIVER, str(out)], env=environment)
+    command = [sys.executable, "-c", TEMPLATE]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, bufsize=0, env=environment) as process:
+        yield process
 
 
 def points(seed: int, count: int) -> list[KillPoint]:
@@ -45,12 +86,14 @@ def points(seed: int, count: int) -> list[KillPoint]:
     return [KillPoint(*ORDER[n], number=n, share=rng.random(), in_write=k % 2 == 1) for k, n in enumerate(chosen)]
 
 
-def test_killed_at_points_over_all_stages_it_is_the_run_that_would_have_been(tmp_path: Path) -> None:
+def test_killed_at_points_over_all_stages_it_is_the_run_that_would_have_been(
+    tmp_path: Path, template: subprocess.Popen[bytes]
+) -> None:
     undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
-    assert drive(undisturbed).wait(timeout=300) == 0
+    assert Forked(template, undisturbed).wait() == 0
     for point in points(seed=1, count=6):
-        kill_at(drive(killed), killed, point, seconds=0.3)
-    assert drive(killed).wait(timeout=300) == 0
+        kill_at(Forked(template, killed), killed, point, seconds=0.3)
+    assert Forked(template, killed).wait() == 0
 
     assert len(session_files(killed)) == 7
     assert audit(killed).findings == []

@@ -26,9 +26,8 @@ from rollout_workers.spec import PolicySource, WorkerConfig
 from tests.faults import scripted_server
 from tests.faults.books import Books, judged
 from tests.rollout_workers.fake_world import config, spec
-from tests.rollout_workers.ray_cluster import small_ray
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("cluster")]
 
 EPISODES = 12
 VERSION = 3
@@ -47,12 +46,6 @@ SETTINGS = RolloutSettings(
     failure_floor=100,
 )
 PATIENCE = PolicySettings(attempt_timeout_s=5.0, deadline_s=90.0, check_interval_s=0.3, hang_timeout_s=6.0)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cluster() -> Iterator[None]:
-    with small_ray():
-        yield
 
 
 @dataclass

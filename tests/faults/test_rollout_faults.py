@@ -32,9 +32,8 @@ from rollout_workers.rollout_settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec, PolicySource, WorkerConfig
 from sites.server import SiteServer
 from sites.tasks import task_set
-from tests.rollout_workers.ray_cluster import small_ray
 
-pytestmark = [pytest.mark.faults, pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.faults, pytest.mark.browser, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
 
 EPISODES = 16
 SETTINGS = RolloutSettings(
@@ -46,12 +45,6 @@ LIMITS = PolicySettings(
     max_new_tokens=6,
     attempt_timeout_s=10.0,
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cluster() -> Iterator[None]:
-    with small_ray():
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -173,6 +166,7 @@ def test_a_killed_chromium_is_replaced_and_its_episodes_are_played_again(
     assert {t.outcome for t in judged(config, report)} == {1.0}
 
 
+@pytest.mark.lengthy
 def test_a_killed_policy_server_is_waited_for_and_never_scored(
     worker_config: WorkerConfig, tasks: list[Task], tmp_path: Path
 ) -> None:

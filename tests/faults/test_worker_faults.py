@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,9 +18,8 @@ from rollout_workers.pool import RolloutPool
 from rollout_workers.rollout_settings import RolloutSettings
 from tests.faults.books import Books, outcomes
 from tests.rollout_workers.fake_world import browsers, config, spec
-from tests.rollout_workers.ray_cluster import small_ray
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("cluster")]
 
 EPISODES = 12
 SETTINGS = RolloutSettings(
@@ -38,12 +36,6 @@ SETTINGS = RolloutSettings(
     stall_timeout_s=600.0,
 )
 SPECS = [spec(i, delay_s=1.0) for i in range(EPISODES)]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cluster() -> Iterator[None]:
-    with small_ray():
-        yield
 
 
 def test_worker_sigkill_costs_time_only(tmp_path: Path) -> None:

@@ -1,13 +1,12 @@
-"""One Chromium and one server of hostile pages for the tests of this folder."""
+"""A server of hostile pages for the tests of this folder, and what they grant a page."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 
 import pytest
-import pytest_asyncio
 
-from rollout_workers.browser import BrowserEnvironment, BrowserSession, SiteEndpoint
+from rollout_workers.browser import SiteEndpoint
 from rollout_workers.settings import BrowserSettings
 from sites.app import create_app
 from tests.hostile.hostile_site import TRAP
@@ -18,20 +17,11 @@ SETTINGS = BrowserSettings(wait_action_s=0.01, navigation_timeout_s=2.0, settle_
 
 
 @pytest.fixture(scope="module")
+def browser_settings() -> BrowserSettings:
+    return SETTINGS
+
+
+@pytest.fixture(scope="module")
 def sites() -> Iterator[SiteEndpoint]:
     with serving(create_app(secret=SECRET, sites={"lab": TRAP})) as port:
         yield SiteEndpoint(port, SECRET)
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def session() -> AsyncIterator[BrowserSession]:
-    started = BrowserSession(SETTINGS)
-    yield started
-    await started.close()
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def env(session: BrowserSession, sites: SiteEndpoint) -> AsyncIterator[BrowserEnvironment]:
-    made = BrowserEnvironment(session, sites)
-    yield made
-    await made.close()

@@ -51,11 +51,9 @@ def port() -> Iterator[int]:
     server.close()
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def session() -> AsyncIterator[BrowserSession]:
-    started = BrowserSession(QUICK)
-    yield started
-    await started.close()
+@pytest.fixture(scope="module")
+def browser_settings() -> BrowserSettings:
+    return QUICK
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -7,28 +7,16 @@ import asyncio
 import pytest
 
 from replay.records import Task
-from rollout_workers.browser import BrowserEnvironment, BrowserSession, SiteEndpoint
+from rollout_workers.browser import BrowserEnvironment
 from rollout_workers.browserless import BrowserlessEnvironment
-from rollout_workers.settings import BrowserSettings
 from sites.collections import COLLECTIONS
 from sites.registry import SITES
-from sites.server import SiteServer
-from sites.settings import SitesSettings
 from sites.tasks import generate, task_set
 from tests.sites.player import play_in
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 AT_ONCE = 16
-PATIENT = BrowserSettings(
-    launch_timeout_s=120.0,
-    reset_timeout_s=120.0,
-    site_timeout_s=100.0,
-    step_timeout_s=60.0,
-    navigation_timeout_s=50.0,
-    evaluate_timeout_s=120.0,
-)
-"""Sixteen pages share this machine's cores, so a single one may take long."""
 PLAIN = [name for name, templates in COLLECTIONS.items() if not any(template.scripted for template in templates)]
 """Collections that can be played without a browser as well; ``test_hardness`` plays the others."""
 
@@ -50,38 +38,28 @@ def one_that_changes(name: str) -> Task:
 
 
 @pytest.mark.parametrize("collection", PLAIN)
-async def test_experts_solve_every_template_and_see_what_they_see_without_a_browser(app, collection):
-    session = BrowserSession(PATIENT)
-    with SiteServer(SitesSettings(start_timeout_s=120.0)) as server:
-        browser = BrowserEnvironment(session, SiteEndpoint(server.port, server.secret))
-        twin = BrowserlessEnvironment(app)
-        try:
-            for task in tasks_of(collection, seed=5):
-                played, twins = await play_in(browser, task), await play_in(twin, task)
-                assert played.outcome == 1.0, f"{task.intent}\n{played.shown[-1]}"
-                assert len(played.pages) == task.horizon
-                assert (played.outcome, played.shown) == (twins.outcome, twins.shown)
-        finally:
-            await browser.close()
-            await session.close()
+async def test_experts_solve_every_template_and_see_what_they_see_without_a_browser(env, app, collection):
+    twin = BrowserlessEnvironment(app)
+    for task in tasks_of(collection, seed=5):
+        played, twins = await play_in(env, task), await play_in(twin, task)
+        assert played.outcome == 1.0, f"{task.intent}\n{played.shown[-1]}"
+        assert len(played.pages) == task.horizon
+        assert (played.outcome, played.shown) == (twins.outcome, twins.shown)
+    await twin.close()
 
 
-async def test_sixteen_episodes_on_all_sites_and_collections_give_what_they_give_one_by_one():
+async def test_sixteen_episodes_on_all_sites_and_collections_give_what_they_give_one_by_one(session, sites):
     names = (*SITES, *(name for name in COLLECTIONS if name != "errands"))
     tasks = [one_that_changes(name) for name in names]
     assert 2 * len(tasks) == AT_ONCE, "every task twice: two that change the very same thing are hardest to keep apart"
-    session = BrowserSession(PATIENT)
-    with SiteServer(SitesSettings(start_timeout_s=120.0)) as server:
-        sites = SiteEndpoint(server.port, server.secret)
-        environments = [BrowserEnvironment(session, sites) for _ in range(AT_ONCE)]
-        try:
-            pairs = zip(environments, [*tasks, *tasks], strict=True)
-            at_once = await asyncio.gather(*(play_in(env, task) for env, task in pairs))
-            alone = [await play_in(environments[0], task) for task in tasks]
-        finally:
-            for env in environments:
-                await env.close()
-            await session.close()
+    environments = [BrowserEnvironment(session, sites) for _ in range(AT_ONCE)]
+    try:
+        pairs = zip(environments, [*tasks, *tasks], strict=True)
+        at_once = await asyncio.gather(*(play_in(env, task) for env, task in pairs))
+        alone = [await play_in(environments[0], task) for task in tasks]
+    finally:
+        for env in environments:
+            await env.close()
     for task, played, other in zip([*tasks, *tasks], at_once, [*alone, *alone], strict=True):
         assert played.outcome == 1.0, task.intent
         assert (played.outcome, played.shown) == (other.outcome, other.shown), task.intent

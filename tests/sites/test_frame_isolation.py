@@ -8,13 +8,11 @@ from collections.abc import Callable
 import pytest
 
 from replay.records import Task
-from rollout_workers.browser import BrowserEnvironment, BrowserSession, SiteEndpoint
+from rollout_workers.browser import BrowserEnvironment
 from rollout_workers.browserless import BrowserlessEnvironment
 from rollout_workers.environment import Environment
-from rollout_workers.settings import BrowserSettings
 from sites.app import create_app
 from sites.registry import SITES
-from sites.server import SiteServer
 from sites.tasks import needs_browser, task_set
 from tests.sites.player import Played, play_in
 
@@ -62,16 +60,7 @@ async def test_sixteen_episodes_over_several_sites_do_not_see_each_other():
 
 @pytest.mark.browser
 @pytest.mark.slow
-async def test_sixteen_episodes_in_one_chromium_do_not_see_each_other():
-    # Sixteen pages share this machine's cores, so a single one may take long.
-    patient = BrowserSettings(
-        reset_timeout_s=120.0, step_timeout_s=60.0, navigation_timeout_s=50.0, evaluate_timeout_s=120.0
-    )
-    session = BrowserSession(patient)
+@pytest.mark.asyncio(loop_scope="module")
+async def test_sixteen_episodes_in_one_chromium_do_not_see_each_other(session, sites):
     tasks = [*changing_tasks(("shop",), AT_ONCE // 4), *changing_tasks(("forum",), AT_ONCE // 4)]
-    with SiteServer() as server:
-        sites = SiteEndpoint(server.port, server.secret)
-        try:
-            await compare(lambda: BrowserEnvironment(session, sites), [*tasks, *tasks])
-        finally:
-            await session.close()
+    await compare(lambda: BrowserEnvironment(session, sites), [*tasks, *tasks])

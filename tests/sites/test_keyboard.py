@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Page
 
 from replay.records import Task
 from rollout_workers.browser import BrowserEnvironment, BrowserSession, SiteEndpoint
 from rollout_workers.environment import Action, Observation
-from rollout_workers.settings import BrowserSettings
 from sites.experts import Intent, resolve
 from sites.registry import SITES
-from sites.server import SiteServer
-from sites.settings import SitesSettings
 from sites.tasks import generate
 from tests.sites.player import expert
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 MOST_TABS = 150
 FLOWS = (
@@ -97,16 +96,11 @@ def a_task(template: str) -> Task:
     return next(task for task in generate(2, (*SITES, "scripted"), per_template=1) if task.template == template)
 
 
-@pytest.fixture
-async def env() -> AsyncIterator[BrowserEnvironment]:
-    session = BrowserSession(
-        BrowserSettings(wait_action_s=0.1, launch_timeout_s=120.0, reset_timeout_s=120.0, step_timeout_s=60.0)
-    )
-    with SiteServer(SitesSettings(start_timeout_s=120.0)) as server:
-        env = BrowserEnvironment(session, SiteEndpoint(server.port, server.secret))
-        yield env
-        await env.close()
-        await session.close()
+@pytest_asyncio.fixture(loop_scope="module")
+async def env(session: BrowserSession, sites: SiteEndpoint) -> AsyncIterator[BrowserEnvironment]:
+    env = BrowserEnvironment(session, sites, replace(session.settings, wait_action_s=0.1))
+    yield env
+    await env.close()
 
 
 async def test_a_main_flow_of_every_site_works_by_keyboard_alone(env):

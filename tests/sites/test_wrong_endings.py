@@ -12,15 +12,11 @@ from functools import lru_cache
 import pytest
 
 from replay.records import Task
-from rollout_workers.browser import BrowserEnvironment, BrowserSession, SiteEndpoint
 from rollout_workers.browserless import BrowserlessEnvironment
 from rollout_workers.environment import Environment, Observation
-from rollout_workers.settings import BrowserSettings
 from sites.collections import COLLECTIONS
 from sites.experts import Intent
 from sites.registry import SITES
-from sites.server import SiteServer
-from sites.settings import SitesSettings
 from sites.tasks import all_templates, needs_browser
 from tests.sites.player import expert, play_in
 from tests.sites.task_checks import tasks_by_template
@@ -67,19 +63,13 @@ async def test_what_solves_another_task_of_the_template_fails(app, name):
 
 
 @pytest.mark.browser
-async def test_in_chromium_neither_that_nor_doing_nothing_solves_a_task_on_pages_with_scripts():
-    session = BrowserSession(BrowserSettings(launch_timeout_s=120.0, reset_timeout_s=120.0, step_timeout_s=60.0))
-    with SiteServer(SitesSettings(start_timeout_s=120.0)) as server:
-        env = BrowserEnvironment(session, SiteEndpoint(server.port, server.secret))
-        try:
-            for name in SCRIPTED:
-                task = some_tasks(name)[0]
-                await assert_wrong_ending_fails(env, task)
-                await env.reset(task)
-                assert (await env.evaluate("done")).outcome == 0.0, task.intent
-        finally:
-            await env.close()
-            await session.close()
+@pytest.mark.asyncio(loop_scope="module")
+async def test_in_chromium_neither_that_nor_doing_nothing_solves_a_task_on_pages_with_scripts(env):
+    for name in SCRIPTED:
+        task = some_tasks(name)[0]
+        await assert_wrong_ending_fails(env, task)
+        await env.reset(task)
+        assert (await env.evaluate("done")).outcome == 0.0, task.intent
 
 
 async def test_a_question_is_settled_by_its_answer_and_not_available_is_one(app):
