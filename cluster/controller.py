@@ -167,7 +167,9 @@ class Controller:
         """Filter the successes of earlier phases by their perplexity under the current policy."""
         fresh = self.manifest.data(phase, "rollouts")["episodes"]
         wanted = self.system.algorithm.data_choice.replay
-        stored = self.buffer.successes(phases=range(1, phase)) if wanted != "none" else ()
+        # Episodes of a late shard, or of before a set-back, lie there too, and belong to no stage.
+        counted = {i for earlier in range(1, phase) for i in self.manifest.data(earlier, "rollouts")["episodes"]}
+        stored = [i for i in self.buffer.successes(phases=range(1, phase)) if i in counted and wanted != "none"]
         settings = self.recipe.replay
         kept, audit = band_filter(
             self.system.call("score", stored) if stored else (),
@@ -213,13 +215,15 @@ class Controller:
 
     def _curriculum(self, phase: int) -> dict[str, Any]:
         """Choose the next phase's tasks by what failed in this one."""
+        counted = self.manifest.data(phase, "rollouts")["episodes"]
         failures = self.buffer.failed_instructions(sources=(Source.ROLLOUT,), phases=(phase,))
+        failed = [failure.task_id for failure in failures if failure.episode_id in counted]
         played = self._rollout_specs(phase)
         values: dict[str, float] = {}
         if self.recipe.curriculum.value_band:
-            critics = self.system.call("critics", self.manifest.data(phase, "rollouts")["episodes"])
+            critics = self.system.call("critics", counted)
             values = {self.buffer.entry(episode_id).task_id: v[0] for episode_id, (_, v) in critics.items()}
-        return self.tasks.choose(phase + 1, [failure.task_id for failure in failures], played, values)
+        return self.tasks.choose(phase + 1, failed, played, values)
 
     def _units(self, episode_ids: list[str]) -> int:
         """Return how many units of the replay filter these episodes hold."""

@@ -311,26 +311,48 @@ def test_a_run_that_was_set_back_and_is_not_finished_adds_up(tmp_path: Path) -> 
 
 
 def test_episodes_stay_only_with_the_weights_that_decided_them(
-    tmp_path: Path, undisturbed: Run, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Where training does not repeat exactly, the actor that is trained again is another one."""
-    run = cut_short(tmp_path, ("play", "rollout", 2), run={"pool_tasks": 40})
+    run = cut_short(tmp_path, ("update_critics", 3), run={"phases": 3, "keep_checkpoints": 3})
+    kept = {i for stage in ((0, "evaluate"), (1, "rollouts")) for i in run.manifest.data(*stage)["episodes"]}
+    former = {i for p, s in run.manifest.stages() for i in run.manifest.data(p, s).get("episodes", []) if p} - kept
+    for phase in (1, 2):
+        truncate(checkpoint(run, f"phase-00{phase}"))
     with pytest.raises(Killed):
-        run.start(before(("update_critics", 2)))
-    former = run.manifest.data(2, "rollouts")["episodes"]
-    evaluated = run.manifest.data(1, "evaluate")["episodes"]
-    truncate(checkpoint(run, "phase-001"))
-    system = run.start(luck=", other ones")
-    played = {spec.episode_id for spec in system.specs}
-    assert {spec.phase for spec in system.specs} == {1, 2}
-    assert set(evaluated) <= played
-    assert set(run.manifest.data(2, "rollouts")["episodes"]) <= played
-    assert not any(spec.source is Source.ROLLOUT and spec.phase == 1 for spec in system.specs)
-    assert set(former) - played, "other failures, and so other tasks"
-    assert set(former).isdisjoint(set(ReplayBuffer(run.out / "episodes").ids()) - played)
-    count = len(former) + len(evaluated)
-    assert any(f"{count} episodes that the former weights decided are set aside" in text for text in caplog.messages)
-    assert len(list((run.out / "set_back" / "0001" / "episodes").iterdir())) == count
+        run.start(before(("play", "rollout", 2)), luck=", another one")
+    system = run.start(luck=", another one")
+    assert read_set_backs(run.out)[0].stages[0] == (1, "critics")
+    assert f": {len(former)} episodes that the former weights decided are set aside" in " ".join(caplog.messages)
+    assert len(list((run.out / "set_back" / "0001" / "episodes").iterdir())) == len(former)
+    stored = set(ReplayBuffer(run.out / "episodes").ids())
+    assert kept < stored
+    assert former - stored, "other failures, and so other tasks"
+    assert {spec.phase for spec in system.specs if spec.source is Source.ROLLOUT} == {2, 3}
+    assert audit(run.out).findings == []
+
+
+def test_an_episode_that_is_not_asked_for_again_is_neither_trained_on_nor_chosen_by(tmp_path: Path) -> None:
+    """An episode that was lost in the first phase is played after the set-back and fails: other tasks follow."""
+    sections = {"run": {"phases": 3, "keep_checkpoints": 3}}
+    whole = cut_short(tmp_path / "whole", ("update_critics", 1), **sections)
+    buffer = ReplayBuffer(whole.out / "episodes")
+    unlucky = buffer.failed_instructions(phases=[1])[0].episode_id
+    run = Run(tmp_path / "run", **sections)
+    with pytest.raises(Killed):
+        run.start(before(("update_critics", 3)), loses=lambda spec: spec.episode_id == unlucky)
+    former = {phase: set(run.manifest.data(phase, "rollouts")["episodes"]) for phase in (2, 3)}
+    for phase in (1, 2):
+        truncate(checkpoint(run, f"phase-00{phase}"))
+    truncate(shard(run, Source.ROLLOUT, 1))
+    run.start()
+    assert unlucky in run.manifest.data(1, "rollouts")["episodes"]
+    left = former[2] - set(run.manifest.data(2, "rollouts")["episodes"])
+    stored = ReplayBuffer(run.out / "episodes")
+    assert any(stored.entry(episode_id).outcome == 1.0 for episode_id in left), "a success that nobody asks for"
+    scored = [set(what[1]) for what in run.system.asked if what[0] == "score"]
+    assert len(scored) == 2, "in the phases 2 and 3"
+    assert left.isdisjoint(set.union(*scored))
     assert audit(run.out).findings == []
 
 
