@@ -163,13 +163,17 @@ def shard_of(run: Run, episode_id: str) -> Path:
 def test_a_run_goes_back_to_the_start_where_all_checkpoints_before_the_damage_were_let_go(
     tmp_path: Path, what: str
 ) -> None:
-    alone = Run(tmp_path / "alone", run={"keep_checkpoints": 1})
+    settings = {"phases": 3, "keep_checkpoints": 1}
+    alone = Run(tmp_path / "alone", run=settings)
     alone.start()
-    run = cut_short(tmp_path / "run", ("update_critics", 2), run={"keep_checkpoints": 1})
-    truncate(checkpoint(run, "phase-001") if what == "checkpoint" else shard(run, Source.ROLLOUT, 1))
-    run.start()
+    run = cut_short(tmp_path / "run", ("update_critics", 3), run=settings)
+    truncate(checkpoint(run, "phase-002") if what == "checkpoint" else shard(run, Source.ROLLOUT, 1))
+    with pytest.raises(Killed):
+        run.start(before(("update_critics", 2)))
     assert read_set_backs(run.out)[0].kept == 0
     assert [what[1] for what in run.system.asked if what[0] == "checkpoint"][0] == "cloned"
+    assert audit(run.out).findings == [], "weights of later phases are not taken for newer ones"
+    run.start()
     assert contents(run) == contents(alone)
     assert audit(run.out).findings == []
 
@@ -353,6 +357,8 @@ def test_an_episode_that_is_not_asked_for_again_is_neither_trained_on_nor_chosen
     scored = [set(what[1]) for what in run.system.asked if what[0] == "score"]
     assert len(scored) == 2, "in the phases 2 and 3"
     assert left.isdisjoint(set.union(*scored))
+    whole.start()
+    assert contents(run)["stages"] == contents(whole)["stages"]
     assert audit(run.out).findings == []
 
 
