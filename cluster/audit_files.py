@@ -25,8 +25,8 @@ def check_manifests(run: RunRecord) -> CheckResult:
     for fault in run.faults:
         result.require(False, fault.subject, fault.found)
     for begun in run.set_backs:
-        found = "is not finished; the run's command, started again, does the rest"
-        result.require(begun.done, f"{SET_BACK}/{begun.number:04d}", found)
+        unfinished = "is not finished; the run's command, started again, does the rest"
+        result.require(begun.done, f"{SET_BACK}/{begun.number:04d}", unfinished)
     phases = int(run.header["config"]["run"]["phases"])
     expected = [(0, stage) for stage in WARM_START] + [(p, stage) for p in range(1, phases + 1) for stage in PHASE]
     found = list(run.entries)

@@ -59,7 +59,8 @@ class RunFolders:
 
         The pointer to the served weights goes as well: servers that start now wait for a publication.
         """
-        folders = (self.episodes, self.weights, self.checkpoint(CLONED).parent, self.out / STAGES, self.set_back)
+        aside = (self.set_back, *self.set_back.glob("[0-9]*"))
+        folders = (self.episodes, self.weights, self.checkpoint(CLONED).parent, self.out / STAGES, *aside)
         leftovers = [path for folder in folders if folder.is_dir() for path in folder.glob(".*")]
         for path in leftovers + [path for name in _WRITTEN for path in self.out.glob(f".{name}.*")]:
             if path.is_dir():
@@ -69,7 +70,7 @@ class RunFolders:
         self.current_weights.unlink(missing_ok=True)
 
 
-_WRITTEN = ("policy", "trained", "manifest.json", "summary.json", "report.html")
+_WRITTEN = ("policy", "trained", "manifest.json", "metrics.jsonl", "summary.json", "report.html")
 """What is written into the run folder itself; files of others there, hidden ones too, are left alone."""
 
 SET_BACK = "set_back"

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from cluster import cli
 from cluster.audit import audit
 from cluster.errors import ManifestError
 from cluster.metrics_log import read_metrics
@@ -186,6 +188,14 @@ def test_a_damaged_file_that_nothing_needs_any_more_sets_nothing_back(tmp_path: 
     assert read_set_backs(run.out) == []
 
 
+def test_weights_that_are_served_again_are_written_again(tmp_path: Path, undisturbed: Run) -> None:
+    run = cut_short(tmp_path, ("play", "rollout", 2))
+    truncate(run.out / "weights" / "actor-000001.safetensors")
+    run.start()
+    assert read_set_backs(run.out) == []
+    assert_as_undisturbed(run, undisturbed)
+
+
 def test_the_loss_is_said_in_numbers_wherever_somebody_may_look(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -205,6 +215,8 @@ def test_the_loss_is_said_in_numbers_wherever_somebody_may_look(
     assert json.loads((run.out / "sessions" / "0002.json").read_text())["set_back"] == [found.line]
     assert found.line in caplog.messages
     assert "set back to before phase 1 critics" in " ".join(run.output.getvalue().split())
+    done = CliRunner().invoke(cli.app, ["audit", str(run.out)], catch_exceptions=False)
+    assert f"session 2: {found.line}" in done.output
 
 
 def test_what_was_set_aside_is_still_there(tmp_path: Path) -> None:
