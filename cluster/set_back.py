@@ -39,7 +39,7 @@ _SHOWN = 3
 class SetBack:
     """One set-back: ``stages`` are done again, after the first ``kept`` ones, because of ``why``.
 
-    ``seconds`` is what the stages took, the most that is lost; ``published`` has the SHA-256 of their weights by
+    ``seconds`` is what these stages had taken; ``published`` has the SHA-256 of their weights by
     version; ``moved`` are paths under the run folder, in the order in which they are moved.
     """
 
