@@ -13,6 +13,7 @@ from cluster.audit_accounts import StageLedger, check_episodes, check_ledger, ch
 from cluster.audit_files import check_files, check_manifests, check_shards
 from cluster.audit_record import CheckResult, Finding, Key, RunRecord
 from cluster.errors import RunStopped
+from cluster.set_back import SetBack
 from replay.buffer import ReplayBuffer
 
 _SHOWN = 3
@@ -20,10 +21,14 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class AuditReport:
-    """What was looked at and what is wrong; ``accounts`` has the attempts of each stage that played episodes."""
+    """What was looked at and what is wrong; ``accounts`` has the attempts of each stage that played episodes.
+
+    ``set_backs`` are no findings: what they lost was done again.
+    """
 
     checks: tuple[CheckResult, ...]
     accounts: dict[Key, StageLedger]
+    set_backs: tuple[SetBack, ...] = ()
 
     @property
     def findings(self) -> list[Finding]:
@@ -47,7 +52,8 @@ def audit(out: Path) -> AuditReport:
         check_training(run, phases),
         check_ledger(run, phases),
     )
-    return AuditReport(checks, {key: StageLedger.of(lines) for key, lines in sorted(run.lines.items())})
+    accounts = {key: StageLedger.of(lines) for key, lines in sorted(run.lines.items())}
+    return AuditReport(checks, accounts, tuple(run.set_backs))
 
 
 def require_balance(out: Path, phase: int, buffer: ReplayBuffer) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from cluster.audit_record import CheckResult, Key, RunRecord, place
 from cluster.durable import sha256_file
 from cluster.metrics_log import read_metrics
-from cluster.run_folders import kept_checkpoints
+from cluster.run_folders import SET_BACK, kept_checkpoints
 from cluster.stage_data import PHASE, WARM_START
 from cluster.stage_files import StageEntry
 from cluster.summary import FILE_NAME as SUMMARY
@@ -24,6 +24,9 @@ def check_manifests(run: RunRecord) -> CheckResult:
     result = CheckResult("manifests", looked_at=len(run.entries))
     for fault in run.faults:
         result.require(False, fault.subject, fault.found)
+    for begun in run.set_backs:
+        unfinished = "is not finished; the run's command, started again, does the rest"
+        result.require(begun.done, f"{SET_BACK}/{begun.number:04d}", unfinished)
     phases = int(run.header["config"]["run"]["phases"])
     expected = [(0, stage) for stage in WARM_START] + [(p, stage) for p in range(1, phases + 1) for stage in PHASE]
     found = list(run.entries)
@@ -40,11 +43,11 @@ def check_files(run: RunRecord) -> CheckResult:
     """Each file that a manifest names has the SHA-256 that it names; what is no longer kept may be gone."""
     result = CheckResult("files")
     keep = int(run.header["config"]["run"]["keep_checkpoints"])
-    complete = max((phase for phase, stage in run.entries if stage == "curriculum"), default=0)
-    checkpoints, last = _kept_names(complete, keep), run.out
-    for entry in run.entries.values():
+    for number, entry in enumerate(run.entries.values()):
+        complete = _last_complete(run, number)
+        checkpoints = _kept_names(complete, keep)
         for name, digest in entry.files.items():
-            path = last / name
+            path = run.out / name
             if path.is_file():
                 result.require(sha256_file(path) == digest, name, "has changed since it was recorded")
             elif _is_needed(entry, name, complete, keep, checkpoints):
@@ -77,6 +80,12 @@ def _left_traces(run: RunRecord) -> set[Key]:
     except (OSError, ValueError, KeyError, TypeError):
         return stages
     return stages
+
+
+def _last_complete(run: RunRecord, number: int) -> int:
+    """Return the last phase that was complete after the stage of this number, phases that were set back included."""
+    before = [stage for found in run.set_backs if number < found.kept for stage in found.stages]
+    return max((phase for phase, stage in [*run.entries, *before] if stage == "curriculum"), default=0)
 
 
 def _kept_names(complete: int, keep: int) -> set[str]:

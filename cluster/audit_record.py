@@ -13,8 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from cluster.durable import sha256_file
+from cluster.errors import ManifestError
 from cluster.ledger import LedgerLine, read_ledger
 from cluster.manifest import FILE_NAME, read_header
+from cluster.run_folders import SET_BACK
+from cluster.set_back import SetBack, read_set_backs
 from cluster.stage_files import Fault, StageEntry, scan_stages
 from replay.buffer import ReplayBuffer
 from replay.shards import SUFFIX
@@ -58,6 +61,7 @@ class RunRecord:
     buffer: ReplayBuffer
     ledger: list[LedgerLine]
     ledger_fault: str
+    set_backs: list[SetBack]
 
     @classmethod
     def read(cls, out: Path, buffer: ReplayBuffer | None = None) -> RunRecord:
@@ -70,16 +74,26 @@ class RunRecord:
             lines.extend(read_ledger(out))
         except ValueError as error:
             fault = str(error)
+        set_backs: list[SetBack] = []
+        try:
+            set_backs.extend(read_set_backs(out))
+        except ManifestError as error:
+            faults.append(Fault(SET_BACK, str(error)))
         if buffer is None:
             buffer = ReplayBuffer(out / "episodes")
             buffer.record(Path(name).name for entry in entries for name in entry.files if name.endswith(SUFFIX))
-        return cls(out, header, {(e.phase, e.stage): e for e in entries}, faults, buffer, lines, fault)
+        return cls(out, header, {(e.phase, e.stage): e for e in entries}, faults, buffer, lines, fault, set_backs)
 
     def episodes(self, key: Key) -> list[str]:
         """Return the ids of the episodes of a stage, none where it is not complete."""
         entry = self.entries.get(key)
         found: list[str] = entry.data.get("episodes", []) if entry is not None else []
         return found
+
+    def set_back_in(self, key: Key) -> int:
+        """Return the session in which a complete stage was set back last, 0 where it never was."""
+        number = list(self.entries).index(key)
+        return max((found.session for found in self.set_backs if found.kept <= number), default=0)
 
     @cached_property
     def leases(self) -> Counter[str]:

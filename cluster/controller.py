@@ -1,8 +1,9 @@
 """The phase loop: MiRA's outer algorithm (seeds/000, Alg. 2) from top to bottom.
 
 Owns the order of stages. Holds ids and numbers; trajectories stay in their shards. Invariants: a stage
-is recorded only after everything it names is durable; a recorded stage is never run again; whatever happened in
-between, the same recipe and folder give the same sequence; no phase is complete before its ledger balances.
+is recorded only after everything it names is durable; a recorded stage is never run again, unless what it left was
+damaged and the run was set back (``cluster.set_back``); whatever happened in between, the same recipe and folder give
+the same sequence; no phase is complete before its ledger balances.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from typing import Any
 
 from cluster.audit import require_balance
 from cluster.config import Recipe
-from cluster.errors import ManifestError, RunStopped
+from cluster.errors import RunStopped
 from cluster.ledger import LedgerFile
 from cluster.manifest import RunManifest
 from cluster.metrics_log import MetricsLog, read_metrics
 from cluster.progress import Progress
 from cluster.run_folders import CLONED, checkpoint_name, critics_name
+from cluster.set_back import go_back, keep_episodes_of
 from cluster.stage_data import episode_data, flat_numbers, recorded_shards, split_data
 from cluster.system import System
 from cluster.task_sets import TaskSets
@@ -99,18 +101,11 @@ class Controller:
         return files + sorted({self.buffer.entry(episode_id).shard for episode_id in data.get("episodes", ())})
 
     def _take_up(self) -> None:
-        """Make sure that what was recorded is there, and write down what a killed session had no time for."""
-        recorded = set(recorded_shards(self.manifest))
-        for skipped in self.buffer.report.skipped:
-            if skipped.path.name not in recorded:  # torn before its stage was complete: its episodes are played again
-                skipped.path.rename(skipped.path.with_name(skipped.path.name + ".unusable"))
-        gone = sorted(recorded - self.buffer.shards)
-        if gone:
-            raise ManifestError(
-                f"{self.system.folders.episodes}: {', '.join(gone[:3])}{' and others' if gone[3:] else ''} are gone or "
-                f"damaged ({len(gone)} shards), and the run depends on them; restore them from a copy, or start again "
-                "in a new --out"
-            )
+        """Go back to before what is damaged, and write down what a killed session had no time for."""
+        for found in go_back(self.manifest, self.buffer, self.log):
+            self.progress.note(found.line)
+        for skipped in self.buffer.report.skipped:  # now no stage depends on them: their episodes are played again
+            skipped.path.rename(skipped.path.with_name(skipped.path.name + ".unusable"))
         self._record_shards()
         logged = {(line.get("phase"), line.get("stage")) for line in read_metrics(self.manifest.out)}
         for phase, name in self.manifest.stages():
@@ -172,7 +167,9 @@ class Controller:
         """Filter the successes of earlier phases by their perplexity under the current policy."""
         fresh = self.manifest.data(phase, "rollouts")["episodes"]
         wanted = self.system.algorithm.data_choice.replay
-        stored = self.buffer.successes(phases=range(1, phase)) if wanted != "none" else ()
+        # Episodes of a late shard, or of before a set-back, lie there too, and belong to no stage.
+        counted = {i for earlier in range(1, phase) for i in self.manifest.data(earlier, "rollouts")["episodes"]}
+        stored = [i for i in self.buffer.successes(phases=range(1, phase)) if i in counted and wanted != "none"]
         settings = self.recipe.replay
         kept, audit = band_filter(
             self.system.call("score", stored) if stored else (),
@@ -200,7 +197,11 @@ class Controller:
 
     def _publish(self, phase: int) -> dict[str, Any]:
         """Publish the weights as version ``phase`` to every server, as a transaction."""
-        return self.system.publish(phase)
+        data = self.system.publish(phase)
+        others = keep_episodes_of(phase, data["manifest"]["checksum"], self.manifest, self.buffer)
+        if others:
+            self.progress.note(others)
+        return data
 
     def _evaluate(self, phase: int) -> dict[str, Any]:
         """Play the held-out tasks, where the recipe asks for it after this phase."""
@@ -214,13 +215,15 @@ class Controller:
 
     def _curriculum(self, phase: int) -> dict[str, Any]:
         """Choose the next phase's tasks by what failed in this one."""
+        counted = self.manifest.data(phase, "rollouts")["episodes"]
         failures = self.buffer.failed_instructions(sources=(Source.ROLLOUT,), phases=(phase,))
+        failed = [failure.task_id for failure in failures if failure.episode_id in counted]
         played = self._rollout_specs(phase)
         values: dict[str, float] = {}
         if self.recipe.curriculum.value_band:
-            critics = self.system.call("critics", self.manifest.data(phase, "rollouts")["episodes"])
+            critics = self.system.call("critics", counted)
             values = {self.buffer.entry(episode_id).task_id: v[0] for episode_id, (_, v) in critics.items()}
-        return self.tasks.choose(phase + 1, [failure.task_id for failure in failures], played, values)
+        return self.tasks.choose(phase + 1, failed, played, values)
 
     def _units(self, episode_ids: list[str]) -> int:
         """Return how many units of the replay filter these episodes hold."""
@@ -252,7 +255,6 @@ class Controller:
         """Bring learner and servers to the newest recorded state, before any episode is played."""
         done = self.manifest.stages()
         newest = max(at for at, stage in enumerate(done) if "checkpoint" in self.manifest.data(*stage))
-        self.manifest.check_files(*done[newest])
         self.system.restore(self.manifest.data(*done[newest])["checkpoint"])
         for phase, stage in done[newest:]:
             if stage == "publish":

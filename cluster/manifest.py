@@ -61,13 +61,17 @@ class RunManifest:
     def read(cls, out: Path) -> RunManifest:
         """Read the manifests of a run folder without checking them against a recipe."""
         header = read_header(out)
-        entries, last, faults = scan_stages(out, sha256_file(out / FILE_NAME))
-        if faults:
-            raise ManifestError(
-                f"the run in {out} cannot go on: {faults[0].subject}: {faults[0].found}; restore it from a copy, or "
-                "start in a new --out (`waymark audit` lists everything that is wrong)"
-            )
-        return cls(out, header, entries, last)
+        return cls(out, header, *_read_stages(out))
+
+    def reload(self) -> None:
+        """Read the stages again, after the newest of them were set aside; raise as ``read`` does."""
+        entries, self._last = _read_stages(self.out)
+        self._entries = {(entry.phase, entry.stage): entry for entry in entries}
+
+    @property
+    def session(self) -> int:
+        """The number of this start of the run's command."""
+        return self._session
 
     def begin_session(self) -> int:
         """Note that the run is started or goes on from here; return the session's number."""
@@ -115,15 +119,6 @@ class RunManifest:
         entry = StageEntry(phase, stage, stored, hashes, seconds, _now(), self._session, self._last)
         self._last = write_stage(self.out, len(self._entries), entry)
         self._entries[phase, stage] = entry
-
-    def check_files(self, phase: int, stage: str) -> None:
-        """Raise ``ManifestError`` naming the files of a stage that are gone or have changed since it was completed."""
-        wrong = changed_files(self.out, self.entry(phase, stage))
-        if wrong:
-            raise ManifestError(
-                f"{self.out}, phase {phase} stage {stage!r}: {'; '.join(wrong)}; restore that from a copy, or start "
-                "again in a new --out"
-            )
 
     @property
     def config_hash(self) -> str:
@@ -188,6 +183,17 @@ def changed_files(out: Path, entry: StageEntry) -> list[str]:
         elif sha256_file(path) != digest:
             wrong.append(f"{name} has changed")
     return wrong
+
+
+def _read_stages(out: Path) -> tuple[list[StageEntry], str]:
+    """Return the entries of the complete stages and the newest one's SHA-256; raise where the chain is broken."""
+    entries, last, faults = scan_stages(out, sha256_file(out / FILE_NAME))
+    if faults:
+        raise ManifestError(
+            f"the run in {out} cannot go on: {faults[0].subject}: {faults[0].found}; restore it from a copy, or "
+            "start in a new --out (`waymark audit` lists everything that is wrong)"
+        )
+    return entries, last
 
 
 def _new_header(recipe: Recipe) -> dict[str, Any]:

@@ -29,6 +29,8 @@ class RunFolders:
         """The policy after the last phase, as a folder that can be loaded by name."""
         self.current_weights = out / "weights" / "current.json"
         """Names the weights that were published last; a restarted server reads it."""
+        self.set_back = out / SET_BACK
+        """What was set aside because something that the run depended on was damaged."""
 
     def checkpoint(self, name: str) -> Path:
         """Return the folder of one checkpoint."""
@@ -37,6 +39,10 @@ class RunFolders:
     def checkpoint_files(self, name: str) -> list[Path]:
         """Return the files of one checkpoint, sorted."""
         return sorted(path for path in self.checkpoint(name).iterdir() if path.is_file())
+
+    def learned(self) -> list[Path]:
+        """Return every checkpoint and every file of published weights that is there, sorted."""
+        return sorted([*self.checkpoint(CLONED).parent.glob("[!.]*"), *self.weights.glob("[!.]*.safetensors")])
 
     def forget_checkpoints(self, phase: int, keep: int) -> None:
         """Remove what ``kept_checkpoints`` does not name once ``phase`` is complete, and weights as old as that."""
@@ -53,7 +59,8 @@ class RunFolders:
 
         The pointer to the served weights goes as well: servers that start now wait for a publication.
         """
-        folders = (self.episodes, self.weights, self.checkpoint(CLONED).parent, self.out / STAGES)
+        aside = (self.set_back, *self.set_back.glob("[0-9]*"))
+        folders = (self.episodes, self.weights, self.checkpoint(CLONED).parent, self.out / STAGES, *aside)
         leftovers = [path for folder in folders if folder.is_dir() for path in folder.glob(".*")]
         for path in leftovers + [path for name in _WRITTEN for path in self.out.glob(f".{name}.*")]:
             if path.is_dir():
@@ -63,8 +70,11 @@ class RunFolders:
         self.current_weights.unlink(missing_ok=True)
 
 
-_WRITTEN = ("policy", "trained", "manifest.json", "summary.json", "report.html")
+_WRITTEN = ("policy", "trained", "manifest.json", "metrics.jsonl", "summary.json", "report.html")
 """What is written into the run folder itself; files of others there, hidden ones too, are left alone."""
+
+SET_BACK = "set_back"
+"""The folder of what was set aside, with a record of each set-back (see ``cluster.set_back``)."""
 
 CLONED = "cloned"
 """The checkpoint after cloning, before the critics have learned anything."""

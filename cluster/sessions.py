@@ -1,7 +1,8 @@
 """Each start of a run's command: ``OUT/sessions/0003.json`` says when it was and with which code.
 
-Owns these files and the rule that a run goes on with the code it was last played with. Invariant: numbers only
-grow, so that whatever a session leaves can be told from what a later one did.
+Owns these files and the rule that a run goes on with the code it was last played with. A session that set the run
+back (``cluster.set_back``) says so in its file. Invariant: numbers only grow, so that whatever a session leaves can be
+told from what a later one did.
 """
 
 from __future__ import annotations
@@ -37,6 +38,14 @@ def begin_session(out: Path) -> int:
     }
     write_atomic(out / FOLDER / f"{number:04d}.json", json.dumps(content, indent=1) + "\n")
     return number
+
+
+def note_set_back(out: Path, session: int, line: str) -> None:
+    """Add to a session's file, durably, what was set back in it and why."""
+    path = out / FOLDER / f"{session:04d}.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content.setdefault("set_back", []).append(line)
+    write_atomic(path, json.dumps(content, indent=1) + "\n")
 
 
 def require_same_code(out: Path) -> None:

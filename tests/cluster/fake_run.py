@@ -50,7 +50,10 @@ class Killed(BaseException):
 
 
 class FakeSystem:
-    """Plays about every other episode well, and remembers what it was asked for; ``fate`` may end it at any request."""
+    """Plays about every other episode well, and remembers what it was asked for; ``fate`` may end it at any request.
+
+    Another ``luck`` trains other weights, which succeed at other tasks.
+    """
 
     clones = True
 
@@ -60,6 +63,7 @@ class FakeSystem:
         self.asked: list[tuple[Any, ...]] = []
         self.specs: list[EpisodeSpec] = []
         self.loses: Callable[[EpisodeSpec], bool] = lambda spec: False
+        self.luck = ""
         self._fate = fate
 
     def _note(self, *what: Any) -> None:
@@ -99,7 +103,7 @@ class FakeSystem:
         self._note("publish", version)
         path = self.folders.weights / f"actor-{version:06d}.safetensors"
         path.parent.mkdir(exist_ok=True)
-        path.write_text(f"weights {version}")
+        path.write_text(f"weights {version}{self.luck}")
         checksum = sha256(path.read_bytes()).hexdigest()
         place = path.relative_to(self.folders.out).as_posix()
         return {"accepted": ["server-0"], "manifest": {"version": version, "path": place, "checksum": checksum}}
@@ -130,7 +134,7 @@ class FakeSystem:
             self._note("play", driver, spec.source, spec.phase)
             self.specs.append(spec)
             version = {Source.DEMONSTRATION: -1, Source.ROLLOUT: spec.phase - 1, Source.EVALUATION: spec.phase}
-            outcome = float(zlib.crc32(spec.episode_id.encode()) % 2)
+            outcome = float(zlib.crc32((spec.episode_id + self.luck).encode()) % 2)
             store(self.folders.episodes, [spec], [outcome], version[spec.source])
             ledger.complete(leases[0])
         return report(len(missing), ledger.failures())
@@ -194,9 +198,10 @@ class Run:
         fate: Callable[[tuple[Any, ...]], None] = no_fate,
         loses: Callable[[EpisodeSpec], bool] = lambda spec: False,
         clones: bool = True,
+        luck: str = "",
     ) -> FakeSystem:
         self.system = FakeSystem(self.recipe, self.out, fate)
-        self.system.loses, self.system.clones = loses, clones
+        self.system.loses, self.system.clones, self.system.luck = loses, clones, luck
         progress = Progress(self.recipe.run.phases, Console(file=self.output, force_terminal=False))
         tasks = task_sets(self.recipe.model_dump_json())
         manifest = RunManifest.open(self.out, self.recipe)

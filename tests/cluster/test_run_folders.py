@@ -56,9 +56,23 @@ def test_a_phases_critics_go_with_its_end_and_not_before(tmp_path: Path) -> None
 def test_what_was_half_written_goes_and_what_others_put_there_stays(tmp_path: Path) -> None:
     folders = RunFolders(tmp_path)
     fill(folders, 1)
-    for name in ("checkpoints/.phase-002.x1y2", "stages/.0007-phase-001-replay.new", ".trained.new/x", "kept/.mine"):
+    for name in (
+        "checkpoints/.phase-002.x1y2",
+        "stages/.0007-phase-001-replay.new",
+        ".trained.new/x",
+        "kept/.mine",
+        "set_back/0001",
+    ):
         (tmp_path / name).mkdir(parents=True)
-    for name in ("weights/.actor-000002.safetensors.1.new", ".summary.json.77.new", ".gitignore", "notes.txt"):
+    for name in (
+        "weights/.actor-000002.safetensors.1.new",
+        ".summary.json.77.new",
+        ".gitignore",
+        "notes.txt",
+        ".metrics.jsonl.77.tmp",
+        "set_back/.0002.json.77.tmp",
+        "set_back/0001/.metrics.jsonl.77.tmp",
+    ):
         (tmp_path / name).write_text("")
     folders.clear_leftovers()
     hidden = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob(".*")}

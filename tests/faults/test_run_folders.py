@@ -83,23 +83,6 @@ def test_an_episode_in_a_torn_shard_is_played_again_and_the_file_is_set_aside(tm
     assert audit(run.out).findings == []
 
 
-@pytest.mark.parametrize("damage", ["torn", "gone"])
-def test_a_shard_that_the_run_depends_on_stops_it_with_its_name(tmp_path: Path, damage: str) -> None:
-    run = Run(tmp_path)
-    with pytest.raises(Killed):
-        run.start(before(("update_critics", 2)))
-    shard = shards(run)[0]
-    if damage == "torn":
-        shard.write_bytes(shard.read_bytes()[:-20])
-    else:
-        shard.unlink()
-    stages = run.manifest.stages()
-    with pytest.raises(ManifestError, match=rf"{shard.name} are gone or damaged.*restore them from a copy"):
-        run.start()
-    assert run.system.asked == []
-    assert run.manifest.stages() == stages
-
-
 def test_a_shard_that_comes_late_never_takes_the_place_of_what_was_recorded(tmp_path: Path) -> None:
     """A worker that was taken for dead writes its record of an episode that another one has played meanwhile."""
     run = Run(tmp_path / "run")
