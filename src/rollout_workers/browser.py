@@ -44,7 +44,6 @@ _LOG = logging.getLogger(__name__)
 _SCROLLS = ("scroll_up", "scroll_down")
 _PRESSES = ("click", "press_enter")
 _TRAVELS = {"go_backward": -1, "go_forward": 1}
-_NEW_TAB_WAIT_S = 3.0
 _MOST_REFUSED = 20
 """Tabs beyond the limit that are closed one by one; an episode that opens more of them in a step has failed."""
 
@@ -172,7 +171,7 @@ class BrowserEnvironment:
     async def _follow_new_tab(self) -> list[str]:
         """Wait for the tab that the page opened and make it the current one."""
         try:
-            await asyncio.wait_for(self._opened.wait(), _NEW_TAB_WAIT_S)
+            await asyncio.wait_for(self._opened.wait(), self._settings.new_tab_timeout_s)
         except TimeoutError:
             return [sentence("slow")]
         if self._refused:

@@ -30,6 +30,8 @@ _DISABLED_FEATURES = (
     "NetworkTimeServiceQuerying", "OptimizationHints", "PaintHolding", "PreconnectToSearch",
     "ThirdPartyStoragePartitioning", "Translate",
 )  # fmt: skip
+INSTALL_TIMEOUT_S = 300.0
+"""Never to be changed: whoever has a slower network installs a browser by hand, as the error says."""
 _APT_PACKAGES = ("chromium-headless-shell", "chromium")
 
 
@@ -60,7 +62,7 @@ def find(explicit: str = "") -> Path:
     return found
 
 
-def ensure(explicit: str = "", timeout_s: float = 300.0) -> Path:
+def ensure(explicit: str = "", timeout_s: float = INSTALL_TIMEOUT_S) -> Path:
     """Return the browser to use, trying to install one where there is none.
 
     ``timeout_s`` bounds each of the two attempts: Playwright's download, then apt as root.

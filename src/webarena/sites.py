@@ -65,7 +65,7 @@ def make_sites(
     patience: JudgeSettings | None = None,
 ) -> WebArenaSites:
     """Return the sites for the environments of one worker, over the leases of all of them."""
-    form_login = FormLogin(session, timeout_s=settings.login_timeout_s)
+    form_login = FormLogin(session, timeout_s=settings.login_timeout_s, load_timeout_s=settings.login_load_timeout_s)
 
     async def log_in(deployment: str, site: str) -> StoredLogin:
         try:

@@ -24,7 +24,9 @@ from webarena.environment_host import webarena_host, webarena_tasks
 from webarena.hosts import Deployment, WebArenaHosts, episode_hosts, resolver_rules
 from webarena.judge import needs_judge
 from webarena.leases_modes import changes_sites
+from webarena.login_accounts import Accounts
 from webarena.settings import DeploymentSettings, ResetSettings, WebArenaSettings
+from webarena.sites import make_sites
 from webarena.waits import waits_that_do_not_fit
 
 ONE_HOST = {
@@ -151,6 +153,14 @@ def test_a_judge_that_is_waited_for_longer_than_the_verdict_is_told() -> None:
     }
     assert waits_that_do_not_fit(PATIENT, BrowserSettings(), judged, JudgeSettings()) == {}
     assert waits_that_do_not_fit(PATIENT, BrowserSettings(), SETTINGS, judge) == {}, "nobody is asked"
+
+
+def test_the_waits_of_a_log_in_are_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[dict[str, float]] = []
+    monkeypatch.setattr("webarena.sites.FormLogin", lambda session, **waits: given.append(waits))
+    settings = replace(SETTINGS, login_timeout_s=90.0, login_load_timeout_s=11.0)
+    make_sites(settings, {}, None, Accounts({}), leases=None)  # type: ignore[arg-type]
+    assert given == [{"timeout_s": 90.0, "load_timeout_s": 11.0}]
 
 
 async def test_a_host_takes_the_judges_waits_from_a_recipe_and_from_plain_options() -> None:
