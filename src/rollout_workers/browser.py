@@ -191,6 +191,8 @@ class BrowserEnvironment:
             result, extra = await self._recover(first)
             lines = [*lines, *extra]
         lines = [*lines, *(sentence(code, detail=detail) for code, detail in tab.take_notices())]
+        if result["cut"]:
+            lines.append(sentence("large"))
         raise_for_status(self._hosts.canonical(result["url"]), result["status"])
         url = self._hosts.canonical(result["url"])
         tab.last_title = squeeze(result["title"]) or url
@@ -268,6 +270,7 @@ class BrowserEnvironment:
         return {
             "origins": list(self._hosts.origins),
             "settle_ms": self._settings.settle_timeout_s * 1000,
+            "look_ms": self._settings.look_timeout_s * 1000,
             "viewport_only": self._settings.viewport_only,
             "webrl": self._settings.observation_format == "webrl",
         }

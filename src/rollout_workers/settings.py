@@ -69,6 +69,9 @@ class BrowserSettings:
     settle_timeout_s: float = 2.0
     """Longest wait for a page to become quiet after an action, in seconds."""
 
+    look_timeout_s: float = 5.0
+    """Longest time that the page script looks at a page, in seconds; what it has not come to by then is not shown."""
+
     wait_action_s: float = 1.0
     """How long the agent's own Wait action waits, in seconds."""
 

@@ -56,6 +56,11 @@ FLOODING = {
         "let at = document.body; for (let i = 0; i < 20000; i++) at = "
         "at.appendChild(document.createElement('div'));at.textContent = 'deepest'"
     ),
+    "deeplater": (
+        "setTimeout(() => { let at = document.body; for (let i = 0; i < 20000; i++) at = "
+        "at.appendChild(document.createElement('div'));at.textContent = 'deepest' }, 100)"
+    ),
+    "texts": "for (let i = 0; i < 300000; i++) document.body.append('x ')",
     "deepinline": (
         "let at = document.body; for (let i = 0; i < 20000; i++) at = "
         "at.appendChild(document.createElement('b'));at.textContent = 'deepest'"
@@ -190,7 +195,7 @@ TAMPERING = {
         "const w = open('about:blank'); const root = JSON.parse('['.repeat(900) + "
         "']'.repeat(900));w.__waymark = {step: () => JSON.stringify({navigating: false, code: '', "
         "detail: '', notices: [], url: w.location.href,title: '', root, invalid: -1, new_tab: false, "
-        "posted: false, still: true, status: 0, redirects: 0, entry: ''})}"
+        "posted: false, still: true, status: 0, redirects: 0, entry: '', cut: false})}"
     ),
 }
 """Scripts that get in the way of the page script or speak in its place."""
