@@ -77,6 +77,8 @@ class BrowserEnvironment:
             self._reusable and not self._crashed.is_set() and self._episodes < self._settings.episodes_per_context
         )
         self._episodes += 1
+        if self._crashed.is_set():
+            self._session.page_ended_for_its_memory()  # an end between two episodes is nobody's failure
         self._crashed.clear()
         return await self._guard(self._settings.reset_timeout_s, "reset", lambda: self._reset(task, take_over))
 
@@ -345,7 +347,13 @@ class BrowserEnvironment:
     async def _guard(self, seconds: float, what: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run one piece of work under its deadline; only one that ends well leaves the slot reusable."""
         self._reusable = False
-        done = await deadline(seconds, what, lambda: unless_crashed(self._crashed, work))
+        try:
+            done = await deadline(seconds, what, lambda: unless_crashed(self._crashed, work))
+        except EpisodeFailed as error:
+            ended = self._session.page_ended_for_its_memory() if error.failure.code == "browser_crashed" else None
+            if ended is None:
+                raise
+            raise EpisodeFailed(ended) from error
         if self._storm:
             detail = f"{what}: a page opened more than {_MOST_REFUSED} tabs beyond those that an episode may have"
             raise EpisodeFailed(Failure(FailureKind.INFRA, "popup_storm", detail))

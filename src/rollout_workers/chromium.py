@@ -89,13 +89,16 @@ LOOPBACK_ONLY = "MAP * ~NOTFOUND, EXCLUDE *.localhost, EXCLUDE localhost, EXCLUD
 """Host resolver rules under which names outside ``*.localhost`` do not resolve at all."""
 
 
-def launch_flags(session_id: str, paint: bool = True, resolver_rules: str = LOOPBACK_ONLY) -> list[str]:
+def launch_flags(
+    session_id: str, paint: bool = True, resolver_rules: str = LOOPBACK_ONLY, *, script_memory_mb: int = 0
+) -> list[str]:
     """Return Chromium's flags beyond Playwright's defaults (which must stay: they let fast navigations through).
 
     ``resolver_rules`` say which names resolve, and WebRTC may not go past the proxy. A new frame
     host for every document (``RenderDocument``) would cost a quarter of each page load, a process of its own for
     the network a twentieth. With ``paint`` off no
     frame is ever drawn: cheaper, but no screenshots, and a page's ``requestAnimationFrame`` never fires.
+    ``script_memory_mb`` bounds the script objects of a page; 0 leaves V8's own limit.
     ``session_id`` marks the process, so that it can be found.
     """
     return [
@@ -105,6 +108,7 @@ def launch_flags(session_id: str, paint: bool = True, resolver_rules: str = LOOP
         "--enable-features=NetworkServiceInProcess2",
         "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
         f"--host-resolver-rules={resolver_rules}",
+        *([f"--js-flags=--max-old-space-size={script_memory_mb}"] if script_memory_mb else []),
         _mark(session_id),
     ]
 

@@ -45,6 +45,10 @@ class BrowserSettings:
     max_tabs: int = 4
     """Most tabs an episode may have open; a further one is closed and the agent told."""
 
+    page_memory_mb: int = 1500
+    """Most memory that the process of a context's pages may hold, in MB; past it that process is ended and the episode
+    has failed as ``infra/page_memory`` (Linux). Twice a second is looked; script objects alone never get past it."""
+
     episodes_per_context: int = 50
     """Episodes after which a browser context is replaced; Playwright keeps every request for as long as it lives."""
 

@@ -90,6 +90,10 @@ FLOODING = {
         "document.body.append(document.createElement('p'));setTimeout(more) }; more()"
     ),
     "heap": "const kept = []; for (;;) kept.push(new Array(1e5).fill(Math.random()))",
+    "hoard": (
+        "const kept = [], more = () => { if (kept.push(new Uint8Array(1 << 25).fill(1)) < 24) "
+        "setTimeout(more, 20) }; more()"
+    ),
     "buffers": "const kept = []; for (;;) kept.push(new Uint8Array(1 << 26).fill(1))",
     "reload": "location.reload()",
     "jump": "location.href = '/load/jump?' + Math.random()",
