@@ -78,6 +78,7 @@ _PAGE: dict[str, Any] = {
     "status": 200,
     "redirects": 0,
     "entry": "k1",
+    "cut": False,
     "window": [1280, 720],
     "root": [
         "body",

@@ -184,6 +184,9 @@ def check_environment(
     ],
     seconds: Annotated[float, typer.Option(min=0.1, help="How long each measurement takes, in seconds.")] = 5.0,
     options: Annotated[str, typer.Option(help="Options of the environment's host, as a JSON object.")] = "{}",
+    deadline: Annotated[
+        float, typer.Option(min=0.1, help="Longest wait for one point of the contract, in seconds.")
+    ] = 120.0,
 ) -> None:
     """Run an environment through its contract and measure it; exit code 1 when a point is not kept."""
     import json
@@ -193,7 +196,7 @@ def check_environment(
     from replay.records import EpisodeFailed
 
     try:
-        report = check_environment_kind(path, seconds=seconds, options=json.loads(options))
+        report = check_environment_kind(path, seconds=seconds, options=json.loads(options), deadline_s=deadline)
     except ValueError as error:
         raise RecipeError(str(error)) from error
     except EpisodeFailed as error:

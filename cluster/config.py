@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from cluster.errors import RecipeError
 from cluster.run_settings import RunSettings, WarmStartSettings
 from curriculum.settings import CurriculumSettings
+from judges.settings import JudgeSettings
 from learner.settings import LearnerSettings
 from policy.settings import PolicySettings
 from replay.settings import ReplaySettings
@@ -44,6 +45,7 @@ class Recipe(BaseModel):
     warm_start: WarmStartSettings = WarmStartSettings()
     sites: SitesSettings = SitesSettings()
     webarena: WebArenaSettings = WebArenaSettings()
+    judge: JudgeSettings = JudgeSettings()
     browser: BrowserSettings = BrowserSettings()
     rollout: RolloutSettings = RolloutSettings()
     policy: PolicySettings = PolicySettings()
@@ -54,7 +56,7 @@ class Recipe(BaseModel):
     @property
     def environment_options(self) -> dict[str, Any]:
         """What the environment's hosts and its tasks are told beyond the settings of every environment."""
-        return {"webarena": self.webarena}
+        return {"webarena": self.webarena, "judge": self.judge}
 
     @property
     def checkpoint_path(self) -> Path:

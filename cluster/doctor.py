@@ -39,6 +39,8 @@ REQUIRED = {
     "tensorboard": "tensorboard",
 }
 MIN_MEMORY_MB = 6 * 1024
+IMPORT_TIMEOUT_S = 60.0
+"""Never to be changed: a package that takes longer to load makes every process of a run late, which is worth a word."""
 MIN_SHARED_MEMORY_MB = 256
 
 
@@ -98,7 +100,7 @@ def check_package(module: str, requirement: str) -> Check:
     return Check(requirement, Status.OK, package_version(distribution) or "installed, version unknown")
 
 
-def check_import(module: str, timeout_s: float = 60.0) -> Check:
+def check_import(module: str, timeout_s: float = IMPORT_TIMEOUT_S) -> Check:
     """A package that is installed can also be loaded; tried in a child process, so that this one stays light."""
     name = f"import {module}"
     try:

@@ -19,6 +19,8 @@ CODE = (
     "cluster", "curriculum", "judges", "learner", "policy", "replay", "rollout_workers", "sites", "webarena",
 )  # fmt: skip
 """Waymark's packages that a run's numbers come from."""
+_GIT_TIMEOUT_S = 5.0
+"""Never to be changed: without an answer the manifest has no commit, and the sources' hash says the same."""
 _SOURCES = {".py", ".js", ".html", ".j2"}
 
 
@@ -30,7 +32,7 @@ def package_version(name: str) -> str | None:
         return None
 
 
-def git_commit(folder: Path, timeout_s: float = 5.0) -> str | None:
+def git_commit(folder: Path, timeout_s: float = _GIT_TIMEOUT_S) -> str | None:
     """Return the commit of the checkout that holds ``folder``, with ``-dirty`` after it where tracked files differ."""
     try:
         commit = _git(folder, timeout_s, "rev-parse", "HEAD")

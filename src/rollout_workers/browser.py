@@ -44,7 +44,6 @@ _LOG = logging.getLogger(__name__)
 _SCROLLS = ("scroll_up", "scroll_down")
 _PRESSES = ("click", "press_enter")
 _TRAVELS = {"go_backward": -1, "go_forward": 1}
-_NEW_TAB_WAIT_S = 3.0
 _MOST_REFUSED = 20
 """Tabs beyond the limit that are closed one by one; an episode that opens more of them in a step has failed."""
 
@@ -78,6 +77,8 @@ class BrowserEnvironment:
             self._reusable and not self._crashed.is_set() and self._episodes < self._settings.episodes_per_context
         )
         self._episodes += 1
+        if self._crashed.is_set():
+            self._session.page_ended_for_its_memory()  # an end between two episodes is nobody's failure
         self._crashed.clear()
         return await self._guard(self._settings.reset_timeout_s, "reset", lambda: self._reset(task, take_over))
 
@@ -172,7 +173,7 @@ class BrowserEnvironment:
     async def _follow_new_tab(self) -> list[str]:
         """Wait for the tab that the page opened and make it the current one."""
         try:
-            await asyncio.wait_for(self._opened.wait(), _NEW_TAB_WAIT_S)
+            await asyncio.wait_for(self._opened.wait(), self._settings.new_tab_timeout_s)
         except TimeoutError:
             return [sentence("slow")]
         if self._refused:
@@ -192,6 +193,8 @@ class BrowserEnvironment:
             result, extra = await self._recover(first)
             lines = [*lines, *extra]
         lines = [*lines, *(sentence(code, detail=detail) for code, detail in tab.take_notices())]
+        if result["cut"]:
+            lines.append(sentence("large"))
         raise_for_status(self._hosts.canonical(result["url"]), result["status"])
         url = self._hosts.canonical(result["url"])
         tab.last_title = squeeze(result["title"]) or url
@@ -269,6 +272,7 @@ class BrowserEnvironment:
         return {
             "origins": list(self._hosts.origins),
             "settle_ms": self._settings.settle_timeout_s * 1000,
+            "look_ms": self._settings.look_timeout_s * 1000,
             "viewport_only": self._settings.viewport_only,
             "webrl": self._settings.observation_format == "webrl",
         }
@@ -343,7 +347,13 @@ class BrowserEnvironment:
     async def _guard(self, seconds: float, what: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run one piece of work under its deadline; only one that ends well leaves the slot reusable."""
         self._reusable = False
-        done = await deadline(seconds, what, lambda: unless_crashed(self._crashed, work))
+        try:
+            done = await deadline(seconds, what, lambda: unless_crashed(self._crashed, work))
+        except EpisodeFailed as error:
+            ended = self._session.page_ended_for_its_memory() if error.failure.code == "browser_crashed" else None
+            if ended is None:
+                raise
+            raise EpisodeFailed(ended) from error
         if self._storm:
             detail = f"{what}: a page opened more than {_MOST_REFUSED} tabs beyond those that an episode may have"
             raise EpisodeFailed(Failure(FailureKind.INFRA, "popup_storm", detail))

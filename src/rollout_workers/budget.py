@@ -22,6 +22,7 @@ ADVICE: Mapping[FailureKind, str] = {
 }
 REMEDIES: Mapping[str, str] = {
     "browser_launch_failed": "run `waymark doctor`: Chromium does not start on the rollout machines",
+    "page_memory": "look at the page that the failure names, and raise browser.page_memory_mb if it needs so much",
     "worker_died": "look at the free memory of the rollout machines, and lower rollout.contexts_per_worker",
     "worker_hung": "lower rollout.contexts_per_worker, or raise rollout.hang_timeout_s on a busy machine",
     "worker_stalled": "lower rollout.contexts_per_worker, or raise rollout.loop_lag_limit_s on a busy machine",

@@ -34,6 +34,7 @@ _SENTENCES = {
     "too_many_tabs": "Too many tabs are open; the new one was closed.",
     "download": "The file that the page offered was not downloaded.",
     "slow": "The page took too long to load and was stopped; what is there is shown.",
+    "large": "The page is too large to be shown whole; some of it is missing.",
     "dialog": "The page showed a message and it was accepted: {detail}",
 }
 

@@ -165,7 +165,7 @@ const framesOf = view => [...Array(view.length).keys()].map(i => {
   try { return view[i].__waymark ?? null; } catch { return null; }
 }).filter(Boolean);
 const busy = () => work.requests > 0 || work.timers > 0 || document.readyState === "loading" ||
-  work.expected > now() || moving() || (Boolean(outer) && work.leaving) || framesOf(window).some(frame => frame.busy());
+  work.expected > now() || (!bottomless() && moving()) || (Boolean(outer) && work.leaving) || framesOf(window).some(frame => frame.busy());
 
 const settle = async deadline => {
   let idle = 0;

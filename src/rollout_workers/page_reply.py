@@ -32,7 +32,7 @@ MAX_NOTICES = 8
 
 _MAX_TITLE, _MAX_URL, _MAX_DETAIL, _MAX_INPUTS, _MAX_TABLE = 1_000, 4_000, 500, 64, 10_000
 _TOLD = {"code": str, "detail": str, "invalid": int, "new_tab": bool, "posted": bool, "navigating": bool, "still": bool}
-_SEEN = {"url": str, "title": str, "status": int, "redirects": int, "entry": str}
+_SEEN = {"url": str, "title": str, "status": int, "redirects": int, "entry": str, "cut": bool}
 _FLAGS = frozenset({"checked", "disabled", "clickable"})
 _LISTS = frozenset({"options", "selected"})
 _PATTERNS = {"mark": re.compile(r"\d{1,6}", re.ASCII), "data-bbox": re.compile(r"-?\d+(,-?\d+){3}", re.ASCII)}

@@ -8,13 +8,15 @@
  * Decides nothing about how a page is shown. Codes are those of `notices.py`. */
 
 const look = options => {
-  const view = options.webrl ? window.__waymarkView() : null, holder = [];
-  Object.assign(state, {refs: [], roots: [document], numbers: view?.numbers, left: {...ALLOWED}});
+  const ends = now() + options.look_ms, hopeless = bottomless(), holder = [];
+  const view = options.webrl ? window.__waymarkView(ends, hopeless) : null;
+  Object.assign(state, {refs: [], roots: [document], numbers: view?.numbers, left: {...ALLOWED, ends}});
   const body = bodyOf.call(document);
-  if (body) visit(body, holder, 0, false, options);
+  if (body && !hopeless) visit(body, holder, 0, false, options);
   if (view) state.refs = view.elements;
   const entry = performance.getEntriesByType("navigation")[0];
   return {url: location.href.slice(0, MAX_LONG), title: titleOf.call(document).slice(0, MAX_SHORT), root: holder[0] ?? ["body", {}], tree: view?.tree, window: view?.window,
+    cut: hopeless || state.left.cut || Boolean(view?.cut),
     status: entry?.responseStatus ?? 0, redirects: entry?.redirectCount ?? 0, entry: window.navigation?.currentEntry?.key ?? ""};
 };
 

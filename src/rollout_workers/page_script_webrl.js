@@ -33,8 +33,14 @@
     return area;
   };
 
+  let left = 0, ends = 0, cut = false;
+  const now = performance.now.bind(performance);
+  const inTime = () => { cut ||= now() > ends; return !cut; };
+
   const numbered = () => {
-    const all = [...document.querySelectorAll("*")].slice(0, MAX_ELEMENTS).filter(e => invites(e) && openArea(e) >= 1);
+    const every = [...document.querySelectorAll("*")];
+    cut = every.length > MAX_ELEMENTS;
+    const all = every.slice(0, MAX_ELEMENTS).filter(e => now() <= ends && invites(e) && openArea(e) >= 1);
     const chosen = new Set(all);
     for (const element of all) {
       for (let outer = element.parentElement; outer; outer = outer.parentElement) chosen.delete(outer);
@@ -70,25 +76,27 @@
     return found;
   };
 
-  let left = 0;
   const describe = (element, numbers, depth) => {
     left -= 1;
     const node = [element.localName, attributesOf(element)];
     if (numbers.has(element)) node[1].mark = String(numbers.get(element));
-    if (depth >= MAX_DEPTH || left < 0) return node;
+    if (depth >= MAX_DEPTH || left < 0) { cut ||= element.childElementCount > 0; return node; }
     for (const child of element.childNodes) {
-      if (left < 0) break;
+      if (left < 0 || !inTime()) break;
       if (child.nodeType === 1 && !LEFT_OUT.has(child.localName)) node.push(describe(child, numbers, depth + 1));
       else if (child.nodeType === 3) node.push(child.data.slice(0, MAX_TEXT));
     }
     return node;
   };
 
-  const view = () => {
-    left = MAX_ELEMENTS;
+  /* Until `until` on the page's clock; of a page that must not be asked for styles only that it is there. */
+  const view = (until, hopeless) => {
+    if (hopeless) return {elements: [], numbers: new Map(), tree: ["html", {}], window: [screen.width, screen.height], cut: true};
+    [left, ends, cut] = [MAX_ELEMENTS, until, false];
     const elements = numbered();
     const numbers = new Map(elements.map((element, number) => [element, number]));
-    return {elements, numbers, tree: describe(document.documentElement, numbers, 0), window: [innerWidth, innerHeight]};
+    const tree = describe(document.documentElement, numbers, 0);
+    return {elements, numbers, tree, window: [innerWidth, innerHeight], cut};
   };
   Object.defineProperty(window, "__waymarkView", {value: view});
 })();

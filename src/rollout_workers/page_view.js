@@ -10,9 +10,15 @@ const NUMBERED = new Set(["a", "button", "input", "select", "textarea", "summary
 const INTERACTIVE = "a[href],button,input,select,textarea,summary,[role=button],[role=link],[role=tab],[role=menuitem]";
 const MAX_DEPTH = 150, MAX_CONTROL_DEPTH = 450, DEEPEST = 600, MIN_FRAME = 8;
 
-/* What a page may take up: elements and characters of all of it, and of one text. What is beyond is not shown. */
-const ALLOWED = {elements: 40000, characters: 2000000};
+/* What a page may take up: elements, texts and characters of all of it, and characters of one text. What is beyond is
+ * not shown; `state.left.cut` says so, and `over` that nothing more is looked at. Time is bounded by the settings. */
+const ALLOWED = {elements: 40000, texts: 200000, characters: 2000000, over: false, cut: false};
 const MAX_SHORT = 1000, MAX_LONG = 100000, MAX_OPTIONS = 5000, MAX_REFERRED = 20;
+const room = kind => {
+  const {left} = state;
+  if (!left.over && ((left[kind] -= 1) < 0 || left.characters <= 0 || now() > left.ends)) left.over = left.cut = true;
+  return !left.over;
+};
 const taken = (text, most) => {
   const part = text.slice(0, Math.max(0, Math.min(most, state.left.characters)));
   state.left.characters -= part.length;
@@ -95,9 +101,15 @@ const drawing = svg => {
   return ["img", {alt: taken(title, MAX_SHORT)}];
 };
 
+const worded = text => {
+  if (text.length > MAX_LONG) state.left.cut = true;
+  return taken(text, MAX_LONG).replace(/[ \t\n\r\f]+/g, " ");
+};
+
 const visit = (element, parent, depth, inside, options) => {
   const tag = element.localName;
-  if (SKIPPED.has(tag) || depth > DEEPEST || (state.left.elements -= 1) < 0) return;
+  if (SKIPPED.has(tag) || !room("elements")) return;
+  if (depth > DEEPEST) { state.left.cut = true; return; }
   const style = getComputedStyle(element);
   if (style.display === "none" || (tag === "input" && element.type === "hidden")) return;
   if (tag === "svg") { parent.push(drawing(element)); return; }
@@ -114,6 +126,7 @@ const visit = (element, parent, depth, inside, options) => {
   if (tag === "details" && !element.open) { if (summary) visit(summary, list, depth + 1, within, options); return; }
   for (const child of childrenOf(element)) {
     if (child.nodeType === 1) visit(child, list, depth + 1, within, options);
-    else if (child.nodeType === 3 && seen) list.push(taken(child.data, MAX_LONG).replace(/[ \t\n\r\f]+/g, " "));
+    else if (child.nodeType === 3 && seen && room("texts")) list.push(worded(child.data));
+    if (state.left.over) return;
   }
 };

@@ -129,7 +129,7 @@ class RolloutWorker:
         self._orphans_killed += await asyncio.to_thread(lambda: kill(orphans()))
         self._mark = mark_children()
         if self._guard is None:
-            self._guard = await asyncio.to_thread(start_guard, self._mark)
+            self._guard = await asyncio.to_thread(start_guard, self._mark, config.settings.start_timeout_s)
         self._tokenizer = await asyncio.to_thread(TextTokenizer.load, config.tokenizer)
         self._format = get_format(
             config.policy_settings.prompt_format, instructions=config.policy_settings.instructions

@@ -137,6 +137,7 @@ class WebArenaEnvironment(BrowserEnvironment):
             intent=task.intent,
             rules=rules_of(task),
             judge=sites.judge,
+            patience=sites.patience,
             functions=sites.functions(self._lease, self._settings.evaluate_timeout_s),
         )
 

@@ -1,18 +1,19 @@
 """The host of environments over WebArena's sites: one Chromium, one pool of sessions, and the way to the leases.
 
-Owns ``WEBARENA``, which ``rollout_workers.environment_hosts`` names. Settings come in
-``WorkerConfig.options["webarena"]``; ``options["site_leases"]`` is the name of the run's lease desk, without
-which the host has one of its own. Imports ray for such a desk only.
+Owns ``WEBARENA``, which ``rollout_workers.environment_hosts`` names. Of ``WorkerConfig.options`` it reads
+``webarena`` (the settings), ``judge`` (how long a judge of meaning is waited for) and ``site_leases`` (the name of
+the run's lease desk, without which the host has one of its own). Imports ray for such a desk only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
+from judges.settings import JudgeSettings
 from rollout_workers.browser_session import BrowserSession
 from rollout_workers.embedded_hosts import BrowserHost
 from rollout_workers.environment import Environment
@@ -31,17 +32,28 @@ from webarena.task_source import WebArenaTasks
 
 LEASES = "site_leases"
 
+S = TypeVar("S")
+
 
 class WebArenaHost(BrowserHost):
     """One Chromium over the sites that the settings and the environment name."""
 
     def __init__(self, config: WorkerConfig, settings: WebArenaSettings) -> None:
         deployments, judge = deployments_of(settings), load_judge(settings.judge)
+        patience = _read(config.options, "judge", JudgeSettings, {})
         accounts = Accounts.load(settings.credentials_file)
         session = BrowserSession(config.browser, resolver_rules(deployments.values()))
         super().__init__(config, session)
         self._leases = _leases(config, settings)
-        self._webarena = make_sites(settings, deployments, session, accounts, leases=self._leases, judge=judge)
+        self._webarena = make_sites(
+            settings,
+            deployments,
+            session,
+            accounts,
+            leases=self._leases,
+            judge=judge,
+            patience=patience,
+        )
 
     async def environment(self) -> Environment:
         """Return a new environment in this Chromium."""
@@ -80,17 +92,23 @@ def _leases(config: WorkerConfig, settings: WebArenaSettings) -> SiteLeases:
 
 def _settings(options: Mapping[str, Any]) -> WebArenaSettings:
     """Return a recipe's settings, those written as plain values, or, without any, what a first look needs."""
-    found = options.get("webarena", {"task_files": {"train": START_PAGES}})
-    if isinstance(found, WebArenaSettings):
+    return _read(options, "webarena", WebArenaSettings, {"task_files": {"train": START_PAGES}})
+
+
+def _read(options: Mapping[str, Any], name: str, kind: type[S], usual: Mapping[str, Any]) -> S:
+    """Return the option ``name`` as settings of its kind; raise ``ValueError`` naming what is wrong in it."""
+    found = options.get(name, usual)
+    if isinstance(found, kind):
         return found
     try:
-        return TypeAdapter(WebArenaSettings).validate_python(found)
+        return TypeAdapter(kind).validate_python(found)
     except ValidationError as error:
-        raise ValueError("\n".join(map(_line, error.errors(include_url=False)))) from error
+        raise ValueError("\n".join(_line(name, problem) for problem in error.errors(include_url=False))) from error
 
 
-def _line(problem: ErrorDetails) -> str:
-    return f"option webarena.{'.'.join(map(str, problem['loc']))}: {problem['msg']}, found {problem['input']!r:.80}"
+def _line(option: str, problem: ErrorDetails) -> str:
+    where = ".".join(map(str, (option, *problem["loc"])))
+    return f"option {where}: {problem['msg']}, found {problem['input']!r:.80}"
 
 
 def webarena_tasks(options: Mapping[str, Any]) -> WebArenaTasks:

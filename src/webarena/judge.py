@@ -1,7 +1,7 @@
 """The judge of meaning that a recipe names, and which tasks ask for one.
 
-Owns ``load_judge`` and ``needs_judge``. Until judges have settings of their own, a recipe names a function that
-makes one. Waiting for its answers, and typing what goes wrong with it, is ``judges.patient``.
+Owns ``load_judge`` and ``needs_judge``. A recipe names a function that makes one. Waiting for its answers,
+and typing what goes wrong with it, is ``judges.patient``.
 """
 
 from __future__ import annotations

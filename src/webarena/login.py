@@ -25,8 +25,8 @@ from webarena.login_forms import LoginForm
 from webarena.login_page import LoginPage, Seen
 
 _LOG = logging.getLogger(__name__)
-_LOAD_MS = 5000
 _LOOK_AGAIN_S = 0.1
+"""Never to be changed: a pace within ``webarena.login_timeout_s``."""
 _CLIENT_ERROR, _SERVER_ERROR = 400, 500
 
 
@@ -44,8 +44,9 @@ class StoredLogin:
 class FormLogin:
     """Logs in through forms, in contexts of one browser session."""
 
-    def __init__(self, session: BrowserSession, *, timeout_s: float) -> None:
-        self._session, self._timeout_s = session, timeout_s
+    def __init__(self, session: BrowserSession, *, timeout_s: float, load_timeout_s: float = 5.0) -> None:
+        """Wait ``timeout_s`` for a log-in and ``load_timeout_s`` for the scripts of its page, in seconds."""
+        self._session, self._timeout_s, self._load_timeout_s = session, timeout_s, load_timeout_s
 
     async def log_in(self, base: str, form: LoginForm, account: Account) -> StoredLogin:
         """Log in at the site at ``base``.
@@ -60,7 +61,7 @@ class FormLogin:
             async with asyncio.timeout(self._timeout_s):
                 page = await context.new_page()
                 page.set_default_timeout(self._timeout_s * 1000)
-                await attempt.open(page, form.path)
+                await attempt.open(page, form.path, self._load_timeout_s)
                 await attempt.log_in(LoginPage(page, form))
                 state = await context.storage_state()
         except PlaywrightError as error:
@@ -90,13 +91,13 @@ class _Attempt:
         self._seen = Seen()
         self._status = 200
 
-    async def open(self, page: Page, path: str) -> None:
+    async def open(self, page: Page, path: str, load_timeout_s: float) -> None:
         """Go to the log-in page, and let its scripts take hold of the form."""
         page.on("response", self._on_response)
         await page.goto(self._base + path, wait_until="domcontentloaded")
         self._check_status()
         with contextlib.suppress(PlaywrightTimeout):
-            await page.wait_for_load_state("load", timeout=_LOAD_MS)
+            await page.wait_for_load_state("load", timeout=load_timeout_s * 1000)
 
     async def log_in(self, page: LoginPage) -> None:
         """Fill in the form, in one step or in two, until the page offers to log out again."""

@@ -20,6 +20,7 @@ from webarena.settings import DeploymentSettings, ResetSettings
 
 _SHOWN_BYTES = 400
 _GRACE_S = 2.0
+"""Never to be changed: the kernel ends a killed program at once, or not at all."""
 
 
 class Resetter(Protocol):
@@ -86,7 +87,12 @@ def make_resetter(settings: ResetSettings) -> Resetter | None:
     from webarena.reset_http import HttpReset
 
     if settings.kind == "http":
-        return HttpReset(settings.url, timeout_s=settings.timeout_s, poll_s=settings.poll_s)
+        return HttpReset(
+            settings.url,
+            timeout_s=settings.timeout_s,
+            poll_s=settings.poll_s,
+            status_timeout_s=settings.status_timeout_s,
+        )
     if settings.kind == "command":
         return CommandReset(settings.command, settings.timeout_s)
     if settings.kind == "kubernetes":

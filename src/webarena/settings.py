@@ -36,6 +36,9 @@ class ResetSettings:
     timeout_s: float = 600.0
     """Longest wait for a reset, in seconds; with Docker it takes 3 to 5 minutes."""
 
+    status_timeout_s: float = 30.0
+    """Longest wait for one answer of the reset server about its state, in seconds; past it the reset has failed."""
+
     poll_s: float = 5.0
     """Time between two questions to the reset server whether it is done, in seconds."""
 
@@ -50,8 +53,9 @@ class ResetSettings:
             )
         if self.kind == "command" and not self.command:
             raise ValueError("reset.command: expected a program and its arguments, found nothing")
-        if self.timeout_s <= 0 or self.poll_s <= 0:
-            raise ValueError(f"reset: expected times above 0 s, found {self.timeout_s} and {self.poll_s}")
+        times = (self.timeout_s, self.status_timeout_s, self.poll_s)
+        if min(times) <= 0:
+            raise ValueError(f"reset: expected times above 0 s, found {', '.join(map(str, times))}")
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,10 @@ class WebArenaSettings:
     login_timeout_s: float = 60.0
     """Longest wait for a logged-in session, in seconds."""
 
+    login_load_timeout_s: float = 5.0
+    """Longest wait for the scripts and pictures of a log-in page, in seconds; past it the form is looked for all the
+    same, and what its scripts would have done with it is lost."""
+
     login_margin_s: float = 300.0
     """Life that a session must have left to be lent to an episode, in seconds; otherwise a new one is made."""
 
@@ -129,6 +137,6 @@ class WebArenaSettings:
         names = [deployment.name for deployment in self.deployments]
         if not names or len(set(names)) != len(names):
             raise ValueError(f"webarena.deployments: expected at least one and different names, found {names}")
-        for name in ("lease_timeout_s", "lease_hold_s", "lease_silence_s", "login_timeout_s"):
+        for name in ("lease_timeout_s", "lease_hold_s", "lease_silence_s", "login_timeout_s", "login_load_timeout_s"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"webarena.{name}: expected a time above 0 s, found {getattr(self, name)}")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from judges.functions import PageFunction
 from judges.interface import AnswerJudge
+from judges.settings import JudgeSettings
 from replay.records import EpisodeFailed, Failure, FailureKind, Task
 from rollout_workers.browser_session import BrowserSession
 from webarena.addresses import SiteAddresses
@@ -27,7 +28,7 @@ from webarena.site_http import site_functions
 
 @dataclass(frozen=True)
 class WebArenaSites:
-    """See the module; ``judge`` compares meanings, None where no task asks for it."""
+    """See the module; ``judge`` compares meanings (None where no task asks for it), waited for with ``patience``."""
 
     settings: WebArenaSettings
     deployments: Mapping[str, Deployment]
@@ -36,6 +37,7 @@ class WebArenaSites:
     forms: Mapping[str, LoginForm]
     accounts: Accounts
     judge: AnswerJudge | None = None
+    patience: JudgeSettings = JudgeSettings()
 
     def hosts(self, lease: SiteLease) -> WebArenaHosts:
         """Return the hosts that an episode with this lease may reach."""
@@ -60,9 +62,10 @@ def make_sites(
     leases: SiteLeases,
     forms: Mapping[str, LoginForm] = LOGIN_FORMS,
     judge: AnswerJudge | None = None,
+    patience: JudgeSettings | None = None,
 ) -> WebArenaSites:
     """Return the sites for the environments of one worker, over the leases of all of them."""
-    form_login = FormLogin(session, timeout_s=settings.login_timeout_s)
+    form_login = FormLogin(session, timeout_s=settings.login_timeout_s, load_timeout_s=settings.login_load_timeout_s)
 
     async def log_in(deployment: str, site: str) -> StoredLogin:
         try:
@@ -77,4 +80,4 @@ def make_sites(
         margin_s=settings.login_margin_s,
         timeout_s=settings.login_timeout_s,
     )
-    return WebArenaSites(settings, deployments, leases, logins, forms, accounts, judge)
+    return WebArenaSites(settings, deployments, leases, logins, forms, accounts, judge, patience or JudgeSettings())

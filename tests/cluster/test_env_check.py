@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import sys
 from dataclasses import replace
 from importlib.metadata import EntryPoint
@@ -18,6 +20,7 @@ from cluster.task_sets import TaskSets
 from examples.guestbook import GUESTBOOK
 from replay.records import EpisodeFailed, Failure, FailureKind
 from rollout_workers.browserless import BrowserlessEnvironment
+from rollout_workers.contract import POINT_DEADLINE_S
 from rollout_workers.embedded_hosts import BrowserlessHost
 from rollout_workers.environment import Action, Environment, Observation
 from rollout_workers.environment_hosts import EnvironmentKind, environment_kind, make_host
@@ -110,6 +113,24 @@ def test_an_error_in_the_environment_breaks_the_points_that_meet_it_and_no_other
     broken = {point.promise: point.broken for point in report.points if point.broken}
     assert len(broken) == 3
     assert all(lines == ("- raised ZeroDivisionError: a bug in the environment",) for lines in broken.values())
+
+
+class Stuck(BrowserlessEnvironment):
+    """Never answers an action."""
+
+    async def step(self, action: Action) -> Observation:
+        return await asyncio.Event().wait()  # type: ignore[return-value]
+
+
+class HostOfStuck(HostOf):
+    kind = Stuck
+
+
+def test_each_point_has_as_long_as_the_command_line_says() -> None:
+    report = check_environment_kind(f"{HERE}:HostOfStuck", seconds=0.1, deadline_s=3.0)
+    assert "raised TimeoutError: no end after 3 s" in str(report.points)
+    usual = inspect.signature(cli.check_environment).parameters["deadline"].default
+    assert usual == POINT_DEADLINE_S
 
 
 @pytest.mark.parametrize(

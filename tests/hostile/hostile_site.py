@@ -56,6 +56,11 @@ FLOODING = {
         "let at = document.body; for (let i = 0; i < 20000; i++) at = "
         "at.appendChild(document.createElement('div'));at.textContent = 'deepest'"
     ),
+    "deeplater": (
+        "setTimeout(() => { let at = document.body; for (let i = 0; i < 20000; i++) at = "
+        "at.appendChild(document.createElement('div'));at.textContent = 'deepest' }, 100)"
+    ),
+    "texts": "for (let i = 0; i < 300000; i++) document.body.append('x ')",
     "deepinline": (
         "let at = document.body; for (let i = 0; i < 20000; i++) at = "
         "at.appendChild(document.createElement('b'));at.textContent = 'deepest'"
@@ -85,6 +90,10 @@ FLOODING = {
         "document.body.append(document.createElement('p'));setTimeout(more) }; more()"
     ),
     "heap": "const kept = []; for (;;) kept.push(new Array(1e5).fill(Math.random()))",
+    "hoard": (
+        "const kept = [], more = () => { if (kept.push(new Uint8Array(1 << 25).fill(1)) < 24) "
+        "setTimeout(more, 20) }; more()"
+    ),
     "buffers": "const kept = []; for (;;) kept.push(new Uint8Array(1 << 26).fill(1))",
     "reload": "location.reload()",
     "jump": "location.href = '/load/jump?' + Math.random()",
@@ -190,7 +199,7 @@ TAMPERING = {
         "const w = open('about:blank'); const root = JSON.parse('['.repeat(900) + "
         "']'.repeat(900));w.__waymark = {step: () => JSON.stringify({navigating: false, code: '', "
         "detail: '', notices: [], url: w.location.href,title: '', root, invalid: -1, new_tab: false, "
-        "posted: false, still: true, status: 0, redirects: 0, entry: ''})}"
+        "posted: false, still: true, status: 0, redirects: 0, entry: '', cut: false})}"
     ),
 }
 """Scripts that get in the way of the page script or speak in its place."""

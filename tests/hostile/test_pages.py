@@ -10,6 +10,7 @@ import pytest
 from replay.records import EpisodeFailed, FailureKind
 from rollout_workers.browser import BrowserEnvironment, BrowserSession, SiteEndpoint
 from rollout_workers.environment import Action, Observation
+from rollout_workers.notices import sentence
 from rollout_workers.observation import MAX_TEXT
 from tests.hostile.conftest import SETTINGS
 from tests.hostile.hostile_site import FLOODING, HANGING, TAMPERING, trap_task
@@ -96,7 +97,6 @@ async def test_a_flood_is_cut_and_shown(env: BrowserEnvironment, name: str) -> N
 @pytest.mark.parametrize(
     "name",
     [
-        "elements",
         "deep",
         "dialogs",
         "console",
@@ -112,6 +112,31 @@ async def test_a_flood_is_cut_and_shown(env: BrowserEnvironment, name: str) -> N
 async def test_a_flood_ends_and_leaves_nothing(env: BrowserEnvironment, name: str) -> None:
     assert name in FLOODING
     await ended(env, "flood", name)
+    await assert_nothing_is_left(env)
+
+
+@pytest.mark.parametrize("name", ["elements", "texts", "deeplater"])
+async def test_a_page_too_large_to_be_shown_whole_is_shown_in_part_and_the_agent_told(
+    env: BrowserEnvironment, name: str
+) -> None:
+    usual, env._settings = env._settings, replace(env._settings, step_timeout_s=120.0)
+    seen = await trapped(env, "flood", name)
+    env._settings = usual
+    assert isinstance(seen, Observation), seen
+    assert seen.notice == sentence("large")
+    assert len(seen.text) <= SETTINGS.max_observation_chars + 1_100
+    await assert_nothing_is_left(env)
+
+
+async def test_a_look_at_a_page_ends_when_its_time_is_over(env: BrowserEnvironment) -> None:
+    usual = env._settings
+    env._settings = replace(usual, reset_timeout_s=120.0, step_timeout_s=120.0, look_timeout_s=0.001)
+    seen = await env.reset(trap_task("/trap/flood/elements/load"))
+    assert seen.notice == sentence("large")
+    assert len(seen.elements) < 1_000
+    env._settings = replace(env._settings, look_timeout_s=120.0)
+    assert len((await env.step(Action("wait"))).elements) > 1_000
+    env._settings = usual
     await assert_nothing_is_left(env)
 
 

@@ -130,7 +130,7 @@ class FakeSite:
 
 @dataclass
 class FakeResetServer:
-    """A reset server for ``sites``; ``kind`` is ``new`` (with a status), ``old``, ``failing`` or ``stuck``."""
+    """A reset server for ``sites``; ``kind``: ``new`` (with a status), ``old``, ``failing``, ``stuck``, ``mute``."""
 
     sites: list[FakeSite] = field(default_factory=list)
     kind: str = "new"
@@ -160,8 +160,10 @@ class FakeResetServer:
         self.running = 2
         return PlainTextResponse("Reset initiated")
 
-    def _status(self, request: Request) -> Response:
+    async def _status(self, request: Request) -> Response:
         self.polls += 1
+        if self.kind == "mute":
+            await asyncio.sleep(2)
         if self.kind == "failing":
             return PlainTextResponse("Error executing reset script: exit 3", 500)
         if self.kind != "stuck":

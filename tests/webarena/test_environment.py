@@ -13,6 +13,7 @@ import pytest
 import pytest_asyncio
 
 from judges.interface import AnswerQuestion
+from judges.settings import JudgeSettings
 from replay.records import EpisodeFailed, Failure, FailureKind
 from rollout_workers.browser_session import BrowserSession
 from rollout_workers.contract import check_environment
@@ -505,6 +506,24 @@ async def test_meanings_are_judged_by_the_judge_and_without_one_there_is_no_verd
     await unjudged.reset(task)
     failure = await failure_of(unjudged.evaluate(answer))
     assert (failure.kind, failure.code) == (FailureKind.JUDGE, "no_judge")
+    assert held(world) == (0, 0)
+
+
+class Silent(Echo):
+    """A judge of meaning that never answers."""
+
+    async def matches(self, question: AnswerQuestion) -> bool:
+        self.asked.append(question)
+        return await asyncio.Event().wait()
+
+
+async def test_a_judge_is_waited_for_as_long_as_the_settings_say(world: World) -> None:
+    patience, judge = JudgeSettings(answer_timeout_s=0.05, deadline_s=0.3, retry_wait_s=0.01), Silent()
+    judged = WebArenaEnvironment(world.session, replace(world.sites, judge=judge, patience=patience), BROWSER)
+    await judged.reset(fake_task(evaluation=fuzzy(["Tea"]), require_login=False))
+    failure = await failure_of(judged.evaluate("tea"))
+    assert (failure.kind, failure.code) == (FailureKind.JUDGE, "judge_timeout")
+    assert len(judge.asked) > 1
     assert held(world) == (0, 0)
 
 

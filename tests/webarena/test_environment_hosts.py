@@ -12,6 +12,7 @@ from cluster.config import build_recipe
 from cluster.errors import RecipeError
 from cluster.task_sets import TaskSets
 from judges.interface import AnswerQuestion
+from judges.settings import JudgeSettings
 from replay.records import EpisodeFailed, FailureKind
 from rollout_workers.rollout_settings import RolloutSettings
 from rollout_workers.settings import BrowserSettings
@@ -23,7 +24,9 @@ from webarena.environment_host import webarena_host, webarena_tasks
 from webarena.hosts import Deployment, WebArenaHosts, episode_hosts, resolver_rules
 from webarena.judge import needs_judge
 from webarena.leases_modes import changes_sites
+from webarena.login_accounts import Accounts
 from webarena.settings import DeploymentSettings, ResetSettings, WebArenaSettings
+from webarena.sites import make_sites
 from webarena.waits import waits_that_do_not_fit
 
 ONE_HOST = {
@@ -130,14 +133,43 @@ def config(settings: WebArenaSettings = SETTINGS, rollout: RolloutSettings = PAT
 
 
 def test_waits_that_would_fail_episodes_that_only_wait_for_their_sites_are_told() -> None:
-    found = waits_that_do_not_fit(RolloutSettings(), BrowserSettings(), SETTINGS)
+    found = waits_that_do_not_fit(RolloutSettings(), BrowserSettings(), SETTINGS, JudgeSettings())
     assert found["rollout.reset_deadline_s"].startswith("expected at least 1050 s because of webarena's waits")
     hasty = replace(PATIENT, episode_deadline_s=2000.0)
-    assert waits_that_do_not_fit(hasty, BrowserSettings(), SETTINGS) == {
+    assert waits_that_do_not_fit(hasty, BrowserSettings(), SETTINGS, JudgeSettings()) == {
         "rollout.stall_timeout_s": "expected at least 2000 s because of rollout.episode_deadline_s, found 1700 s",
         "webarena.lease_hold_s": "expected at least 2000 s because of rollout.episode_deadline_s, found 1800 s",
     }
-    assert waits_that_do_not_fit(PATIENT, BrowserSettings(), SETTINGS) == {}
+    assert waits_that_do_not_fit(PATIENT, BrowserSettings(), SETTINGS, JudgeSettings()) == {}
+
+
+def test_a_judge_that_is_waited_for_longer_than_the_verdict_is_told() -> None:
+    judge = JudgeSettings(deadline_s=40.0)
+    judged = replace(SETTINGS, judge="my_judges:make")
+    why = "expected at least 40 s because of judge.deadline_s, found 30 s"
+    assert waits_that_do_not_fit(PATIENT, BrowserSettings(), judged, judge) == {
+        "rollout.judge_deadline_s": why,
+        "browser.evaluate_timeout_s": why,
+    }
+    assert waits_that_do_not_fit(PATIENT, BrowserSettings(), judged, JudgeSettings()) == {}
+    assert waits_that_do_not_fit(PATIENT, BrowserSettings(), SETTINGS, judge) == {}, "nobody is asked"
+
+
+def test_the_waits_of_a_log_in_are_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[dict[str, float]] = []
+    monkeypatch.setattr("webarena.sites.FormLogin", lambda session, **waits: given.append(waits))
+    settings = replace(SETTINGS, login_timeout_s=90.0, login_load_timeout_s=11.0)
+    make_sites(settings, {}, None, Accounts({}), leases=None)  # type: ignore[arg-type]
+    assert given == [{"timeout_s": 90.0, "load_timeout_s": 11.0}]
+
+
+async def test_a_host_takes_the_judges_waits_from_a_recipe_and_from_plain_options() -> None:
+    options = {"webarena": SETTINGS, "judge": {"deadline_s": 3}}
+    host = webarena_host(replace(config(), options=options))
+    assert host._webarena.patience == JudgeSettings(deadline_s=3.0)
+    await host.close()
+    with pytest.raises(ValueError, match="option judge.deadlin_s: Unexpected keyword argument"):
+        webarena_host(replace(config(), options={**options, "judge": {"deadlin_s": 3}}))
 
 
 def test_workers_that_would_reset_the_sites_under_each_other_are_refused() -> None:
@@ -319,8 +351,9 @@ async def test_the_recipe_and_the_judge_in_the_documentation_fit_together(
     (tmp_path / "my_judges.py").write_text(section.split("```python\n", 1)[1].split("```", 1)[0])
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("SHOPPING", "http://wa.test:7770")
-    assert waits_that_do_not_fit(recipe.rollout, recipe.browser, recipe.webarena) == {}
+    assert waits_that_do_not_fit(recipe.rollout, recipe.browser, recipe.webarena, recipe.judge) == {}
     host = webarena_host(WorkerConfig("", "", browser=recipe.browser, options=recipe.environment_options))
+    assert host._webarena.patience == recipe.judge == JudgeSettings(answer_timeout_s=20.0, deadline_s=60.0)
     assert (await host.environment()).__class__.__name__ == "WebArenaEnvironment"
     question = AnswerQuestion("Find it", "Tea", "tea")
     assert await host._webarena.judge.matches(question)  # type: ignore[union-attr]

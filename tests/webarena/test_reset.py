@@ -28,7 +28,7 @@ async def test_a_reset_server_is_asked_and_waited_for(kind: str) -> None:
     site = FakeSite("Shop", notes=["left behind"])
     server = FakeResetServer([site], kind)
     with serving(server.app()) as port:
-        await HttpReset(f"http://127.0.0.1:{port}", timeout_s=10, poll_s=0.01).reset("blue")
+        await HttpReset(f"http://127.0.0.1:{port}", timeout_s=10, poll_s=0.01, status_timeout_s=10).reset("blue")
     assert (site.notes, server.begun) == ([], 1)
     assert server.polls == (2 if kind == "new" else 0)
 
@@ -36,18 +36,27 @@ async def test_a_reset_server_is_asked_and_waited_for(kind: str) -> None:
 async def test_a_reset_that_ran_already_does_not_count_as_ours() -> None:
     server = FakeResetServer(running=3)
     with serving(server.app()) as port:
-        await HttpReset(f"http://127.0.0.1:{port}/", timeout_s=10, poll_s=0.01).reset("blue")
+        await HttpReset(f"http://127.0.0.1:{port}/", timeout_s=10, poll_s=0.01, status_timeout_s=10).reset("blue")
     assert server.begun == 1
 
 
 async def test_a_reset_that_fails_or_never_ends_is_a_failure_with_the_servers_words() -> None:
     with serving(FakeResetServer(kind="failing").app()) as port:
-        detail = await failure_detail(HttpReset(f"http://127.0.0.1:{port}", timeout_s=10, poll_s=0.01))
+        detail = await failure_detail(
+            HttpReset(f"http://127.0.0.1:{port}", timeout_s=10, poll_s=0.01, status_timeout_s=10)
+        )
     assert "expected 200, found 500: Error executing reset script: exit 3" in detail
     with serving(FakeResetServer(kind="stuck").app()) as port:
-        detail = await failure_detail(HttpReset(f"http://127.0.0.1:{port}", timeout_s=0.5, poll_s=0.01))
+        detail = await failure_detail(
+            HttpReset(f"http://127.0.0.1:{port}", timeout_s=0.5, poll_s=0.01, status_timeout_s=10)
+        )
     assert "not ready within 0.5 s" in detail
-    assert "does not answer" in await failure_detail(HttpReset("http://127.0.0.1:1", timeout_s=5, poll_s=0.01))
+    with serving(FakeResetServer(kind="mute").app()) as port:
+        hasty = HttpReset(f"http://127.0.0.1:{port}", timeout_s=60, poll_s=0.01, status_timeout_s=0.1)
+        assert "/status: no answer within 0.1 s (reset.status_timeout_s)" in await failure_detail(hasty)
+    assert "does not answer" in await failure_detail(
+        HttpReset("http://127.0.0.1:1", timeout_s=5, poll_s=0.01, status_timeout_s=10)
+    )
 
 
 async def test_a_command_gets_its_arguments_as_they_are_and_the_deployments_name(tmp_path: Path) -> None:
