@@ -40,7 +40,7 @@ REQUIRED = {
 }
 MIN_MEMORY_MB = 6 * 1024
 IMPORT_TIMEOUT_S = 60.0
-"""Never to be changed: a package that takes longer to load makes every process of a run late, which is worth a word."""
+"""Fixed: a package that takes longer to load makes every process of a run late, which is worth a word."""
 MIN_SHARED_MEMORY_MB = 256
 
 

@@ -16,9 +16,9 @@ from types import TracebackType
 
 _LOG = logging.getLogger(__name__)
 _INTERVAL_S = 2.0
-"""Never to be changed: how often is looked; ``run.head_timeout_s`` says how long the head may be away."""
+"""Fixed: how often is looked; ``run.head_timeout_s`` says how long the head may be away."""
 _CONNECT_TIMEOUT_S = 5.0
-"""Never to be changed: a head that does not accept in this time is asked again within ``run.head_timeout_s``."""
+"""Fixed: a head that does not accept in this time is asked again within ``run.head_timeout_s``."""
 
 
 class HeadWatch:

@@ -25,7 +25,7 @@ from replay.perplexity import Kept, ScoredEpisode
 from replay.records import Trajectory
 
 _LOCK_WAIT_S = 60.0
-"""Never to be changed: Ray ends the learner of a lost driver within seconds; one that lives on is somebody's."""
+"""Fixed: Ray ends the learner of a lost driver within seconds; one that lives on is somebody's."""
 
 
 @ray.remote

@@ -15,7 +15,7 @@ from types import TracebackType
 from cluster.errors import ManifestError
 
 _POLL_S = 0.05
-"""Never to be changed: a pace within the caller's wait."""
+"""Fixed: a pace within the caller's wait."""
 
 
 class RunLock:

@@ -20,7 +20,7 @@ CODE = (
 )  # fmt: skip
 """Waymark's packages that a run's numbers come from."""
 _GIT_TIMEOUT_S = 5.0
-"""Never to be changed: without an answer the manifest has no commit, and the sources' hash says the same."""
+"""Fixed: without an answer the manifest has no commit, and the sources' hash says the same."""
 _SOURCES = {".py", ".js", ".html", ".j2"}
 
 

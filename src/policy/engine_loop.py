@@ -26,9 +26,9 @@ from policy.weights import check_weights, put_weights, read_weights
 
 _log = logging.getLogger(__name__)
 _IDLE_WAIT_S = 30.0
-"""Never to be changed: whoever has work for the loop wakes it."""
+"""Fixed: whoever has work for the loop wakes it."""
 _CLOSE_TIMEOUT_S = 10.0
-"""Never to be changed: past it the thread, a daemon, ends with its process."""
+"""Fixed: past it the thread, a daemon, ends with its process."""
 
 
 @dataclass(frozen=True, slots=True)

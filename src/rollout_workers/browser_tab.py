@@ -44,16 +44,16 @@ _QUIETEN = """(() => {
   return last < 100000;
 })()"""
 _QUIETEN_S = 2.0
-"""Never to be changed: past it the tab counts as not settled, which costs the next episode a new context only."""
+"""Fixed: past it the tab counts as not settled, which costs the next episode a new context only."""
 _LARGE = 200_000
 """Characters from which on a reply is read in a thread."""
 MAX_TEXT = 20_000_000
 """Longest text that evaluators and copies take from a page, in characters."""
 _BY_INPUT = frozenset({"click", "right_click", "hover", "type", "search", "press_enter"})
 _INPUT_WAIT_S = 2.0
-"""Never to be changed: nothing is lost past it, because the call that looks has its own ``settle_timeout_s``."""
+"""Fixed: nothing is lost past it, because the call that looks has its own ``settle_timeout_s``."""
 _LAST_EVENT_S = 0.1
-"""Never to be changed: the browser has confirmed the input by then, and its last event is on its way in the page."""
+"""Fixed: the browser has confirmed the input by then, and its last event is on its way in the page."""
 _GONE = (
     "Execution context was destroyed",
     "Cannot find context",

@@ -31,7 +31,7 @@ _DISABLED_FEATURES = (
     "PreconnectToSearch", "ThirdPartyStoragePartitioning", "Translate",
 )  # fmt: skip
 INSTALL_TIMEOUT_S = 300.0
-"""Never to be changed: whoever has a slower network installs a browser by hand, as the error says."""
+"""Fixed: whoever has a slower network installs a browser by hand, as the error says."""
 _APT_PACKAGES = ("chromium-headless-shell", "chromium")
 
 

@@ -21,7 +21,7 @@ SESSION_LOST = 410
 """Status with which the sites answer when an episode's session is gone (a restarted server)."""
 _STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
 _PAUSE_S = 0.2
-"""Never to be changed: a pace within ``browser.site_timeout_s``."""
+"""Fixed: a pace within ``browser.site_timeout_s``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 
 _INTERVAL_S = 0.25
-"""Never to be changed: how often is measured; ``rollout.loop_lag_limit_s`` says what counts."""
+"""Fixed: how often is measured; ``rollout.loop_lag_limit_s`` says what counts."""
 
 
 class LoopLag:

@@ -21,9 +21,9 @@ from playwright.async_api import Error as PlaywrightError
 from replay.records import Failure, FailureKind
 
 _CHECK_S = 0.5
-"""Never to be changed: how often is looked; a look costs a millisecond, and a page may fill a gigabyte in a second."""
+"""Fixed: how often is looked; a look costs a millisecond, and a page may fill a gigabyte in a second."""
 _ANSWER_S = 5.0
-"""Never to be changed: a browser that does not answer is asked again, and its episodes have deadlines of their own."""
+"""Fixed: a browser that does not answer is asked again, and its episodes have deadlines of their own."""
 _PROC = Path("/proc")
 _LOG = logging.getLogger(__name__)
 

@@ -26,7 +26,7 @@ from webarena.login_page import LoginPage, Seen
 
 _LOG = logging.getLogger(__name__)
 _LOOK_AGAIN_S = 0.1
-"""Never to be changed: a pace within ``webarena.login_timeout_s``."""
+"""Fixed: a pace within ``webarena.login_timeout_s``."""
 _CLIENT_ERROR, _SERVER_ERROR = 400, 500
 
 

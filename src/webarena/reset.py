@@ -20,7 +20,7 @@ from webarena.settings import DeploymentSettings, ResetSettings
 
 _SHOWN_BYTES = 400
 _GRACE_S = 2.0
-"""Never to be changed: the kernel ends a killed program at once, or not at all."""
+"""Fixed: the kernel ends a killed program at once, or not at all."""
 
 
 class Resetter(Protocol):
