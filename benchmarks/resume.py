@@ -108,13 +108,13 @@ def kill_at(process: Driver, out: Path, point: KillPoint, seconds: float) -> Kil
 
     Raises ``RunFailed`` where the run ended by itself with an error before.
     """
-    started = time.monotonic()
+    started, left = time.monotonic(), half_written(out)
     for _ in _while(process, lambda: len(stage_folders(out)) < point.number):
         continue
     begun = time.monotonic()
     wait_s = _WRITE_WAIT_S if point.in_write else point.share * seconds
     for _ in _while(process, lambda: time.monotonic() - begun < wait_s):
-        if len(stage_folders(out)) > point.number or (point.in_write and half_written(out)):
+        if len(stage_folders(out)) > point.number or (point.in_write and set(half_written(out)) - set(left)):
             break
     process.kill()
     code = process.wait()

@@ -88,14 +88,14 @@ def build_recipe(raw: Any, overrides: Sequence[str] = (), origin: str = "recipe"
     for override in overrides:
         raw = _override(raw, override)
     raw = _over_defaults({name: getattr(Recipe(), name) for name in Recipe.model_fields}, raw)
-    problems = list(_non_finite(raw, ()))
-    if problems:
-        raise RecipeError("\n".join(f"{origin}: {problem}" for problem in problems))
+    _require_finite(raw, origin)
     try:
-        return Recipe.model_validate(raw)
+        recipe = Recipe.model_validate(raw)
     except ValidationError as error:
         lines = [_explain(detail) for detail in error.errors()]
         raise RecipeError("\n".join(f"{origin}: {line}" for line in lines)) from error
+    _require_finite(resolved(recipe), origin)  # once more: YAML takes 1e999 for a text, which then became a number
+    return recipe
 
 
 def resolved(recipe: Recipe) -> Raw:
@@ -216,6 +216,12 @@ def _over_defaults(defaults: Raw, raw: Raw) -> Raw:
             inner = {field.name: getattr(default, field.name) for field in fields(default)}
             merged[name] = _over_defaults(inner, given or {})
     return merged
+
+
+def _require_finite(raw: Raw, origin: str) -> None:
+    problems = list(_non_finite(raw, ()))
+    if problems:
+        raise RecipeError("\n".join(f"{origin}: {problem}" for problem in problems))
 
 
 def _non_finite(value: Any, path: tuple[str, ...]) -> Iterable[str]:

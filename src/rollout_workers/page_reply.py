@@ -32,6 +32,7 @@ MAX_NOTICES = 8
 
 _MAX_TITLE, _MAX_URL, _MAX_DETAIL, _MAX_INPUTS, _MAX_TABLE = 1_000, 4_000, 500, 64, 10_000
 _TOLD = {"code": str, "detail": str, "invalid": int, "new_tab": bool, "posted": bool, "navigating": bool, "still": bool}
+_NOTICE: dict[str, type] = {"code": str, "detail": str}
 _SEEN = {"url": str, "title": str, "status": int, "redirects": int, "entry": str, "cut": bool}
 _FLAGS = frozenset({"checked", "disabled", "clickable"})
 _LISTS = frozenset({"options", "selected"})
@@ -125,9 +126,10 @@ def _fields(value: dict[str, Any], kinds: dict[str, type]) -> dict[str, Any]:
 
 
 def _notice(value: object) -> dict[str, str]:
-    if not isinstance(value, dict) or value.get("code") not in CODES or not isinstance(value.get("detail"), str):
+    found: dict[str, Any] = _fields(value, _NOTICE) if isinstance(value, dict) else {"code": ""}
+    if found["code"] not in CODES:
         raise _Malformed("notices: expected known codes with texts")
-    return {"code": value["code"], "detail": value["detail"][:_MAX_DETAIL]}
+    return {"code": found["code"], "detail": found["detail"][:_MAX_DETAIL]}
 
 
 def _input(item: object) -> dict[str, Any]:

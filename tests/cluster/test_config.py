@@ -49,6 +49,7 @@ def test_every_embedded_settings_class_forbids_unknown_keys(settings: Any) -> No
         ({"run": 3}, "run: expected a section with keys of its own, found 3"),
         ({"run": {"name": "../x"}}, "usable as a folder's name"),
         ({"learner": {"gamma": float("nan")}}, "learner.gamma: expected a finite number, found nan"),
+        ({"learner": {"gamma": "1e999"}}, "learner.gamma: expected a finite number, found inf"),
         (["run"], "expected sections such as 'run:', found a list"),
     ],
 )

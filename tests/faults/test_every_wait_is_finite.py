@@ -34,6 +34,7 @@ ALLOWED = {
     ),
     "src/rollout_workers/browser_tab.py: crashed.wait()": "it ends with the work beside it",
     "src/rollout_workers/browser_tab.py: working.result()": "of a task that is done",
+    "src/rollout_workers/page_memory.py: asyncio.wait({task})": "it has been cancelled",
     "src/rollout_workers/slots.py: self._free.get()": "episodes wait for a slot while others play, and these end",
     "src/rollout_workers/worker.py: asyncio.wait({task})": "every part of the episode in it has a deadline",
     "src/rollout_workers/worker_group.py: result.get()": "a call's outcome that has arrived",

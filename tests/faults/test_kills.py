@@ -12,6 +12,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -80,6 +81,15 @@ def template() -> Iterator[subprocess.Popen[bytes]]:
         yield process
 
 
+def begun(template: subprocess.Popen[bytes], out: Path) -> Forked:
+    """A driver whose session has begun."""
+    before = len(session_files(out))
+    driver, ends = Forked(template, out), time.monotonic() + 60
+    while len(session_files(out)) == before and driver.poll() is None and time.monotonic() < ends:
+        time.sleep(0.001)
+    return driver
+
+
 def points(seed: int, count: int) -> list[KillPoint]:
     rng = random.Random(seed)
     chosen = sorted(rng.sample(range(len(ORDER)), count))
@@ -92,7 +102,7 @@ def test_killed_at_points_over_all_stages_it_is_the_run_that_would_have_been(
     undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
     assert Forked(template, undisturbed).wait() == 0
     for point in points(seed=1, count=6):
-        kill_at(Forked(template, killed), killed, point, seconds=0.3)
+        kill_at(begun(template, killed), killed, point, seconds=0.3)
     assert Forked(template, killed).wait() == 0
 
     assert len(session_files(killed)) == 7
