@@ -39,6 +39,7 @@ NAME = "chaos"
 _TAG = "WAYMARK_BENCHMARK_RUN"
 _POLL_S, _GRACE_S = 0.5, 30.0
 _RESTARTS_IN_A_ROW = 5
+"""Ends by itself without progress after which a run counts as one that cannot go on."""
 FAULTS: dict[str, tuple[str, signal.Signals]] = {
     "tab crash": ("--type=renderer", signal.SIGKILL),
     "Chromium killed": ("--waymark-session=", signal.SIGKILL),
@@ -92,7 +93,8 @@ class Chaos:
             if code == ExitCode.OK:
                 return time.monotonic() - began
             done = self._progress()
-            in_a_row, before = (in_a_row + 1 if done == before else 0), done
+            # What this benchmark itself killed has not failed to get on.
+            in_a_row, before = (in_a_row + (code != -signal.SIGKILL) if done == before else 0), done
             if in_a_row >= _RESTARTS_IN_A_ROW:
                 raise RunFailed(f"{self.out}: {in_a_row} starts in a row without progress, the last with code {code}")
 
