@@ -41,14 +41,18 @@ class HeadWatch:
     def __enter__(self) -> HeadWatch:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def stop(self) -> None:
+        """Interrupt nobody from now on: what ends anyway must not be cut short."""
         self._closing.set()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
         self._thread.join(_CONNECT_TIMEOUT_S + _INTERVAL_S)
 
     def _watch(self) -> None:
         seen = time.monotonic()
         while not self._closing.wait(_INTERVAL_S):
-            if self._answers():
+            if self.answers():
                 seen = time.monotonic()
             elif time.monotonic() - seen > self._limit_s:
                 _LOG.error("Ray's head at %s:%d is gone", *self._address)
@@ -58,7 +62,8 @@ class HeadWatch:
                     signal.pthread_kill(main, signal.SIGINT)
                 return
 
-    def _answers(self) -> bool:
+    def answers(self) -> bool:
+        """Return whether the head accepts a connection now."""
         try:
             socket.create_connection(self._address, timeout=_CONNECT_TIMEOUT_S).close()
         except OSError:

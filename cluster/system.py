@@ -93,6 +93,7 @@ class System:
             self._prepare_policy()
             head = ray.get_runtime_context().gcs_address
             self._head = started.enter_context(HeadWatch(head, self.recipe.run.head_timeout_s))
+            started.push(self._explain_lost_head)
             self._sites = started.enter_context(SiteServer(self.recipe.sites))
             started.enter_context(SiteWatch(self._sites, self.recipe.sites))
             self._learner = self._start_learner()
@@ -106,17 +107,28 @@ class System:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """End everything that was started; Ray ends its actors. Raise ``ProcessLost`` where Ray's head was lost."""
+        self._head.stop()
         for pool in self._pools.values():
             pool.close()
         self._pools.clear()
         self._desk = None
-        self._stack.close()
-        if error is not None and self._head.lost:
-            raise ProcessLost(
-                f"Ray's head did not answer for run.head_timeout_s ({self.recipe.run.head_timeout_s:g} s); if it was "
-                "not restarted on purpose, look at its log and its machine's memory; finished episodes are kept, start "
-                "the same command again to go on"
-            ) from error
+        self._stack.__exit__(kind, error, trace)
+
+    def _explain_lost_head(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Say why everything fails, or why the main thread was interrupted, when Ray's head is lost."""
+        if error is None or not self._without_head(error):
+            return
+        raise ProcessLost(
+            f"Ray's head does not answer (run.head_timeout_s is {self.recipe.run.head_timeout_s:g} s); if it was "
+            "not restarted on purpose, look at its log and its machine's memory; finished episodes are kept, start "
+            "the same command again to go on"
+        ) from error
+
+    def _without_head(self, error: BaseException) -> bool:
+        """Whether an error came with the loss of Ray's head; an interruption by the user takes the head along."""
+        return self._head.lost or not (isinstance(error, KeyboardInterrupt) or self._head.answers())
 
     @property
     def _learner_settings(self) -> LearnerSettings:

@@ -107,7 +107,11 @@ def to_batch(trajectory: Trajectory) -> pa.RecordBatch:
 
 
 def from_batch(batch: pa.RecordBatch) -> Trajectory:
-    """Return the trajectory of a one-row batch; its arrays are read-only views of the batch's memory."""
+    """Return the trajectory of a one-row batch; its arrays are read-only views of the batch's memory.
+
+    Raises:
+        ValueError: what the batch holds is no trajectory.
+    """
     row = {name: batch.column(name)[0].as_py() for name in SCHEMA.names if name != "steps"}
     failure, termination = row.pop("failure"), row.pop("termination")
     return Trajectory(
@@ -125,6 +129,9 @@ def _steps(rows: pa.StructArray) -> tuple[Step, ...]:
     columns["subgoals"] = [tuple(values) for values in rows.field("subgoals").to_pylist()]
     for name in _ARRAYS:
         columns[name] = _views(rows.field(name))
+    for tokens, logprobs in zip(columns["action_ids"], columns["logprobs"], strict=True):
+        if len(tokens) != len(logprobs):
+            raise ValueError(f"{len(tokens)} action tokens with {len(logprobs)} log-probabilities in a step")
     return tuple(Step(**{name: values[i] for name, values in columns.items()}) for i in range(len(rows)))
 
 

@@ -42,7 +42,7 @@ def test_a_run_whose_head_is_lost_goes_on_by_itself_and_keeps_what_was_finished(
     finished: dict[str, Path] = {}
     ended = run.run_until(lambda: bool(run.out.exists() and run.rollouts(1)), kill_head)
     assert ended.code == ExitCode.OK, ended.errors
-    assert "Lost: Ray's head did not answer" in ended.output
+    assert "Lost: Ray's head does not answer" in ended.output
     assert [left for left in ended.left if not left.title.endswith("Agent")] == [], "Ray's agents take a minute more"
     assert finished
     after = run.rollouts(1)
