@@ -102,8 +102,13 @@ def _wrong_files(folder: Path) -> list[str]:
         return [CHECKSUMS]
     if not isinstance(expected, dict):
         return [CHECKSUMS]
-    return [name for name, digest in expected.items() if not _is(folder / name, digest)]
+    return [name for name, digest in expected.items() if not _is(folder, name, digest)]
 
 
-def _is(path: Path, digest: str) -> bool:
-    return path.is_file() and sha256_file(path) == digest
+def _is(folder: Path, name: str, digest: str) -> bool:
+    """Whether a file lies in the folder itself and has this SHA-256; a name that can be none has not."""
+    try:
+        path = folder / name
+        return path.name == name and path.is_file() and sha256_file(path) == digest
+    except (OSError, ValueError):
+        return False
