@@ -148,7 +148,7 @@ class System:
             ) from error
         except ray.exceptions.RayActorError as error:
             raise ProcessLost(
-                f"the learner's process ended during {method}: {error}; if its memory ran out, lower "
+                f"the learner's process ended during {method}: {str(error).splitlines()[0]} If its memory ran out, lower "
                 "learner.micro_batch_tokens; start the same command again to go on"
             ) from error
         except ray.exceptions.RayTaskError as error:

@@ -223,4 +223,5 @@ def _excerpt_of(node: ast.expr, source: str) -> str:
 
 def _excerpt(text: str) -> str:
     flat = _clean(text)
-    return repr(flat if len(flat) <= 60 else flat[:57] + "...")
+    quoted = repr(flat if len(flat) <= 60 else flat[:57] + "...")
+    return quoted if len(quoted) <= 120 else f"{quoted[:116]}...'"  # what cannot be shown is longer than it was

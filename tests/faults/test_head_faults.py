@@ -27,6 +27,13 @@ def test_a_head_that_is_gone_interrupts_the_main_thread_once() -> None:
     assert watch.lost
 
 
+def test_a_head_watch_that_was_stopped_interrupts_nobody() -> None:
+    with HeadWatch("127.0.0.1:1", limit_s=0.0) as watch:
+        watch.stop()
+    assert not watch.lost
+    assert not watch.answers()
+
+
 @pytest.mark.lengthy
 def test_a_run_whose_head_is_lost_goes_on_by_itself_and_keeps_what_was_finished(tmp_path: Path) -> None:
     run = Run(tmp_path, recipe(run={**TINY["run"], "head_timeout_s": 6.0, "attempts_per_task": 8}))

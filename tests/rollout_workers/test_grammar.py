@@ -105,6 +105,7 @@ def test_what_the_prompt_offers_is_read(text: str, expected: Action) -> None:
         ("-" * 7000 + "1", "expected one call"),
         ("exit(message=" + "0x" + "f" * 6000 + ")", "message must be a quoted text"),
         ("x" * 9000, "at most 8000 characters"),
+        ("\u202e" * 500, "expected one call"),
         (f"exit({'x' * 5000}=1)", "each once; found 'xxx"),
     ],
 )
