@@ -147,8 +147,9 @@ class System:
                 "learner less to do, and start the same command again"
             ) from error
         except ray.exceptions.RayActorError as error:
+            what = next(iter(str(error).splitlines()), type(error).__name__)
             raise ProcessLost(
-                f"the learner's process ended during {method}: {str(error).splitlines()[0]} If its memory ran out, lower "
+                f"the learner's process ended during {method}: {what} If its memory ran out, lower "
                 "learner.micro_batch_tokens; start the same command again to go on"
             ) from error
         except ray.exceptions.RayTaskError as error:
