@@ -47,7 +47,8 @@ def main() -> None:
     """Play, count and print; exit code 1 where an episode is lost or scored 0."""
     options = _options()
     recording = Recording(NAME, options.results)
-    tasks = task_set(0, ("shop", "forum"), "train", min(options.episodes, 400))
+    drawn = task_set(0, ("shop", "forum"), "train", min(options.episodes, 400))
+    tasks = [task for task in drawn if task.horizon <= options.longest]
     held, lost, wrong = _play(tasks, options)
     kinds = [kind for kind in held[0] if any(counts[kind]["processes"] for counts in held)]
     rows = [
@@ -65,6 +66,7 @@ def _options() -> argparse.Namespace:
     parser = option_parser(NAME, __doc__ or "")
     parser.add_argument("--episodes", type=int, default=5000, help="episodes in all")
     parser.add_argument("--batch", type=int, default=100, help="episodes between two counts")
+    parser.add_argument("--longest", type=int, default=30, help="most steps that a task's demonstrator may need")
     parser.add_argument("--workers", type=int, default=1, help="worker processes, a browser each")
     parser.add_argument("--contexts", type=int, default=8, help="episodes at once in a worker")
     return parser.parse_args()
