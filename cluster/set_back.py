@@ -193,6 +193,9 @@ def _read(path: Path) -> SetBack:
     try:
         found = SetBack(**json.loads(path.read_text(encoding="utf-8")))
         stages = tuple((int(phase), str(stage)) for phase, stage in found.stages)
+        outside = [name for name in found.moved if Path(name).is_absolute() or ".." in Path(name).parts]
+        if outside:
+            raise ValueError(f"{outside[0]!r} is not a place in the run folder")
         return replace(found, stages=stages, why=tuple(found.why), moved=tuple(found.moved))
     except (OSError, ValueError, TypeError) as error:
         raise ManifestError(f"cannot read {path}: {error}; restore it from a copy, or start in a new --out") from error

@@ -382,3 +382,14 @@ def test_a_record_of_a_set_back_that_is_damaged_is_named(tmp_path: Path) -> None
     with pytest.raises(ManifestError, match=r"set_back/0001\.json"):
         run.start()
     assert any(finding.subject == "set_back" and "0001.json" in finding.found for finding in audit(run.out).findings)
+
+
+@pytest.mark.parametrize("place", ["../elsewhere", "/etc/elsewhere"])
+def test_a_record_that_would_move_what_lies_outside_is_refused(tmp_path: Path, place: str) -> None:
+    run = cut_short(tmp_path, ("play", "evaluation", 1))
+    truncate(checkpoint(run, "phase-001"))
+    run.start()
+    path = run.out / "set_back" / "0001.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"moved": [place], "done": False}))
+    with pytest.raises(ManifestError, match="is not a place in the run folder"):
+        run.start()
