@@ -45,3 +45,8 @@ def start(name: str, tokenizer: str, folder: Path) -> Any:
     handle = actor.remote(tokenizer, str(folder))
     ray.get(handle.ping.remote(), timeout=120)
     return handle
+
+
+def process_id(server: object) -> int:
+    """The process that a server runs in; a function that Ray's workers can import."""
+    return os.getpid()

@@ -75,7 +75,9 @@ def rest_of(run: Run) -> list[Process]:
 
 
 def test_it_was_killed_where_it_should_be(killed: Killed) -> None:
-    assert [found.complete.rpartition("-")[2] for found in killed.kills] == ["evaluate", "replay", "actor"]
+    before_or_at = [{"evaluate", "rollouts"}, {"replay", "critics"}, {"actor", "publish"}]  # a stage may end just then
+    for found, stages in zip(killed.kills, before_or_at, strict=True):
+        assert found.complete.rpartition("-")[2] in stages
     assert len(session_files(killed.run.out)) == 4
 
 

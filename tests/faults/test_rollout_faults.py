@@ -32,6 +32,7 @@ from rollout_workers.rollout_settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec, PolicySource, WorkerConfig
 from sites.server import SiteServer
 from sites.tasks import task_set
+from tests.faults.scripted_server import process_id
 
 pytestmark = [pytest.mark.faults, pytest.mark.browser, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
 
@@ -173,7 +174,7 @@ def test_a_killed_policy_server_is_waited_for_and_never_scored(
     model = build_tiny(LIMITS.tiny, TextTokenizer.load(worker_config.tokenizer), seed=0)
     model_dir = save_policy(model, worker_config.tokenizer, tmp_path / "model")
     handle = start_server(LIMITS, model_dir, num_cpus=0.5)
-    pids = [ray.get(handle.apply.remote(_process_id), timeout=60)]
+    pids = [ray.get(handle.apply.remote(process_id), timeout=60)]
 
     def kill_server() -> None:
         os.kill(pids[0], signal.SIGKILL)
@@ -184,7 +185,7 @@ def test_a_killed_policy_server_is_waited_for_and_never_scored(
     with RolloutPool(replace(worker_config, policy=policy)) as pool:
         accident = Accident(pool, kill_server)
         report = pool.run(specs, accident)
-    pids.append(ray.get(handle.apply.remote(_process_id), timeout=60))
+    pids.append(ray.get(handle.apply.remote(process_id), timeout=60))
     assert accident.playing > 0
     assert accident.left_behind() == []
     assert pids[0] != pids[1], "the server was not killed, or did not come back"
@@ -195,7 +196,3 @@ def test_a_killed_policy_server_is_waited_for_and_never_scored(
         assert trajectory.termination is Termination.EXIT or ran_out
         assert trajectory.evidence
     ray.kill(handle)
-
-
-def _process_id(server: object) -> int:
-    return os.getpid()
