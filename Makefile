@@ -32,8 +32,8 @@ lint: setup
 	$(BIN)/mypy
 
 # Three at a time on two cores, each file by one of them: most tests wait for browsers and processes to start. The files
-# stay in order, or those with few long tests would come last, one after another. The longest tests of faults are left to test-faults,
-# which runs the whole recovery matrix.
+# stay in order, or those with few long tests would come last, one after another. The longest tests of faults are left
+# to test-faults, which runs the whole recovery matrix.
 test: lint
 	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not lengthy"
 

@@ -165,11 +165,11 @@ class Controller:
 
     def _replay(self, phase: int) -> dict[str, Any]:
         """Filter the successes of earlier phases by their perplexity under the current policy."""
-        fresh = self.manifest.data(phase, "rollouts")["episodes"]
+        fresh = self._counted(phase)
         wanted = self.system.algorithm.data_choice.replay
-        # Episodes of a late shard, or of before a set-back, lie there too, and belong to no stage.
-        counted = {i for earlier in range(1, phase) for i in self.manifest.data(earlier, "rollouts")["episodes"]}
-        stored = [i for i in self.buffer.successes(phases=range(1, phase)) if i in counted and wanted != "none"]
+        earlier = range(1, phase)
+        counted = {episode_id for one in earlier for episode_id in self._counted(one)}
+        stored = [i for i in self.buffer.successes(phases=earlier) if i in counted] if wanted != "none" else []
         settings = self.recipe.replay
         kept, audit = band_filter(
             self.system.call("score", stored) if stored else (),
@@ -215,15 +215,21 @@ class Controller:
 
     def _curriculum(self, phase: int) -> dict[str, Any]:
         """Choose the next phase's tasks by what failed in this one."""
-        counted = self.manifest.data(phase, "rollouts")["episodes"]
+        fresh = self._counted(phase)
+        counted = set(fresh)
         failures = self.buffer.failed_instructions(sources=(Source.ROLLOUT,), phases=(phase,))
         failed = [failure.task_id for failure in failures if failure.episode_id in counted]
         played = self._rollout_specs(phase)
         values: dict[str, float] = {}
         if self.recipe.curriculum.value_band:
-            critics = self.system.call("critics", counted)
+            critics = self.system.call("critics", fresh)
             values = {self.buffer.entry(episode_id).task_id: v[0] for episode_id, (_, v) in critics.items()}
         return self.tasks.choose(phase + 1, failed, played, values)
+
+    def _counted(self, phase: int) -> list[str]:
+        """Return the rollouts that a phase counts; those of a late shard, or of before a set-back, are none of them."""
+        episodes: list[str] = self.manifest.data(phase, "rollouts")["episodes"]
+        return episodes
 
     def _units(self, episode_ids: list[str]) -> int:
         """Return how many units of the replay filter these episodes hold."""
@@ -238,7 +244,7 @@ class Controller:
     def _learned_from(self, phase: int) -> tuple[list[str], list[Kept]]:
         """Return the ids of the phase's episodes, and what the replay filter kept of earlier ones."""
         kept = self.manifest.data(phase, "replay")["kept"]
-        fresh: list[str] = self.manifest.data(phase, "rollouts")["episodes"]
+        fresh = self._counted(phase)
         return fresh, [Kept(episode_id, tuple(steps)) for episode_id, steps in kept.items()]
 
     def _show_losses(self, metrics: dict[str, Any], *parts: str) -> None:

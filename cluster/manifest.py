@@ -64,7 +64,7 @@ class RunManifest:
         return cls(out, header, *_read_stages(out))
 
     def reload(self) -> None:
-        """Read the stages again, after the newest of them were set aside; raise as ``read`` does."""
+        """Read the stages again, where more or fewer of them may be there than before; raise as ``read`` does."""
         entries, self._last = _read_stages(self.out)
         self._entries = {(entry.phase, entry.stage): entry for entry in entries}
 

@@ -52,7 +52,7 @@ def train(recipe: Recipe, out: Path, resume: Resume = "auto") -> None:
                 progress = _play_session(recipe, manifest)
                 break
             except ProcessLost as error:
-                manifest = RunManifest.read(out)
+                manifest.reload()
                 lost = lost + 1 if manifest.stages() == complete else 1
                 if lost > recipe.run.recoveries:
                     raise

@@ -129,10 +129,10 @@ def _steps(rows: pa.StructArray) -> tuple[Step, ...]:
     columns["subgoals"] = [tuple(values) for values in rows.field("subgoals").to_pylist()]
     for name in _ARRAYS:
         columns[name] = _views(rows.field(name))
-    for tokens, logprobs in zip(columns["action_ids"], columns["logprobs"], strict=True):
-        if len(tokens) != len(logprobs):
-            raise ValueError(f"{len(tokens)} action tokens with {len(logprobs)} log-probabilities in a step")
-    return tuple(Step(**{name: values[i] for name, values in columns.items()}) for i in range(len(rows)))
+    steps = tuple(Step(**{name: values[i] for name, values in columns.items()}) for i in range(len(rows)))
+    for step in steps:
+        _require_logprobs(step, f"step {step.index}")
+    return steps
 
 
 def _views(lists: pa.ListArray) -> list[Any]:
@@ -154,12 +154,16 @@ def _step_row(episode_id: str, step: Step) -> dict[str, Any]:
                 f"found {found}; convert it where it is made"
             )
         row[name] = array
+    _require_logprobs(step, f"episode {episode_id}, step {step.index}")
+    return row
+
+
+def _require_logprobs(step: Step, where: str) -> None:
     if len(step.action_ids) != len(step.logprobs):
         raise ValueError(
-            f"episode {episode_id}, step {step.index}: expected one log-probability per action token, "
+            f"{where}: expected one log-probability per action token, "
             f"found {len(step.action_ids)} tokens and {len(step.logprobs)} log-probabilities"
         )
-    return row
 
 
 def _storable(value: Any) -> Any:
