@@ -31,9 +31,11 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Two at a time, each file by one of them: most tests wait for browsers and processes to start.
+# Three at a time on two cores, each file by one of them: most tests wait for browsers and processes to start. The files
+# stay in order, or those with few long tests would come last, one after another. The longest tests of faults are left
+# to test-faults, which runs the whole recovery matrix.
 test: lint
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not lengthy"
 
 test-faults: setup
 	$(BIN)/python -m pytest -q tests/faults

@@ -12,7 +12,19 @@ import time
 
 from benchmarks.runs import child_environment
 
-NAMES = ("rollout_speed", "browser_steps", "staleness", "determinism", "kills", "learning", "phase_shares")
+NAMES = (
+    "rollout_speed",
+    "browser_steps",
+    "staleness",
+    "determinism",
+    "resume",
+    "kills",
+    "soak",
+    "chaos",
+    "learning",
+    "phase_shares",
+    "fuzz",
+)
 
 
 def main() -> None:

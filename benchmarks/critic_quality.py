@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from analysis.metrics import auc, kendall_tau, spearman
 from benchmarks.runs import FinishedRun
+from learner.metrics import Array, auc, kendall, spearman
 from learner.trainer import Learner
 from replay.progress import trajectory_progress
 from replay.records import FloatArray, Trajectory
@@ -40,35 +40,35 @@ def potential_quality(successes: Sequence[Trajectory], potentials: Sequence[Floa
     ``pooled`` is over all states of all successes at once.
     """
     labels = [trajectory_progress(trajectory) for trajectory in successes]
-    pairs = [(p.tolist(), t.tolist()) for p, t in zip(potentials, labels, strict=True) if len(t) > 1]
-    kendalls = [kendall_tau(p, t) for p, t in pairs]
-    predicted, true = np.asarray(_joined(potentials)), np.asarray(_joined(labels))
+    pairs = [(p, t) for p, t in zip(potentials, labels, strict=True) if len(t) > 1]
+    kendalls = [kendall(p, t) for p, t in pairs]
+    predicted, true = _joined(potentials), _joined(labels)
     return {
         "successes": len(pairs),
-        "constant": sum(math.isnan(k) for k in kendalls),
+        "constant": sum(k is None for k in kendalls),
         "kendall": _mean_with_zeros(kendalls),
         "spearman": _mean_with_zeros([spearman(p, t) for p, t in pairs]),
-        "pooled_spearman": spearman(predicted.tolist(), true.tolist()),
+        "pooled_spearman": spearman(predicted, true) if labels else None,
         "mean_absolute_error": float(np.abs(predicted - true).mean()) if labels else math.nan,
     }
 
 
 def value_quality(episodes: Sequence[Trajectory], values: Sequence[FloatArray]) -> dict[str, Any]:
     """Return how well V separates later success from failure: over all states, over first and over last states."""
-    solved = [trajectory.success for trajectory in episodes]
-    of_states = [flag for flag, v in zip(solved, values, strict=True) for _ in v]
+    solved = np.asarray([trajectory.success for trajectory in episodes], dtype=np.float64)
+    of_states = np.repeat(solved, [len(v) for v in values])
     return {
         "episodes": len(episodes),
-        "solved": sum(solved),
+        "solved": int(solved.sum()),
         "auc": auc(_joined(values), of_states),
-        "auc_first_state": auc([float(v[0]) for v in values], solved),
-        "auc_last_state": auc([float(v[-1]) for v in values], solved),
+        "auc_first_state": auc(np.asarray([v[0] for v in values]), solved),
+        "auc_last_state": auc(np.asarray([v[-1] for v in values]), solved),
     }
 
 
-def _mean_with_zeros(correlations: Sequence[float]) -> float:
-    return float(np.mean(np.nan_to_num(correlations))) if len(correlations) else math.nan
+def _mean_with_zeros(correlations: Sequence[float | None]) -> float:
+    return float(np.mean([found or 0.0 for found in correlations])) if correlations else math.nan
 
 
-def _joined(arrays: Sequence[Any]) -> list[float]:
-    return [float(x) for array in arrays for x in array]
+def _joined(arrays: Sequence[Any]) -> Array:
+    return np.concatenate([np.asarray(array, dtype=np.float64) for array in arrays]) if arrays else np.zeros(0)

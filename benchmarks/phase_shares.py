@@ -19,7 +19,7 @@ from cluster.summary import read_summary
 
 NAME = "phase_shares"
 PARTS = ("browser", "policy", "judge", "learner", "rest")
-_LEARNER = ("clone", "critics", "replay", "learn")
+_LEARNER = ("clone", "critics", "replay", "actor")
 _OF_PART = {"reset": "browser", "browser": "browser", "policy": "policy", "judge": "judge", "other": "rest"}
 
 

@@ -39,7 +39,7 @@ _LOOK = """(async () => {
     channel.port1.onmessage = resolve;
     channel.port2.postMessage(0);
   });
-  return window.leaving ? null : [document.body.innerText, document.documentElement.outerHTML];
+  return window.leaving || !document.body ? null : [document.body.innerText, document.documentElement.outerHTML];
 })()"""
 
 

@@ -58,8 +58,21 @@ def main() -> None:
         for repetition in range(options.repetitions):
             for setup in setups if repetition % 2 == 0 else reversed(setups):
                 measured[setup].append(_numbers(_measure(setup, base, tasks)))
-    medians = [asdict(setup) | _medians(repetitions) for setup, repetitions in measured.items()]
-    columns = ["driver", "workers", "contexts", "steps/s", "lowest", "highest", "ms/reset", "ms/step", "ms/verdict"]
+    medians = [
+        asdict(setup) | _medians(repetitions, setup.workers * setup.contexts) for setup, repetitions in measured.items()
+    ]
+    columns = [
+        "driver",
+        "workers",
+        "contexts",
+        "steps/s",
+        "lowest",
+        "highest",
+        "steps alone/s",
+        "ms/reset",
+        "ms/step",
+        "ms/verdict",
+    ]
     recording.table(f"Environment steps per second on {cores} cores, medians of {options.repetitions}",
                     [*columns, "steps", "lost"], [list(row.values()) for row in medians])  # fmt: skip
     best = max(row["steps_per_s"] for row in medians if row["driver"] == "embedded")
@@ -129,8 +142,11 @@ def _numbers(report: RolloutReport) -> dict[str, Any]:
     }
 
 
-def _medians(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return medians over repetitions; the milliseconds are of one episode among several at once."""
+def _medians(runs: Sequence[dict[str, Any]], slots: int) -> dict[str, Any]:
+    """Return medians over repetitions; the milliseconds are of one episode among several at once.
+
+    Steps alone per second are what ``slots`` episodes at once would make without resets and verdicts.
+    """
 
     def per(part: str, count: str) -> float:
         return statistics.median(1000 * run["seconds_by_part"][part] / max(1, run[count]) for run in runs)
@@ -140,6 +156,7 @@ def _medians(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "steps_per_s": statistics.median(speeds),
         "lowest": min(speeds),
         "highest": max(speeds),
+        "steps_alone_per_s": 1000 * slots / per("browser", "steps"),
         "ms_per_reset": per("reset", "resets"),
         "ms_per_step": per("browser", "steps"),
         "ms_per_verdict": per("judge", "resets"),

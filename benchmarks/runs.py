@@ -17,6 +17,7 @@ from pathlib import Path
 from cluster.config import Recipe, build_recipe
 from cluster.manifest import RunManifest
 from cluster.run_folders import RunFolders, checkpoint_name
+from cluster.stage_data import recorded_shards
 from replay.buffer import ReplayBuffer
 from replay.records import Trajectory
 
@@ -94,7 +95,9 @@ class FinishedRun:
     @cached_property
     def buffer(self) -> ReplayBuffer:
         """The run's episodes."""
-        return ReplayBuffer(self.folders.episodes)
+        buffer = ReplayBuffer(self.folders.episodes)
+        buffer.record(recorded_shards(self.manifest))
+        return buffer
 
     @property
     def folders(self) -> RunFolders:

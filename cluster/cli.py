@@ -44,6 +44,7 @@ class Resume(StrEnum):
 
     AUTO = "auto"
     NEVER = "never"
+    OTHER_CODE = "other-code"
 
 
 RecipeArgument = Annotated[
@@ -63,7 +64,11 @@ def train(
     recipe: RecipeArgument,
     out: OutOption = None,
     resume: Annotated[
-        Resume, typer.Option(help="auto goes on with the run in the folder; never refuses one.")
+        Resume,
+        typer.Option(
+            help="auto goes on with the run in the folder; never refuses one; other-code goes on although Waymark or a "
+            "package has changed since."
+        ),
     ] = Resume.AUTO,
     from_scratch: Annotated[
         bool, typer.Option("--from-scratch", help="Clone a new policy even where the recipe names one.")
@@ -133,6 +138,20 @@ def check(recipe: RecipeArgument, out: OutOption = None, overrides: SetOption = 
 
 
 @app.command()
+def audit(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run folder; the run may still be going on.")],
+) -> None:
+    """Check that a run adds up: manifests, files, episodes, trained steps, attempts; exit code 1 when it does not."""
+    from cluster.audit import audit as check_run
+    from cluster.audit_table import show_report
+
+    report = check_run(folder)
+    show_report(_console(), report)
+    if report.findings:
+        raise RunError(f"{folder} does not add up: {len(report.findings)} findings, see above")
+
+
+@app.command()
 def doctor() -> None:
     """Look at this machine: Python, packages, browser, cores, memory; exit code 3 when something is missing."""
     from cluster.config import Recipe
@@ -165,6 +184,9 @@ def check_environment(
     ],
     seconds: Annotated[float, typer.Option(min=0.1, help="How long each measurement takes, in seconds.")] = 5.0,
     options: Annotated[str, typer.Option(help="Options of the environment's host, as a JSON object.")] = "{}",
+    deadline: Annotated[
+        float, typer.Option(min=0.1, help="Longest wait for one point of the contract, in seconds.")
+    ] = 120.0,
 ) -> None:
     """Run an environment through its contract and measure it; exit code 1 when a point is not kept."""
     import json
@@ -174,7 +196,7 @@ def check_environment(
     from replay.records import EpisodeFailed
 
     try:
-        report = check_environment_kind(path, seconds=seconds, options=json.loads(options))
+        report = check_environment_kind(path, seconds=seconds, options=json.loads(options), deadline_s=deadline)
     except ValueError as error:
         raise RecipeError(str(error)) from error
     except EpisodeFailed as error:

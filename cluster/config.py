@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from cluster.errors import RecipeError
 from cluster.run_settings import RunSettings, WarmStartSettings
 from curriculum.settings import CurriculumSettings
+from judges.settings import JudgeSettings
 from learner.settings import LearnerSettings
 from policy.settings import PolicySettings
 from replay.settings import ReplaySettings
@@ -44,12 +45,18 @@ class Recipe(BaseModel):
     warm_start: WarmStartSettings = WarmStartSettings()
     sites: SitesSettings = SitesSettings()
     webarena: WebArenaSettings = WebArenaSettings()
+    judge: JudgeSettings = JudgeSettings()
     browser: BrowserSettings = BrowserSettings()
     rollout: RolloutSettings = RolloutSettings()
     policy: PolicySettings = PolicySettings()
     replay: ReplaySettings = ReplaySettings()
     learner: LearnerSettings = LearnerSettings()
     curriculum: CurriculumSettings = CurriculumSettings()
+
+    @property
+    def environment_options(self) -> dict[str, Any]:
+        """What the environment's hosts and its tasks are told beyond the settings of every environment."""
+        return {"webarena": self.webarena, "judge": self.judge}
 
     @property
     def checkpoint_path(self) -> Path:
@@ -67,6 +74,8 @@ def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise RecipeError(f"cannot read the recipe {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise RecipeError(f"{path}: expected UTF-8 text, found other bytes: {error}") from error
     return build_recipe(_parse_yaml(text, str(path)), overrides, origin=str(path))
 
 
@@ -79,14 +88,14 @@ def build_recipe(raw: Any, overrides: Sequence[str] = (), origin: str = "recipe"
     for override in overrides:
         raw = _override(raw, override)
     raw = _over_defaults({name: getattr(Recipe(), name) for name in Recipe.model_fields}, raw)
-    problems = list(_non_finite(raw, ()))
-    if problems:
-        raise RecipeError("\n".join(f"{origin}: {problem}" for problem in problems))
+    _require_finite(raw, origin)
     try:
-        return Recipe.model_validate(raw)
+        recipe = Recipe.model_validate(raw)
     except ValidationError as error:
         lines = [_explain(detail) for detail in error.errors()]
         raise RecipeError("\n".join(f"{origin}: {line}" for line in lines)) from error
+    _require_finite(resolved(recipe), origin)  # once more: YAML takes 1e999 for a text, which then became a number
+    return recipe
 
 
 def resolved(recipe: Recipe) -> Raw:
@@ -139,10 +148,23 @@ def _parse_yaml(text: str, origin: str) -> Any:
         return yaml.load(text, Loader=_UniqueKeyLoader)
     except yaml.YAMLError as error:
         raise RecipeError(f"{origin}: not valid YAML: {error}") from error
+    except (ValueError, RecursionError) as error:
+        # A date that no calendar has, a number of thousands of digits, a thousand brackets.
+        raise RecipeError(f"{origin}: expected plain sections and values, found {error}") from error
 
 
 class _UniqueKeyLoader(yaml.SafeLoader):
-    """``yaml.SafeLoader`` that refuses a key written twice, of which YAML would silently keep the last."""
+    """``yaml.SafeLoader`` without aliases, of which a few lines make a mapping of any size, and without doubled keys.
+
+    Of a key that is written twice YAML would silently keep the last.
+    """
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Build the next node; refuse one that stands for another."""
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()
+            raise yaml.composer.ComposerError(None, None, f"found the alias {event.anchor!r}", event.start_mark)
+        return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         """Build a mapping after checking that its keys differ."""
@@ -194,6 +216,12 @@ def _over_defaults(defaults: Raw, raw: Raw) -> Raw:
             inner = {field.name: getattr(default, field.name) for field in fields(default)}
             merged[name] = _over_defaults(inner, given or {})
     return merged
+
+
+def _require_finite(raw: Raw, origin: str) -> None:
+    problems = list(_non_finite(raw, ()))
+    if problems:
+        raise RecipeError("\n".join(f"{origin}: {problem}" for problem in problems))
 
 
 def _non_finite(value: Any, path: tuple[str, ...]) -> Iterable[str]:

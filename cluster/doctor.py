@@ -39,6 +39,8 @@ REQUIRED = {
     "tensorboard": "tensorboard",
 }
 MIN_MEMORY_MB = 6 * 1024
+IMPORT_TIMEOUT_S = 60.0
+"""Fixed: a package that takes longer to load makes every process of a run late, which is worth a word."""
 MIN_SHARED_MEMORY_MB = 256
 
 
@@ -62,6 +64,8 @@ class Check:
 
 def examine(recipe: Recipe, out: Path, machine: Machine | None = None) -> list[Check]:
     """Return every check for running ``recipe`` into ``out`` on this machine (or on ``machine``)."""
+    from cluster.webarena_check import check_webarena
+
     machine = machine or Machine.here()
     return [
         check_python(sys.version_info[:2]),
@@ -73,6 +77,7 @@ def examine(recipe: Recipe, out: Path, machine: Machine | None = None) -> list[C
         check_threads(os.environ.get("OMP_NUM_THREADS")),
         check_writable(out),
         *check_paths(recipe),
+        *check_webarena(recipe),
         *check_plan(recipe, machine),
     ]
 
@@ -95,7 +100,7 @@ def check_package(module: str, requirement: str) -> Check:
     return Check(requirement, Status.OK, package_version(distribution) or "installed, version unknown")
 
 
-def check_import(module: str, timeout_s: float = 60.0) -> Check:
+def check_import(module: str, timeout_s: float = IMPORT_TIMEOUT_S) -> Check:
     """A package that is installed can also be loaded; tried in a child process, so that this one stays light."""
     name = f"import {module}"
     try:

@@ -18,11 +18,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from replay.records import EpisodeFailed, Task
-from rollout_workers.contract import Point, examine
+from rollout_workers.contract import POINT_DEADLINE_S, Point, examine
 from rollout_workers.environment import Action, Environment
 from rollout_workers.environment_hosts import EnvironmentHost, environment_kind, make_host
 from rollout_workers.spec import WorkerConfig
-from rollout_workers.task_sources import TaskSource
 from sites.server import SiteServer
 from sites.settings import SitesSettings
 from sites.task_source import EmbeddedTasks
@@ -75,42 +74,39 @@ class EnvironmentReport:
 
 
 def check_environment_kind(
-    name: str, *, seconds: float, slots: Sequence[int] = (1, 4), options: Mapping[str, Any] | None = None
+    name: str,
+    *,
+    seconds: float,
+    slots: Sequence[int] = (1, 4),
+    options: Mapping[str, Any] | None = None,
+    deadline_s: float = POINT_DEADLINE_S,
 ) -> EnvironmentReport:
     """Examine the environment called ``name`` (see ``environment_kind``); measure it ``seconds`` for each of ``slots``.
 
-    ``options`` are for its host.
+    ``options`` are for its host and its tasks; each point of the contract may take ``deadline_s`` seconds.
 
     Raises:
         ValueError: when there is no such environment, or it brings no training task.
         EpisodeFailed: when its host does not start.
     """
     kind, sites = environment_kind(name), SitesSettings()
-    tasks = _some_tasks(kind.tasks or EmbeddedTasks(sites.names, sites.seed))
     config = WorkerConfig(shard_dir="", tokenizer="", environment=name, site_seed=sites.seed, options=options or {})
+    source = kind.tasks(config.options) if kind.tasks else EmbeddedTasks(sites.names, sites.seed)
+    tasks = source.task_set(0, "train", _MOST_TASKS, at_least=1)
     with ExitStack() as started:
         if kind.tasks is None:
             server = started.enter_context(SiteServer(sites))
             config = replace(config, site_port=server.port, site_secret=server.secret)
-        return asyncio.run(_check(config, tasks, seconds, slots))
+        return asyncio.run(_check(config, tasks, seconds, slots, deadline_s))
 
 
-def _some_tasks(source: TaskSource) -> list[Task]:
-    """Return up to ``_MOST_TASKS`` training tasks."""
-    for count in range(_MOST_TASKS, 1, -1):
-        try:
-            return source.task_set(0, "train", count)
-        except ValueError:
-            # A small environment has fewer; a set of one says what is wrong when there is none.
-            continue
-    return source.task_set(0, "train", 1)
-
-
-async def _check(config: WorkerConfig, tasks: list[Task], seconds: float, slots: Sequence[int]) -> EnvironmentReport:
+async def _check(
+    config: WorkerConfig, tasks: list[Task], seconds: float, slots: Sequence[int], deadline_s: float
+) -> EnvironmentReport:
     host = make_host(config)
     await host.start()
     try:
-        points = await examine(await host.environment(), await host.environment(), tasks[0])
+        points = await examine(await host.environment(), await host.environment(), tasks[0], deadline_s=deadline_s)
         kept = not any(point.broken for point in points)
         measured = [await _measure(host, tasks, seconds, count) for count in slots if kept]
     finally:

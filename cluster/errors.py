@@ -56,6 +56,10 @@ class RunStopped(RunError):
     code = ExitCode.STOPPED
 
 
+class ProcessLost(RunStopped):
+    """A process that cannot be replaced while the others run has ended or does not answer; a fresh start may help."""
+
+
 class RunInterrupted(RunError):
     """The user stopped the run; everything complete is on disk."""
 

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import ray
 
+from cluster.run_folders import RunFolders
+from cluster.run_lock import RunLock
 from learner.settings import LearnerSettings
 from learner.trainer import Learner
 from policy.manifest import WeightManifest
@@ -22,14 +24,24 @@ from replay.buffer import ReplayBuffer
 from replay.perplexity import Kept, ScoredEpisode
 from replay.records import Trajectory
 
+_LOCK_WAIT_S = 60.0
+"""Fixed: Ray ends the learner of a lost driver within seconds; one that lives on is somebody's."""
+
 
 @ray.remote
 class LearnerActor:
-    """Trains on episodes that lie as shards under ``episodes``; one call at a time."""
+    """Trains on the episodes of the run folder ``out``; one call at a time, one such process for a folder."""
 
-    def __init__(self, settings: LearnerSettings, policy: str, episodes: str) -> None:
+    def __init__(self, settings: LearnerSettings, policy: str, out: str) -> None:
+        # A learner whose driver was killed lives some moments longer, and must not write beside this one.
+        self._lock = RunLock(Path(out), name="learner.lock", wait_s=_LOCK_WAIT_S)
+        self._lock.__enter__()
         self._learner = Learner(settings, policy)
-        self._buffer = ReplayBuffer(episodes)
+        self._buffer = ReplayBuffer(RunFolders(Path(out)).episodes)
+
+    def record(self, shards: Sequence[str]) -> None:
+        """Let these shards' records count before any other of the same episodes."""
+        self._buffer.record(shards)
 
     def clone(self, episode_ids: Sequence[str]) -> dict[str, float]:
         """Clone the successful and faulty demonstrations alike; return metrics."""
@@ -52,16 +64,25 @@ class LearnerActor:
             for episode, steps in zip(episodes, self._learner.score(episodes), strict=True)
         ]
 
-    def phase(self, rollout_ids: Sequence[str], replayed: Sequence[Kept], phase: int, seed: int) -> dict[str, Any]:
-        """Train one phase (Alg. 1) and return its metrics."""
-        metrics = self._learner.phase(
+    def update_critics(
+        self, rollout_ids: Sequence[str], replayed: Sequence[Kept], phase: int, seed: int
+    ) -> dict[str, Any]:
+        """Train the critics on a phase's data and return metrics."""
+        return self._learner.update_critics(
+            self._read(rollout_ids), self._read([kept.episode_id for kept in replayed]), phase_index=phase, seed=seed
+        ).to_dict()
+
+    def update_actor(
+        self, rollout_ids: Sequence[str], replayed: Sequence[Kept], phase: int, seed: int
+    ) -> dict[str, Any]:
+        """Train the actor on the same data with the critics as they are (Alg. 1), and return metrics."""
+        return self._learner.update_actor(
             self._read(rollout_ids),
             self._read([kept.episode_id for kept in replayed]),
             phase_index=phase,
             seed=seed,
             replayed_steps={kept.episode_id: kept.steps for kept in replayed},
-        )
-        return metrics.to_dict()
+        ).to_dict()
 
     def critics(self, episode_ids: Sequence[str]) -> dict[str, tuple[list[float], list[float]]]:
         """Return for each episode the potential and the value of each of its states."""

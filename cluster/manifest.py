@@ -1,16 +1,15 @@
-"""The run manifest ``OUT/manifest.json``: which stages of which phases are complete, and what they left behind.
+"""The run's manifests: ``OUT/manifest.json`` says what run it is, one manifest a stage what is complete.
 
-Owns resuming. Invariants: a stage is done only when its entry is there; an entry is written after
-everything it names is durable, in one atomic replacement; entries are never changed; a run goes on
-only under the very recipe it was started with. Phase 0 is the warm start and the evaluation before
-RL; phases 1..N follow. The stages' names and order are the controller's.
+Owns resuming. Invariants: a stage is done only when its manifest is there (``cluster.stage_files``), which is
+written after everything it names is durable; none is ever changed; a run goes on only under the very recipe and the
+code it was last played with. Phase 0 is the warm start and the evaluation before RL; phases 1..N follow. The
+stages' names and order are the controller's.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -18,68 +17,66 @@ from typing import Any, Literal
 from cluster.config import Recipe, config_hash, flatten, resolved
 from cluster.durable import sha256_file, write_atomic
 from cluster.errors import ManifestError
+from cluster.sessions import begin_session, require_same_code, session_files
+from cluster.stage_files import StageEntry, scan_stages, write_stage
 from cluster.versions import versions
 
-FORMAT = 1
+FORMAT = 2
 FILE_NAME = "manifest.json"
-
-
-@dataclass(frozen=True)
-class StageEntry:
-    """A complete stage: its result as JSON, the SHA-256 of each file it left, seconds it took, when it ended (UTC)."""
-
-    data: Any
-    files: dict[str, str] = field(default_factory=dict)
-    seconds: float = 0.0
-    finished: str = ""
+Resume = Literal["auto", "never", "other-code"]
 
 
 class RunManifest:
-    """The manifest of one run folder, in memory and on disk."""
+    """The manifests of one run folder, in memory and on disk."""
 
-    def __init__(self, out: Path, header: dict[str, Any], entries: dict[tuple[int, str], StageEntry]) -> None:
+    def __init__(self, out: Path, header: dict[str, Any], entries: Sequence[StageEntry], last: str) -> None:
         self.out = out
         self.header = header
-        self._entries = entries
+        self._entries = {(entry.phase, entry.stage): entry for entry in entries}
+        self._last = last
+        self._session = len(session_files(out))
 
     @classmethod
-    def open(cls, out: Path, recipe: Recipe, resume: Literal["auto", "never"] = "auto") -> RunManifest:
-        """Start a manifest in an empty folder, or continue the one there.
+    def open(cls, out: Path, recipe: Recipe, resume: Resume = "auto") -> RunManifest:
+        """Start a run in an empty folder, or continue the one there.
 
-        Raises ``ManifestError`` when a run is there and ``resume`` is ``never``, when it was made
-        under another recipe (naming the keys that differ), or when it cannot be read.
+        Raises ``ManifestError`` when a run is there and ``resume`` is ``never``; when it was made under another
+        recipe, or with other code and ``resume`` is not ``other-code`` (naming what differs); or when its
+        manifests cannot be read.
         """
         path = out / FILE_NAME
         if not path.exists():
-            manifest = cls(out, _new_header(recipe), {})
-            manifest._write({})
-            return manifest
-        if resume == "never":
+            write_atomic(path, json.dumps(_new_header(recipe), indent=1) + "\n")
+        elif resume == "never":
             raise ManifestError(
                 f"{out} already holds a run; choose another --out, or use --resume auto to go on with it"
             )
         manifest = cls.read(out)
         manifest._require_recipe(recipe)
+        if resume != "other-code":
+            require_same_code(out)
         return manifest
 
     @classmethod
     def read(cls, out: Path) -> RunManifest:
-        """Read the manifest of a run folder without checking it against a recipe."""
-        path = out / FILE_NAME
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise ManifestError(f"cannot read {path}: {error}; without it the run in {out} cannot go on") from error
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            found = content.get("format") if isinstance(content, dict) else type(content).__name__
-            raise ManifestError(f"{path}: expected manifest format {FORMAT}, found {found}; choose another --out")
-        stages = content.pop("stages")
-        entries = {
-            (int(phase), stage): StageEntry(**entry)
-            for phase, named in stages.items()
-            for stage, entry in named.items()
-        }
-        return cls(out, content, entries)
+        """Read the manifests of a run folder without checking them against a recipe."""
+        header = read_header(out)
+        return cls(out, header, *_read_stages(out))
+
+    def reload(self) -> None:
+        """Read the stages again, where more or fewer of them may be there than before; raise as ``read`` does."""
+        entries, self._last = _read_stages(self.out)
+        self._entries = {(entry.phase, entry.stage): entry for entry in entries}
+
+    @property
+    def session(self) -> int:
+        """The number of this start of the run's command."""
+        return self._session
+
+    def begin_session(self) -> int:
+        """Note that the run is started or goes on from here; return the session's number."""
+        self._session = begin_session(self.out)
+        return self._session
 
     def stage_done(self, phase: int, stage: str) -> bool:
         """Return whether this stage is complete."""
@@ -95,6 +92,10 @@ class RunManifest:
             return self._entries[phase, stage]
         except KeyError:
             raise KeyError(f"phase {phase} stage {stage!r} is not complete; complete are {self.stages()}") from None
+
+    def entries(self) -> list[StageEntry]:
+        """Return the entries of the complete stages in the order in which they were completed."""
+        return list(self._entries.values())
 
     def stages(self) -> list[tuple[int, str]]:
         """Return the complete stages in the order in which they were completed."""
@@ -115,23 +116,9 @@ class RunManifest:
         except (TypeError, ValueError) as error:
             raise ManifestError(f"phase {phase} stage {stage!r}: its data is not JSON: {error}") from error
         hashes = {self._relative(file): self._hash(file) for file in files}
-        entries = {**self._entries, (phase, stage): StageEntry(stored, hashes, seconds, _now())}
-        self._write(entries)
-        self._entries = entries
-
-    def check_files(self, phase: int, stage: str) -> None:
-        """Raise ``ManifestError`` naming the files of a stage that are gone or have changed since it was completed."""
-        wrong = []
-        for name, digest in self.entry(phase, stage).files.items():
-            path = self.out / name
-            if not path.is_file():
-                wrong.append(f"{name} is gone")
-            elif sha256_file(path) != digest:
-                wrong.append(f"{name} has changed")
-        if wrong:
-            raise ManifestError(
-                f"{self.out}, phase {phase} stage {stage!r}: {'; '.join(wrong)}; start again in a new --out"
-            )
+        entry = StageEntry(phase, stage, stored, hashes, seconds, _now(), self._session, self._last)
+        self._last = write_stage(self.out, len(self._entries), entry)
+        self._entries[phase, stage] = entry
 
     @property
     def config_hash(self) -> str:
@@ -172,11 +159,41 @@ class RunManifest:
         except OSError as error:
             raise ManifestError(f"cannot record {file}: {error.strerror}") from error
 
-    def _write(self, entries: dict[tuple[int, str], StageEntry]) -> None:
-        stages: dict[str, dict[str, Any]] = {}
-        for (phase, stage), entry in sorted(entries.items(), key=lambda item: item[0][0]):
-            stages.setdefault(str(phase), {})[stage] = vars(entry)
-        write_atomic(self.out / FILE_NAME, json.dumps({**self.header, "stages": stages}, indent=1) + "\n")
+
+def read_header(out: Path) -> dict[str, Any]:
+    """Return what ``OUT/manifest.json`` says; raise ``ManifestError`` where there is none that can be used."""
+    path = out / FILE_NAME
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ManifestError(f"cannot read {path}: {error}; without it the run in {out} cannot go on") from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        found = content.get("format") if isinstance(content, dict) else type(content).__name__
+        raise ManifestError(f"{path}: expected manifest format {FORMAT}, found {found}; choose another --out")
+    return content
+
+
+def changed_files(out: Path, entry: StageEntry) -> list[str]:
+    """Return what is wrong with the files of a stage, one phrase for each file that is gone or has changed."""
+    wrong = []
+    for name, digest in entry.files.items():
+        path = out / name
+        if not path.is_file():
+            wrong.append(f"{name} is gone")
+        elif sha256_file(path) != digest:
+            wrong.append(f"{name} has changed")
+    return wrong
+
+
+def _read_stages(out: Path) -> tuple[list[StageEntry], str]:
+    """Return the entries of the complete stages and the newest one's SHA-256; raise where the chain is broken."""
+    entries, last, faults = scan_stages(out, sha256_file(out / FILE_NAME))
+    if faults:
+        raise ManifestError(
+            f"the run in {out} cannot go on: {faults[0].subject}: {faults[0].found}; restore it from a copy, or "
+            "start in a new --out (`waymark audit` lists everything that is wrong)"
+        )
+    return entries, last
 
 
 def _new_header(recipe: Recipe) -> dict[str, Any]:

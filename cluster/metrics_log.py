@@ -2,7 +2,8 @@
 
 Owns both files. Invariants: a line is one JSON object ``{"time", "phase", "stage", <name>: number…}``
 (``time`` is seconds since the epoch); lines are only appended, so a stage that was cut short and
-done again has two lines, of which the last counts. Needs neither torch nor TensorFlow.
+done again has two lines, of which the last counts; those of stages that are set back are moved elsewhere. Event
+files keep both. Needs neither torch nor TensorFlow.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+from cluster.durable import write_atomic
 
 FILE_NAME = "metrics.jsonl"
 _RESERVED = {"time", "phase", "stage"}
@@ -24,9 +27,9 @@ class MetricsLog:
 
     def __init__(self, out: Path, tensorboard: bool = True) -> None:
         out.mkdir(parents=True, exist_ok=True)
-        path = out / FILE_NAME
-        _end_torn_line(path)
-        self._lines = path.open("a", encoding="utf-8")
+        self._path = out / FILE_NAME
+        _end_torn_line(self._path)
+        self._lines = self._path.open("a", encoding="utf-8")
         self._events = _EventFile(out / "tensorboard") if tensorboard else None
 
     def log(self, phase: int, stage: str, values: Mapping[str, float], step: int | None = None) -> None:
@@ -46,6 +49,20 @@ class MetricsLog:
         if self._events is not None:
             finite = {f"{stage}/{name}": value for name, value in numbers.items() if math.isfinite(value)}
             self._events.add(finite, phase if step is None else step, now)
+
+    def set_aside(self, stages: Collection[tuple[int, str]], place: Path) -> None:
+        """Move the lines of these stages (phase, name) to the file ``place``, so that only their next ones count.
+
+        Doing it again after it was cut short does the rest; nothing is written where no line is left to move.
+        """
+        lines = self._path.read_bytes().splitlines(keepends=True)
+        moved = [line for line in lines if _stage_of(line) in stages]
+        if not moved:
+            return
+        self._lines.close()
+        write_atomic(place, b"".join(moved))
+        write_atomic(self._path, b"".join(line for line in lines if _stage_of(line) not in stages))
+        self._lines = self._path.open("a", encoding="utf-8")
 
     def close(self) -> None:
         """Flush and close both files."""
@@ -76,6 +93,15 @@ def read_metrics(out: Path) -> Iterator[dict[str, Any]]:
             continue
         if isinstance(value, dict):
             yield value
+
+
+def _stage_of(line: bytes) -> tuple[Any, Any] | None:
+    """Return the phase and the stage of a line, None where it was torn."""
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return None
+    return (value.get("phase"), value.get("stage")) if isinstance(value, dict) else None
 
 
 def _end_torn_line(path: Path) -> None:

@@ -12,8 +12,8 @@ import shutil
 from pathlib import Path
 
 from cluster.config import Recipe
-from cluster.durable import sha256_file
-from cluster.errors import MissingError
+from cluster.durable import put_folder, scratch_folder, sha256_file
+from cluster.errors import ManifestError, MissingError
 from replay.records import Task
 from rollout_workers.browserless import BrowserlessEnvironment
 from rollout_workers.grammar import format_action
@@ -30,34 +30,41 @@ def copy_checkpoint(source: Path, target: Path) -> None:
     Raises:
         MissingError: it is not there, or its files are not those that were shipped.
     """
-    try:
-        expected: dict[str, str] = json.loads((source / CHECKSUMS).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    wrong = _wrong_files(source)
+    if wrong == [CHECKSUMS]:
         raise MissingError(
-            f"warm_start.checkpoint {source}: cannot read {CHECKSUMS} ({error}); name a folder that Waymark exported, "
+            f"warm_start.checkpoint {source}: cannot read {CHECKSUMS}; name a folder that Waymark exported, "
             "or set run.from_scratch to clone a policy here"
-        ) from error
-    wrong = [name for name, digest in expected.items() if not _is(source / name, digest)]
+        )
     if wrong:
         raise MissingError(
             f"warm_start.checkpoint {source}: {', '.join(wrong)} are missing or have changed; restore them "
             "(git checkout), or set run.from_scratch to clone a policy here"
         )
-    scratch = target.with_name(f".{target.name}.new")
-    shutil.rmtree(scratch, ignore_errors=True)
+    scratch = scratch_folder(target)
     shutil.copytree(source, scratch)
-    scratch.rename(target)
+    put_folder(scratch, target)
 
 
 def build_policy(recipe: Recipe, tasks: list[Task], target: Path) -> None:
     """Write a fresh policy to ``target``, its tokenizer trained on what experts see and say on ``tasks``."""
     from policy.presets import prepare_policy
 
-    scratch = target.with_name(f".{target.name}.new")
-    shutil.rmtree(scratch, ignore_errors=True)
     corpus = asyncio.run(read_along(tasks, recipe.sites.seed))
+    scratch = scratch_folder(target)
     prepare_policy(recipe.policy, scratch, corpus=corpus, seed=recipe.run.seed)
-    scratch.rename(target)
+    write_checksums(scratch)
+    put_folder(scratch, target)
+
+
+def check_policy(folder: Path) -> None:
+    """Raise ``ManifestError`` where a run's own policy folder is not what it was when the run began."""
+    wrong = _wrong_files(folder)
+    if wrong:
+        raise ManifestError(
+            f"{folder}: {', '.join(wrong)} are missing or have changed, and the run depends on them; restore them from "
+            "a copy, or start again in a new --out"
+        )
 
 
 async def read_along(tasks: list[Task], site_seed: int) -> list[str]:
@@ -87,5 +94,21 @@ def write_checksums(folder: Path) -> None:
     (folder / CHECKSUMS).write_text(json.dumps(digests, indent=1) + "\n", encoding="utf-8")
 
 
-def _is(path: Path, digest: str) -> bool:
-    return path.is_file() and sha256_file(path) == digest
+def _wrong_files(folder: Path) -> list[str]:
+    """Return the files of a policy folder that are not what its checksums say, these themselves included."""
+    try:
+        expected: dict[str, str] = json.loads((folder / CHECKSUMS).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return [CHECKSUMS]
+    if not isinstance(expected, dict):
+        return [CHECKSUMS]
+    return [name for name, digest in expected.items() if not _is(folder, name, digest)]
+
+
+def _is(folder: Path, name: str, digest: str) -> bool:
+    """Whether a file lies in the folder itself and has this SHA-256; a name that can be none has not."""
+    try:
+        path = folder / name
+        return path.name == name and path.is_file() and sha256_file(path) == digest
+    except (OSError, ValueError):
+        return False

@@ -1,38 +1,48 @@
-"""One driver per run folder.
+"""One driver per run folder, and one learner.
 
-Owns ``OUT/run.lock``. Invariant: the kernel drops the lock with the process, so a killed driver
-never leaves a folder locked.
+Owns ``OUT/run.lock`` and ``OUT/learner.lock``. Invariant: the kernel drops a lock with its process, so a
+killed one never leaves a folder locked.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import time
 from pathlib import Path
 from types import TracebackType
 
 from cluster.errors import ManifestError
 
+_POLL_S = 0.05
+"""Fixed: a pace within the caller's wait."""
+
 
 class RunLock:
-    """Context manager that holds a run folder; raises ``ManifestError`` naming the process that has it."""
+    """Context manager that holds a run folder; raises ``ManifestError`` naming the process that has it.
 
-    def __init__(self, out: Path) -> None:
-        self._path = out / "run.lock"
+    A lock that another process has is waited for ``wait_s`` seconds.
+    """
+
+    def __init__(self, out: Path, name: str = "run.lock", wait_s: float = 0.0) -> None:
+        self._path = out / name
+        self._wait_s = wait_s
         self._descriptor: int | None = None
 
     def __enter__(self) -> RunLock:
-        """Take the lock or fail at once."""
+        """Take the lock, or fail when the wait is over."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            holder = os.read(descriptor, 32).decode("ascii", "replace").strip() or "unknown"
-            os.close(descriptor)
-            raise ManifestError(
-                f"{self._path.parent} is in use by another run (process {holder}); wait for it or choose another --out"
-            ) from error
+        ends = time.monotonic() + self._wait_s
+        while not _taken(descriptor):
+            if time.monotonic() >= ends:
+                holder = os.read(descriptor, 32).decode("ascii", "replace").strip() or "unknown"
+                os.close(descriptor)
+                raise ManifestError(
+                    f"{self._path.parent} is in use by another run (process {holder} has {self._path.name}); wait for "
+                    "it or choose another --out"
+                )
+            time.sleep(_POLL_S)
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n".encode("ascii"), 0)
         self._descriptor = descriptor
@@ -45,3 +55,12 @@ class RunLock:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+
+def _taken(descriptor: int) -> bool:
+    """Try to lock an open file."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -5,14 +5,13 @@ Owns which episodes are shown. Needs the running learner for the critics' predic
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
-from analysis.report import EpisodeView, Report, render
+from analysis.report import EpisodeView, Report, pictures_in, render
 from cluster.config import Recipe
 from cluster.durable import write_atomic
 from cluster.manifest import RunManifest
-from cluster.stage_data import summarise
+from cluster.stage_data import recorded_shards, summarise
 from cluster.system import System
 from cluster.task_sets import TaskSets
 from replay.buffer import ReplayBuffer
@@ -35,31 +34,25 @@ def write_report(recipe: Recipe, manifest: RunManifest, system: System, tasks: T
         ),
         phases=summary.phases,
         counts=summary.episodes,
-        episodes=_episodes(recipe, system, tasks),
+        episodes=_episodes(recipe, manifest, system, tasks),
     )
     path = manifest.out / FILE_NAME
     write_atomic(path, render(report))
     return path
 
 
-def _episodes(recipe: Recipe, system: System, tasks: TaskSets) -> tuple[EpisodeView, ...]:
+def _episodes(recipe: Recipe, manifest: RunManifest, system: System, tasks: TaskSets) -> tuple[EpisodeView, ...]:
     """Return the episodes of the last evaluation that have pictures, the longest first."""
     settings = recipe.run.evaluation
     specs = tasks.evaluation(recipe.run.phases, screenshots=settings.screenshots)
     buffer = ReplayBuffer(system.folders.episodes)
+    buffer.record(recorded_shards(manifest))
     shown: list[EpisodeSpec] = [spec for spec in specs if spec.screenshots and spec.episode_id in buffer]
     critics = system.call("critics", [spec.episode_id for spec in shown])
+    picture = pictures_in(system.folders.screenshots)
     views = []
     for spec, episode in zip(shown, buffer.trajectories(spec.episode_id for spec in shown), strict=True):
         potentials, values = critics[spec.episode_id]
         names = [subgoal.description for subgoal in spec.task.subgoals]
-        views.append(EpisodeView.of(episode, names, potentials, values, _picture(system.folders.screenshots)))
+        views.append(EpisodeView.of(episode, names, potentials, values, picture))
     return tuple(sorted(views, key=lambda view: -len(view.steps)))
-
-
-def _picture(folder: Path) -> Callable[[str], bytes | None]:
-    def read(reference: str) -> bytes | None:
-        path = folder / reference
-        return path.read_bytes() if path.is_file() else None
-
-    return read

@@ -224,6 +224,13 @@ class RunSettings:
     learner_timeout_s: float = 3600.0
     """Longest wait for one stage of the learner, in seconds."""
 
+    head_timeout_s: float = 30.0
+    """Seconds without Ray's head after which the run stops; Ray itself ends the process without a word after 60."""
+
+    recoveries: int = 3
+    """Times in a row, no stage completed in between, that a run starts all its processes afresh by itself after it lost
+    one that it cannot replace where it stands: the learner, Ray's head, every policy server during a publication."""
+
     tensorboard: bool = True
     """Write TensorBoard event files under the run's ``tensorboard`` folder, beside ``metrics.jsonl``."""
 
@@ -237,5 +244,5 @@ class RunSettings:
         """Refuse a name that is not a folder name and counts that make no sense."""
         if not self.name or set(self.name) & set("/\\\0") or self.name in {".", ".."}:
             raise ValueError(f"name must be usable as a folder's name, found {self.name!r}")
-        _at_least(self, 0, "phases", "seed")
+        _at_least(self, 0, "phases", "seed", "recoveries")
         _at_least(self, 1, "pool_tasks", "attempts_per_task", "keep_checkpoints")

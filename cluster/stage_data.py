@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from analysis.metrics import Rate
@@ -17,8 +18,14 @@ from cluster.manifest import RunManifest
 from cluster.summary import RunSummary
 from replay.buffer import ReplayBuffer
 from replay.records import Failure
+from replay.shards import SUFFIX
 from rollout_workers.report import RolloutReport
 from rollout_workers.spec import EpisodeSpec
+
+WARM_START = ("clone", "critics", "publish", "evaluate")
+"""The stages before RL, phase 0, in order."""
+PHASE = ("rollouts", "replay", "critics", "actor", "publish", "evaluate", "curriculum")
+"""The stages of each phase after it, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,12 @@ def split_data(
     return results
 
 
+def recorded_shards(manifest: RunManifest) -> list[str]:
+    """Return the file names of the shards that complete stages depend on, sorted."""
+    names = {Path(name).name for entry in manifest.entries() for name in entry.files if name.endswith(SUFFIX)}
+    return sorted(names)
+
+
 def reasons(failures: Iterable[Failure]) -> dict[str, int]:
     """Return counts by ``kind/code``."""
     return dict(Counter(f"{failure.kind}/{failure.code}" for failure in failures))
@@ -96,7 +109,7 @@ def phase_summary(manifest: RunManifest, phase: int) -> PhaseSummary:
     """Return the numbers of one phase as far as its stages are complete."""
     stages = {stage: manifest.data(phase, stage) for at, stage in manifest.stages() if at == phase}
     rollouts, replay = stages.get("rollouts"), stages.get("replay")
-    learned = stages.get("learn") or stages.get("critics") or {}
+    metrics = [stages[stage].get("metrics") or {} for stage in ("critics", "actor") if stage in stages]
     return PhaseSummary(
         phase=phase,
         evaluation={
@@ -105,7 +118,7 @@ def phase_summary(manifest: RunManifest, phase: int) -> PhaseSummary:
         },
         rollout=_rate(rollouts["successes"], len(rollouts["episodes"])) if rollouts else None,
         replay=_replay(replay) if replay else None,
-        losses=flat_numbers(learned.get("metrics") or {}),
+        losses={name: number for part in metrics for name, number in flat_numbers(part).items()},
         seconds=manifest.seconds[phase],
         env_steps_per_second=rollouts["env_steps_per_s"] if rollouts else None,
     )

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
@@ -20,27 +19,37 @@ from types import TracebackType
 from typing import Any
 
 import ray
+from safetensors import SafetensorError
 
 from cluster.config import Recipe
-from cluster.errors import RecipeError, RunStopped
+from cluster.durable import put_folder, scratch_folder
+from cluster.errors import ProcessLost, RecipeError, RunStopped
+from cluster.head_watch import HeadWatch
 from cluster.learner_actor import LearnerActor
-from cluster.policy_folder import build_policy, copy_checkpoint, write_checksums
+from cluster.policy_folder import build_policy, check_policy, copy_checkpoint, write_checksums
 from cluster.progress import Progress
 from cluster.run_folders import RunFolders
 from cluster.task_sets import TaskSets
 from learner.algorithms import Algorithm, resolve
+from learner.checkpoints import CheckpointError
 from learner.settings import LearnerSettings
 from policy.formats import get_format
 from policy.manifest import WeightManifest, write_manifest
 from policy.publication import Probe, publish
 from policy.ray_client import RayWeightServer
 from policy.server import start_server
+from policy.server_watch import ServerWatch
 from policy.tokenizer import TextTokenizer
 from replay.buffer import ReplayBuffer
+from replay.shards import ShardError
+from rollout_workers.leases import Journal, no_journal
 from rollout_workers.pool import RolloutPool, RolloutStopped
 from rollout_workers.report import RolloutProgress, RolloutReport
 from rollout_workers.spec import EpisodeSpec, PolicySource, WorkerConfig
 from sites.server import SiteServer
+from sites.watch import SiteWatch
+from webarena.deployments import with_addresses
+from webarena.leases_ray import start_desk
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +76,10 @@ class System:
         self._pools: dict[str, RolloutPool] = {}
         # Actors' names are shared by all runs on a cluster.
         run = secrets.token_hex(8)
+        self._version: int | None = None
         self._server_names = {f"server-{i}": f"waymark-{run}-server-{i}" for i in range(recipe.policy.servers)}
+        self._desk_name = f"waymark-{run}-site-leases"
+        self._desk: Any = None
 
     @property
     def clones(self) -> bool:
@@ -76,11 +88,17 @@ class System:
 
     def __enter__(self) -> System:
         """Prepare the policy folder and start the sites, the learner and the servers."""
+        self.folders.clear_leftovers()
         with ExitStack() as started:
             self._prepare_policy()
+            head = ray.get_runtime_context().gcs_address
+            self._head = started.enter_context(HeadWatch(head, self.recipe.run.head_timeout_s))
+            started.push(self._explain_lost_head)
             self._sites = started.enter_context(SiteServer(self.recipe.sites))
+            started.enter_context(SiteWatch(self._sites, self.recipe.sites))
             self._learner = self._start_learner()
             self._servers = self._start_servers()
+            started.enter_context(ServerWatch(self._servers, self.recipe.policy))
             self.call("ready")
             self._stack = started.pop_all()
         return self
@@ -88,11 +106,29 @@ class System:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End everything that was started; Ray ends its actors."""
+        """End everything that was started; Ray ends its actors. Raise ``ProcessLost`` where Ray's head was lost."""
+        self._head.stop()
         for pool in self._pools.values():
             pool.close()
         self._pools.clear()
-        self._stack.close()
+        self._desk = None
+        self._stack.__exit__(kind, error, trace)
+
+    def _explain_lost_head(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Say why everything fails, or why the main thread was interrupted, when Ray's head is lost."""
+        if error is None or not self._without_head(error):
+            return
+        raise ProcessLost(
+            f"Ray's head does not answer (run.head_timeout_s is {self.recipe.run.head_timeout_s:g} s); if it was "
+            "not restarted on purpose, look at its log and its machine's memory; finished episodes are kept, start "
+            "the same command again to go on"
+        ) from error
+
+    def _without_head(self, error: BaseException) -> bool:
+        """Whether an error came with the loss of Ray's head; an interruption by the user takes the head along."""
+        return self._head.lost or not (isinstance(error, KeyboardInterrupt) or self._head.answers())
 
     @property
     def _learner_settings(self) -> LearnerSettings:
@@ -101,20 +137,29 @@ class System:
         return replace(recipe.learner, seed=recipe.learner.seed + recipe.run.seed)
 
     def call(self, method: str, *arguments: Any) -> Any:
-        """Call a method of the learner and wait for it; raise ``RunStopped`` past its limit or when it died."""
+        """Call a method of the learner and wait for it; raise ``ProcessLost`` past its limit or when it died."""
         limit_s = self.recipe.run.learner_timeout_s
         try:
             return ray.get(getattr(self._learner, method).remote(*arguments), timeout=limit_s)
         except ray.exceptions.GetTimeoutError as error:
-            raise RunStopped(
+            raise ProcessLost(
                 f"the learner's {method} took longer than run.learner_timeout_s ({limit_s:g} s); raise it or give the "
                 "learner less to do, and start the same command again"
             ) from error
         except ray.exceptions.RayActorError as error:
-            raise RunStopped(
-                f"the learner's process ended during {method}: {error}; if its memory ran out, lower "
+            what = next(iter(str(error).splitlines()), type(error).__name__)
+            raise ProcessLost(
+                f"the learner's process ended during {method}: {what} If its memory ran out, lower "
                 "learner.micro_batch_tokens; start the same command again to go on"
             ) from error
+        except ray.exceptions.RayTaskError as error:
+            cause = error.cause
+            if isinstance(cause, OSError | SafetensorError | CheckpointError | ShardError | LookupError):
+                raise RunStopped(
+                    f"the learner's {method} failed: {type(cause).__name__}: {cause}; free space or restore what that "
+                    "names, and start the same command again to go on"
+                ) from error
+            raise
 
     def checkpoint(self, name: str) -> None:
         """Write a checkpoint of the learner."""
@@ -122,13 +167,10 @@ class System:
 
     def export(self) -> None:
         """Write the policy as it is now to ``OUT/trained``, whole or not at all."""
-        target = self.folders.trained
-        scratch = target.with_name(f".{target.name}.new")
-        shutil.rmtree(scratch, ignore_errors=True)
+        scratch = scratch_folder(self.folders.trained)
         self.call("export", str(scratch.resolve()))
         write_checksums(scratch)
-        shutil.rmtree(target, ignore_errors=True)
-        scratch.rename(target)
+        put_folder(scratch, self.folders.trained)
 
     def restore(self, name: str) -> None:
         """Bring the learner back to a checkpoint."""
@@ -138,19 +180,21 @@ class System:
         """Bring every server to the learner's weights as ``version``; replace the servers that miss.
 
         Raises:
-            RunStopped: no server accepted the weights.
+            ProcessLost: no server accepted the weights.
         """
         settings = self.recipe.policy
         manifest: WeightManifest = self.call("publish", str(self.folders.weights.resolve()), version)
         prompt_ids, action_ids = self._probe
         probe = Probe(prompt_ids, action_ids, tuple(self.call("probe", prompt_ids, action_ids)))
+        # Written first: whichever server restarts from now on, however this goes on, comes back with these weights.
+        write_manifest(manifest, self.folders.current_weights)
         servers = [RayWeightServer(name, handle, settings.publish_timeout_s) for name, handle in self._servers.items()]
         report = asyncio.run(
             publish(servers, manifest, probe, tolerance=settings.probe_tolerance, timeout_s=settings.publish_timeout_s)
         )
         if not report.accepted:
-            raise RunStopped(f"no policy server took version {version}: {report.quarantined}; see the servers' logs")
-        write_manifest(manifest, self.folders.current_weights)
+            raise ProcessLost(f"no policy server took version {version}: {report.quarantined}; see the servers' logs")
+        self._version = version
         for name, reason in report.quarantined.items():
             logger.warning("policy server %s missed version %d and is replaced: %s", name, version, reason)
             ray.kill(self._servers[name], no_restart=False)
@@ -159,7 +203,13 @@ class System:
         return data
 
     def play(
-        self, specs: Sequence[EpisodeSpec], buffer: ReplayBuffer, progress: Progress, *, driver: str
+        self,
+        specs: Sequence[EpisodeSpec],
+        buffer: ReplayBuffer,
+        progress: Progress,
+        *,
+        driver: str,
+        journal: Journal = no_journal,
     ) -> RolloutReport:
         """Play the episodes that no shard holds yet, on the workers of one kind of environment.
 
@@ -167,7 +217,7 @@ class System:
             RunStopped: too much failed, or nothing moved any more; finished episodes are on disk.
         """
         buffer.refresh()
-        missing = [spec for spec in specs if spec.episode_id not in buffer]
+        missing = [replace(spec, version=self._version) for spec in specs if spec.episode_id not in buffer]
         kept = len(specs) - len(missing)
 
         def show(now: RolloutProgress) -> None:
@@ -181,7 +231,7 @@ class System:
             )
 
         try:
-            return self._pool(driver).run(missing, show)
+            return self._pool(driver).run(missing, show, journal)
         except RolloutStopped as error:
             raise RunStopped(f"{error}; finished episodes are kept, start the same command again to go on") from error
 
@@ -208,10 +258,19 @@ class System:
                     site_secret=self._sites.secret,
                     site_seed=self.recipe.sites.seed,
                     screenshot_dir=str(self.folders.screenshots),
-                    options={"webarena": self.recipe.webarena},
+                    options={**self.recipe.environment_options, **self._shared_by_workers(driver)},
                 )
             )
         return self._pools[driver]
+
+    def _shared_by_workers(self, driver: str) -> dict[str, Any]:
+        """Return options about what all workers of one kind share; the first time, start it."""
+        if driver != "webarena":
+            return {}
+        settings = with_addresses(self.recipe.webarena)
+        if self._desk is None:
+            self._desk = start_desk(settings, self._desk_name)
+        return {"webarena": settings, "site_leases": self._desk_name}
 
     @property
     def _model(self) -> str:
@@ -235,7 +294,10 @@ class System:
         return tuple(prompt.ids.tolist()), tuple(action)
 
     def _prepare_policy(self) -> None:
-        if self.recipe.policy.model != "tiny" or self.folders.policy.exists():
+        if self.recipe.policy.model != "tiny":
+            return
+        if self.folders.policy.exists():
+            check_policy(self.folders.policy)
             return
         if self.clones:
             count = self.recipe.warm_start.tokenizer_demonstrations
@@ -250,7 +312,7 @@ class System:
             num_cpus=resources.learner_cpus,
             num_gpus=resources.learner_gpus,
             runtime_env={"env_vars": {"OMP_NUM_THREADS": str(self.recipe.learner.threads)}},
-        ).remote(self._learner_settings, self._model, str(self.folders.episodes))
+        ).remote(self._learner_settings, self._model, str(self.folders.out.resolve()))
 
     def _start_servers(self) -> dict[str, Any]:
         resources = self.recipe.run.resources

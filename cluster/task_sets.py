@@ -24,7 +24,6 @@ from rollout_workers.spec import EpisodeSpec
 from rollout_workers.task_sources import TaskSource
 from sites.demonstrations import Quality
 from sites.task_source import EmbeddedTasks
-from webarena.task_source import WebArenaTasks
 
 
 class TaskSets:
@@ -40,11 +39,13 @@ class TaskSets:
         self._demonstrated = EmbeddedTasks(names, seed, scripted=False)
         try:
             own = environment_kind(recipe.run.environment).tasks
-            if isinstance(own, WebArenaTasks):
-                own = WebArenaTasks(recipe.webarena.task_files)
         except ValueError as error:
             raise RecipeError(f"run.environment: {error}") from error
-        self._source: TaskSource = own or EmbeddedTasks(names, seed, scripted=recipe.run.environment != "browserless")
+        self._source: TaskSource = (
+            own(recipe.environment_options)
+            if own
+            else EmbeddedTasks(names, seed, scripted=recipe.run.environment != "browserless")
+        )
 
     @cached_property
     def pool(self) -> TaskPool:

@@ -5,6 +5,7 @@ Owns what surrounds the phase loop: the lock, the manifest, Ray, signals, the su
 
 from __future__ import annotations
 
+import errno
 import logging
 import signal
 import sys
@@ -12,12 +13,13 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import NoReturn
 
 from analysis.results import SplitResult
 from cluster.config import Recipe
-from cluster.errors import RunInterrupted
-from cluster.manifest import RunManifest
+from cluster.errors import ProcessLost, RunInterrupted, RunStopped
+from cluster.ledger import LedgerFile
+from cluster.manifest import Resume, RunManifest
 from cluster.metrics_log import MetricsLog
 from cluster.progress import Progress
 from cluster.ray_session import ray_session
@@ -31,36 +33,59 @@ from cluster.task_sets import TaskSets
 logger = logging.getLogger(__name__)
 
 
-def train(recipe: Recipe, out: Path, resume: Literal["auto", "never"] = "auto") -> None:
+def train(recipe: Recipe, out: Path, resume: Resume = "auto") -> None:
     """Run a recipe in the folder ``out``, or what is left of it, and write its summary and report.
 
     Raises:
         RunError: see ``cluster.errors``; everything complete is on disk and the same command goes on.
     """
-    with RunLock(out), _file_log(out), _interruptible(out):
+    with _disk_errors(out), RunLock(out), _file_log(out), _interruptible(out):
         manifest = RunManifest.open(out, recipe, resume)
         last = "curriculum" if recipe.run.phases else "evaluate"
         if manifest.stage_done(recipe.run.phases, last) and (out / "report.html").is_file():
             _finish(recipe, manifest, Progress(recipe.run.phases), already=True)
             return
-        # Ray takes the signals for itself when it starts: take them back.
-        with ray_session(recipe) as dashboard, _interruptible(out):
-            from cluster.controller import Controller
-            from cluster.run_report import write_report
-            from cluster.system import System
-
-            folders, tasks = RunFolders(out), TaskSets(recipe)
-            with Progress(recipe.run.phases) as progress:
-                if dashboard:
-                    progress.note(f"Ray dashboard: http://{dashboard}")
-                progress.note(f"Run folder: {out}")
-                with System(recipe, folders, tasks) as system, MetricsLog(out, recipe.run.tensorboard) as log:
-                    try:
-                        Controller(recipe, manifest, system, tasks, progress, log).run()
-                    finally:
-                        write_summary(out, _summary(recipe, manifest))
-                    write_report(recipe, manifest, system, tasks)
+        lost = 0
+        while True:
+            complete = manifest.stages()
+            try:
+                progress = _play_session(recipe, manifest)
+                break
+            except ProcessLost as error:
+                manifest.reload()
+                lost = lost + 1 if manifest.stages() == complete else 1
+                if lost > recipe.run.recoveries:
+                    raise
+                logger.warning("%s", error)
+                again = f"All processes are started afresh ({lost} of run.recoveries {recipe.run.recoveries} in a row)."
+                Progress(recipe.run.phases).note(f"Lost: {error}\n{again}")
         _finish(recipe, manifest, progress)
+
+
+def _play_session(recipe: Recipe, manifest: RunManifest) -> Progress:
+    """Start every process of the run, do what is left of it, and end them."""
+    out = manifest.out
+    # Ray takes the signals for itself when it starts: take them back.
+    with ray_session(recipe) as dashboard, _interruptible(out):
+        from cluster.controller import Controller
+        from cluster.run_report import write_report
+        from cluster.system import System
+
+        folders, tasks = RunFolders(out), TaskSets(recipe)
+        session = manifest.begin_session()
+        with Progress(recipe.run.phases) as progress, LedgerFile(out, session) as ledger:
+            if session > 1:
+                progress.note(f"Going on from {len(manifest.stages())} complete stages (start {session} of this run)")
+            if dashboard:
+                progress.note(f"Ray dashboard: http://{dashboard}")
+            progress.note(f"Run folder: {out}")
+            with System(recipe, folders, tasks) as system, MetricsLog(out, recipe.run.tensorboard) as log:
+                try:
+                    Controller(recipe, manifest, system, tasks, progress, log, ledger).run()
+                finally:
+                    write_summary(out, _summary(recipe, manifest))
+                write_report(recipe, manifest, system, tasks)
+    return progress
 
 
 def evaluate(recipe: Recipe, *, policy: Path, split: str, passes: int = 1) -> SplitResult:
@@ -110,6 +135,23 @@ def _finish(recipe: Recipe, manifest: RunManifest, progress: Progress, already: 
         ("Policy", "trained"),
     ):
         console.print(f"{label + ':':9}{(manifest.out / name).resolve()}", soft_wrap=True)
+
+
+_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO}
+
+
+@contextmanager
+def _disk_errors(out: Path) -> Iterator[None]:
+    """Say plainly that the run folder cannot be written to."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _DISK:
+            raise
+        raise RunStopped(
+            f"cannot write {error.filename or f'to {out}'}: {error.strerror}; what is complete is in {out}. Free space "
+            "there, or make it writable, and start the same command again to go on"
+        ) from error
 
 
 @contextmanager

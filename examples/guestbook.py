@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs
 
 from replay.records import Task
-from rollout_workers.browser import BrowserEnvironment, BrowserSession, SiteEndpoint
+from rollout_workers.browser import BrowserEnvironment, BrowserSession, SiteSessions
 from rollout_workers.environment_hosts import EnvironmentKind
 from rollout_workers.spec import WorkerConfig
 from rollout_workers.task_sources import ListedTasks
@@ -47,7 +47,7 @@ class Book(BaseHTTPRequestHandler):
         self.wfile.write(page.encode())
 
 
-class BookSessions(SiteEndpoint):
+class BookSessions(SiteSessions):
     """How an episode gets a fresh state: its token has no entries."""
 
     async def open_session(self, token: str, sites: Sequence[str], login: Sequence[str], timeout_s: float) -> None:
@@ -73,7 +73,7 @@ class BookHost:
 
     async def environment(self) -> BrowserEnvironment:
         """Return one more environment."""
-        return BrowserEnvironment(self._session, BookSessions(self._server.server_port, ""))
+        return BrowserEnvironment(self._session, BookSessions(self._server.server_port))
 
     def alive(self) -> bool:
         """Whether pages are served."""
@@ -96,4 +96,4 @@ def sign(name: str, split: str) -> Task:
 
 
 TASKS = [sign(name, "train") for name in ("Ann", "Ben", "Cora", "Dan")] + [sign("Eva", "test"), sign("Finn", "test")]
-GUESTBOOK = EnvironmentKind(host=BookHost, tasks=ListedTasks(TASKS))
+GUESTBOOK = EnvironmentKind(host=BookHost, tasks=lambda options: ListedTasks(TASKS))

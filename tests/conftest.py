@@ -7,11 +7,19 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from tests.e2e.processes import left_after
 
+# How long an example takes says how busy the machine is, not whether the code is right; and the same code is judged by
+# the same examples each time: looking for new ones is what benchmarks/fuzz.py is for.
+settings.register_profile("waymark", deadline=None, derandomize=True)
+settings.load_profile("waymark")
+
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["WAYMARK_TEST_SUITE"] = uuid.uuid4().hex
+
+pytest_plugins = ["tests.browser_fixtures"]
 
 
 @pytest.fixture(scope="session", autouse=True)

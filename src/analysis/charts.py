@@ -69,9 +69,19 @@ def site_chart(phases: Sequence[PhaseSummary], split: str) -> Markup:
     return _svg(f"Success on {split} by site", (5.2, 3.0), draw)
 
 
-def loss_chart(phases: Sequence[PhaseSummary]) -> Markup:
-    """Return one small panel for each loss over the phases."""
+_LEADING = frozenset({"loss", "grad_norm", "auc", "kendall", "entropy", "success_rate"})
+"""Last part of the names of the numbers that are shown first."""
+
+
+def loss_names(phases: Sequence[PhaseSummary]) -> tuple[list[str], list[str]]:
+    """Return the names of the learner's numbers: those that say whether it learns, and all others."""
     names = list(dict.fromkeys(name for phase in phases for name in phase.losses))
+    leading = [name for name in names if name.rpartition(".")[2] in _LEADING]
+    return leading, [name for name in names if name not in leading]
+
+
+def loss_chart(phases: Sequence[PhaseSummary], names: Sequence[str]) -> Markup:
+    """Return one small panel for each of the named numbers over the phases."""
     columns = min(3, len(names))
     rows = -(-len(names) // columns) if names else 0
 

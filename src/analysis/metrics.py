@@ -1,4 +1,4 @@
-"""Success by groups, pass@k, and how well a score ranks outcomes.
+"""Success by groups and pass@k.
 
 Owns the metrics of the evaluation tables. Invariant: an episode without a verdict is counted apart
 and never enters a rate. Pure functions of records and numbers.
@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from analysis.intervals import wilson
 from replay.records import Failure, Trajectory
@@ -135,56 +134,6 @@ def mean_pass_at_k(episodes: Iterable[Episode], k: int) -> float:
     return float(np.mean(estimates)) if estimates else math.nan
 
 
-def auc(scores: Sequence[float], labels: Sequence[bool]) -> float:
-    """Return the area under the ROC curve: P(score of a positive > score of a negative), ties half.
-
-    nan where one of the classes is missing. Raises ``ValueError`` where the lengths differ.
-    """
-    values, positive = np.asarray(scores, dtype=np.float64), np.asarray(labels, dtype=bool)
-    if values.shape != positive.shape:
-        raise ValueError(f"expected one label a score, found {values.size} scores and {positive.size} labels")
-    n_positive, n_negative = int(positive.sum()), int((~positive).sum())
-    if not n_positive or not n_negative:
-        return math.nan
-    rank_sum = float(average_ranks(values)[positive].sum())
-    return (rank_sum - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative)
-
-
-def spearman(first: Sequence[float], second: Sequence[float]) -> float:
-    """Return Spearman's rank correlation, ties by average ranks; nan for fewer than two points or a constant side."""
-    a, b = _pair(first, second)
-    if a.size < 2:
-        return math.nan
-    ranks_a, ranks_b = average_ranks(a), average_ranks(b)
-    ranks_a, ranks_b = ranks_a - ranks_a.mean(), ranks_b - ranks_b.mean()
-    scale = math.sqrt(float(ranks_a @ ranks_a) * float(ranks_b @ ranks_b))
-    return float(ranks_a @ ranks_b) / scale if scale > 0 else math.nan
-
-
-def kendall_tau(first: Sequence[float], second: Sequence[float]) -> float:
-    """Return Kendall's tau-b, which corrects for ties; nan for fewer than two points or a constant side.
-
-    Compares every pair (quadratic time, linear memory): meant for up to a few thousand points.
-    """
-    a, b = _pair(first, second)
-    agreement, pairs_a, pairs_b = 0.0, 0.0, 0.0
-    for index in range(a.size - 1):
-        signs_a = np.sign(a[index + 1 :] - a[index])
-        signs_b = np.sign(b[index + 1 :] - b[index])
-        agreement += float(signs_a @ signs_b)
-        pairs_a += float(np.count_nonzero(signs_a))
-        pairs_b += float(np.count_nonzero(signs_b))
-    scale = math.sqrt(pairs_a * pairs_b)
-    return agreement / scale if scale > 0 else math.nan
-
-
-def average_ranks(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return ranks from 1, equal values sharing the mean of the ranks they span: (N,) -> (N,)."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return ((2 * last - counts + 1) / 2)[inverse]
-
-
 def _grouped(episodes: Sequence[Episode], key: Callable[[Episode], str], by_name: bool = True) -> dict[str, Rate]:
     """Return the rate of each group, by name or in order of first appearance."""
     groups: dict[str, list[bool]] = {}
@@ -192,10 +141,3 @@ def _grouped(episodes: Sequence[Episode], key: Callable[[Episode], str], by_name
         groups.setdefault(key(episode), []).append(episode.outcome == 1.0)
     names = sorted(groups) if by_name else list(groups)
     return {name: Rate.of(groups[name]) for name in names}
-
-
-def _pair(first: Sequence[float], second: Sequence[float]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    if a.shape != b.shape or a.ndim != 1:
-        raise ValueError(f"expected two sequences of one length, found shapes {a.shape} and {b.shape}")
-    return a, b

@@ -10,10 +10,11 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from analysis.charts import loss_chart, site_chart, success_chart, time_chart
+from analysis.charts import loss_chart, loss_names, site_chart, success_chart, time_chart
 from analysis.results import EpisodeCounts, GroupResult, PhaseSummary, SplitResult
 from replay.records import Trajectory
 
@@ -121,6 +122,7 @@ def render(report: Report) -> str:
     environment.filters["interval"] = _interval
     environment.filters["data_uri"] = data_uri
     splits = list(dict.fromkeys(split for phase in report.phases for split in phase.evaluation))
+    leading, others = loss_names(report.phases)
     template = environment.get_template("report.html.j2")
     return template.render(
         report=report,
@@ -129,9 +131,28 @@ def render(report: Report) -> str:
         sites_of={split: _sites(report.phases, split) for split in splits},
         success_chart=success_chart(report.phases),
         site_charts=[(split, site_chart(report.phases, split)) for split in splits],
-        loss_chart=loss_chart(report.phases),
+        loss_chart=loss_chart(report.phases, leading),
+        other_losses=len(others),
+        other_loss_chart=loss_chart(report.phases, others),
         time_chart=time_chart(report.phases),
     )
+
+
+def pictures_in(folder: Path) -> Callable[[str], bytes | None]:
+    """Return a reader of the pictures in ``folder``, by the names that episodes record.
+
+    A name that leads out of the folder, or to something that is no picture, has none.
+    """
+    inside = folder.resolve()
+
+    def read(reference: str) -> bytes | None:
+        path = (inside / reference.replace("\0", "")).resolve()
+        if not path.is_relative_to(inside) or not path.is_file():
+            return None
+        content = path.read_bytes()
+        return content if content.startswith(tuple(_IMAGE_TYPES)) else None
+
+    return read
 
 
 def data_uri(image: bytes) -> str:

@@ -16,8 +16,10 @@ from judges.findings import Findings
 from judges.functions import FUNCTIONS, PageFunction
 from judges.interface import AnswerJudge, NoJudge, PageView
 from judges.page_contents import program_html
+from judges.patient import PatientJudge
 from judges.rule_errors import RuleError, text
 from judges.rules import WEBARENA, RuleSet
+from judges.settings import JudgeSettings
 from replay.records import EpisodeFailed, Failure, FailureKind
 from rollout_workers.environment import Verdict
 
@@ -35,6 +37,7 @@ async def evaluate(
     intent: str = "",
     rules: RuleSet = WEBARENA,
     judge: AnswerJudge | None = None,
+    patience: JudgeSettings | None = None,
     functions: Mapping[str, PageFunction] = FUNCTIONS,
 ) -> Verdict:
     """Judge one finished episode by its task's ``eval`` object.
@@ -48,11 +51,12 @@ async def evaluate(
         intent: the instruction, which a judge of meaning needs.
         rules: the dialect of WebArena's rules (``judges.rules``).
         judge: the judge of meaning; without one, a rule that needs it raises.
+        patience: how long that judge is waited for.
         functions: the functions that ``func:`` may name.
 
     Raises:
         EpisodeFailed: ``task/evaluation_invalid`` or ``task/unknown_function`` where the task cannot be
-            read, ``judge/no_judge`` where meaning must be judged and nobody can.
+            read, ``judge/…`` where meaning must be judged and nobody does so in time.
     """
     kinds = evaluation.get("eval_types")
     if not isinstance(kinds, (list, tuple)) or not kinds or any(kind not in EVALUATORS for kind in kinds):
@@ -77,7 +81,7 @@ async def evaluate(
             )
     except RuleError as error:
         raise _invalid(str(error)) from error
-    await findings.ask(judge or NoJudge())
+    await findings.ask(NoJudge() if judge is None else PatientJudge(judge, patience))
     return Verdict(1.0 if findings.passed else 0.0, tuple(findings.evidence))
 
 

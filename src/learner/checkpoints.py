@@ -20,6 +20,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from replay.durable import force_to_disk
+
 COMPLETE = "COMPLETE"
 MANIFEST = "manifest.json"
 STATE = "state.json"
@@ -74,6 +76,7 @@ def write_checkpoint(
         if target.exists():
             os.rename(target, replaced)
         os.rename(scratch, target)
+        force_to_disk(target.parent)
         shutil.rmtree(replaced, ignore_errors=True)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -156,11 +159,7 @@ def _save(tensors: Mapping[str, Tensor], file: Path) -> None:
 def _sync(directory: Path) -> None:
     """Flush every file of ``directory``, and the directory, to disk."""
     for entry in [*directory.iterdir(), directory]:
-        descriptor = os.open(entry, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        force_to_disk(entry)
 
 
 def _sha256(file: Path) -> str:

@@ -6,7 +6,7 @@ None, never 0.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -86,8 +86,21 @@ class ActorMetrics:
 
 
 @dataclass(frozen=True, slots=True)
-class PhaseMetrics:
-    """Everything that one call of ``Learner.phase`` reports. ``seconds`` maps parts of the phase to seconds."""
+class CriticsUpdate:
+    """What ``Learner.update_critics`` reports; a critic that the algorithm has not is None. Times are seconds."""
+
+    value: CriticMetrics | None
+    potential: CriticMetrics | None
+    seconds: dict[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the metrics as JSON-ready nested dicts."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ActorUpdate:
+    """What ``Learner.update_actor`` reports, with the phase's data. ``seconds`` maps parts of it to seconds."""
 
     phase: int
     algorithm: str
@@ -95,14 +108,27 @@ class PhaseMetrics:
     replayed: int
     left_out: int
     success_rate: float | None
-    value: CriticMetrics | None
-    potential: CriticMetrics | None
     actor: ActorMetrics
     seconds: dict[str, float]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the metrics as JSON-ready nested dicts."""
         return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseMetrics(ActorUpdate):
+    """What one whole phase reports."""
+
+    value: CriticMetrics | None
+    potential: CriticMetrics | None
+
+    @classmethod
+    def of(cls, critics: CriticsUpdate, actor: ActorUpdate) -> PhaseMetrics:
+        """Join the two halves of a phase."""
+        own = {field.name: getattr(actor, field.name) for field in fields(actor)}
+        own["seconds"] = {**critics.seconds, **actor.seconds}
+        return cls(**own, value=critics.value, potential=critics.potential)
 
 
 def summarise(values: Array) -> Summary | None:

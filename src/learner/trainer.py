@@ -38,7 +38,7 @@ from learner.dataset import (
 from learner.duties import PotentialCritic, ValueCritic
 from learner.logprobs import check_output_layer, score_samples
 from learner.losses import POLICY_LOSSES
-from learner.metrics import CriticMetrics, PhaseMetrics
+from learner.metrics import ActorUpdate, CriticMetrics, CriticsUpdate, PhaseMetrics
 from learner.optimiser import Compute, adamw
 from learner.settings import LearnerSettings
 from policy.models import load_causal_lm, save_policy
@@ -145,27 +145,34 @@ class Learner:
         *,
         replayed_steps: Mapping[str, Sequence[int]] | None = None,
     ) -> PhaseMetrics:
-        """Run one phase of the algorithm.
-
-        Args:
-            rollouts: this phase's trajectories; those without a verdict are left out and counted.
-            replayed: trajectories from the buffer, already chosen (perplexity band, cap); those that are
-                among the rollouts too are left out.
-            phase_index: number of the phase; part of the seed of every shuffle.
-            seed: the run's seed; None takes the settings'.
-            replayed_steps: for a filter per step, which step indices of a replayed episode the actor
-                learns from; episodes not named are used whole. Critics see whole trajectories.
+        """Run one phase of the algorithm: both critics, then the actor; see the two halves below.
 
         Raises:
             ValueError: the algorithm has no phases (``sft``).
             FloatingPointError: a gradient was not finite.
         """
-        if not self.algorithm.needs_phases:
-            raise ValueError(f"algorithm {self.algorithm.name!r} has no phases: it ends with cloning")
-        seconds: dict[str, float] = {}
-        fresh = with_verdict(rollouts)
-        kept_replay = not_among(with_verdict(replayed), fresh)
+        critics = self.update_critics(rollouts, replayed, phase_index, seed)
+        actor = self.update_actor(rollouts, replayed, phase_index, seed, replayed_steps=replayed_steps)
+        return PhaseMetrics.of(critics, actor)
 
+    def update_critics(
+        self,
+        rollouts: Sequence[Trajectory],
+        replayed: Sequence[Trajectory],
+        phase_index: int,
+        seed: int | None = None,
+    ) -> CriticsUpdate:
+        """Train the critics that the algorithm has.
+
+        Args:
+            rollouts: this phase's trajectories; those without a verdict are left out.
+            replayed: trajectories from the buffer, already chosen (perplexity band, cap); those that are
+                among the rollouts too are left out. Critics see them whole.
+            phase_index: number of the phase; part of the seed of every shuffle.
+            seed: the run's seed; None takes the settings'.
+        """
+        fresh, kept_replay = self._phase_data(rollouts, replayed)
+        seconds: dict[str, float] = {}
         value = potential = None
         if self.value is not None:
             with _timed(seconds, "value"):
@@ -175,6 +182,24 @@ class Learner:
             with _timed(seconds, "potential"):
                 data = fresh + (kept_replay if self.settings.potential.use_replay else [])
                 potential = self.potential.fit(data, self._generator(seed, phase_index, _POTENTIAL))
+        return CriticsUpdate(value=value, potential=potential, seconds=seconds)
+
+    def update_actor(
+        self,
+        rollouts: Sequence[Trajectory],
+        replayed: Sequence[Trajectory],
+        phase_index: int,
+        seed: int | None = None,
+        *,
+        replayed_steps: Mapping[str, Sequence[int]] | None = None,
+    ) -> ActorUpdate:
+        """Shape rewards and advantages with the critics as they are, and train the actor against itself as it was.
+
+        The data are those of ``update_critics``, which comes first. ``replayed_steps`` says, for a filter per step,
+        which step indices of a replayed episode the actor learns from; episodes not named are used whole.
+        """
+        fresh, kept_replay = self._phase_data(rollouts, replayed)
+        seconds: dict[str, float] = {}
         with _timed(seconds, "credit"):
             chosen = actor_trajectories(self.algorithm.data_choice, fresh, kept_replay)
             actor_data = self._actor_data(chosen, replayed_steps or {})
@@ -190,18 +215,25 @@ class Learner:
                 compute=self.compute,
             )
         self.phases += 1
-        return PhaseMetrics(
+        return ActorUpdate(
             phase=phase_index,
             algorithm=self.algorithm.name,
             rollouts=len(fresh),
             replayed=len(kept_replay),
             left_out=len(rollouts) + len(replayed) - len(fresh) - len(kept_replay),
             success_rate=float(np.mean([t.success for t in fresh])) if fresh else None,
-            value=value,
-            potential=potential,
             actor=actor,
             seconds=seconds,
         )
+
+    def _phase_data(
+        self, rollouts: Sequence[Trajectory], replayed: Sequence[Trajectory]
+    ) -> tuple[list[Trajectory], list[Trajectory]]:
+        """Return this phase's judged trajectories and the others among the judged replayed ones."""
+        if not self.algorithm.needs_phases:
+            raise ValueError(f"algorithm {self.algorithm.name!r} has no phases: it ends with cloning")
+        fresh = with_verdict(rollouts)
+        return fresh, not_among(with_verdict(replayed), fresh)
 
     def _actor_data(self, trajectories: Sequence[Trajectory], steps_of: Mapping[str, Sequence[int]]) -> ActorData:
         """Return the actor's decisions with their credit, by the new critics."""

@@ -13,12 +13,16 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How to decode: ``temperature`` 0 is greedy; ``seed`` makes a sampled request repeatable by itself."""
+    """How to decode: ``temperature`` 0 is greedy; ``seed`` makes a sampled request repeatable by itself.
+
+    ``version`` is the one of the weights that must answer; None takes whichever are served.
+    """
 
     temperature: float = 1.0
     top_p: float = 1.0
     max_new_tokens: int = 64
     seed: int = 0
+    version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,10 @@ class Completion:
 
 class RequestRefused(ValueError):
     """A request that this model cannot serve, such as a prompt beyond its context; asking again is useless."""
+
+
+class WrongVersion(RuntimeError):
+    """A server has other weights than those that must answer, and those are not published where it looks."""
 
 
 class EngineStopped(RuntimeError):

@@ -26,6 +26,9 @@ from policy.weights import check_weights, put_weights, read_weights
 
 _log = logging.getLogger(__name__)
 _IDLE_WAIT_S = 30.0
+"""Fixed: whoever has work for the loop wakes it."""
+_CLOSE_TIMEOUT_S = 10.0
+"""Fixed: past it the thread, a daemon, ends with its process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,7 @@ class EngineLoop:
             uptime_s=time.monotonic() - self._started,
         )
 
-    def close(self, timeout_s: float = 10.0) -> None:
+    def close(self, timeout_s: float = _CLOSE_TIMEOUT_S) -> None:
         """Stop the thread; requests that have not finished get ``EngineStopped``."""
         with self._wake:
             self._closing = True
@@ -161,6 +164,7 @@ class EngineLoop:
                 self._advance()
                 self._busy_s += time.monotonic() - began
         except BaseException as error:
+            # Whatever ends this thread: callers wait for futures that nobody else can settle, and are told why.
             _log.exception("the policy engine failed")
             with self._wake:
                 self._failure = error

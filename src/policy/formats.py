@@ -1,16 +1,18 @@
 """From a task, its past actions and the current page to prompt ids; and from actions to ids and back.
 
-Owns the ``PromptFormat`` protocol, the registry and the compact ``waymark`` format. Invariants: past
+Owns ``PromptFormat``, the registry and the compact ``waymark`` format. Invariants: past
 actions enter by the ids the policy produced, never as text; only the observation is ever cut, at a
 line's end (``webrl``: before an element), and the number of tokens left out is reported; a prompt never
-exceeds its limit.
+exceeds its limit; nothing that a page says stands in a prompt as its task, history, notice or cue.
 """
 
 from __future__ import annotations
 
+import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar
 
 import numpy as np
 
@@ -38,13 +40,37 @@ class PromptTooLong(ValueError):
     """The part of a prompt that may not be cut does not fit its limit."""
 
 
-class PromptFormat(Protocol):
-    """How a policy family reads its state and writes its actions."""
+_NONCHARACTERS = re.compile("[\ufdd0-\ufdef]")
+"""What is no character in any text; a tokenizer may use them as signs of its own, as ours glues with one."""
 
-    @property
-    def name(self) -> str:
-        """The name it is chosen by in a recipe."""
-        ...
+
+class PromptFormat(ABC):
+    """How a policy family reads its state and writes its actions.
+
+    A format says what stands before the page and what after it; how much of the page fits between them, and how
+    an action becomes ids and text again, is the same for all.
+    """
+
+    name: ClassVar[str]
+    """The name it is chosen by in a recipe."""
+    separator: ClassVar[str] = "\n"
+    """Where a page that does not fit may be cut."""
+    framed: ClassVar[re.Pattern[str]]
+    """Matches (with no characters) where a line begins as something else than a page."""
+
+    @abstractmethod
+    def before_page(
+        self, tokenizer: TextTokenizer, intent: str, history: Sequence[PastAction], notice: str | None
+    ) -> list[int]:
+        """Return the ids of task, earlier actions and ``notice``, the last thing that the agent was told."""
+
+    @abstractmethod
+    def after_page(self, tokenizer: TextTokenizer) -> list[int]:
+        """Return the ids of the cue to act."""
+
+    def as_page(self, observation: str) -> str:
+        """Return the observation with a mark before each line that begins as another part of the prompt does."""
+        return self.framed.sub("> ", _NONCHARACTERS.sub("\ufffd", observation))
 
     def build(
         self,
@@ -56,16 +82,30 @@ class PromptFormat(Protocol):
         notice: str | None,
         max_prompt_tokens: int,
     ) -> Prompt:
-        """Return the prompt for the next action; raise ``PromptTooLong`` where only the observation's absence fits."""
-        ...
+        """Return the prompt for the next action, with as much of ``observation`` as fits.
+
+        Raises:
+            PromptTooLong: what may not be cut exceeds ``max_prompt_tokens``.
+        """
+        head = [] if tokenizer.bos_id is None else [tokenizer.bos_id]
+        head += self.before_page(tokenizer, intent, history, notice or (history[-1].notice if history else None))
+        tail = self.after_page(tokenizer)
+        room = max_prompt_tokens - len(head) - len(tail)
+        if room < 0:
+            raise PromptTooLong(
+                f"instruction, earlier actions and cue take {len(head) + len(tail)} tokens, "
+                f"the limit is {max_prompt_tokens}; raise max_prompt_tokens or lower the task's step limit"
+            )
+        page, truncated_tokens = _fit(tokenizer, self.as_page(observation.rstrip("\n")), room, self.separator)
+        return Prompt(np.asarray([*head, *page, *tail], dtype=np.int32), truncated_tokens)
 
     def action_ids(self, tokenizer: TextTokenizer, action_text: str) -> list[int]:
         """Return the ids of an action that did not come from the policy (a demonstration), with the stop id."""
-        ...
+        return [*tokenizer.encode(action_text), tokenizer.stop_ids[0]]
 
     def action_text(self, tokenizer: TextTokenizer, action_ids: Sequence[int]) -> str:
         """Return what a reply says, without the stop id."""
-        ...
+        return tokenizer.decode(without_stop(tokenizer, action_ids))
 
 
 INSTRUCTIONS = """You operate a web browser to carry out a task. Each turn you see the current page,
@@ -80,77 +120,56 @@ go_backward() or go_forward()
 exit(message="the answer, or empty where the task asks for none")
 """
 
+_FRAMED = re.compile(
+    r"^(?=[^\S\n]*((task|page|action)[^\S\n]*:|!|\#[^\S\n]*(element|note)[^\S\n]*:|</?(think|answer)>|"
+    r"(do|exit|go_backward|go_forward)[^\S\n]*\())",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Where a line begins as the task, the cue, a notice or an action does."""
 
-@dataclass(frozen=True, slots=True)
-class WaymarkFormat:
+
+@dataclass(frozen=True)
+class WaymarkFormat(PromptFormat):
     """Waymark's compact format: task, earlier actions, the last notice, the page, and the cue to act.
 
     With ``instructions`` the prompt opens with a description of the grammar, for models that were
     not trained on it.
     """
 
-    name: str = "waymark"
+    name: ClassVar[str] = "waymark"
+    framed: ClassVar[re.Pattern[str]] = _FRAMED
     instructions: bool = False
 
-    def build(
-        self,
-        tokenizer: TextTokenizer,
-        *,
-        intent: str,
-        history: Sequence[PastAction],
-        observation: str,
-        notice: str | None,
-        max_prompt_tokens: int,
-    ) -> Prompt:
-        """Return the prompt for the next action; see ``PromptFormat``."""
-        head = [] if tokenizer.bos_id is None else [tokenizer.bos_id]
+    def before_page(
+        self, tokenizer: TextTokenizer, intent: str, history: Sequence[PastAction], notice: str | None
+    ) -> list[int]:
+        """Return the ids of the task, of each action with what it was answered, and of the latest notice."""
         opening = INSTRUCTIONS if self.instructions else ""
-        head += tokenizer.encode(f"{opening}Task: {_one_line(intent)}\n")
+        ids = tokenizer.encode(f"{opening}Task: {_one_line(intent)}\n")
         for past, following in zip(history, [*history, None][1:], strict=True):
-            head += past.action_ids
+            ids += past.action_ids
             if not past.action_ids or past.action_ids[-1] not in tokenizer.stop_ids:
-                head += tokenizer.encode("\n")
+                ids += tokenizer.encode("\n")
             if following is not None and past.notice:
-                head += tokenizer.encode(_notice_line(past.notice))
-        latest = notice or (history[-1].notice if history else None)
-        if latest:
-            head += tokenizer.encode(_notice_line(latest))
-        head += tokenizer.encode("\nPage:\n")
-        return assemble(tokenizer, head, observation.rstrip("\n"), tokenizer.encode("\nAction:\n"), max_prompt_tokens)
+                ids += tokenizer.encode(_notice_line(past.notice))
+        if notice:
+            ids += tokenizer.encode(_notice_line(notice))
+        return [*ids, *tokenizer.encode("\nPage:\n")]
 
-    def action_ids(self, tokenizer: TextTokenizer, action_text: str) -> list[int]:
-        """Return the ids of a demonstrated action, ended by the stop id."""
-        return demonstrated_ids(tokenizer, action_text)
-
-    def action_text(self, tokenizer: TextTokenizer, action_ids: Sequence[int]) -> str:
-        """Return what a reply says, without the stop id."""
-        return reply_text(tokenizer, action_ids)
+    def after_page(self, tokenizer: TextTokenizer) -> list[int]:
+        """Return the ids of the cue."""
+        return tokenizer.encode("\nAction:\n")
 
 
-def assemble(
-    tokenizer: TextTokenizer,
-    head: Sequence[int],
-    observation: str,
-    tail: Sequence[int],
-    max_prompt_tokens: int,
-    separator: str = "\n",
-) -> Prompt:
-    """Join ``head``, as much of ``observation`` as fits when it is cut at a ``separator``, and ``tail``.
-
-    Raises:
-        PromptTooLong: head and tail alone exceed ``max_prompt_tokens``.
-    """
-    room = max_prompt_tokens - len(head) - len(tail)
-    if room < 0:
-        raise PromptTooLong(
-            f"instruction, earlier actions and cue take {len(head) + len(tail)} tokens, "
-            f"the limit is {max_prompt_tokens}; raise max_prompt_tokens or lower the task's step limit"
-        )
-    page, truncated_tokens = fit_lines(tokenizer, observation, room, separator)
-    return Prompt(np.asarray([*head, *page, *tail], dtype=np.int32), truncated_tokens)
+def without_stop(tokenizer: TextTokenizer, action_ids: Sequence[int]) -> list[int]:
+    """Return a reply's ids up to its stop id."""
+    ids = [int(i) for i in action_ids]
+    while ids and ids[-1] in tokenizer.stop_ids:
+        ids.pop()
+    return ids
 
 
-def fit_lines(tokenizer: TextTokenizer, text: str, room: int, separator: str = "\n") -> tuple[list[int], int]:
+def _fit(tokenizer: TextTokenizer, text: str, room: int, separator: str) -> tuple[list[int], int]:
     """Return the ids of the most leading whole lines of ``text`` within ``room`` tokens, and how many were left out.
 
     Lines are what ``separator`` separates.
@@ -169,19 +188,6 @@ def fit_lines(tokenizer: TextTokenizer, text: str, room: int, separator: str = "
         else:
             fails = count
     return best, len(whole) - len(best)
-
-
-def demonstrated_ids(tokenizer: TextTokenizer, action_text: str) -> list[int]:
-    """Return the ids of ``action_text`` ended by the first stop id."""
-    return [*tokenizer.encode(action_text), tokenizer.stop_ids[0]]
-
-
-def reply_text(tokenizer: TextTokenizer, action_ids: Sequence[int]) -> str:
-    """Return the text of a reply up to its stop id."""
-    ids = [int(i) for i in action_ids]
-    while ids and ids[-1] in tokenizer.stop_ids:
-        ids.pop()
-    return tokenizer.decode(ids)
 
 
 def _one_line(text: str) -> str:

@@ -8,56 +8,48 @@ Llama 3's control tokens, by id; a tokenizer without them gets plain role lines.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import ClassVar
 
-from policy.formats import PastAction, Prompt, assemble, demonstrated_ids, reply_text
+from policy.formats import PastAction, PromptFormat, without_stop
 from policy.tokenizer import TextTokenizer
 
 PAST_PAGE = "** Simplified html **"
 _TURN_MARKS = ("<|eot_id|>", "<|start_header_id|>", "<|end_header_id|>")
 
 
-@dataclass(frozen=True, slots=True)
-class WebRLFormat:
-    """Rounds of user and assistant turns; a notice, which the lineage never had, precedes the current page."""
+class WebRLFormat(PromptFormat):
+    """Rounds of user and assistant turns; a notice, which the lineage never had, precedes the current page.
 
-    name: str = "webrl"
+    The page is one line; it is cut where an element begins.
+    """
 
-    def build(
-        self,
-        tokenizer: TextTokenizer,
-        *,
-        intent: str,
-        history: Sequence[PastAction],
-        observation: str,
-        notice: str | None,
-        max_prompt_tokens: int,
-    ) -> Prompt:
-        """Return the prompt for the next action; see ``PromptFormat``."""
-        head = [] if tokenizer.bos_id is None else [tokenizer.bos_id]
-        head += tokenizer.encode(f"Task Instruction: {intent}\n\n")
+    name: ClassVar[str] = "webrl"
+    separator: ClassVar[str] = " <"
+    framed: ClassVar[re.Pattern[str]] = re.compile(
+        r"^(?=[^\S\n]*((task instruction|notice|user|assistant|system)[^\S\n]*:|round[^\S\n]+\d|"
+        r"\*\*[^\S\n]*simplified))",
+        re.IGNORECASE | re.MULTILINE,
+    )
+
+    def before_page(
+        self, tokenizer: TextTokenizer, intent: str, history: Sequence[PastAction], notice: str | None
+    ) -> list[int]:
+        """Return the ids of the task line, of each round, and of the current round's opening."""
+        ids = tokenizer.encode(f"Task Instruction: {intent}\n\n")
         for index, past in enumerate(history):
-            head += _turn(tokenizer, f"Round {index}\n\n", "user")
-            head += tokenizer.encode(f"{PAST_PAGE if index else intent}\n\n")
-            head += _turn(tokenizer, "", "assistant")
-            head += _without_stop(tokenizer, past.action_ids)
-            head += tokenizer.encode("\n\n")
-        head += _turn(tokenizer, f"Round {len(history)}\n\n", "user")
-        latest = notice or (history[-1].notice if history else None)
-        if latest:
-            head += tokenizer.encode(f"Notice: {latest}\n")
-        tail = tokenizer.encode("\n\n") + _turn(tokenizer, "", "assistant")
-        # The page is one line; it is cut where an element begins.
-        return assemble(tokenizer, head, observation, tail, max_prompt_tokens, separator=" <")
+            ids += _turn(tokenizer, f"Round {index}\n\n", "user")
+            ids += tokenizer.encode(f"{PAST_PAGE if index else intent}\n\n")
+            ids += _turn(tokenizer, "", "assistant")
+            ids += without_stop(tokenizer, past.action_ids)
+            ids += tokenizer.encode("\n\n")
+        ids += _turn(tokenizer, f"Round {len(history)}\n\n", "user")
+        return ids if not notice else [*ids, *tokenizer.encode(f"Notice: {' '.join(notice.split())}\n")]
 
-    def action_ids(self, tokenizer: TextTokenizer, action_text: str) -> list[int]:
-        """Return the ids of a demonstrated action, ended by the stop id."""
-        return demonstrated_ids(tokenizer, action_text)
-
-    def action_text(self, tokenizer: TextTokenizer, action_ids: Sequence[int]) -> str:
-        """Return what a reply says, without the stop id."""
-        return reply_text(tokenizer, action_ids)
+    def after_page(self, tokenizer: TextTokenizer) -> list[int]:
+        """Return the ids that open the assistant's turn."""
+        return tokenizer.encode("\n\n") + _turn(tokenizer, "", "assistant")
 
 
 def _turn(tokenizer: TextTokenizer, before: str, role: str) -> list[int]:
@@ -68,10 +60,3 @@ def _turn(tokenizer: TextTokenizer, before: str, role: str) -> list[int]:
     end_of_turn, header_start, header_end = (mark for mark in marks if mark is not None)
     ids = tokenizer.encode(before) if before else []
     return [*ids, end_of_turn, header_start, *tokenizer.encode(role), header_end, *tokenizer.encode("\n")]
-
-
-def _without_stop(tokenizer: TextTokenizer, action_ids: Sequence[int]) -> list[int]:
-    ids = list(action_ids)
-    while ids and ids[-1] in tokenizer.stop_ids:
-        ids.pop()
-    return ids

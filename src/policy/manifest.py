@@ -7,9 +7,10 @@ weights. Imports no torch.
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from replay.durable import replace_file
 
 
 class WeightsRejected(ValueError):
@@ -33,25 +34,10 @@ def write_manifest(manifest: WeightManifest, path: str | Path) -> None:
 def read_manifest(path: str | Path) -> WeightManifest:
     """Read a manifest; raise ``WeightsRejected`` where the file is not one."""
     try:
-        return WeightManifest(**json.loads(Path(path).read_text(encoding="utf-8")))
-    except (TypeError, ValueError) as error:
+        manifest = WeightManifest(**json.loads(Path(path).read_text(encoding="utf-8")))
+    except (TypeError, ValueError, RecursionError) as error:
         raise WeightsRejected(f"{path} is not a weight manifest: {error}") from error
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Put ``content`` at ``path`` durably: written beside it, synced, then renamed over it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(f".{path.name}.{os.getpid()}.new")
-    try:
-        with scratch.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(scratch, path)
-    finally:
-        scratch.unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    kinds = tuple(type(value) for value in (manifest.version, manifest.checksum, manifest.path))
+    if kinds != (int, str, str) or "\0" in manifest.path:
+        raise WeightsRejected(f"{path} is not a weight manifest: expected a number and two texts, found {manifest}")
+    return manifest

@@ -61,7 +61,6 @@ def save_policy(model: PreTrainedModel, tokenizer_dir: str | Path, path: str | P
                 shutil.copyfile(source, scratch / name)
         scratch.chmod(0o755)
         os.rename(scratch, target)
-    except BaseException:
+    finally:
         shutil.rmtree(scratch, ignore_errors=True)
-        raise
     return target

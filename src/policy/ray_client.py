@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence, Set
 from typing import Any, TypeVar
 
 import ray
@@ -17,7 +17,7 @@ from ray.actor import ActorHandle
 from ray.exceptions import ActorDiedError, RayError, RayTaskError
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
-from policy.client import Completion, RequestRefused, Sampling
+from policy.client import Completion, RequestRefused, Sampling, WrongVersion
 from policy.manifest import WeightManifest, WeightsRejected
 from policy.publication import ServerUnreachable
 from policy.settings import PolicySettings
@@ -43,12 +43,14 @@ class RayPolicyClient:
         """Return one completion, asking again and elsewhere until the deadline.
 
         Raises:
-            EpisodeFailed: kind policy; code ``request_refused``, ``servers_lost`` or ``deadline``.
+            EpisodeFailed: kind policy; code ``request_refused``, ``servers_lost``, ``wrong_version`` (of every
+                server that lives) or ``deadline``.
         """
         settings = self._settings
         ids = [int(i) for i in prompt_ids]
         loop = asyncio.get_running_loop()
         deadline = loop.time() + settings.deadline_s
+        wrong: set[str] = set()
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(ServerUnreachable),
             stop=stop_after_delay(settings.deadline_s),
@@ -57,12 +59,17 @@ class RayPolicyClient:
         )
 
         async def attempt() -> Completion:
-            server = self._server_of(session)
+            server = self._server_of(session, wrong)
             patience_s = max(0.0, min(settings.attempt_timeout_s, deadline - loop.time()))
             try:
                 return await _ask(self._servers[server].complete.remote(ids, sampling), server, patience_s)
             except RequestRefused as error:
                 raise _failed("request_refused", str(error)) from error
+            except WrongVersion as error:
+                wrong.add(server)
+                if wrong >= set(self._servers) - self._lost:
+                    raise _failed("wrong_version", f"policy server {server}: {error}") from error
+                raise ServerUnreachable(str(error)) from error
             except ServerUnreachable as error:
                 if error.for_good:
                     self._lost.add(server)
@@ -71,11 +78,14 @@ class RayPolicyClient:
         completion: Completion = await retrying(attempt)
         return completion
 
-    def _server_of(self, session: str) -> str:
+    def _server_of(self, session: str, but: Set[str]) -> str:
         live = [name for name in self._servers if name not in self._lost]
         if not live:
             raise _failed("servers_lost", f"none of the policy servers is left: {sorted(self._servers)}")
-        return max(live, key=lambda name: hashlib.sha256(f"{name}\n{session}".encode()).digest())
+        return max(
+            [name for name in live if name not in but] or live,
+            key=lambda name: hashlib.sha256(f"{name}\n{session}".encode()).digest(),
+        )
 
 
 def named_client(servers: Mapping[str, str], settings: PolicySettings) -> RayPolicyClient:
@@ -119,7 +129,7 @@ async def _ask(reference: Awaitable[_Result], server: str, timeout_s: float) -> 
         raise ServerUnreachable(f"policy server {server} did not answer within {timeout_s:.1f} s") from error
     except RayTaskError as error:
         cause = error.cause
-        if isinstance(cause, RequestRefused | WeightsRejected):
+        if isinstance(cause, RequestRefused | WeightsRejected | WrongVersion):
             raise cause from None
         raise ServerUnreachable(f"policy server {server} failed: {cause!r}") from error
     except ActorDiedError as error:

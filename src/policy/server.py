@@ -2,7 +2,8 @@
 
 Owns ``PolicyServer`` and how it is started. It builds everything when it is constructed, so a restart
 by Ray is a fresh start; it comes back with the weights that were last published, from their manifest
-file. All generation happens in the ``EngineLoop``'s thread; the methods only wait for it.
+file, and looks there again when it is asked for a version that it does not serve. All generation happens
+in the ``EngineLoop``'s thread; the methods only wait for it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import ray
 import torch
 from ray.actor import ActorHandle
 
-from policy.client import Completion, Sampling
+from policy.client import Completion, Sampling, WrongVersion
 from policy.engine import GenerationEngine
 from policy.engine_loop import EngineLoop
 from policy.manifest import WeightManifest, read_manifest
@@ -34,6 +35,8 @@ class PolicyServer:
         torch.set_num_threads(settings.server_threads)
         model = load_causal_lm(model_dir, dtype=settings.dtype, device=settings.device)
         version, checksum = 0, ""
+        self._manifest_file = None if manifest_file is None else Path(manifest_file)
+        self._catching_up = asyncio.Lock()
         if manifest_file is not None and Path(manifest_file).is_file():
             manifest = read_manifest(manifest_file)
             put_weights(model, read_weights(manifest))
@@ -48,7 +51,14 @@ class PolicyServer:
         self._loop = EngineLoop(engine, version=version, checksum=checksum, on_failure=_end_process)
 
     async def complete(self, prompt_ids: Sequence[int], sampling: Sampling) -> Completion:
-        """Return one completion; raise ``RequestRefused`` where this model cannot serve it."""
+        """Return one completion.
+
+        Raises:
+            RequestRefused: this model cannot serve it.
+            WrongVersion: the request names weights that are neither served nor published.
+        """
+        if sampling.version is not None:
+            await self._require(sampling.version)
         return await asyncio.wrap_future(self._loop.complete(prompt_ids, sampling))
 
     async def score(self, prompt_ids: Sequence[int], action_ids: Sequence[int]) -> list[float]:
@@ -63,6 +73,22 @@ class PolicyServer:
         """
         swapped = await asyncio.to_thread(self._loop.load_weights, manifest)
         return await asyncio.wrap_future(swapped)
+
+    async def _require(self, version: int) -> None:
+        """Make sure that ``version`` is served, from the published weights if need be."""
+        async with self._catching_up:
+            served = self._loop.stats().version
+            if served == version:
+                return
+            published = await asyncio.to_thread(self._published)
+            if published is None or published.version != version:
+                found = "nothing" if published is None else f"version {published.version}"
+                raise WrongVersion(f"expected version {version}, found {served} served and {found} published")
+            await self.load_weights(published)
+
+    def _published(self) -> WeightManifest | None:
+        file = self._manifest_file
+        return read_manifest(file) if file is not None and file.is_file() else None
 
     async def stats(self) -> dict[str, int | float | str]:
         """Return version, checksum and totals (``EngineStats``); raise ``EngineStopped`` where the engine is down."""

@@ -67,6 +67,10 @@ class PolicySettings:
     """One request at a time, so that replies do not depend on what else is asked; about half the speed."""
     server_restarts: int = 5
     """How often Ray restarts a server that died."""
+    check_interval_s: float = 2.0
+    """Pause between two questions whether a server is alive, in seconds."""
+    hang_timeout_s: float = 30.0
+    """Silence, in seconds, after which a server is killed and started afresh; well below ``deadline_s``."""
     attempt_timeout_s: float = 20.0
     """Longest wait for one attempt at a completion, in seconds."""
     deadline_s: float = 90.0

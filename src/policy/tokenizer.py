@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,12 @@ from tokenizers import Tokenizer
 
 TOKENIZER_FILE = "tokenizer.json"
 _SETTINGS_FILES = ("generation_config.json", "config.json", "tokenizer_config.json")
+
+_MARKER = re.compile(
+    r"<\|.*\|>|</?(s|bos|eos|pad|unk|mask|cls|sep|think|im_\w+|(start|end)_of_\w+|tool\w*|turn\|?|\|\w+)>"
+    r"|\[/?[A-Z][A-Z_]*\]|<</?SYS>>"
+)
+"""Added tokens that open or close something in a model's own dialogue, though its files do not call them special."""
 
 
 class TextTokenizer:
@@ -41,11 +48,11 @@ class TextTokenizer:
         self.bos_id = bos_id
         self.pad_id = pad_id
         self.vocab_size: int = tokenizer.get_vocab_size(with_added_tokens=True)
-        special = {i for i, token in tokenizer.get_added_tokens_decoder().items() if token.special}
+        added = tokenizer.get_added_tokens_decoder()
+        special = {i for i, token in added.items() if token.special or _MARKER.fullmatch(token.content)}
         self.control_ids = frozenset(special | set(stop_ids) | {pad_id} | ({bos_id} if bos_id is not None else set()))
-        self._control_texts = sorted(
-            (text for i in self.control_ids if (text := tokenizer.id_to_token(i))), key=len, reverse=True
-        )
+        texts = sorted(text for i in self.control_ids if (text := tokenizer.id_to_token(i)))
+        self._spelled = re.compile(f"(?={'|'.join(map(re.escape, texts)) or '(?!)'})")
         identity = json.dumps([list(self.stop_ids), bos_id, pad_id]) + tokenizer.to_str()
         self.digest: str = hashlib.sha256(identity.encode()).hexdigest()
 
@@ -85,14 +92,21 @@ class TextTokenizer:
         return self._encode_around_controls(text)
 
     def _encode_around_controls(self, text: str) -> list[int]:
-        """Encode text that spells a control token which its model does not mark as special: break the spelling."""
-        hits = [(text.index(control), control) for control in self._control_texts if control in text]
-        if not hits:
-            raise ValueError(f"the tokenizer maps {text[:80]!r} to a control id although it spells none")
-        start, control = min(hits)
-        if len(control) < 2:
-            raise ValueError(f"control token {control!r} is a single character, so text cannot be told from it")
-        return self.encode(text[: start + 1]) + self.encode(text[start + 1 :])
+        """Encode text that spells a control token: break every spelling after its first character."""
+        breaks = [match.start() + 1 for match in self._spelled.finditer(text)]
+        pieces = [text[start:end] for start, end in zip([0, *breaks], [*breaks, None], strict=True)]
+        return [i for piece in pieces for i in self._encode_piece(piece)]
+
+    def _encode_piece(self, piece: str) -> list[int]:
+        """Encode text in which no control token is spelled out; what still becomes one is taken letter by letter.
+
+        A normaliser may turn other letters into a control token's; a letter that is one by itself is left out.
+        """
+        ids: list[int] = self._tokenizer.encode(piece, add_special_tokens=False).ids
+        if self.control_ids.isdisjoint(ids):
+            return ids
+        letters = (self._tokenizer.encode(letter, add_special_tokens=False).ids for letter in piece)
+        return [i for ids in letters for i in ids if i not in self.control_ids]
 
     def control_id(self, token: str) -> int | None:
         """Return the id of a control token by its spelling, None where this tokenizer has no such token."""

@@ -14,7 +14,8 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 
-from policy.manifest import WeightManifest, WeightsRejected, replace_file
+from policy.manifest import WeightManifest, WeightsRejected
+from replay.durable import replace_file
 
 Tensors = dict[str, torch.Tensor]
 
@@ -46,7 +47,7 @@ def read_weights(manifest: WeightManifest) -> Tensors:
     """
     try:
         content = Path(manifest.path).read_bytes()
-    except OSError as error:
+    except (OSError, ValueError) as error:  # the path is a text that somebody wrote, and may be none
         raise WeightsRejected(f"cannot read the weights of version {manifest.version}: {error}") from error
     found = hashlib.sha256(content).hexdigest()
     if found != manifest.checksum:

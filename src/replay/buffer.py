@@ -1,7 +1,8 @@
 """The replay buffer: an index of a folder of shards, rebuilt by scanning it.
 
 Owns the index in memory and nothing on disk: the shards are the truth. Invariants: the index is the same
-for the same set of shards, in whatever order they were written; each episode id is there once; unusable
+for the same set of shards, in whatever order they were written; each episode id is there once; a shard that
+comes late, from a worker that was taken for dead, never takes the place of one that was recorded; unusable
 files are skipped and reported, never fatal; trajectories are read when they are asked for.
 """
 
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replay.records import FailureKind, Source, Trajectory
-from replay.shards import SUFFIX, ShardError, ShardReader
+from replay.shards import SUFFIX, ShardError, ShardReader, translated
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +86,18 @@ class ReplayBuffer:
         self.directory = Path(directory)
         self._shards: dict[Path, list[Entry]] = {}
         self._entries: dict[str, Entry] = {}
+        self._recorded: set[str] = set()
         self.report = self.refresh()
+
+    def record(self, shards: Iterable[str]) -> None:
+        """Let the records in these shards (file names) count before any other of the same episodes, from now on."""
+        self._recorded.update(shards)
+        self.refresh()
+
+    @property
+    def shards(self) -> frozenset[str]:
+        """File names of the usable shards."""
+        return frozenset(path.name for path in self._shards)
 
     def refresh(self) -> ScanReport:
         """Index shards that are new, forget those that are gone, and try skipped files again."""
@@ -165,14 +177,18 @@ class ReplayBuffer:
         return sorted(chosen, key=lambda entry: entry.episode_id)
 
     def _resolve(self) -> list[Duplicate]:
-        """Let one record count for each episode id: a verdict before none, then the first shard by name."""
+        """Let one record count for each episode id: recorded ones first, then those with a verdict, then by name."""
         self._entries, duplicates = {}, []
         everything = [entry for entries in self._shards.values() for entry in entries]
-        for entry in sorted(everything, key=lambda e: (e.episode_id, e.outcome is None, e.shard.name, e.position)):
+        for entry in sorted(everything, key=self._precedence):
             used = self._entries.setdefault(entry.episode_id, entry)
             if used is not entry:
                 duplicates.append(Duplicate(entry.episode_id, used.shard, entry.shard))
         return duplicates
+
+    def _precedence(self, entry: Entry) -> tuple[str, bool, bool, str, int]:
+        shard = entry.shard.name
+        return entry.episode_id, shard not in self._recorded, entry.outcome is None, shard, entry.position
 
 
 def _index(path: Path) -> list[Entry]:
@@ -181,8 +197,8 @@ def _index(path: Path) -> list[Entry]:
         for position in range(len(reader)):
             row = reader.header(position, _COLUMNS)
             failure = row.pop("failure")
-            kind = None if failure is None else FailureKind(failure["kind"])
-            entries.append(
-                Entry(**{**row, "source": Source(row["source"])}, failure=kind, shard=path, position=position)
-            )
+            with translated(path):
+                kind = None if failure is None else FailureKind(failure["kind"])
+                row["source"] = Source(row["source"])
+            entries.append(Entry(**row, failure=kind, shard=path, position=position))
         return entries

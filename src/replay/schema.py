@@ -107,7 +107,11 @@ def to_batch(trajectory: Trajectory) -> pa.RecordBatch:
 
 
 def from_batch(batch: pa.RecordBatch) -> Trajectory:
-    """Return the trajectory of a one-row batch; its arrays are read-only views of the batch's memory."""
+    """Return the trajectory of a one-row batch; its arrays are read-only views of the batch's memory.
+
+    Raises:
+        ValueError: what the batch holds is no trajectory.
+    """
     row = {name: batch.column(name)[0].as_py() for name in SCHEMA.names if name != "steps"}
     failure, termination = row.pop("failure"), row.pop("termination")
     return Trajectory(
@@ -125,7 +129,10 @@ def _steps(rows: pa.StructArray) -> tuple[Step, ...]:
     columns["subgoals"] = [tuple(values) for values in rows.field("subgoals").to_pylist()]
     for name in _ARRAYS:
         columns[name] = _views(rows.field(name))
-    return tuple(Step(**{name: values[i] for name, values in columns.items()}) for i in range(len(rows)))
+    steps = tuple(Step(**{name: values[i] for name, values in columns.items()}) for i in range(len(rows)))
+    for step in steps:
+        _require_logprobs(step, f"step {step.index}")
+    return steps
 
 
 def _views(lists: pa.ListArray) -> list[Any]:
@@ -147,12 +154,16 @@ def _step_row(episode_id: str, step: Step) -> dict[str, Any]:
                 f"found {found}; convert it where it is made"
             )
         row[name] = array
+    _require_logprobs(step, f"episode {episode_id}, step {step.index}")
+    return row
+
+
+def _require_logprobs(step: Step, where: str) -> None:
     if len(step.action_ids) != len(step.logprobs):
         raise ValueError(
-            f"episode {episode_id}, step {step.index}: expected one log-probability per action token, "
+            f"{where}: expected one log-probability per action token, "
             f"found {len(step.action_ids)} tokens and {len(step.logprobs)} log-probabilities"
         )
-    return row
 
 
 def _storable(value: Any) -> Any:

@@ -1,6 +1,6 @@
 """Shards: immutable Arrow IPC files of trajectories, written so that a crash cannot leave half of one.
 
-Owns the writing (temporary file, fsync, rename, fsync of the folder) and the memory-mapped reading.
+Owns what a shard is, its writing (by ``replay.durable``) and its memory-mapped reading.
 Invariants: a file under its final name is complete; the name ends in the first 32 hexadecimal digits of
 the content's SHA-256, so that writing the same episodes twice gives one file and a damaged file betrays
 itself; each record batch is one episode, so that one episode can be read without the rest. A shard is
@@ -10,17 +10,16 @@ never changed in place: arrays read from it are views of the mapped file.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pyarrow as pa
 
+from replay.durable import replace_file
 from replay.records import Trajectory
 from replay.schema import KIND, KIND_KEY, SCHEMA, VERSION, VERSION_KEY, from_batch, to_batch
 
@@ -76,12 +75,8 @@ def write_shard(directory: Path | str, trajectories: Sequence[Trajectory], stem:
         raise ValueError(f"shard: expected at least one trajectory and distinct episode ids, found {list(episodes)}")
     content = _serialise(trajectories)
     digest = hashlib.sha256(content).hexdigest()
-    folder = Path(directory)
-    if not folder.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        _force_to_disk(folder.parent)
-    path = folder / f"{stem}-{digest[:_DIGITS]}{SUFFIX}"
-    _write_durably(path, content)
+    path = Path(directory) / f"{stem}-{digest[:_DIGITS]}{SUFFIX}"
+    replace_file(path, content)
     return ShardInfo(path, digest, episodes)
 
 
@@ -109,7 +104,7 @@ class ShardReader:
         if verify:
             _verify_digest(self.path)
         with ExitStack() as opened:
-            with _translated(self.path):
+            with translated(self.path):
                 source = opened.enter_context(pa.memory_map(str(self.path), "rb"))
                 self._reader = pa.ipc.open_file(source)
             _check_schema(self.path, self._reader.schema)
@@ -131,17 +126,17 @@ class ShardReader:
     def header(self, position: int, columns: Sequence[str]) -> dict[str, Any]:
         """Return some of an episode's own columns as plain values, leaving its steps unread."""
         batch = self._batch(position)
-        with _translated(self.path):
+        with translated(self.path):
             return {name: batch.column(name)[0].as_py() for name in columns}
 
     def trajectory(self, position: int) -> Trajectory:
         """Return one episode; its token arrays are read-only views of the mapped file."""
         batch = self._batch(position)
-        with _translated(self.path):
+        with translated(self.path):
             return from_batch(batch)
 
     def _batch(self, position: int) -> pa.RecordBatch:
-        with _translated(self.path):
+        with translated(self.path):
             batch = self._reader.get_batch(position)
             batch.validate(full=True)
         if batch.num_rows != 1:
@@ -150,7 +145,7 @@ class ShardReader:
 
 
 @contextmanager
-def _translated(path: Path) -> Iterator[None]:
+def translated(path: Path) -> Iterator[None]:
     """Turn what Arrow raises on damaged bytes into ``TornShardError``; the disk's own errors pass."""
     try:
         yield
@@ -171,29 +166,6 @@ def _serialise(trajectories: Sequence[Trajectory]) -> bytes:
         for trajectory in trajectories:
             writer.write_batch(to_batch(trajectory))
     return bytes(sink.getvalue())
-
-
-def _write_durably(path: Path, content: bytes) -> None:
-    """Write beside the target, force it to disk, rename, and force the folder's entry to disk."""
-    temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
-    try:
-        with temporary.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    _force_to_disk(path.parent)
-
-
-def _force_to_disk(folder: Path) -> None:
-    """Make the entries of a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _verify_digest(path: Path) -> None:

@@ -24,18 +24,19 @@ from judges.evaluators import evaluate
 from replay.records import EpisodeFailed, Failure, FailureKind, Task
 from rollout_workers.browser_page_view import BrowserPageView
 from rollout_workers.browser_session import BrowserSession
-from rollout_workers.browser_tab import BrowserTab, deadline, typed
+from rollout_workers.browser_tab import BrowserTab, deadline, typed, unless_crashed
 from rollout_workers.browserless_tabs import raise_for_status
 from rollout_workers.element_names import squeeze
-from rollout_workers.embedded import SiteEndpoint
+from rollout_workers.embedded import SiteEndpoint, SiteSessions
 from rollout_workers.environment import Action, Element, Observation, Verdict
 from rollout_workers.hosts import EpisodeHosts, embedded_bypass
 from rollout_workers.notices import joined, sentence
 from rollout_workers.observation import Rendered, render
+from rollout_workers.page_reply import malformed
 from rollout_workers.settings import BrowserSettings
-from rollout_workers.snapshot import Node, RichView, Snapshot
+from rollout_workers.snapshot import RichView, Snapshot
 
-__all__ = ["BrowserEnvironment", "BrowserSession", "SiteEndpoint"]
+__all__ = ["BrowserEnvironment", "BrowserSession", "SiteEndpoint", "SiteSessions"]
 
 T = TypeVar("T")
 
@@ -43,21 +44,27 @@ _LOG = logging.getLogger(__name__)
 _SCROLLS = ("scroll_up", "scroll_down")
 _PRESSES = ("click", "press_enter")
 _TRAVELS = {"go_backward": -1, "go_forward": 1}
-_NEW_TAB_WAIT_S = 3.0
+_MOST_REFUSED = 20
+"""Tabs beyond the limit that are closed one by one; an episode that opens more of them in a step has failed."""
 
 
 class BrowserEnvironment:
     """An ``Environment`` in a context of ``session`` over the sites at ``sites``."""
 
-    def __init__(self, session: BrowserSession, sites: SiteEndpoint, settings: BrowserSettings | None = None) -> None:
+    def __init__(self, session: BrowserSession, sites: SiteSessions, settings: BrowserSettings | None = None) -> None:
         self._session, self._sites = session, sites
         self._settings = settings or session.settings
         self._reusable = False
+        self._episodes = 0
         self._context: BrowserContext | None = None
         self._tabs: list[BrowserTab] = []
         self._current = 0
         self._judging_tab: BrowserTab | None = None
         self._opened = asyncio.Event()
+        self._crashed = asyncio.Event()
+        self._refused = 0
+        self._storm = False
+        self._closings: set[asyncio.Future[None]] = set()
         self._watching = False
         self._token = ""
         self._task: Task | None = None
@@ -66,7 +73,13 @@ class BrowserEnvironment:
 
     async def reset(self, task: Task, *, seed: int = 0, episode_id: str = "") -> Observation:
         """Give the task a fresh session and open its start pages (``|AND|`` separates several)."""
-        take_over = self._reusable
+        take_over = (
+            self._reusable and not self._crashed.is_set() and self._episodes < self._settings.episodes_per_context
+        )
+        self._episodes += 1
+        if self._crashed.is_set():
+            self._session.page_ended_for_its_memory()  # an end between two episodes is nobody's failure
+        self._crashed.clear()
         return await self._guard(self._settings.reset_timeout_s, "reset", lambda: self._reset(task, take_over))
 
     async def step(self, action: Action) -> Observation:
@@ -97,7 +110,7 @@ class BrowserEnvironment:
         self._task, self._shown, self._watching = task, None, False
         await self._fresh_context(take_over)
         self._hosts = EpisodeHosts.embedded(task.sites, self._token, self._sites.port)
-        await self._sites.open_session(self._token, task.sites, login, self._settings.reset_timeout_s)
+        await self._sites.open_session(self._token, task.sites, login, self._settings.site_timeout_s)
         return await self._open_start_pages(task)
 
     async def _open_start_pages(self, task: Task) -> Observation:
@@ -124,6 +137,7 @@ class BrowserEnvironment:
         if action.kind == "wait":
             await asyncio.sleep(self._settings.wait_action_s)
         self._opened.clear()
+        self._refused = 0
         before = self._tab
         target = None if element is None or self._shown is None else self._shown.targets[element.element_id]
         argument = before.posted if action.kind in _TRAVELS else action.argument
@@ -159,11 +173,10 @@ class BrowserEnvironment:
     async def _follow_new_tab(self) -> list[str]:
         """Wait for the tab that the page opened and make it the current one."""
         try:
-            await asyncio.wait_for(self._opened.wait(), _NEW_TAB_WAIT_S)
+            await asyncio.wait_for(self._opened.wait(), self._settings.new_tab_timeout_s)
         except TimeoutError:
             return [sentence("slow")]
-        if len(self._tabs) > self._settings.max_tabs:
-            await typed(self._tabs.pop().page.close(), "new tab")
+        if self._refused:
             return [sentence("too_many_tabs")]
         self._current = len(self._tabs) - 1
         wait_ms = self._settings.navigation_timeout_s * 1000
@@ -172,24 +185,32 @@ class BrowserEnvironment:
 
     async def _show(self, result: dict[str, Any], lines: list[str], first: bool = False) -> Observation:
         tab = self._tab
+        if "root" not in result:
+            result = await tab.step(None, self._options())  # a page that opens tabs by itself is asked once more
+            if "root" not in result:
+                raise malformed(tab.page.url, "nothing of the page is in it")
         if result["url"].startswith(("chrome-error:", "http")) and not self._hosts.allows(result["url"]):
             result, extra = await self._recover(first)
             lines = [*lines, *extra]
         lines = [*lines, *(sentence(code, detail=detail) for code, detail in tab.take_notices())]
+        if result["cut"]:
+            lines.append(sentence("large"))
         raise_for_status(self._hosts.canonical(result["url"]), result["status"])
         url = self._hosts.canonical(result["url"])
         tab.last_title = squeeze(result["title"]) or url
-        rich = RichView(Node.from_json(result["tree"]), *result["window"]) if "tree" in result else None
+        rich = RichView(result["tree"], *result["window"]) if "tree" in result else None
         snapshot = Snapshot(
             url=result["url"],
             title=result["title"],
-            root=Node.from_json(result["root"]),
+            root=result["root"],
             status=result["status"],
             tabs=tuple(t.last_title for t in self._tabs),
             tab=self._current,
             rich=rich,
         )
-        self._shown = render(snapshot, self._settings)
+        # A large page would keep the other episodes of this worker waiting.
+        work = asyncio.to_thread(render, snapshot, self._settings) if result["large"] else None
+        self._shown = render(snapshot, self._settings) if work is None else await work
         if first:
             await tab.forget_history()
         return Observation(
@@ -209,6 +230,8 @@ class BrowserEnvironment:
         if self._task is None or not self._tabs:
             raise RuntimeError("no episode is open: call reset first")
         task, self._watching = self._task, False
+        # What the agent saw after its session was lost was not the task; such an episode is not judged.
+        await self._sites.require_session(self._token, self._settings.site_timeout_s)
         last = BrowserPageView(self._tab, self._hosts, self._settings)
         verdict = await evaluate(
             task.evaluation, answer=answer, page=last, fresh_page=self._judging_page, intent=task.intent
@@ -221,6 +244,7 @@ class BrowserEnvironment:
         """Return the context's page for evaluators; it stays for the next episode, for a new one costs 100 ms."""
         if self._judging_tab is None:
             self._judging_tab = BrowserTab(await typed(self._open_context.new_page(), "evaluation"), self._settings)
+            self._judging_tab.page.on("crash", lambda _: self._crashed.set())
         return BrowserPageView(self._judging_tab, self._hosts, self._settings)
 
     async def _screenshot(self) -> bytes:
@@ -248,6 +272,7 @@ class BrowserEnvironment:
         return {
             "origins": list(self._hosts.origins),
             "settle_ms": self._settings.settle_timeout_s * 1000,
+            "look_ms": self._settings.look_timeout_s * 1000,
             "viewport_only": self._settings.viewport_only,
             "webrl": self._settings.observation_format == "webrl",
         }
@@ -263,25 +288,37 @@ class BrowserEnvironment:
 
     async def _fresh_context(self, take_over: bool) -> None:
         """Have one tab without a past in a context: the old one where it may be taken over."""
-        if take_over and self._context is not None:
-            extra, self._tabs, self._current = self._tabs[1:], self._tabs[:1], 0
-            clearing = self._tab.clear_storage(self._hosts.origins)
-            await asyncio.gather(clearing, *(typed(t.page.close(), "reset") for t in extra))
+        # What a tab keeps for an origin can be forgotten only while it shows that origin, hence one site only; and
+        # where pages opened others, more of them may be under way.
+        alone = len(self._tabs) == 1 and self._context and len(self._context.pages) == len(self._all_tabs)
+        if take_over and alone and len(self._hosts.origins) == 1:
+            await self._tab.leave(self._hosts.origins[0])
             return
         await self._discard()
+        self._episodes = 1
         self._token = f"e{secrets.token_hex(8)}"
         self._context = await self._session.open_context(embedded_bypass(self._token, self._sites.port))
         self._context.on("page", self._on_page)
         self._adopt(await typed(self._context.new_page(), "reset"))
 
     def _on_page(self, page: Page) -> None:
-        if self._watching:
+        if not self._watching:
+            return
+        if len(self._tabs) < self._settings.max_tabs:
             self._adopt(page)
-            self._opened.set()
+        elif self._refused < _MOST_REFUSED:
+            self._refused += 1
+            closing = asyncio.ensure_future(_close_quietly(page))
+            self._closings.add(closing)
+            closing.add_done_callback(self._closings.discard)
+        else:
+            self._storm = True
+        self._opened.set()
 
     def _adopt(self, page: Page) -> None:
         tab = BrowserTab(page, self._settings)
         self._tabs.append(tab)
+        page.on("crash", lambda _: self._crashed.set())
         page.on("close", lambda _: self._forget(tab))
 
     def _forget(self, tab: BrowserTab) -> None:
@@ -293,7 +330,7 @@ class BrowserEnvironment:
     async def _discard(self) -> None:
         """Close the context and drop its session; what is dead already need not say goodbye."""
         context, self._context, self._tabs, self._current = self._context, None, [], 0
-        self._judging_tab = None
+        self._judging_tab, self._storm, self._refused = None, False, 0
         token, self._token = self._token, ""
         if context is not None:
             try:
@@ -310,6 +347,27 @@ class BrowserEnvironment:
     async def _guard(self, seconds: float, what: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run one piece of work under its deadline; only one that ends well leaves the slot reusable."""
         self._reusable = False
-        done = await deadline(seconds, what, work)
-        self._reusable = all(tab.settled for tab in self._tabs)
+        try:
+            done = await deadline(seconds, what, lambda: unless_crashed(self._crashed, work))
+        except EpisodeFailed as error:
+            ended = self._session.page_ended_for_its_memory() if error.failure.code == "browser_crashed" else None
+            if ended is None:
+                raise
+            raise EpisodeFailed(ended) from error
+        if self._storm:
+            detail = f"{what}: a page opened more than {_MOST_REFUSED} tabs beyond those that an episode may have"
+            raise EpisodeFailed(Failure(FailureKind.INFRA, "popup_storm", detail))
+        self._reusable = self._refused == 0 and all(tab.settled for tab in self._all_tabs)
         return done
+
+    @property
+    def _all_tabs(self) -> list[BrowserTab]:
+        return [*self._tabs, *([self._judging_tab] if self._judging_tab else [])]
+
+
+async def _close_quietly(page: Page) -> None:
+    """Close a page that nobody asked for; where it is gone or does not answer, its context's end takes it along."""
+    try:
+        await page.close()
+    except PlaywrightError as error:
+        _LOG.debug("unwanted page: %s", error)

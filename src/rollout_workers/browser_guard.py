@@ -12,7 +12,7 @@ import sys
 from rollout_workers.browser_processes import kill_owned
 
 KILL_DEADLINE_S = 5.0
-"""Seconds for which new processes of the dead owner are looked for."""
+"""Seconds for which new processes of the dead owner are looked for; nobody waits for this process."""
 
 
 def main(owner: str) -> None:

@@ -41,9 +41,9 @@ class BrowserPageView:
     async def content_text(self, locator: str) -> str:
         """Return the page's HTML for '', else what the locator yields there."""
         if not locator:
-            return str(await self._tab.read(_CONTENT))
+            return await self._tab.read_text(_CONTENT)
         try:
-            return str(await self._tab.read(_READ.format(locator=locator.strip().rstrip(";"))))
+            return await self._tab.read_text(_READ.format(locator=locator.strip().rstrip(";")))
         except EpisodeFailed as error:
             if "SyntaxError" not in error.failure.detail:
                 raise

@@ -96,12 +96,13 @@ def kill_owned(owner: str, deadline_s: float) -> None:
         time.sleep(0.05)
 
 
-def start_guard(owner: str) -> IO[bytes]:
+def start_guard(owner: str, timeout_s: float) -> IO[bytes]:
     """Start the process that kills the owner's children when the owner dies, however it dies.
 
     The guard waits for the end of the returned pipe, which closes with its owner; closing it
     earlier lets the guard do its work at once. It is not a child of the owner, so that whoever kills
-    the owner's children leaves it alone.
+    the owner's children leaves it alone. Raises ``subprocess.TimeoutExpired`` where it does not start in ``timeout_s``
+    seconds.
     """
     environment = {k: v for k, v in os.environ.items() if k != MARK} | {"PYTHONPATH": str(_SOURCES)}
     starter = subprocess.Popen(
@@ -112,6 +113,6 @@ def start_guard(owner: str) -> IO[bytes]:
         env=environment,
         start_new_session=True,
     )
-    starter.wait(timeout=10)
+    starter.wait(timeout_s)
     assert starter.stdin is not None
     return starter.stdin

@@ -18,6 +18,7 @@ from playwright.async_api import Error as PlaywrightError
 
 from replay.records import EpisodeFailed, Failure, FailureKind
 from rollout_workers import chromium
+from rollout_workers.page_memory import PageMemory
 from rollout_workers.page_scripts import FRAME_TIMER, PAGE_SCRIPT, WEBRL_SCRIPT
 from rollout_workers.portrait import PortraitBrowser
 from rollout_workers.settings import BrowserSettings
@@ -34,6 +35,7 @@ class BrowserSession:
         self._lock = asyncio.Lock()
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
+        self._memory: PageMemory | None = None
         self._portraits = PortraitBrowser(self.settings)
         # Bound but never listening: whatever is sent here is refused at once, and nobody else can take the port.
         self._black_hole = socket.socket()
@@ -43,6 +45,10 @@ class BrowserSession:
     def pids(self) -> list[int]:
         """Process ids of this session's Chromium (Linux)."""
         return chromium.processes(self.session_id)
+
+    def page_ended_for_its_memory(self) -> Failure | None:
+        """Return why a page was ended that took too much memory, each time once; None when none was since."""
+        return None if self._memory is None else self._memory.take_ended()
 
     async def open_context(self, bypass: str, **options: Any) -> BrowserContext:
         """Open a context whose pages reach only the origins in ``bypass`` (Chromium's proxy bypass list).
@@ -112,17 +118,27 @@ class BrowserSession:
                 self._playwright = await async_playwright().start()
                 self._browser = await self._playwright.chromium.launch(
                     executable_path=executable,
-                    args=chromium.launch_flags(self.session_id, self.settings.paint, self._resolver_rules),
+                    args=chromium.launch_flags(
+                        self.session_id,
+                        self.settings.paint,
+                        self._resolver_rules,
+                        script_memory_mb=self.settings.page_memory_mb,
+                    ),
                     timeout=self.settings.launch_timeout_s * 1000,
                 )
+                wire = await self._browser.new_browser_cdp_session()
+            self._memory = PageMemory(wire, self.settings.page_memory_mb)
+            self._memory.start()
         except (PlaywrightError, TimeoutError, chromium.BrowserMissing) as error:
             detail = f"Chromium did not start: {error or f'no answer in {self.settings.launch_timeout_s} s'}"
             raise EpisodeFailed(Failure(FailureKind.INFRA, "browser_launch_failed", detail)) from error
 
     async def _stop(self) -> None:
-        browser, playwright = self._browser, self._playwright
-        self._browser = self._playwright = None
+        browser, playwright, memory = self._browser, self._playwright, self._memory
+        self._browser = self._playwright = self._memory = None
         endings: list[Callable[[], Coroutine[Any, Any, None]]] = [self._portraits.close]
+        if memory is not None:
+            endings.append(memory.stop)
         if browser is not None:
             endings.append(browser.close)
         if playwright is not None:

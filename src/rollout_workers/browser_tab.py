@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from playwright.async_api import CDPSession, Dialog, Page
@@ -22,10 +22,16 @@ from playwright.async_api import Error as PlaywrightError
 
 from replay.records import EpisodeFailed, Failure, FailureKind
 from rollout_workers.browser_input import Command, commands
+from rollout_workers.page_reply import MAX_NOTICES, MAX_REPLY, read_inputs, read_result
 from rollout_workers.page_scripts import PAGE_SCRIPT
 from rollout_workers.portrait import COPY
 from rollout_workers.settings import BrowserSettings
 
+# Syntax only, because a page can replace every function; what is no text, or too long a one, never leaves the page.
+_BOUNDED = """(async () => {{ try {{ const said = await ({work});
+  return typeof said === "string" && said.length <= {limit} ? said : null; }} catch (thrown) {{
+  const said = thrown instanceof Object ? thrown.message : thrown;
+  throw typeof said === "string" && said.length < 1000 ? said : "an error without a message"; }} }})()"""
 _STEP = "window.__waymark ? window.__waymark.step({action}, {options}) : 'null'"
 _BEGIN = "window.__waymark ? window.__waymark.begin({action}, {options}) : 'null'"
 _FINISH = "window.__waymark ? window.__waymark.finish({options}) : 'null'"
@@ -33,11 +39,21 @@ _HANDED = "window.__waymark?.handed()"
 _QUIETEN = """(() => {
   try { sessionStorage.clear(); } catch { /* a document without an origin has none */ }
   window.stop();
-  for (let id = window.setTimeout(() => {}); id > 0; id -= 1) window.clearTimeout(id);
+  const last = window.setTimeout(() => {});
+  for (let id = last < 100000 ? last : 0; id > 0; id -= 1) window.clearTimeout(id);
+  return last < 100000;
 })()"""
+_QUIETEN_S = 2.0
+"""Fixed: past it the tab counts as not settled, which costs the next episode a new context only."""
+_LARGE = 200_000
+"""Characters from which on a reply is read in a thread."""
+MAX_TEXT = 20_000_000
+"""Longest text that evaluators and copies take from a page, in characters."""
 _BY_INPUT = frozenset({"click", "right_click", "hover", "type", "search", "press_enter"})
 _INPUT_WAIT_S = 2.0
+"""Fixed: nothing is lost past it, because the call that looks has its own ``settle_timeout_s``."""
 _LAST_EVENT_S = 0.1
+"""Fixed: the browser has confirmed the input by then, and its last event is on its way in the page."""
 _GONE = (
     "Execution context was destroyed",
     "Cannot find context",
@@ -91,6 +107,18 @@ class BrowserTab:
         """Return the value of a JavaScript expression in the page, as JSON gives it."""
         return await typed(self._evaluate(expression), self.page.url)
 
+    async def read_text(self, expression: str) -> str:
+        """Return the text that a JavaScript expression yields in the page.
+
+        Raises:
+            EpisodeFailed: ``infra/page_too_large`` when it is longer than ``MAX_TEXT``, or no text.
+        """
+        found = await self.read(_BOUNDED.format(work=expression, limit=MAX_TEXT))
+        if not isinstance(found, str):
+            detail = f"{self.page.url}: expected a text of at most {MAX_TEXT} characters"
+            raise EpisodeFailed(Failure(FailureKind.INFRA, "page_too_large", detail))
+        return found
+
     async def forget_page(self) -> None:
         """Forget what the document keeps for its tab (its session storage)."""
         await self.read("try { sessionStorage.clear(); } catch { /* a document without an origin has none */ }")
@@ -98,9 +126,16 @@ class BrowserTab:
     async def quieten(self) -> None:
         """End the requests and timers of the tab's document and forget what it keeps, so that nothing of it goes on.
 
-        For pages that mean no harm; a blank page in its place would cost a page load.
+        For pages that mean no harm; a blank page in its place would cost a page load. After one that resists, the
+        tab counts as not settled.
         """
-        await self.read(_QUIETEN)
+        try:
+            async with asyncio.timeout(_QUIETEN_S):
+                quiet = await self.read(_QUIETEN)
+        except (EpisodeFailed, TimeoutError) as error:
+            _LOG.debug("%s does not become quiet: %s", self.page.url, error)
+            quiet = False
+        self.settled = self.settled and quiet is True
 
     async def step(self, action: dict[str, Any] | None, options: dict[str, Any]) -> dict[str, Any]:
         """Act (or only look, with None), wait for quiet or for the next document, and return what is visible."""
@@ -129,7 +164,7 @@ class BrowserTab:
 
     async def copy(self) -> str:
         """Return the page's HTML with the state of its controls written into it."""
-        return str(await self.read(COPY))
+        return await self.read_text(COPY)
 
     async def history(self) -> tuple[int, list[str]]:
         """Return the position in the tab's history and the addresses in it."""
@@ -140,13 +175,20 @@ class BrowserTab:
         """Make the current page the first of the tab's history."""
         await typed((await self._devtools()).send("Page.resetNavigationHistory"), self.page.url)
 
-    async def clear_storage(self, origins: Sequence[str]) -> None:
-        """Forget cookies, databases and storage of ``origins``, this tab's session storage included."""
+    async def leave(self, origin: str) -> None:
+        """Go to a blank page and forget all that pages of ``origin`` keep, this tab's name and storage included.
+
+        No script of the page runs from the moment in which the forgetting begins: its last words would reach the
+        next episode.
+        """
         wire, url = await self._devtools(), self.page.url
-        for origin in origins:
-            own = {"securityOrigin": origin, "isLocalStorage": False}
-            await typed(wire.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"}), url)
-            await typed(wire.send("DOMStorage.clear", {"storageId": own}), url)
+        await typed(wire.send("Emulation.setScriptExecutionDisabled", {"value": True}), url)
+        own = {"securityOrigin": origin, "isLocalStorage": False}
+        await typed(wire.send("DOMStorage.clear", {"storageId": own}), url)
+        await self.goto("about:blank", self._settings.reset_timeout_s)
+        await typed(wire.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"}), url)
+        await typed(wire.send("Emulation.setScriptExecutionDisabled", {"value": False}), url)
+        await self.read("window.name = ''")
 
     async def _devtools(self) -> CDPSession:
         if self._wire is None:
@@ -155,10 +197,10 @@ class BrowserTab:
 
     async def _act(self, action: dict[str, Any] | None, options: dict[str, Any]) -> dict[str, Any] | None:
         """Act by real input; None when the document went away under it."""
-        planned = await self._call(_BEGIN, action, options)
+        planned = await self._ask(_BEGIN, action, options)
         if planned is None:
             return None
-        wanted = commands(planned["input"])
+        wanted = commands(read_inputs(planned, self.page.url))
         # Started after the call below has been sent, and only then: tasks run in the order they are made.
         finishing = asyncio.ensure_future(self._call(_FINISH, None, options))
         giving = asyncio.ensure_future(self._give(wanted))
@@ -187,8 +229,19 @@ class BrowserTab:
             _LOG.debug("input to %s: %s", self.page.url, error)
 
     async def _call(self, form: str, action: dict[str, Any] | None, options: dict[str, Any]) -> dict[str, Any] | None:
+        """Run the page script once and read its result; None when the document went away under it."""
+        raw = await self._ask(form, action, options)
+        if raw is None:
+            return None
+        large = len(raw) > _LARGE
+        url = self.page.url
+        result = await asyncio.to_thread(read_result, raw, url) if large else read_result(raw, url)
+        return {**result, "large": large}
+
+    async def _ask(self, form: str, action: dict[str, Any] | None, options: dict[str, Any]) -> str | None:
         """Run the page script once; None when the document went away under it."""
-        work = form.format(action=json.dumps(action), options=json.dumps(options))
+        call = form.format(action=json.dumps(action), options=json.dumps(options))
+        work = _BOUNDED.format(work=call, limit=MAX_REPLY)
         try:
             raw = await self._evaluate(work)
             if raw == "null":
@@ -199,8 +252,7 @@ class BrowserTab:
             if self._closed_itself() or any(sign in error.message for sign in _GONE):
                 return None
             raise failure(error, self.page.url) from error
-        result: dict[str, Any] = json.loads(raw)
-        return result
+        return raw if isinstance(raw, str) else ""
 
     async def _evaluate(self, expression: str) -> Any:
         """Evaluate in the page, past Playwright's own in-page machinery: it costs 4 ms of CPU a new document."""
@@ -210,8 +262,9 @@ class BrowserTab:
         )
         if "exceptionDetails" in reply:
             thrown = reply["exceptionDetails"]
-            detail = thrown.get("exception", {}).get("description", thrown.get("text", ""))
-            raise EpisodeFailed(Failure(FailureKind.INFRA, "page_script_failed", f"{self.page.url}: {detail[:300]}"))
+            error = thrown.get("exception", {})
+            detail = str(error.get("description") or error.get("value") or thrown.get("text"))[:300]
+            raise EpisodeFailed(Failure(FailureKind.INFRA, "page_script_failed", f"{self.page.url[:200]}: {detail}"))
         return reply["result"].get("value")
 
     async def _look(self, options: dict[str, Any]) -> dict[str, Any]:
@@ -233,12 +286,14 @@ class BrowserTab:
 
     def _note(self, code: str, detail: str = "") -> None:
         self.settled = self.settled and code != "slow"
-        self._side_notices.append((code, detail))
+        if len(self._side_notices) < MAX_NOTICES:
+            self._side_notices.append((code, detail))
         self._arrived.set()
 
     async def _accept(self, dialog: Dialog) -> None:
         """Accept what the page script cannot intercept (``beforeunload``)."""
-        self._side_notices.append(("dialog", dialog.message))
+        if len(self._side_notices) < MAX_NOTICES:
+            self._side_notices.append(("dialog", dialog.message[:1000]))
         try:
             await dialog.accept()
         except PlaywrightError:
@@ -271,6 +326,23 @@ def failure(error: PlaywrightError, url: str) -> EpisodeFailed:
     else:
         code = "browser_error"
     return EpisodeFailed(Failure(FailureKind.INFRA, code, f"{url}: {text}"))
+
+
+async def unless_crashed(crashed: asyncio.Event, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run ``work``; raise ``EpisodeFailed(infra/browser_crashed)`` as soon as ``crashed`` is set.
+
+    Chromium leaves calls into a page whose process has died unanswered, and only their deadline would end them.
+    """
+    working, crash = asyncio.ensure_future(work()), asyncio.ensure_future(crashed.wait())
+    try:
+        await asyncio.wait({working, crash}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise EpisodeFailed(Failure(FailureKind.INFRA, "browser_crashed", "the process of a tab has died"))
+        return working.result()
+    finally:
+        working.cancel()
+        crash.cancel()
+        await asyncio.gather(working, crash, return_exceptions=True)
 
 
 async def deadline(seconds: float, what: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -12,12 +12,10 @@ from dataclasses import dataclass, field, replace
 
 from replay.records import EpisodeFailed, Failure, FailureKind
 from rollout_workers.asgi_client import AsgiClient
+from rollout_workers.embedded import SESSION_LOST
 from rollout_workers.hosts import EpisodeHosts
 from rollout_workers.html_actions import Effect, PageRequest, same_document
 from rollout_workers.html_page import ControlState, HtmlPage
-
-SESSION_LOST = 410
-"""Status with which the sites answer when an episode's session is gone (a restarted server)."""
 
 
 @dataclass(slots=True)

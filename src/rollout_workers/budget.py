@@ -1,14 +1,15 @@
-"""How much may go wrong in one run before it must stop: a pure count of failures by kind.
+"""How much may go wrong before a run must stop: a pure count of failures by kind among its newest attempts.
 
 Owns the decision to stop. Invariants: an incident is counted once (the death of a worker is one,
-whatever it was playing); limits never change during a run; the message says what happened most and
-what to look at. Must not import ray or asyncio.
+whatever it was playing); limits never change during a run; what is older than the window no longer counts, so
+that a long run neither collects accidents until it stops nor takes longer than a short one to notice an outage; the
+message says what happened most and what to do. Must not import ray or asyncio.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping
 
 from replay.records import Failure, FailureKind
@@ -19,6 +20,22 @@ ADVICE: Mapping[FailureKind, str] = {
     FailureKind.POLICY: "look at the policy servers: are they up, and fast enough for the request deadline?",
     FailureKind.JUDGE: "look at the evaluators and judge endpoints",
 }
+REMEDIES: Mapping[str, str] = {
+    "browser_launch_failed": "run `waymark doctor`: Chromium does not start on the rollout machines",
+    "page_memory": "look at the page that the failure names, and raise browser.page_memory_mb if it needs so much",
+    "worker_died": "look at the free memory of the rollout machines, and lower rollout.contexts_per_worker",
+    "worker_hung": "lower rollout.contexts_per_worker, or raise rollout.hang_timeout_s on a busy machine",
+    "worker_stalled": "lower rollout.contexts_per_worker, or raise rollout.loop_lag_limit_s on a busy machine",
+    "shard_not_written": "make room on the disk that holds the run folder",
+    "site_unreachable": "look at the site server: is it up, and does it answer on its port?",
+    "site_error": "look at the log of the sites: they answer with server errors",
+    "servers_lost": "look at the logs of the policy servers, and start the same command again to bring them back",
+    "wrong_version": "start the same command again, which publishes the weights to every policy server",
+    "judge_unreachable": "bring the judge's endpoint back",
+    "judge_timeout": "choose a faster judge, or lower the number of episodes at a time",
+    "judge_nonsense": "choose a judge model that answers yes or no",
+}
+"""What to do about the code that led to the stop, where that is known; otherwise the kind's advice."""
 
 
 class FailureBudgetExceeded(RuntimeError):
@@ -28,42 +45,55 @@ class FailureBudgetExceeded(RuntimeError):
 class FailureBudget:
     """Counts incidents by kind and code against a limit for each kind."""
 
-    def __init__(self, limits: Mapping[FailureKind, int]) -> None:
-        """Take the largest number of incidents allowed for each kind; a kind left out is unlimited."""
+    def __init__(self, limits: Mapping[FailureKind, int], window: int = 256) -> None:
+        """Take the largest number of incidents allowed for each kind among the newest ``window`` attempts.
+
+        A kind left out is unlimited. Raises ``ValueError`` for a limit that the window could never exceed.
+        """
+        if limits and window <= max(limits.values()):
+            raise ValueError(f"expected a window of more than {max(limits.values())} attempts, found {window}")
         self._limits = dict(limits)
-        self._codes: dict[FailureKind, Counter[str]] = {kind: Counter() for kind in FailureKind}
-        self._last: dict[FailureKind, str] = {}
+        self._recent: deque[Failure | None] = deque(maxlen=window)
+        self._totals: Counter[str] = Counter()
 
     @classmethod
-    def for_run(cls, episodes: int, shares: Mapping[FailureKind, float], floor: int) -> FailureBudget:
-        """Allow ``max(floor, share * episodes)`` incidents of each kind; shares are of the run's episodes."""
-        return cls({kind: max(floor, math.ceil(share * episodes)) for kind, share in shares.items()})
+    def for_run(cls, episodes: int, shares: Mapping[FailureKind, float], *, floor: int, window: int) -> FailureBudget:
+        """Allow ``max(floor, share * attempts)`` incidents of each kind, of at most ``window`` attempts.
+
+        A share of 1 or more sets no limit.
+        """
+        counted = min(episodes, window)
+        limits = {kind: max(floor, math.ceil(share * counted)) for kind, share in shares.items() if share < 1}
+        return cls(limits, max([window, *(limit + 1 for limit in limits.values())]))
 
     def record(self, failure: Failure) -> None:
         """Count one incident."""
-        self._codes[failure.kind][failure.code] += 1
-        self._last[failure.kind] = failure.detail
+        self._recent.append(failure)
+        self._totals[f"{failure.kind}/{failure.code}"] += 1
+
+    def succeed(self) -> None:
+        """Count one attempt that was completed."""
+        self._recent.append(None)
 
     def counts(self) -> dict[str, int]:
-        """Return the incidents so far as ``{"infra/browser_crashed": 2, …}``, most frequent first."""
-        pairs = Counter({f"{kind}/{code}": n for kind, codes in self._codes.items() for code, n in codes.items()})
-        return dict(pairs.most_common())
+        """Return all incidents so far as ``{"infra/browser_crashed": 2, …}``, most frequent first."""
+        return dict(self._totals.most_common())
 
     def exceeded(self) -> FailureKind | None:
         """Return the first kind that is over its limit, or None."""
-        for kind, limit in self._limits.items():
-            if self._codes[kind].total() > limit:
-                return kind
-        return None
+        kinds = Counter(failure.kind for failure in self._recent if failure is not None)
+        return next((kind for kind, limit in self._limits.items() if kinds[kind] > limit), None)
 
     def check(self) -> None:
         """Raise ``FailureBudgetExceeded`` when a kind is over its limit."""
         kind = self.exceeded()
         if kind is None:
             return
-        codes = ", ".join(f"{code} x{n}" for code, n in self._codes[kind].most_common(3))
+        found = [failure for failure in self._recent if failure is not None and failure.kind is kind]
+        codes = Counter(failure.code for failure in found).most_common(3)
         raise FailureBudgetExceeded(
-            f"stopped after {self._codes[kind].total()} {kind} failures; at most {self._limits[kind]} are allowed in "
-            f"one run ({codes}; the last one: {self._last[kind] or 'no detail'}). What to do: {ADVICE[kind]}; "
+            f"stopped after {len(found)} {kind} failures; at most {self._limits[kind]} are allowed among the newest "
+            f"{self._recent.maxlen} attempts ({', '.join(f'{code} x{n}' for code, n in codes)}; the last one: "
+            f"{found[-1].detail or 'no detail'}). What to do: {REMEDIES.get(codes[0][0], ADVICE[kind])}; "
             f"raise the budget in the rollout settings only if that many are expected"
         )

@@ -26,10 +26,12 @@ _PLAYWRIGHT = (
 # The last --disable-features wins, so this repeats what Playwright disables and matters to us.
 _DISABLED_FEATURES = (
     "RenderDocument", "RenderDocumentCompositorReuse", "AvoidUnnecessaryBeforeUnloadCheckSync",
-    "DestroyProfileOnBrowserClose", "HttpsUpgrades", "HttpsFirstBalancedModeAutoEnable", "MediaRouter",
-    "NetworkTimeServiceQuerying", "OptimizationHints", "PaintHolding", "PreconnectToSearch",
-    "ThirdPartyStoragePartitioning", "Translate",
+    "DeferRendererTasksAfterInput", "DestroyProfileOnBrowserClose", "HttpsFirstBalancedModeAutoEnable",
+    "HttpsUpgrades", "MediaRouter", "NetworkTimeServiceQuerying", "OptimizationHints", "PaintHolding",
+    "PreconnectToSearch", "ThirdPartyStoragePartitioning", "Translate",
 )  # fmt: skip
+INSTALL_TIMEOUT_S = 300.0
+"""Fixed: whoever has a slower network installs a browser by hand, as the error says."""
 _APT_PACKAGES = ("chromium-headless-shell", "chromium")
 
 
@@ -60,7 +62,7 @@ def find(explicit: str = "") -> Path:
     return found
 
 
-def ensure(explicit: str = "", timeout_s: float = 300.0) -> Path:
+def ensure(explicit: str = "", timeout_s: float = INSTALL_TIMEOUT_S) -> Path:
     """Return the browser to use, trying to install one where there is none.
 
     ``timeout_s`` bounds each of the two attempts: Playwright's download, then apt as root.
@@ -87,13 +89,17 @@ LOOPBACK_ONLY = "MAP * ~NOTFOUND, EXCLUDE *.localhost, EXCLUDE localhost, EXCLUD
 """Host resolver rules under which names outside ``*.localhost`` do not resolve at all."""
 
 
-def launch_flags(session_id: str, paint: bool = True, resolver_rules: str = LOOPBACK_ONLY) -> list[str]:
+def launch_flags(
+    session_id: str, paint: bool = True, resolver_rules: str = LOOPBACK_ONLY, *, script_memory_mb: int = 0
+) -> list[str]:
     """Return Chromium's flags beyond Playwright's defaults (which must stay: they let fast navigations through).
 
     ``resolver_rules`` say which names resolve, and WebRTC may not go past the proxy. A new frame
     host for every document (``RenderDocument``) would cost a quarter of each page load, a process of its own for
-    the network a twentieth. With ``paint`` off no
+    the network a twentieth. Tasks that wait for the frame after an input (``DeferRendererTasksAfterInput``) would
+    wait 50 ms where none is drawn. With ``paint`` off no
     frame is ever drawn: cheaper, but no screenshots, and a page's ``requestAnimationFrame`` never fires.
+    ``script_memory_mb`` bounds the script objects of a page; 0 leaves V8's own limit.
     ``session_id`` marks the process, so that it can be found.
     """
     return [
@@ -103,6 +109,7 @@ def launch_flags(session_id: str, paint: bool = True, resolver_rules: str = LOOP
         "--enable-features=NetworkServiceInProcess2",
         "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
         f"--host-resolver-rules={resolver_rules}",
+        *([f"--js-flags=--max-old-space-size={script_memory_mb}"] if script_memory_mb else []),
         _mark(session_id),
     ]
 

@@ -19,7 +19,7 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 _FAR = 999_999
 _WANDERING = 6
 POINT_DEADLINE_S = 120.0
-"""Longest wait for one point, seconds."""
+"""Longest wait for one point where none is given, in seconds; ``waymark env check --deadline`` gives one."""
 
 
 class ContractBroken(AssertionError):
@@ -44,14 +44,21 @@ async def check_environment(
         raise ContractBroken("\n".join([f"{type(one).__name__} breaks its contract:", *broken]))
 
 
-async def examine(one: Environment, other: Environment, task: Task, *, wandering: int = _WANDERING) -> list[Point]:
+async def examine(
+    one: Environment,
+    other: Environment,
+    task: Task,
+    *,
+    wandering: int = _WANDERING,
+    deadline_s: float = POINT_DEADLINE_S,
+) -> list[Point]:
     """Run two environments of one kind through ``task`` and return every point of the contract; closes both.
 
-    ``wandering`` is the number of links and buttons that are tried. The task's start page must have at
-    least one link or button; its evaluation must need no judge of meaning. What an environment raises breaks
-    the point it was raised in.
+    ``wandering`` is the number of links and buttons that are tried; each point ends after
+    ``deadline_s`` seconds. The task's start page must have at least one link or button; its evaluation must need
+    no judge of meaning. What an environment raises breaks the point it was raised in.
     """
-    check = _Check(one, other, task, wandering)
+    check = _Check(one, other, task, wandering, deadline_s)
     points = [
         ("a reset gives a first observation", check.reset),
         ("what is impossible is told and changes nothing", check.impossible_actions),
@@ -65,8 +72,9 @@ async def examine(one: Environment, other: Environment, task: Task, *, wandering
 
 
 class _Check:
-    def __init__(self, one: Environment, other: Environment, task: Task, wandering: int) -> None:
+    def __init__(self, one: Environment, other: Environment, task: Task, wandering: int, deadline_s: float) -> None:
         self.one, self.other, self.task, self.wandering = one, other, task, wandering
+        self.deadline_s = deadline_s
         self.broken: list[str] = []
         self._first: Observation | None = None
 
@@ -74,13 +82,13 @@ class _Check:
         """Run one point and return what was found."""
         self.broken = []
         try:
-            async with asyncio.timeout(POINT_DEADLINE_S):
+            async with asyncio.timeout(self.deadline_s):
                 # gather hands back as a value whatever the environment raises: it is under examination here.
                 (raised,) = await asyncio.gather(work(), return_exceptions=True)
         except TimeoutError as error:
             raised = error
         if raised is not None:
-            self._say(f"raised {type(raised).__name__}: {raised or f'no end after {POINT_DEADLINE_S:g} s'}")
+            self._say(f"raised {type(raised).__name__}: {str(raised) or f'no end after {self.deadline_s:g} s'}")
         return Point(promise, tuple(self.broken))
 
     @property

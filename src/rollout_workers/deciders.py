@@ -1,7 +1,8 @@
 """Who chooses the next action: the one point where policies and demonstrators differ.
 
-Owns the ``Decider`` protocol and the decider that asks a policy. Invariant: a decision carries the
-token ids that will be trained on, exactly as the policy produced them. Must not import torch or ray.
+Owns the ``Decider`` protocol and the decider that asks a policy. Invariants: a decision carries the
+token ids that will be trained on, exactly as the policy produced them; a reply of other weights than the
+spec names is refused. Must not import torch or ray.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from policy.client import PolicyClient, Sampling
 from policy.formats import PastAction, PromptFormat
 from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
-from replay.records import FloatArray, IntArray
+from replay.records import EpisodeFailed, Failure, FailureKind, FloatArray, IntArray
 from rollout_workers.environment import Observation
 from rollout_workers.spec import EpisodeSpec
 
@@ -88,8 +89,12 @@ class PolicyDecider:
             top_p=self._top_p,
             max_new_tokens=self._limits.max_new_tokens,
             seed=self._spec.step_seed(turn.index),
+            version=self._spec.version,
         )
         reply = await self._policy.complete(prompt.ids.tolist(), sampling, session=self._spec.episode_id)
+        if self._spec.version not in (None, reply.version):
+            detail = f"expected a reply of version {self._spec.version}, found one of version {reply.version}"
+            raise EpisodeFailed(Failure(FailureKind.POLICY, "wrong_version", detail))
         return Decision(
             prompt_ids=prompt.ids,
             action_ids=np.asarray(reply.action_ids, dtype=np.int32),

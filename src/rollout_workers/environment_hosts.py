@@ -7,7 +7,7 @@ host that was closed or has died is never started again; a new one takes its pla
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -51,13 +51,14 @@ class EnvironmentHost(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentKind:
-    """A kind of environment: ``host`` makes a worker's host, ``tasks`` draws its tasks.
+    """A kind of environment: ``host`` makes a worker's host, ``tasks`` makes what draws its tasks.
 
-    ``tasks`` None stands for the tasks of the embedded sites.
+    ``tasks`` is called with the options that hosts get too (``WorkerConfig.options``), which come from the recipe;
+    None stands for the tasks of the embedded sites.
     """
 
     host: Callable[[WorkerConfig], EnvironmentHost]
-    tasks: TaskSource | None = None
+    tasks: Callable[[Mapping[str, Any]], TaskSource] | None = None
 
 
 def make_host(config: WorkerConfig) -> EnvironmentHost:
@@ -84,6 +85,11 @@ def environment_kind(name: str) -> EnvironmentKind:
     """
     found = _load_kind(name)
     if isinstance(found, EnvironmentKind):
+        if found.tasks is not None and not callable(found.tasks):
+            raise ValueError(
+                f"{name!r}: expected tasks to be a function of the host's options that returns a TaskSource, "
+                f"found a {type(found.tasks).__name__}"
+            )
         return found
     if not callable(found):
         raise ValueError(

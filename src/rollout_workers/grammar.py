@@ -152,7 +152,8 @@ def _arguments(call: ast.Call, source: str) -> tuple[str, dict[str, str]]:
     pairs = list(zip(names, call.args, strict=False))
     for keyword in call.keywords:
         if keyword.arg not in names or keyword.arg in dict(pairs):
-            raise GrammarError(f"{function} takes {', '.join(names) or 'no arguments'}, each once; found {keyword.arg}")
+            given = _excerpt(keyword.arg or "**")
+            raise GrammarError(f"{function} takes {', '.join(names) or 'no arguments'}, each once; found {given}")
         pairs.append((keyword.arg, keyword.value))
     return function, {name: value for name, node in pairs if (value := _literal(name, node, source)) is not None}
 
@@ -222,4 +223,5 @@ def _excerpt_of(node: ast.expr, source: str) -> str:
 
 def _excerpt(text: str) -> str:
     flat = _clean(text)
-    return repr(flat if len(flat) <= 60 else flat[:57] + "...")
+    quoted = repr(flat if len(flat) <= 60 else flat[:57] + "...")
+    return quoted if len(quoted) <= 120 else f"{quoted[:116]}...'"  # what cannot be shown is longer than it was

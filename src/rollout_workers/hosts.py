@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from urllib.parse import urlsplit
 
 from replay.records import EpisodeFailed, Failure, FailureKind
+from rollout_workers.placeholders import canonical, origin
 
 _PLACEHOLDER = re.compile(r"__([A-Z0-9_]+?)__")
 
@@ -21,7 +21,7 @@ class EpisodeHosts:
 
     def __init__(self, bases: Mapping[str, str]) -> None:
         self.bases = {site: base.rstrip("/") for site, base in bases.items()}
-        self._origins = {_origin(base): site for site, base in self.bases.items()}
+        self._origins = {origin(base): site for site, base in self.bases.items()}
 
     @classmethod
     def embedded(cls, sites: tuple[str, ...], token: str, port: int | None = None) -> EpisodeHosts:
@@ -43,16 +43,12 @@ class EpisodeHosts:
         return _PLACEHOLDER.sub(self._base, canonical)
 
     def canonical(self, url: str) -> str:
-        """Replace the base address of an own site by its placeholder; other addresses stay as they are."""
-        parts = urlsplit(url)
-        site = self._origins.get(f"{parts.scheme}://{parts.netloc}")
-        if site is None:
-            return url
-        return f"__{site.upper()}__{url[len(parts.scheme) + 3 + len(parts.netloc) :] or '/'}"
+        """Replace the longest base under which ``url`` lies by its placeholder; other addresses stay as they are."""
+        return canonical(self.bases, url)
 
     def allows(self, url: str) -> bool:
         """Whether the address is on one of the episode's hosts, with its scheme and port."""
-        return _origin(url) in self._origins
+        return origin(url) in self._origins
 
     def _base(self, match: re.Match[str]) -> str:
         site = match.group(1).lower()
@@ -70,8 +66,3 @@ def embedded_bypass(token: str, port: int) -> str:
     may visit is for the site server to say, so that one context serves episodes on any sites.
     """
     return f"<-loopback>,http://*.{token}.localhost:{port}"
-
-
-def _origin(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"

@@ -14,7 +14,7 @@ from typing import Any
 from lxml import html
 from lxml.html import HtmlElement
 
-from rollout_workers.snapshot import ATTRIBUTES, MAX_DEPTH, Node, Snapshot
+from rollout_workers.snapshot import ATTRIBUTES, MAX_CONTROL_DEPTH, MAX_DEPTH, Node, Snapshot
 
 _SKIPPED = frozenset({
     "head", "script", "style", "template", "noscript", "datalist", "canvas", "video", "audio", "object",
@@ -136,7 +136,8 @@ class HtmlPage:
         into.append(node)
         if element.tag in ("select", "textarea"):
             return node
-        content = node.children if depth < MAX_DEPTH or "n" in node.attributes else into
+        deepest = MAX_CONTROL_DEPTH if "n" in node.attributes else MAX_DEPTH
+        content = node.children if depth < deepest else into
         closed = element.tag == "details" and "open" not in element.attrib
         summary = element.find("summary") if closed else None
         if element.text and not closed:

@@ -9,7 +9,7 @@ is always an argument. Must not import ray or asyncio.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
@@ -59,6 +59,14 @@ class Lease:
     holder: int
 
 
+Journal = Callable[[Event, Lease, Failure | None], None]
+"""Is told of every event of a lease, in order, with the failure that ended an attempt."""
+
+
+def no_journal(event: Event, lease: Lease, failure: Failure | None) -> None:
+    """Nobody writes it down."""
+
+
 @dataclass(slots=True)
 class _Entry:
     state: EpisodeState = EpisodeState.PENDING
@@ -79,7 +87,14 @@ class _Entry:
 class EpisodeLedger:
     """Accounts for every episode of one run exactly once."""
 
-    def __init__(self, episode_ids: Iterable[str], *, max_attempts: int, retry_delay_s: float = 0.0) -> None:
+    def __init__(
+        self,
+        episode_ids: Iterable[str],
+        *,
+        max_attempts: int,
+        retry_delay_s: float = 0.0,
+        journal: Journal = no_journal,
+    ) -> None:
         """Take episodes in the order in which they shall be handed out.
 
         A failed attempt waits ``retry_delay_s * 2**(attempt - 1)`` seconds for the next, so that an
@@ -95,6 +110,7 @@ class EpisodeLedger:
             raise ValueError(f"need max_attempts >= 1 and retry_delay_s >= 0, found {max_attempts}, {retry_delay_s}")
         self._max_attempts = max_attempts
         self._retry_delay_s = retry_delay_s
+        self._journal = journal
         self._late_answers = 0
 
     def lease(self, holder: int, count: int, now: float = 0.0) -> list[Lease]:
@@ -107,6 +123,7 @@ class EpisodeLedger:
                 entry.move(Event.LEASE)
                 entry.attempts += 1
                 entry.lease = Lease(episode_id, entry.attempts, holder)
+                self._journal(Event.LEASE, entry.lease, None)
                 leases.append(entry.lease)
         return leases
 
@@ -116,6 +133,7 @@ class EpisodeLedger:
         if entry is None:
             return False
         entry.move(Event.COMPLETE)
+        self._journal(Event.COMPLETE, lease, None)
         return True
 
     def fail(self, lease: Lease, failure: Failure, now: float = 0.0) -> EpisodeState | None:
@@ -124,11 +142,12 @@ class EpisodeLedger:
         if entry is None:
             return None
         entry.failure = failure
-        if failure.kind in RETRYABLE and entry.attempts < self._max_attempts:
-            entry.move(Event.REQUEUE)
+        again = failure.kind in RETRYABLE and entry.attempts < self._max_attempts
+        event = Event.REQUEUE if again else Event.FAIL
+        entry.move(event)
+        self._journal(event, lease, failure)
+        if again:
             entry.ready_at = now + self._retry_delay_s * 2 ** (entry.attempts - 1)
-        else:
-            entry.move(Event.FAIL)
         return entry.state
 
     def release(self, holder: int, failure: Failure, now: float = 0.0) -> list[Lease]:
@@ -142,6 +161,8 @@ class EpisodeLedger:
         """Stop: what was dispatched and is unfinished becomes failed; what never was stays pending."""
         for entry in self._entries.values():
             if entry.state is EpisodeState.LEASED or (entry.state is EpisodeState.PENDING and entry.attempts):
+                if entry.lease is not None:
+                    self._journal(Event.FAIL, entry.lease, failure)
                 entry.failure = failure
                 entry.move(Event.FAIL)
 

@@ -32,7 +32,7 @@ class Care(StrEnum):
 
 @dataclass(slots=True)
 class Member:
-    """One worker as seen from the driver; times are monotonic seconds."""
+    """One worker as seen from the driver; times are monotonic seconds. A ``gone`` one will not be brought back."""
 
     name: str
     since: float
@@ -41,6 +41,7 @@ class Member:
     last_asked: float = 0.0
     asked_to_start: bool = False
     was_ready: bool = False
+    gone: bool = False
     pid: int = 0
 
     def enter(self, state: MemberState, now: float) -> None:
@@ -54,7 +55,7 @@ class Member:
         """Say what to do for this member now."""
         waited = now - self.since
         if self.state is MemberState.DOWN:
-            return Care.REPLACE if waited > settings.replace_after_s else Care.NOTHING
+            return Care.REPLACE if self.gone or waited > settings.replace_after_s else Care.NOTHING
         if self.state is MemberState.STARTING:
             if not self.asked_to_start:
                 return Care.START if waited >= 0 else Care.NOTHING

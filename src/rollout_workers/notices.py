@@ -34,8 +34,12 @@ _SENTENCES = {
     "too_many_tabs": "Too many tabs are open; the new one was closed.",
     "download": "The file that the page offered was not downloaded.",
     "slow": "The page took too long to load and was stopped; what is there is shown.",
+    "large": "The page is too large to be shown whole; some of it is missing.",
     "dialog": "The page showed a message and it was accepted: {detail}",
 }
+
+CODES = frozenset(_SENTENCES)
+"""Every code that a driver may report."""
 
 
 def sentence(code: str, action: Action | None = None, element: Element | None = None, detail: str = "") -> str:

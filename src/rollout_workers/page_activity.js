@@ -4,7 +4,7 @@
  * the task's sites), and `settle`. Timers that set timers are counted a few links deep only, so that a page that
  * polls is still quiet. */
 
-const SHORT_TIMER_MS = 300, MAX_CHAIN = 3, IDLE_TURNS = 3;
+const SHORT_TIMER_MS = 300, MAX_CHAIN = 3, IDLE_TURNS = 3, MAX_OPENED = 8, MAX_ASKED = 100;
 const CLICKS = new Set(["click", "mousedown", "mouseup", "pointerdown", "pointerup", "dblclick"]);
 const work = {requests: 0, timers: 0, leaving: false, expected: 0};
 
@@ -69,7 +69,7 @@ track("requestAnimationFrame", "cancelAnimationFrame");
 
 const refuse = (event, code, url) => {
   event.preventDefault();
-  state.notices.push({code, detail: url});
+  tell(code, url);
   work.expected = 0;
 };
 if (window.navigation) {
@@ -113,9 +113,10 @@ const open = window.open;
 window.open = function (url, ...rest) {
   const {origin, href} = new URL(url || "about:blank", location.href);
   if (state.origins && href !== "about:blank" && !state.origins.includes(origin)) {
-    state.notices.push({code: "refused", detail: href});
+    tell("refused", href);
     return null;
   }
+  if ((state.opened += 1) > MAX_OPENED) return null;
   const opened = open.call(window, url, ...rest);
   state.newTab ||= opened !== null;
   return opened;
@@ -123,13 +124,14 @@ window.open = function (url, ...rest) {
 
 /* ---- what would wait for a person ---- */
 
-const say = text => { state.notices.push({code: "dialog", detail: String(text ?? "")}); };
-window.alert = say;
-window.confirm = text => { say(text); return true; };
-window.prompt = (text, initial) => { say(text); return initial ?? ""; };
+/* A person who is asked again and again says no in the end. */
+const say = text => { state.asked += 1; tell("dialog", String(text ?? "")); return state.asked <= MAX_ASKED; };
+window.alert = text => { say(text); };
+window.confirm = text => say(text);
+window.prompt = (text, initial) => say(text) ? initial ?? "" : null;
 
 const takesFile = element => element?.localName === "input" && element.type === "file";
-const declineFile = () => { state.notices.push({code: "file_chooser", detail: ""}); };
+const declineFile = () => { tell("file_chooser", ""); };
 addListener.call(window, "click", event => {
   if (takesFile(event.composedPath()[0])) { event.preventDefault(); declineFile(); }
 }, true);
@@ -163,7 +165,7 @@ const framesOf = view => [...Array(view.length).keys()].map(i => {
   try { return view[i].__waymark ?? null; } catch { return null; }
 }).filter(Boolean);
 const busy = () => work.requests > 0 || work.timers > 0 || document.readyState === "loading" ||
-  work.expected > now() || moving() || (Boolean(outer) && work.leaving) || framesOf(window).some(frame => frame.busy());
+  work.expected > now() || (!bottomless() && moving()) || (Boolean(outer) && work.leaving) || framesOf(window).some(frame => frame.busy());
 
 const settle = async deadline => {
   let idle = 0;

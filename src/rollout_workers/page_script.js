@@ -8,12 +8,15 @@
  * Decides nothing about how a page is shown. Codes are those of `notices.py`. */
 
 const look = options => {
-  const view = options.webrl ? window.__waymarkView() : null, holder = [];
-  Object.assign(state, {refs: [], roots: [document], numbers: view?.numbers});
-  if (document.body) visit(document.body, holder, 0, false, options);
+  const ends = now() + options.look_ms, hopeless = bottomless(), holder = [];
+  const view = options.webrl ? window.__waymarkView(ends, hopeless) : null;
+  Object.assign(state, {refs: [], roots: [document], numbers: view?.numbers, left: {...ALLOWED, ends}});
+  const body = bodyOf.call(document);
+  if (body && !hopeless) visit(body, holder, 0, false, options);
   if (view) state.refs = view.elements;
   const entry = performance.getEntriesByType("navigation")[0];
-  return {url: location.href, title: document.title, root: holder[0] ?? ["body", {}], tree: view?.tree, window: view?.window,
+  return {url: location.href.slice(0, MAX_LONG), title: titleOf.call(document).slice(0, MAX_SHORT), root: holder[0] ?? ["body", {}], tree: view?.tree, window: view?.window,
+    cut: hopeless || state.left.cut || Boolean(view?.cut),
     status: entry?.responseStatus ?? 0, redirects: entry?.redirectCount ?? 0, entry: window.navigation?.currentEntry?.key ?? ""};
 };
 
@@ -41,7 +44,7 @@ const still = () => {
 const start = (action, options) => {
   Object.assign(work, {leaving: false, expected: 0});
   Object.assign(state, {newTab: false, posted: false, notices: [], invalid: null, changed: action === null, code: "", detail: "",
-    after: null, release: null, awaited: {type: "", count: 0}, origins: options.origins});
+    after: null, release: null, awaited: {type: "", count: 0}, opened: 0, asked: 0, origins: options.origins});
   const was = focused();
   state.focus = {was, target: action === null || action.n === null ? was : state.refs[action.n]};
   if (action) watch();
@@ -54,7 +57,7 @@ const end = async options => {
   const result = {code: state.code, detail: state.detail, invalid, new_tab: state.newTab, posted: state.posted,
     notices: state.notices, navigating: work.leaving, still: still()};
   if (!work.leaving && !state.newTab) Object.assign(result, look(options));
-  return JSON.stringify(result);
+  return written(result);
 };
 
 const step = async (action, options) => {
@@ -67,7 +70,7 @@ const begin = (action, options) => {
   start(action, options);
   const {input = [], code = "", detail = "", after = null} = plan(action);
   Object.assign(state, {code, detail, after, awaited: lastEvent(input)});
-  return JSON.stringify({input});
+  return written({input});
 };
 
 /* The event that the last of the input brings, and how many of its kind come. */

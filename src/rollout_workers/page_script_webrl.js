@@ -8,7 +8,7 @@
   const TAGS = new Set(["input", "textarea", "select", "button", "a", "iframe", "video", "object", "embed", "details"]);
   const SHOWN = ["title", "value", "type", "placeholder", "selected", "data-value", "data-text", "data-testid", "data-label",
     "data-status", "aria-hidden"];
-  const MAX_DEPTH = 250;
+  const MAX_DEPTH = 250, MAX_ELEMENTS = 20000, MAX_TEXT = 1000;
   const LEFT_OUT = new Set(["script", "style"]);
 
   const invites = element => {
@@ -33,8 +33,14 @@
     return area;
   };
 
+  let left = 0, ends = 0, cut = false;
+  const now = performance.now.bind(performance);
+  const inTime = () => { cut ||= now() > ends; return !cut; };
+
   const numbered = () => {
-    const all = [...document.querySelectorAll("*")].filter(e => invites(e) && openArea(e) >= 1);
+    const every = [...document.querySelectorAll("*")];
+    cut = every.length > MAX_ELEMENTS;
+    const all = every.slice(0, MAX_ELEMENTS).filter(e => now() <= ends && invites(e) && openArea(e) >= 1);
     const chosen = new Set(all);
     for (const element of all) {
       for (let outer = element.parentElement; outer; outer = outer.parentElement) chosen.delete(outer);
@@ -43,7 +49,7 @@
   };
 
   const attributesOf = element => {
-    const tag = element.localName, found = {};
+    const tag = element.localName, found = {__proto__: null};
     for (const name of SHOWN) {
       const value = element.getAttribute(name);
       if (value !== null) found[name] = value;
@@ -66,24 +72,31 @@
       found["data-status"] = element.checked ? "checked" : "not-checked";
     }
     if (tag === "input" || tag === "textarea") found["data-value"] = element.value;
+    for (const name of Object.keys(found)) found[name] = found[name].slice(0, MAX_TEXT);
     return found;
   };
 
   const describe = (element, numbers, depth) => {
+    left -= 1;
     const node = [element.localName, attributesOf(element)];
     if (numbers.has(element)) node[1].mark = String(numbers.get(element));
-    if (depth >= MAX_DEPTH) return node;
+    if (depth >= MAX_DEPTH || left < 0) { cut ||= element.childElementCount > 0; return node; }
     for (const child of element.childNodes) {
+      if (left < 0 || !inTime()) break;
       if (child.nodeType === 1 && !LEFT_OUT.has(child.localName)) node.push(describe(child, numbers, depth + 1));
-      else if (child.nodeType === 3) node.push(child.data);
+      else if (child.nodeType === 3) node.push(child.data.slice(0, MAX_TEXT));
     }
     return node;
   };
 
-  const view = () => {
+  /* Until `until` on the page's clock; of a page that must not be asked for styles only that it is there. */
+  const view = (until, hopeless) => {
+    if (hopeless) return {elements: [], numbers: new Map(), tree: ["html", {}], window: [screen.width, screen.height], cut: true};
+    [left, ends, cut] = [MAX_ELEMENTS, until, false];
     const elements = numbered();
     const numbers = new Map(elements.map((element, number) => [element, number]));
-    return {elements, numbers, tree: describe(document.documentElement, numbers, 0), window: [innerWidth, innerHeight]};
+    const tree = describe(document.documentElement, numbers, 0);
+    return {elements, numbers, tree, window: [innerWidth, innerHeight], cut};
   };
   Object.defineProperty(window, "__waymarkView", {value: view});
 })();

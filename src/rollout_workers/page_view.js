@@ -8,28 +8,44 @@ const SKIPPED = new Set(("head script style template noscript datalist canvas vi
   "title link meta base param source track area map").split(" "));
 const NUMBERED = new Set(["a", "button", "input", "select", "textarea", "summary"]);
 const INTERACTIVE = "a[href],button,input,select,textarea,summary,[role=button],[role=link],[role=tab],[role=menuitem]";
-const MAX_DEPTH = 150, MIN_FRAME = 8;
+const MAX_DEPTH = 150, MAX_CONTROL_DEPTH = 450, DEEPEST = 600, MIN_FRAME = 8;
+
+/* What a page may take up: elements, texts and characters of all of it, and characters of one text. What is beyond is
+ * not shown; `state.left.cut` says so, and `over` that nothing more is looked at. Time is bounded by the settings. */
+const ALLOWED = {elements: 40000, texts: 200000, characters: 2000000, over: false, cut: false};
+const MAX_SHORT = 1000, MAX_LONG = 100000, MAX_OPTIONS = 5000, MAX_REFERRED = 20;
+const room = kind => {
+  const {left} = state;
+  if (!left.over && ((left[kind] -= 1) < 0 || left.characters <= 0 || now() > left.ends)) left.over = left.cut = true;
+  return !left.over;
+};
+const taken = (text, most) => {
+  const part = text.slice(0, Math.max(0, Math.min(most, state.left.characters)));
+  state.left.characters -= part.length;
+  return part;
+};
 
 const facts = (element, inside, options) => {
-  const tag = element.localName, found = {};
+  const tag = element.localName, found = {__proto__: null};
   for (const name of KEPT) {
     const value = element.getAttribute(name);
-    if (value !== null) found[name] = value;
+    if (value !== null) found[name] = taken(value, MAX_SHORT);
   }
   if (element.hasAttribute("href")) found.href = "";
   const referred = element.getAttribute("aria-labelledby");
   if (referred) {
     const root = element.getRootNode();
-    const texts = referred.split(/\s+/).map(id => root.getElementById?.(id)).filter(Boolean);
-    if (texts.length) found.labelledby = texts.map(e => e.textContent).join(" ");
+    const texts = referred.split(/\s+/, MAX_REFERRED).map(id => root.getElementById?.(id)).filter(Boolean);
+    if (texts.length) found.labelledby = texts.map(e => taken(e.textContent, MAX_SHORT)).join(" ");
   }
   if (tag === "input" || tag === "textarea") {
     if (tag === "input") found.type = element.type;
-    found.value = element.type === "password" && element.value ? "*" : element.value;
+    found.value = element.type === "password" && element.value ? "*" : taken(element.value, MAX_LONG);
     if (["checkbox", "radio"].includes(element.type) && element.checked) found.checked = true;
   } else if (tag === "select") {
-    found.options = [...element.options].map(o => o.label);
-    found.selected = [...element.selectedOptions].map(o => o.label);
+    const labels = options => [...options].slice(0, MAX_OPTIONS).map(o => taken(o.label, MAX_SHORT));
+    found.options = labels(element.options);
+    found.selected = labels(element.selectedOptions);
   }
   if (element.getAttribute("aria-checked") === "true") found.checked = true;
   if (element.matches(":disabled") || element.getAttribute("aria-disabled") === "true") found.disabled = true;
@@ -82,19 +98,25 @@ const childrenOf = element => {
 /* A drawing counts as a picture with its title. */
 const drawing = svg => {
   const title = svg.getAttribute("aria-label") ?? svg.querySelector("title")?.textContent ?? "";
-  return ["img", {alt: title}];
+  return ["img", {alt: taken(title, MAX_SHORT)}];
+};
+
+const worded = text => {
+  if (text.length > MAX_LONG) state.left.cut = true;
+  return taken(text, MAX_LONG).replace(/[ \t\n\r\f]+/g, " ");
 };
 
 const visit = (element, parent, depth, inside, options) => {
   const tag = element.localName;
-  if (SKIPPED.has(tag)) return;
+  if (SKIPPED.has(tag) || !room("elements")) return;
+  if (depth > DEEPEST) { state.left.cut = true; return; }
   const style = getComputedStyle(element);
   if (style.display === "none" || (tag === "input" && element.type === "hidden")) return;
   if (tag === "svg") { parent.push(drawing(element)); return; }
   const seen = style.visibility === "visible" && (!options.viewport_only || inView(element));
   const isControl = NUMBERED.has(tag) || element.hasAttribute("role");
   const node = [tag, seen || !isControl ? facts(element, inside, options) : {}];
-  const list = depth < MAX_DEPTH || node[1].n !== undefined ? node : parent;
+  const list = depth < (node[1].n === undefined ? MAX_DEPTH : MAX_CONTROL_DEPTH) ? node : parent;
   if (!seen && isControl && (tag === "input" || tag === "select" || tag === "textarea")) return;
   if (!seen && isControl) node[0] = "span";
   parent.push(node);
@@ -104,6 +126,7 @@ const visit = (element, parent, depth, inside, options) => {
   if (tag === "details" && !element.open) { if (summary) visit(summary, list, depth + 1, within, options); return; }
   for (const child of childrenOf(element)) {
     if (child.nodeType === 1) visit(child, list, depth + 1, within, options);
-    else if (child.nodeType === 3 && seen) list.push(child.data.replace(/[ \t\n\r\f]+/g, " "));
+    else if (child.nodeType === 3 && seen && room("texts")) list.push(worded(child.data));
+    if (state.left.over) return;
   }
 };

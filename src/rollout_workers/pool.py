@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from replay.records import Failure, FailureKind
 from rollout_workers.browser_processes import kill, orphans
 from rollout_workers.budget import FailureBudget, FailureBudgetExceeded
-from rollout_workers.leases import EpisodeLedger, EpisodeState
+from rollout_workers.leases import EpisodeLedger, EpisodeState, Journal, no_journal
 from rollout_workers.report import EpisodeAnswer, EpisodeSummary, RolloutProgress, RolloutReport
 from rollout_workers.rollout_settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
@@ -55,14 +55,16 @@ class RolloutPool:
         """Return the process id of each worker that is ready, by worker id."""
         return self._group.process_ids()
 
-    def run(self, specs: Sequence[EpisodeSpec], on_progress: OnProgress | None = None) -> RolloutReport:
-        """Play all episodes and return once each is accounted for.
+    def run(
+        self, specs: Sequence[EpisodeSpec], on_progress: OnProgress | None = None, journal: Journal = no_journal
+    ) -> RolloutReport:
+        """Play all episodes and return once each is accounted for; ``journal`` is told of every attempt.
 
         Raises:
             RolloutStopped: more failures than the settings allow, no worker in time, or no progress.
             ValueError: two specs have the same episode id.
         """
-        run = _Run(f"run-{next(self._runs)}", specs, self._group, self._settings, on_progress)
+        run = _Run(f"run-{next(self._runs)}", specs, self._group, self._settings, on_progress, journal)
         self._group.excuse()
         try:
             run.play()
@@ -92,6 +94,7 @@ class _Run:
         group: WorkerGroup,
         settings: RolloutSettings,
         on_progress: OnProgress | None,
+        journal: Journal,
     ) -> None:
         self._name = name
         self._specs: Mapping[str, EpisodeSpec] = {spec.episode_id: spec for spec in specs}
@@ -99,7 +102,10 @@ class _Run:
         self._settings = settings
         self._on_progress = on_progress
         self._ledger = EpisodeLedger(
-            (spec.episode_id for spec in specs), max_attempts=settings.attempts, retry_delay_s=settings.retry_delay_s
+            (spec.episode_id for spec in specs),
+            max_attempts=settings.attempts,
+            retry_delay_s=settings.retry_delay_s,
+            journal=journal,
         )
         shares = {
             FailureKind.INFRA: settings.infra_failure_share,
@@ -107,11 +113,14 @@ class _Run:
             FailureKind.POLICY: settings.policy_failure_share,
             FailureKind.JUDGE: settings.judge_failure_share,
         }
-        self._budget = FailureBudget.for_run(len(specs), shares, settings.failure_floor)
+        self._budget = FailureBudget.for_run(
+            len(specs), shares, floor=settings.failure_floor, window=settings.failure_window
+        )
         self._summaries: dict[str, EpisodeSummary] = {}
         self._located: dict[str, str] = {}
         self._losses_before = group.losses
         self._orphans_before = group.orphans_killed
+        group.loop_lag_s = 0.0
         self._started = self._moved = time.monotonic()
         self._worker_seen = False
 
@@ -156,6 +165,7 @@ class _Run:
             elif answer.summary is not None and answer.shard is not None and self._ledger.complete(answer.lease):
                 self._summaries[answer.lease.episode_id] = answer.summary
                 self._located[answer.lease.episode_id] = answer.shard
+                self._budget.succeed()
 
     def _fail(self, answer: EpisodeAnswer, now: float) -> None:
         assert answer.failure is not None
@@ -215,6 +225,7 @@ class _Run:
             worker_losses=self._group.losses - self._losses_before,
             orphans=self._group.orphans_killed - self._orphans_before + _sweep(self._settings.sweep_grace_s),
             seconds=seconds,
+            loop_lag_s=self._group.loop_lag_s,
         )
 
 

@@ -106,7 +106,7 @@ class RolloutReport:
     ``located`` maps each completed episode to the path of its shard; ``failures`` each failed one
     to why its last attempt failed. ``incidents`` counts every failed attempt and lost worker by
     ``kind/code``, ``worker_losses`` the workers that died or hung, ``orphans`` the browser processes
-    that outlived their worker and were killed.
+    that outlived their worker and were killed, ``loop_lag_s`` the worst lag of a worker's event loop.
     """
 
     summaries: tuple[EpisodeSummary, ...]
@@ -120,6 +120,7 @@ class RolloutReport:
     worker_losses: int
     orphans: int
     seconds: float
+    loop_lag_s: float = 0.0
 
     @property
     def shards(self) -> tuple[str, ...]:

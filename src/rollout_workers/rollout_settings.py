@@ -52,15 +52,17 @@ class RolloutSettings:
     retry_delay_s: float = 0.5
     """Seconds before a failed episode is tried again; doubles with each attempt."""
     infra_failure_share: float = 0.25
-    """Infrastructure incidents allowed in one run, as a share of its episodes."""
+    """Infrastructure incidents allowed among the newest ``failure_window`` attempts, as a share of them."""
     task_failure_share: float = 0.1
-    """Task failures allowed in one run, as a share of its episodes."""
+    """Task failures allowed among the newest ``failure_window`` attempts, as a share of them."""
     policy_failure_share: float = 0.25
-    """Policy failures allowed in one run, as a share of its episodes."""
+    """Policy failures allowed among the newest ``failure_window`` attempts, as a share of them."""
     judge_failure_share: float = 0.1
-    """Judge failures allowed in one run, as a share of its episodes."""
+    """Judge failures allowed among the newest ``failure_window`` attempts, as a share of them."""
     failure_floor: int = 16
     """Incidents of each kind that are always allowed, however small the run."""
+    failure_window: int = 256
+    """Newest attempts that these shares are of, so that a long run notices an outage as soon as a short one does."""
 
     shard_linger_s: float = 0.25
     """Seconds that a finished trajectory waits for others before a shard is written; bounds the number of files."""
@@ -73,12 +75,16 @@ class RolloutSettings:
     """Seconds between two questions whether a worker is alive."""
     hang_timeout_s: float = 30.0
     """Seconds without an answer after which a worker is killed and replaced."""
+    loop_lag_warning_s: float = 2.0
+    """Seconds that a worker's event loop may run late before the driver's log has a warning."""
+    loop_lag_limit_s: float = 10.0
+    """Seconds of such a standstill after which the episodes in progress are played again instead of scored."""
     probe_interval_s: float = 0.5
     """Seconds between two attempts to reach a dead worker that Ray restarts."""
     probe_timeout_s: float = 0.3
     """Seconds to wait for the answer to one such attempt."""
     replace_after_s: float = 30.0
-    """Seconds after which a dead worker that did not come back is replaced by a new one."""
+    """Seconds after which a dead worker that did not come back is replaced; at once where Ray has given it up."""
     poll_timeout_s: float = 0.05
     """Seconds that the driver waits for results in one turn of its loop."""
     sweep_grace_s: float = 2.0

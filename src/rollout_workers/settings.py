@@ -45,11 +45,21 @@ class BrowserSettings:
     max_tabs: int = 4
     """Most tabs an episode may have open; a further one is closed and the agent told."""
 
+    page_memory_mb: int = 1500
+    """Most memory that the process of a context's pages may hold, in MB; past it that process is ended and the episode
+    has failed as ``infra/page_memory`` (Linux). Twice a second is looked; script objects alone never get past it."""
+
+    episodes_per_context: int = 50
+    """Episodes after which a browser context is replaced; Playwright keeps every request for as long as it lives."""
+
     launch_timeout_s: float = 30.0
     """Longest wait for Chromium to start, in seconds."""
 
     reset_timeout_s: float = 30.0
     """Longest wait for an episode's fresh state and first page, in seconds."""
+
+    site_timeout_s: float = 20.0
+    """Longest wait for the sites' server to open or confirm an episode's session, in seconds; covers its restart."""
 
     step_timeout_s: float = 20.0
     """Longest wait for one action and its observation, in seconds; past it the episode fails."""
@@ -57,8 +67,14 @@ class BrowserSettings:
     navigation_timeout_s: float = 8.0
     """Longest wait for a page that an action opens, in seconds; past it loading is stopped."""
 
+    new_tab_timeout_s: float = 3.0
+    """Longest wait for a tab that a page has opened, in seconds; past it the agent is told and stays where it is."""
+
     settle_timeout_s: float = 2.0
     """Longest wait for a page to become quiet after an action, in seconds."""
+
+    look_timeout_s: float = 5.0
+    """Longest time that the page script looks at a page, in seconds; what it has not come to by then is not shown."""
 
     wait_action_s: float = 1.0
     """How long the agent's own Wait action waits, in seconds."""

@@ -3,7 +3,7 @@
 Owns ``Node`` and ``Snapshot``. Invariants: a snapshot holds facts only (tags, attributes, live
 values, text in document order, nothing hidden) and no decision about how they are shown, so that
 one renderer (``observation``) serves both drivers and they cannot drift apart. The in-page script
-writes the JSON that ``from_json`` reads; ``html_page`` builds the same from HTML text.
+writes the JSON that ``page_reply`` reads; ``html_page`` builds the same from HTML text.
 
 A node's ``attributes`` may hold the HTML attributes of ``ATTRIBUTES`` and these facts:
 ``value`` (live value), ``checked``, ``disabled``, ``readonly`` (present when true), ``options`` (list of option
@@ -34,6 +34,9 @@ ATTRIBUTES = (
 MAX_DEPTH = 150
 """Deeper nodes are hung under their ancestor at this depth, so that readers may recurse."""
 
+MAX_CONTROL_DEPTH = 450
+"""The same for controls, which keep their content (it is their name) as long as that can be read."""
+
 
 @dataclass(slots=True)
 class Node:
@@ -42,12 +45,6 @@ class Node:
     tag: str
     attributes: dict[str, Any] = field(default_factory=dict)
     children: list[Node | str] = field(default_factory=list)
-
-    @classmethod
-    def from_json(cls, value: list[Any]) -> Node:
-        """Build a tree from nested ``[tag, attributes, child, child, …]`` lists."""
-        tag, attributes, *children = value
-        return cls(tag, attributes, [c if isinstance(c, str) else cls.from_json(c) for c in children])
 
 
 @dataclass(frozen=True, slots=True)

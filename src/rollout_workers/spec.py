@@ -25,7 +25,8 @@ class EpisodeSpec:
     ``episode_id`` is unique in a run and, for repeatable runs, the same in each of them: with
     ``seed`` it determines every sampling seed. ``temperature`` 0 is greedy. A ``DEMONSTRATION`` is
     played by the task's expert, imperfectly as ``quality`` says (``sites.demonstrations.Quality``;
-    None is flawless); other sources ask the policy. ``screenshots`` keeps a picture of every page.
+    None is flawless); other sources ask the policy, whose weights must be of ``version`` where that is given.
+    ``screenshots`` keeps a picture of every page.
     """
 
     episode_id: str
@@ -36,6 +37,7 @@ class EpisodeSpec:
     temperature: float = 1.0
     screenshots: bool = False
     quality: Any = None
+    version: int | None = None
 
     def step_seed(self, index: int) -> int:
         """Return the sampling seed of one step: a 62-bit hash of seed, episode and step."""

@@ -16,8 +16,11 @@ from replay.records import Task
 class TaskSource(Protocol):
     """Draws tasks for training and evaluation."""
 
-    def task_set(self, seed: int, split: str, count: int) -> list[Task]:
-        """Return ``count`` different tasks of ``split``; raise ``ValueError`` when there are not as many."""
+    def task_set(self, seed: int, split: str, count: int, *, at_least: int | None = None) -> list[Task]:
+        """Return ``count`` different tasks of ``split``, or those there are where ``at_least`` so many will do.
+
+        Raises ``ValueError`` when there are fewer than ``at_least`` (None: than ``count``).
+        """
         ...
 
     def task(self, template: str, parameters: dict[str, Any]) -> Task:
@@ -38,12 +41,13 @@ class ListedTasks:
         if twice:
             raise ValueError(f"expected every task once, found several of {sorted(twice)}")
 
-    def task_set(self, seed: int, split: str, count: int) -> list[Task]:
-        """Return ``count`` tasks of ``split`` in an order that ``seed`` decides."""
+    def task_set(self, seed: int, split: str, count: int, *, at_least: int | None = None) -> list[Task]:
+        """Return ``count`` tasks of ``split`` in an order that ``seed`` decides; see ``TaskSource``."""
         found = [task for task in self._tasks if task.split == split]
-        if count > len(found):
-            raise ValueError(f"split {split!r} has {len(found)} tasks, {count} were asked for")
-        return random.Random(f"{seed}/{split}").sample(found, count)
+        needed = count if at_least is None else at_least
+        if needed > len(found):
+            raise ValueError(f"split {split!r} has {len(found)} tasks, {needed} were asked for")
+        return random.Random(f"{seed}/{split}").sample(found, min(count, len(found)))
 
     def task(self, template: str, parameters: dict[str, Any]) -> Task:
         """Return the listed task."""

@@ -3,8 +3,9 @@
 Owns everything inside one worker process: the browser and its slots, the policy client, the shard
 writer, and the guard that ends the browser with the process. Invariants: a lease is answered exactly
 once, with a durable shard or a typed failure; no error of an episode leaves the worker as an
-exception, which Ray would take for the worker's death; ``__init__`` cannot fail, so that a restarted
-worker always comes back and ``start`` can say what is wrong. ``pool`` makes it a Ray actor; this
+exception, which Ray would take for the worker's death; an episode during which the process stood still is
+not scored; ``__init__`` cannot fail, so that a restarted worker always comes back and ``start`` can say
+what is wrong. ``pool`` makes it a Ray actor; this
 module imports neither ray nor torch.
 """
 
@@ -30,6 +31,7 @@ from rollout_workers.deciders import Decider, PolicyDecider
 from rollout_workers.environment_hosts import load, make_host
 from rollout_workers.episode import Played, play
 from rollout_workers.leases import Lease
+from rollout_workers.loop_lag import LoopLag
 from rollout_workers.report import EpisodeAnswer, EpisodeSummary
 from rollout_workers.screenshots import ScreenshotFolder
 from rollout_workers.scripted import ScriptedDecider, demonstrator
@@ -42,7 +44,11 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class WorkerHealth:
-    """A worker's sign of life. ``failure`` is set when it could not start."""
+    """A worker's sign of life.
+
+    ``failure`` is set when it could not start; ``loop_lag_s`` is the longest that its event loop kept something waiting
+    since the last sign of life, in seconds.
+    """
 
     name: str
     pid: int
@@ -51,6 +57,7 @@ class WorkerHealth:
     browser_alive: bool
     browser_restarts: int
     orphans_killed: int
+    loop_lag_s: float = 0.0
     failure: Failure | None = None
 
 
@@ -69,6 +76,7 @@ class RolloutWorker:
         self._policy: PolicyClient | None = None
         settings = config.settings
         self._slots: Slots | None = None
+        self._lag = LoopLag(settings.loop_lag_limit_s)
         self._writer = ShardWriter(
             config.shard_dir, linger_s=settings.shard_linger_s, deadline_s=settings.shard_deadline_s
         )
@@ -106,6 +114,7 @@ class RolloutWorker:
 
     async def stop(self) -> None:
         """Close the browser and make sure that none of its processes is left."""
+        self._lag.stop()
         if self._slots is not None:
             await self._slots.close()
             self._slots = None
@@ -120,7 +129,7 @@ class RolloutWorker:
         self._orphans_killed += await asyncio.to_thread(lambda: kill(orphans()))
         self._mark = mark_children()
         if self._guard is None:
-            self._guard = await asyncio.to_thread(start_guard, self._mark)
+            self._guard = await asyncio.to_thread(start_guard, self._mark, config.settings.start_timeout_s)
         self._tokenizer = await asyncio.to_thread(TextTokenizer.load, config.tokenizer)
         self._format = get_format(
             config.policy_settings.prompt_format, instructions=config.policy_settings.instructions
@@ -133,12 +142,13 @@ class RolloutWorker:
             close_deadline_s=config.browser.close_timeout_s,
         )
         await slots.start()
+        self._lag.start()
         self._slots = slots
 
     async def _play(self, lease: Lease, spec: EpisodeSpec, answers: list[EpisodeAnswer]) -> None:
         if self._slots is None:
             raise EpisodeFailed(Failure(FailureKind.INFRA, "worker_not_started", f"{self._name} has no browser yet"))
-        decider = self._decider(spec)
+        decider, stalls = self._decider(spec), self._lag.stalls
         async with self._slots.borrow() as (slot, env):
             slot.report(Failure(FailureKind.INFRA, "interrupted"))  # stands unless the episode comes to an end
             played: Played = await play(
@@ -149,11 +159,19 @@ class RolloutWorker:
                 worker=self._name,
                 save_screenshot=self._screenshots.save if self._screenshots else None,
             )
-            slot.report(played.trajectory.failure)
-        if played.trajectory.failure is not None:
-            raise EpisodeFailed(played.trajectory.failure)
+            failure = played.trajectory.failure or self._stalled_since(stalls)
+            slot.report(failure)
+        if failure is not None:
+            raise EpisodeFailed(failure)
         shard = await self._writer.add(played.trajectory)
         answers.append(EpisodeAnswer(lease, EpisodeSummary.of(played), shard))
+
+    def _stalled_since(self, stalls: int) -> Failure | None:
+        if self._lag.stalls == stalls:
+            return None
+        limit_s = self._config.settings.loop_lag_limit_s
+        detail = f"{self._name} stood still for more than {limit_s:g} s: stopped, out of memory, or short of CPU"
+        return Failure(FailureKind.INFRA, "worker_stalled", detail)
 
     def _decider(self, spec: EpisodeSpec) -> Decider:
         limits = self._config.policy_settings
@@ -194,5 +212,6 @@ class RolloutWorker:
             browser_alive=slots is not None and slots.host_alive,
             browser_restarts=slots.host_restarts if slots is not None else 0,
             orphans_killed=self._orphans_killed,
+            loop_lag_s=self._lag.take_worst_s(),
             failure=failure,
         )

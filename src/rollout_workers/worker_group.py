@@ -16,6 +16,7 @@ from operator import methodcaller
 from typing import Any
 
 import ray
+from ray.exceptions import ActorDiedError
 from ray.rllib.utils.actor_manager import CallResult, FaultTolerantActorManager
 
 from replay.records import Failure, FailureKind
@@ -60,6 +61,7 @@ class WorkerGroup:
         self._probed_at = 0.0
         self.losses = 0
         self.orphans_killed = 0
+        self.loop_lag_s = 0.0
         for _ in range(self._settings.workers):
             self._add()
 
@@ -159,11 +161,25 @@ class WorkerGroup:
             return []
         if not result.ok:
             detail = f"{member.name} (process {member.pid}): {str(value).strip().splitlines()[0]}"
+            member.gone |= isinstance(value, ActorDiedError)  # others are away until Ray has restarted them
             return self._lose(worker, Failure(FailureKind.INFRA, "worker_died", detail))
         member.last_seen = now
         if result.tag == _START:
             return self._started(worker, member, value, now)
-        return [] if result.tag == _HEARTBEAT else [Answered(result.tag, value)]
+        if result.tag == _HEARTBEAT:
+            self._note_lag(member, value.loop_lag_s)
+            return []
+        return [Answered(result.tag, value)]
+
+    def _note_lag(self, member: Member, lag_s: float) -> None:
+        self.loop_lag_s = max(self.loop_lag_s, lag_s)
+        if lag_s > self._settings.loop_lag_warning_s:
+            logger.warning(
+                "the event loop of %s ran %.1f s late: its machine is short of CPU or memory; lower "
+                "rollout.contexts_per_worker",
+                member.name,
+                lag_s,
+            )
 
     def _started(self, worker: int, member: Member, health: Any, now: float) -> list[Answered | Lost]:
         member.pid = health.pid

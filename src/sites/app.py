@@ -52,6 +52,7 @@ def create_app(
         routes=[
             Route("/_control/health", _health),
             Route("/_control/sessions/{token}", _open_session, methods=["POST"]),
+            Route("/_control/sessions/{token}", _known_session, methods=["GET"]),
             Route("/_control/sessions/{token}", _drop_session, methods=["DELETE"]),
             Mount("/", app=HostDispatch(store)),
         ],
@@ -155,6 +156,12 @@ async def _open_session(request: Request) -> Response:
 def _bad_session(body: bytes) -> SessionError:
     expected = '{"login": ["shop"], "sites": ["shop"], "faults": {"error_share": 0.1}}'
     return SessionError(400, f"expected JSON like {expected}, found {body[:200]!r}")
+
+
+async def _known_session(request: Request) -> Response:
+    """Answer 410 where the session is not open, as every page of it would."""
+    _require_secret(request)
+    return JSONResponse({"token": request.app.state.sessions.get(request.path_params["token"]).token})
 
 
 async def _drop_session(request: Request) -> Response:

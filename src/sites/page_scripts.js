@@ -1,6 +1,6 @@
 /* What makes pages hard, for any page of a site that includes this script. A page says what it wants by attributes:
  *
- *   data-menu                 its [data-menu-list] is shown only while the pointer is over it
+ *   data-menu                 its [data-menu-list] is shown only while the pointer or the keyboard's focus is in it
  *   input data-suggest=URL    what is typed is looked up at URL + text, which answers with a JSON list of texts;
  *                             choosing one fills the field in
  *   form data-confirm=TEXT    sending the form is asked for once more in a dialog
@@ -15,6 +15,10 @@
     const list = menu.querySelector("[data-menu-list]");
     list.hidden = true;
     document.addEventListener("mouseover", event => { list.hidden = !menu.contains(event.target); });
+    document.addEventListener("focusin", event => {
+      if (event.target.matches(":focus-visible")) list.hidden = !menu.contains(event.target);
+    });
+    menu.addEventListener("keydown", event => { if (event.key === "Escape") list.hidden = true; });
   }
 
   const offer = (input, list, texts) => {
@@ -22,12 +26,13 @@
       const button = document.createElement("button");
       button.type = "button";
       button.textContent = text;
-      button.addEventListener("click", () => { input.value = text; list.replaceChildren(); });
+      button.addEventListener("click", () => { input.value = text; list.replaceChildren(); input.focus(); });
       return button;
     }));
   };
   for (const input of document.querySelectorAll("input[data-suggest]")) {
     const list = document.createElement("div");
+    list.className = "suggestions";
     input.after(list);
     let timer = 0, asked = 0;
     input.addEventListener("input", () => {
@@ -43,6 +48,7 @@
 
   const ask = form => {
     const dialog = document.createElement("div"), question = document.createElement("p");
+    const asked = document.activeElement, close = () => { dialog.remove(); asked?.focus(); };
     dialog.setAttribute("role", "dialog");
     question.textContent = form.dataset.confirm;
     dialog.append(question);
@@ -51,13 +57,15 @@
       button.type = "button";
       button.textContent = name;
       button.addEventListener("click", () => {
-        dialog.remove();
+        close();
         if (sure) { form.dataset.sure = ""; form.requestSubmit(); }
       });
       dialog.append(button);
     }
     document.querySelector("[role=dialog]")?.remove();
     document.body.append(dialog);
+    dialog.addEventListener("keydown", event => { if (event.key === "Escape") close(); });
+    dialog.querySelector("button").focus();
   };
   for (const form of document.querySelectorAll("form[data-confirm]")) {
     form.addEventListener("submit", event => {

@@ -2,12 +2,14 @@
 
 Owns the life of the server: ``SiteServer`` (a child process that dies with its parent), the entry of that
 process, and ``serve_forever`` for a person. Invariants: only 127.0.0.1 is listened on; the control
-secret travels by a file that only its owner can read; every wait is finite.
+secret travels by a file that only its owner can read; a restarted server keeps port and secret and has
+forgotten every session; every wait is finite.
 """
 
 from __future__ import annotations
 
 import argparse
+import http.client
 import json
 import logging
 import os
@@ -24,7 +26,7 @@ from typing import Any
 
 import uvicorn
 
-from sites.app import create_app
+from sites.app import CONTROL_HEADER, create_app
 from sites.faults import FaultSettings
 from sites.settings import SitesSettings
 
@@ -46,14 +48,11 @@ class SiteServer:
         self._settings = settings or SitesSettings()
         self.secret = os.urandom(24).hex()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
-        handle, name = tempfile.mkstemp(prefix="waymark-sites-")
         try:
-            os.write(handle, self.secret.encode())
-            os.close(handle)
-            self._process = self._start(port, Path(name))
-            self.port = int(self._ready()["port"])
-        finally:
-            os.unlink(name)
+            self.port = self._launch(port)
+        except SiteServerError:
+            self._log.close()
+            raise
 
     @property
     def alive(self) -> bool:
@@ -65,25 +64,71 @@ class SiteServer:
         """The server's process id."""
         return self._process.pid
 
+    def answers(self, timeout_s: float) -> bool:
+        """Whether the server runs and answers its control API within ``timeout_s`` seconds."""
+        if not self.alive:
+            return False
+        connection = http.client.HTTPConnection(_HOST, self.port, timeout=timeout_s)
+        try:
+            connection.request("GET", "/_control/health", headers={CONTROL_HEADER: self.secret})
+            return connection.getresponse().status == http.client.OK
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+    def restart(self) -> None:
+        """Kill the server, whatever it is doing, and start it afresh on the same port.
+
+        Raises:
+            SiteServerError: the old one does not end, or the new one does not answer, in time.
+        """
+        if not self._kill():
+            raise SiteServerError(f"the site server {self._process.pid} has not gone after SIGKILL")
+        self._close_pipes()
+        self._launch(self.port)
+
     def stop(self) -> None:
         """End the server; safe to call twice."""
-        if self._process.stdin and not self._process.stdin.closed:
-            self._process.stdin.close()
+        self._close_pipes()
         try:
             self._process.wait(self._settings.stop_timeout_s)
         except subprocess.TimeoutExpired:
             LOGGER.warning("the site server %d did not end in time and is killed", self._process.pid)
-            self._process.kill()
-            self._process.wait(self._settings.stop_timeout_s)
-        if self._process.stdout:
-            self._process.stdout.close()
+            self._kill()
         self._log.close()
+
+    def _kill(self) -> bool:
+        """Kill the process; return whether it is gone."""
+        self._process.kill()
+        try:
+            self._process.wait(self._settings.stop_timeout_s)
+        except subprocess.TimeoutExpired:
+            LOGGER.error("the site server %d has not gone after SIGKILL", self._process.pid)
+            return False
+        return True
+
+    def _close_pipes(self) -> None:
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
 
     def __enter__(self) -> SiteServer:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.stop()
+
+    def _launch(self, port: int) -> int:
+        """Start the process and return the port it listens on."""
+        handle, name = tempfile.mkstemp(prefix="waymark-sites-")
+        try:
+            os.write(handle, self.secret.encode())
+            os.close(handle)
+            self._process = self._start(port, Path(name))
+            return int(self._ready()["port"])
+        finally:
+            os.unlink(name)
 
     def _start(self, port: int, secret_file: Path) -> subprocess.Popen[bytes]:
         source = str(Path(__file__).parents[1])
@@ -105,11 +150,10 @@ class SiteServer:
         readable, _, _ = select.select([self._process.stdout], [], [], self._settings.start_timeout_s)
         line = self._process.stdout.readline() if readable else b""
         if not line:
-            self._process.kill()
-            self._process.wait(self._settings.stop_timeout_s)
+            self._kill()
+            self._close_pipes()
             self._log.seek(0)
             said = self._log.read().decode(errors="replace")[-2000:].strip() or "nothing"
-            self.stop()
             raise SiteServerError(f"no site server after {self._settings.start_timeout_s:g} s; it said: {said}")
         ready: dict[str, Any] = json.loads(line)
         return ready

@@ -16,7 +16,8 @@ class SitesSettings:
 
     names: tuple[str, ...] = ("shop", "forum")
     """Sites that tasks are drawn from, and collections of further tasks over them: ``across`` (tasks over several of
-    the sites) and ``scripted`` (on pages that need their scripts). The server serves all sites."""
+    the sites), ``scripted`` (on pages that need their scripts) and ``errands`` (of many parts, 11 to 30 steps). The
+    server serves all sites."""
     seed: int = 0
     """Seed of the sites' base data (products, threads, users); tasks are drawn over the same data."""
     max_sessions: int = 1024
@@ -25,5 +26,10 @@ class SitesSettings:
     """Longest wait for the site server to answer after its start, seconds."""
     stop_timeout_s: float = 5.0
     """Longest wait for the site server to end before it is killed, seconds."""
+    check_interval_s: float = 0.5
+    """Pause between two questions whether the site server answers, seconds."""
+    hang_timeout_s: float = 6.0
+    """Longest wait for that answer, seconds; past it the server is killed and started afresh. Less than
+    ``browser.navigation_timeout_s``, so that no agent takes the outage for a slow page."""
     faults: FaultSettings = field(default_factory=FaultSettings)
     """What goes wrong on purpose in every episode in the browser."""

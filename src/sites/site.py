@@ -48,11 +48,6 @@ class Site:
     new_state: Callable[[Any, bool], State]
     templates: tuple[TaskTemplate, ...] = ()
 
-    @property
-    def placeholder(self) -> str:
-        """The canonical base address in records, such as ``__SHOP__``."""
-        return f"__{self.name.upper()}__"
-
 
 @dataclass
 class Session:

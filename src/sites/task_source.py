@@ -22,9 +22,11 @@ class EmbeddedTasks:
     def __init__(self, names: Sequence[str], data_seed: int = 0, *, scripted: bool = True) -> None:
         self._names, self._data_seed, self._scripted = names, data_seed, scripted
 
-    def task_set(self, seed: int, split: str, count: int) -> list[Task]:
+    def task_set(self, seed: int, split: str, count: int, *, at_least: int | None = None) -> list[Task]:
         """Return ``count`` different tasks of ``split``; see ``sites.tasks.task_set``."""
-        return task_set(seed, self._names, split, count, data_seed=self._data_seed, scripted=self._scripted)
+        return task_set(
+            seed, self._names, split, count, data_seed=self._data_seed, scripted=self._scripted, at_least=at_least
+        )
 
     def task(self, template: str, parameters: dict[str, Any]) -> Task:
         """Return the task of this template with these parameters."""

@@ -10,11 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, lru_cache
 from typing import Any
 
 from replay.records import Task
+from rollout_workers.placeholders import placeholder
 from sites.collections import COLLECTIONS
 from sites.registry import SITES
 from sites.task_template import Parameters, TaskTemplate
@@ -79,12 +80,14 @@ def task_set(
     *,
     data_seed: int = 0,
     scripted: bool = True,
+    at_least: int | None = None,
 ) -> list[Task]:
     """Return ``count`` different tasks of ``split``, taking the split's templates in turn.
 
     ``names`` are sites and collections (see ``all_templates``). Without ``scripted`` the templates that need
     a browser are left out. A template that has no further parameters gives its turns to the others. Raises
-    ``ValueError`` when the split is unknown or all its templates together cannot give ``count`` tasks.
+    ``ValueError`` when the split is unknown or all its templates together cannot give ``at_least`` so many tasks
+    (None: ``count``).
     """
     if split not in SPLITS:
         raise ValueError(f"unknown split {split!r}: expected one of {', '.join(SPLITS)}")
@@ -99,8 +102,9 @@ def task_set(
                 streams.remove(stream)
             elif len(tasks) < count:
                 tasks.append(task)
-    if len(tasks) < count:
-        raise ValueError(f"split {split!r} of {list(names)} has {len(tasks)} different tasks, {count} were asked for")
+    needed = count if at_least is None else at_least
+    if len(tasks) < needed:
+        raise ValueError(f"split {split!r} of {list(names)} has {len(tasks)} different tasks, {needed} were asked for")
     return tasks
 
 
@@ -113,7 +117,7 @@ def make_task(template: TaskTemplate, parameters: Parameters, data: Any) -> Task
         task_id=f"{template.name}.{_digest(parameters)[:10]}",
         sites=template.sites,
         intent=template.intent.format(**parameters),
-        start_url=f"__{template.site.upper()}__{template.start}",
+        start_url=placeholder(template.site) + template.start,
         evaluation=template.evaluation(parameters, data),
         template=template.name,
         parameters=parameters,
@@ -186,7 +190,8 @@ def _templates(name: str, names: Sequence[str]) -> Sequence[TaskTemplate]:
     return found
 
 
-def _by_name() -> dict[str, TaskTemplate]:
+@cache
+def _by_name() -> Mapping[str, TaskTemplate]:
     groups = [*(site.templates for site in SITES.values()), *COLLECTIONS.values()]
     return {template.name: template for group in groups for template in group}
 

@@ -11,12 +11,14 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
+
+from rollout_workers.placeholders import canonical, origin, placeholder, site_under
 
 SITES = ("shopping", "shopping_admin", "reddit", "gitlab", "map", "wikipedia", "homepage")
 """WebArena's sites; the environment variable of each is its name in capitals."""
 _BROWSERGYM_PREFIX = "WA_"
-_PLACEHOLDER = re.compile(r"__(" + "|".join(site.upper() for site in SITES) + r")__")
+_PLACEHOLDER = re.compile(placeholder("(" + "|".join(SITES) + ")"))
 
 
 class AddressError(ValueError):
@@ -78,13 +80,11 @@ class SiteAddresses:
 
     def canonical(self, url: str) -> str:
         """Replace the base under which ``url`` lies by its placeholder; other addresses stay as they are."""
-        site = self.site_of(url)
-        return url if site is None else f"__{site.upper()}__{url[len(self.bases[site]) :] or '/'}"
+        return canonical(self.bases, url)
 
     def site_of(self, url: str) -> str | None:
         """Return the site under whose base ``url`` lies (the longest base wins), None for a foreign address."""
-        hits = [site for site, base in self.bases.items() if _under(base, url)]
-        return max(hits, key=lambda site: len(self.bases[site]), default=None)
+        return site_under(self.bases, url)
 
     def origins(self, sites: Iterable[str]) -> frozenset[str]:
         """Return scheme, host and port of ``sites``, for allow-lists; raise ``AddressError`` where one has none."""
@@ -103,22 +103,28 @@ def placeholders(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(site.lower() for site in _PLACEHOLDER.findall(text)))
 
 
-def origin(url: str) -> str:
-    """Return scheme, host and port of an address."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"
-
-
-def _under(base: str, url: str) -> bool:
-    return url.startswith(base) and url[len(base) : len(base) + 1] in ("", "/", "?", "#")
-
-
 def _checked(site: str, base: str) -> str:
     if site not in SITES:
         raise AddressError(f"site: expected one of {', '.join(SITES)}, found {site!r}; correct the configuration")
     parts = urlsplit(base)
-    if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
+    if parts.username is not None or parts.password is not None:
+        # Not quoted: it is shown in logs and kept in run folders.
+        raise AddressError(f"{variable(site)}: expected an address without a password, found one with an account in it")
+    if (
+        parts.scheme not in ("http", "https")
+        or not _port_is_one(parts)
+        or not parts.hostname
+        or parts.query
+        or parts.fragment
+    ):
         raise AddressError(
             f"{variable(site)}: expected an address such as http://host:port, found {base!r}; correct the variable"
         )
     return base.rstrip("/")
+
+
+def _port_is_one(parts: SplitResult) -> bool:
+    try:
+        return parts.port is None or parts.port > 0
+    except ValueError:
+        return False

@@ -21,12 +21,12 @@ from replay.records import EpisodeFailed, Failure, FailureKind, Task
 from rollout_workers.browser import BrowserEnvironment
 from rollout_workers.browser_session import BrowserSession
 from rollout_workers.browser_tab import BrowserTab, typed
-from rollout_workers.embedded import SiteEndpoint
+from rollout_workers.embedded import SiteSessions
 from rollout_workers.environment import Action, Observation, Verdict
 from rollout_workers.settings import BrowserSettings
 from webarena.hosts import WebArenaHosts
-from webarena.leases import SiteLease
 from webarena.leases_modes import site_modes
+from webarena.leases_units import SiteLease
 from webarena.login_pool import LoginSession
 from webarena.page_view import WebArenaPageView
 from webarena.sites import WebArenaSites
@@ -34,8 +34,6 @@ from webarena.task_files import geolocation, rules_of, viewport
 
 T = TypeVar("T")
 
-_NO_CONTROL = SiteEndpoint(0, "")
-"""These sites have no control API of ours; nothing is ever sent there."""
 _READING = ("GET", "HEAD", "OPTIONS")
 _LOGIN_TRIES = 2
 
@@ -44,7 +42,7 @@ class WebArenaEnvironment(BrowserEnvironment):
     """An ``Environment`` in contexts of ``session`` on the sites that ``sites`` leases."""
 
     def __init__(self, session: BrowserSession, sites: WebArenaSites, settings: BrowserSettings | None = None) -> None:
-        super().__init__(session, _NO_CONTROL, settings)
+        super().__init__(session, SiteSessions(port=0), settings)
         self._webarena = sites
         self._names = WebArenaHosts({})
         self._lease: SiteLease | None = None
@@ -80,7 +78,8 @@ class WebArenaEnvironment(BrowserEnvironment):
         self._hosts = self._names = sites.hosts(self._lease)
         for last_try in range(1, _LOGIN_TRIES + 1):
             for site in sites.logins_of(task):
-                self._logins[site] = await sites.logins.lend(self._lease.units[site], site)
+                unit = self._lease.units[site]
+                self._logins[site] = await sites.logins.lend(unit, site, self._lease.epochs[unit])
             try:
                 return await self._guard(self._settings.reset_timeout_s, "reset", lambda: self._reset(task, False))
             except EpisodeFailed as error:
@@ -138,6 +137,7 @@ class WebArenaEnvironment(BrowserEnvironment):
             intent=task.intent,
             rules=rules_of(task),
             judge=sites.judge,
+            patience=sites.patience,
             functions=sites.functions(self._lease, self._settings.evaluate_timeout_s),
         )
 
@@ -172,7 +172,12 @@ class WebArenaEnvironment(BrowserEnvironment):
 
     def _require_lease(self) -> None:
         if self._lease is not None and not self._webarena.leases.holds(self._lease):
-            detail = f"the episode took longer than webarena.lease_hold_s ({self._webarena.settings.lease_hold_s:g} s)"
+            settings = self._webarena.settings
+            detail = (
+                f"the sites were taken back: the episode took longer than webarena.lease_hold_s "
+                f"({settings.lease_hold_s:g} s), or the lease desk was out of reach for webarena.lease_silence_s "
+                f"({settings.lease_silence_s:g} s)"
+            )
             raise EpisodeFailed(Failure(FailureKind.INFRA, "lease_lost", detail))
 
     async def _held(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:

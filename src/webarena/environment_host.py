@@ -1,35 +1,58 @@
-"""The host of environments over WebArena's sites: one Chromium, one lease desk, one pool of sessions.
+"""The host of environments over WebArena's sites: one Chromium, one pool of sessions, and the way to the leases.
 
-Owns ``WEBARENA``, which ``rollout_workers.environment_hosts`` names. Settings come in
-``WorkerConfig.options["webarena"]``. Must not import ray.
+Owns ``WEBARENA``, which ``rollout_workers.environment_hosts`` names. Of ``WorkerConfig.options`` it reads
+``webarena`` (the settings), ``judge`` (how long a judge of meaning is waited for) and ``site_leases`` (the name of
+the run's lease desk, without which the host has one of its own). Imports ray for such a desk only.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from judges.settings import JudgeSettings
 from rollout_workers.browser_session import BrowserSession
 from rollout_workers.embedded_hosts import BrowserHost
 from rollout_workers.environment import Environment
 from rollout_workers.environment_hosts import EnvironmentKind
 from rollout_workers.spec import WorkerConfig
+from webarena.deployments import deployments_of, make_desk
 from webarena.environment import WebArenaEnvironment
 from webarena.hosts import resolver_rules
+from webarena.judge import load_judge
+from webarena.leases_desk import SiteLeases
 from webarena.login_accounts import Accounts
-from webarena.reset import resetters
 from webarena.settings import WebArenaSettings
-from webarena.sites import deployments_of, make_sites
+from webarena.sites import make_sites
+from webarena.start_pages import START_PAGES
 from webarena.task_source import WebArenaTasks
+
+LEASES = "site_leases"
+
+S = TypeVar("S")
 
 
 class WebArenaHost(BrowserHost):
     """One Chromium over the sites that the settings and the environment name."""
 
     def __init__(self, config: WorkerConfig, settings: WebArenaSettings) -> None:
-        deployments, resetting = deployments_of(settings), resetters(settings.deployments)
+        deployments, judge = deployments_of(settings), load_judge(settings.judge)
+        patience = _read(config.options, "judge", JudgeSettings, {})
         accounts = Accounts.load(settings.credentials_file)
         session = BrowserSession(config.browser, resolver_rules(deployments.values()))
         super().__init__(config, session)
-        self._webarena, self._desk = make_sites(
-            settings, deployments, session, accounts, resetters=resetting, judge=config.options.get("judge")
+        self._leases = _leases(config, settings)
+        self._webarena = make_sites(
+            settings,
+            deployments,
+            session,
+            accounts,
+            leases=self._leases,
+            judge=judge,
+            patience=patience,
         )
 
     async def environment(self) -> Environment:
@@ -38,7 +61,7 @@ class WebArenaHost(BrowserHost):
 
     async def close(self) -> None:
         """End what waits for sites, and Chromium."""
-        await self._desk.close()
+        await self._leases.close()
         await super().close()
 
 
@@ -48,41 +71,50 @@ def webarena_host(config: WorkerConfig) -> WebArenaHost:
     Raises:
         ValueError: where the settings do not fit together, saying what to set.
     """
-    settings = config.options.get("webarena", WebArenaSettings())
-    problems = _problems(config, settings)
-    if problems:
-        raise ValueError("\n".join(["environment webarena:", *problems]))
+    settings = _settings(config.options)
+    rollout, resetting = config.settings, any(deployment.reset.kind != "none" for deployment in settings.deployments)
+    if rollout.workers > 1 and resetting and not config.options.get(LEASES):
+        raise ValueError(
+            f"rollout.workers: expected 1 where sites are reset, found {rollout.workers}: without a lease desk for all "
+            f"of them (the option {LEASES!r}) one would reset the sites under the other's episodes"
+        )
     return WebArenaHost(config, settings)
 
 
-def _problems(config: WorkerConfig, settings: WebArenaSettings) -> list[str]:
-    """Return what would make episodes fail that are only waiting for their sites, one line each."""
-    rollout, problems = config.settings, []
-    if rollout.workers > 1 and any(deployment.reset.kind != "none" for deployment in settings.deployments):
-        problems.append(
-            f"rollout.workers: expected 1 where sites are reset, found {rollout.workers}: leases are kept in a worker "
-            "and another one would reset the sites under its episodes; raise rollout.contexts_per_worker"
-        )
-    starting_s = settings.lease_timeout_s + 2 * settings.login_timeout_s + config.browser.reset_timeout_s
-    at_least = {
-        "rollout.reset_deadline_s": (
-            rollout.reset_deadline_s,
-            starting_s,
-            "webarena's waits and browser.reset_timeout_s",
-        ),
-        "rollout.episode_deadline_s": (
-            rollout.episode_deadline_s,
-            rollout.reset_deadline_s,
-            "rollout.reset_deadline_s",
-        ),
-        "rollout.stall_timeout_s": (rollout.stall_timeout_s, rollout.episode_deadline_s, "rollout.episode_deadline_s"),
-        "webarena.lease_hold_s": (settings.lease_hold_s, rollout.episode_deadline_s, "rollout.episode_deadline_s"),
-    }
-    for name, (found, needed, why) in at_least.items():
-        if found < needed:
-            problems.append(f"{name}: expected at least {needed:g} s because of {why}, found {found:g} s")
-    return problems
+def _leases(config: WorkerConfig, settings: WebArenaSettings) -> SiteLeases:
+    name = config.options.get(LEASES)
+    if not name:
+        return make_desk(settings)
+    from webarena.leases_ray import named_desk
+
+    return named_desk(name, settings.lease_silence_s)
 
 
-WEBARENA = EnvironmentKind(webarena_host, WebArenaTasks({}))
-"""A run takes its tasks from the files that its recipe names (``webarena.task_files``)."""
+def _settings(options: Mapping[str, Any]) -> WebArenaSettings:
+    """Return a recipe's settings, those written as plain values, or, without any, what a first look needs."""
+    return _read(options, "webarena", WebArenaSettings, {"task_files": {"train": START_PAGES}})
+
+
+def _read(options: Mapping[str, Any], name: str, kind: type[S], usual: Mapping[str, Any]) -> S:
+    """Return the option ``name`` as settings of its kind; raise ``ValueError`` naming what is wrong in it."""
+    found = options.get(name, usual)
+    if isinstance(found, kind):
+        return found
+    try:
+        return TypeAdapter(kind).validate_python(found)
+    except ValidationError as error:
+        raise ValueError("\n".join(_line(name, problem) for problem in error.errors(include_url=False))) from error
+
+
+def _line(option: str, problem: ErrorDetails) -> str:
+    where = ".".join(map(str, (option, *problem["loc"])))
+    return f"option {where}: {problem['msg']}, found {problem['input']!r:.80}"
+
+
+def webarena_tasks(options: Mapping[str, Any]) -> WebArenaTasks:
+    """Return what draws tasks from the files that the settings name (``webarena.task_files``)."""
+    return WebArenaTasks(_settings(options))
+
+
+WEBARENA = EnvironmentKind(webarena_host, webarena_tasks)
+"""The environment ``webarena``."""

@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 
 from replay.records import EpisodeFailed, Failure, FailureKind
 from rollout_workers.hosts import EpisodeHosts
-from webarena.addresses import SiteAddresses, origin
+from rollout_workers.placeholders import origin, placeholder, site_under
+from webarena.addresses import SiteAddresses
 
 SAME_SESSION_COOKIE = ("shopping", "reddit")
 """Sites that both keep their session in the cookie ``PHPSESSID``."""
@@ -47,25 +48,14 @@ class WebArenaHosts(EpisodeHosts):
 
     def site_of(self, url: str) -> str | None:
         """Return the site under whose base, else on whose origin ``url`` lies, None for a foreign address."""
-        hit = self._under(url) or next((site for site, base in self._by_length if origin(base) == origin(url)), None)
-        return hit and hit.removesuffix(_ROOT)
-
-    def canonical(self, url: str) -> str:
-        """Replace the longest base under which ``url`` lies by its placeholder; other addresses stay as they are."""
-        site = self._under(url)
-        return url if site is None else f"__{site.upper()}__{url[len(self.bases[site]) :] or '/'}"
+        site = site_under(self.bases, url)
+        return site and site.removesuffix(_ROOT)
 
     def canonical_text(self, text: str) -> str:
         """Replace the base addresses inside a text, such as a page's HTML or an answer, by placeholders."""
         for site, base in self._by_length:
-            text = re.sub(re.escape(base) + r"(?![\w-]|[.:]\w)", f"__{site.upper()}__", text)
+            text = re.sub(re.escape(base) + r"(?![\w-]|[.:]\w)", placeholder(site), text)
         return text
-
-    def _under(self, url: str) -> str | None:
-        hits = (
-            s for s, base in self._by_length if url.startswith(base) and url[len(base) :][:1] in ("", "/", "?", "#")
-        )
-        return next(hits, None)
 
 
 @dataclass(frozen=True)

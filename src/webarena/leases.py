@@ -10,59 +10,8 @@ is released once. Must not import asyncio or ray.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from enum import IntEnum, StrEnum
 
-
-class Mode(StrEnum):
-    """What an episode does to a site."""
-
-    READ = "read"
-    WRITE = "write"
-
-
-class UnitState(IntEnum):
-    """Whether a unit's sites are as they were at first; ordered by how soon a unit can be used."""
-
-    READY = 0
-    RESETTING = 1
-    DIRTY = 2
-
-
-@dataclass(frozen=True, slots=True)
-class SiteLease:
-    """The right to use ``units[site]`` for each site; ``written`` names the units that are held alone."""
-
-    lease_id: int
-    units: Mapping[str, str]
-    written: frozenset[str]
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The units that are held."""
-        return frozenset(self.units.values())
-
-
-@dataclass(slots=True)
-class _Unit:
-    name: str
-    sites: frozenset[str]
-    resettable: bool
-    state: UnitState
-    readers: set[int] = field(default_factory=set)
-    writer: int | None = None
-
-    def admits(self, mode: Mode) -> bool:
-        free = self.state is UnitState.READY and self.writer is None
-        return free and (mode is Mode.READ or not self.readers)
-
-    @property
-    def idle(self) -> bool:
-        return self.writer is None and not self.readers
-
-    @property
-    def distance(self) -> tuple[bool, int, int]:
-        return self.writer is not None, self.state, len(self.readers)
+from webarena.leases_units import Mode, SiteLease, Unit, UnitState
 
 
 class NoUnit(LookupError):
@@ -72,15 +21,19 @@ class NoUnit(LookupError):
 class SiteLedger:
     """Hands out units to requests; see the module."""
 
-    def __init__(self, units: Mapping[str, Iterable[str]], *, resettable: Iterable[str] = (), fresh: bool) -> None:
+    def __init__(
+        self, units: Mapping[str, Iterable[str]], *, resettable: Iterable[str] = (), fresh: bool, era: str = ""
+    ) -> None:
         """Take the sites of each unit by its name.
 
         Units in ``resettable`` begin as ``READY`` where they are ``fresh``, otherwise as ``DIRTY``; the others
-        cannot be reset, so they are taken as they are and never given to a writer.
+        cannot be reset, so they are taken as they are and never given to a writer. ``era`` opens the names of
+        epochs, so that those of a ledger that was lost are not taken for those of its successor.
         """
+        self._era = era
         can = set(resettable)
         self._units = {
-            name: _Unit(
+            name: Unit(
                 name, frozenset(sites), name in can, UnitState.DIRTY if name in can and not fresh else UnitState(0)
             )
             for name, sites in units.items()
@@ -89,7 +42,7 @@ class SiteLedger:
         self._held: dict[int, SiteLease] = {}
         self._last_id = 0
         self.draining = False
-        self.granted = self.released = self.withdrawn = self.resets = 0
+        self.granted = self.released = self.withdrawn = 0
         self.unreset_writes = 0
         """How often a unit that cannot be reset was written to by an episode that should only have read."""
 
@@ -127,7 +80,9 @@ class SiteLedger:
                 claimed.update(unit for unit, _ in chosen.values())
                 continue
             written = frozenset(unit for unit, mode in chosen.values() if mode is Mode.WRITE)
-            lease = SiteLease(number, {site: unit for site, (unit, _) in chosen.items()}, written)
+            units = {site: unit for site, (unit, _) in chosen.items()}
+            epochs = {unit: f"{self._era}{self._units[unit].resets}" for unit in units.values()}
+            lease = SiteLease(number, units, written, epochs)
             for name in lease.names:
                 unit = self._units[name]
                 if name in written:
@@ -180,7 +135,7 @@ class SiteLedger:
         if unit.state is not UnitState.RESETTING:
             raise ValueError(f"expected {name} to be resetting, found {unit}")
         unit.state = UnitState.READY if done else UnitState.DIRTY
-        self.resets += done
+        unit.resets += done
         if done:
             return []
         return [n for n, modes in self._waiting.items() if any(self._having(s, m) == [unit] for s, m in modes.items())]
@@ -189,6 +144,11 @@ class SiteLedger:
         """Take no further requests; return those that wait, for their owners to withdraw."""
         self.draining = True
         return list(self._waiting)
+
+    @property
+    def resets(self) -> int:
+        """How many resets ended well."""
+        return sum(unit.resets for unit in self._units.values())
 
     @property
     def waiting(self) -> int:
@@ -221,5 +181,5 @@ class SiteLedger:
         writers = {unit for unit, mode in chosen.values() if mode is Mode.WRITE}
         return {site: (unit, Mode.WRITE if unit in writers else mode) for site, (unit, mode) in chosen.items()}
 
-    def _having(self, site: str, mode: Mode) -> list[_Unit]:
+    def _having(self, site: str, mode: Mode) -> list[Unit]:
         return [u for u in self._units.values() if site in u.sites and (u.resettable or mode is Mode.READ)]

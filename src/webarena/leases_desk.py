@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from replay.records import EpisodeFailed, Failure, FailureKind
-from webarena.leases import Mode, NoUnit, SiteLease, SiteLedger
+from webarena.leases import NoUnit, SiteLedger
+from webarena.leases_units import Mode, SiteLease
 from webarena.reset import Resetter
 
 _LOG = logging.getLogger(__name__)
@@ -34,23 +35,17 @@ class SiteLeases(Protocol):
         """Give the sites back, naming those that were changed although they were only to be read."""
         ...
 
+    async def close(self) -> None:
+        """End all waiting, within a finite time; leases that are out may still be given back."""
+        ...
+
 
 class LeaseDesk:
     """``SiteLeases`` for the environments of one process (and one event loop)."""
 
-    def __init__(
-        self,
-        ledger: SiteLedger,
-        resetters: Mapping[str, Resetter],
-        *,
-        hold_s: float,
-        on_reset: Callable[[str], None] = lambda unit: None,
-    ) -> None:
-        """Reset unit ``name`` with ``resetters[name]``; take leases back after ``hold_s`` seconds.
-
-        ``on_reset`` is told a unit's name when its reset begins: sessions there are then void.
-        """
-        self._ledger, self._resetters, self._on_reset, self._hold_s = ledger, resetters, on_reset, hold_s
+    def __init__(self, ledger: SiteLedger, resetters: Mapping[str, Resetter], *, hold_s: float) -> None:
+        """Reset unit ``name`` with ``resetters[name]``; take leases back after ``hold_s`` seconds."""
+        self._ledger, self._resetters, self._hold_s = ledger, resetters, hold_s
         self._asked: dict[int, asyncio.Future[SiteLease]] = {}
         self._held: dict[int, asyncio.TimerHandle] = {}
         self._resets: set[asyncio.Task[None]] = set()
@@ -119,7 +114,6 @@ class LeaseDesk:
                 future.set_result(lease)
         for unit in self._ledger.to_reset():
             self._ledger.begin_reset(unit)
-            self._on_reset(unit)
             task = asyncio.create_task(self._resetters[unit].reset(unit))
             self._resets.add(task)
             task.add_done_callback(lambda done, unit=unit: self._reset_ended(unit, done))  # type: ignore[misc]

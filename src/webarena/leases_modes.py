@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from replay.records import Task
-from webarena.leases import Mode
+from webarena.leases_units import Mode
 from webarena.task_files import needed_sites
 
 NEVER_CHANGED = ("map", "wikipedia", "homepage")

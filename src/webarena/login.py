@@ -2,26 +2,32 @@
 
 Owns ``FormLogin``. Invariants: a log-in ends within its deadline, with a storage state or as
 ``EpisodeFailed(infra/login_failed)``; its context reaches the site only and is closed; no message holds a
-user name or a password.
+user name or a password; the state stays in memory and is never written to a file.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from dataclasses import dataclass, field
 from typing import Any
 
-from playwright.async_api import BrowserContext, Page
+from playwright.async_api import BrowserContext, Page, Response
 from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import TimeoutError as PlaywrightTimeout
 
 from replay.records import EpisodeFailed, Failure, FailureKind
 from rollout_workers.browser_session import BrowserSession
 from webarena.hosts import WebArenaHosts
 from webarena.login_accounts import Account
 from webarena.login_forms import LoginForm
+from webarena.login_page import LoginPage, Seen
 
 _LOG = logging.getLogger(__name__)
+_LOOK_AGAIN_S = 0.1
+"""Fixed: a pace within ``webarena.login_timeout_s``."""
+_CLIENT_ERROR, _SERVER_ERROR = 400, 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +44,9 @@ class StoredLogin:
 class FormLogin:
     """Logs in through forms, in contexts of one browser session."""
 
-    def __init__(self, session: BrowserSession, *, timeout_s: float) -> None:
-        self._session, self._timeout_s = session, timeout_s
+    def __init__(self, session: BrowserSession, *, timeout_s: float, load_timeout_s: float = 5.0) -> None:
+        """Wait ``timeout_s`` for a log-in and ``load_timeout_s`` for the scripts of its page, in seconds."""
+        self._session, self._timeout_s, self._load_timeout_s = session, timeout_s, load_timeout_s
 
     async def log_in(self, base: str, form: LoginForm, account: Account) -> StoredLogin:
         """Log in at the site at ``base``.
@@ -49,37 +56,23 @@ class FormLogin:
                 ``infra/browser_crashed`` or ``infra/browser_launch_failed`` when there is no browser.
         """
         context = await self._session.open_context(WebArenaHosts({"site": base}).bypass)
+        attempt = _Attempt(base, account)
         try:
             async with asyncio.timeout(self._timeout_s):
                 page = await context.new_page()
-                await self._fill_in(page, base, form, account)
+                page.set_default_timeout(self._timeout_s * 1000)
+                await attempt.open(page, form.path, self._load_timeout_s)
+                await attempt.log_in(LoginPage(page, form))
                 state = await context.storage_state()
         except PlaywrightError as error:
             # Not chained: Playwright's message lists what was typed.
-            text = error.message.splitlines()[0] if error.message else type(error).__name__
-            raise _failed(base, account, text) from None
+            raise attempt.failed(error.message.splitlines()[0] if error.message else type(error).__name__) from None
         except TimeoutError:
-            raise _failed(base, account, f"not done within {self._timeout_s:g} s") from None
+            raise attempt.failed(f"not done within {self._timeout_s:g} s; {attempt.state}") from None
         finally:
             await self._close(context)
         ends = [cookie["expires"] for cookie in state.get("cookies", ()) if cookie.get("expires", -1) > 0]
         return StoredLogin(dict(state), min(ends, default=None))
-
-    async def _fill_in(self, page: Page, base: str, form: LoginForm, account: Account) -> None:
-        page.set_default_timeout(self._timeout_s * 1000)
-        reply = await page.goto(base + form.path, wait_until="domcontentloaded")
-        if reply is not None and reply.status >= 400:
-            raise _failed(base, account, f"the log-in page answered {reply.status}")
-        await page.fill(form.username, account.username.reveal())
-        await page.fill(form.password, account.password.reveal())
-        if form.submit:
-            await page.eval_on_selector(form.submit, "button => button.click()")
-        else:
-            await page.press(form.password, "Enter")
-        either = f"{form.logged_in}, {form.refused}" if form.refused else form.logged_in
-        await page.wait_for_selector(either, state="attached")
-        if await page.query_selector(form.logged_in) is None:
-            raise _failed(base, account, "the site refused the user name or the password")
 
     async def _close(self, context: BrowserContext) -> None:
         try:
@@ -89,5 +82,57 @@ class FormLogin:
             _LOG.debug("the context of a log-in did not close; it ends with its browser")
 
 
-def _failed(base: str, account: Account, detail: str) -> EpisodeFailed:
-    return EpisodeFailed(Failure(FailureKind.INFRA, "login_failed", f"{base}: {account.redact(detail)}"))
+class _Attempt:
+    """One try to log in, and what is to be said about it."""
+
+    def __init__(self, base: str, account: Account) -> None:
+        self._base, self._account = base, account
+        self._sent = False
+        self._seen = Seen()
+        self._status = 200
+
+    async def open(self, page: Page, path: str, load_timeout_s: float) -> None:
+        """Go to the log-in page, and let its scripts take hold of the form."""
+        page.on("response", self._on_response)
+        await page.goto(self._base + path, wait_until="domcontentloaded")
+        self._check_status()
+        with contextlib.suppress(PlaywrightTimeout):
+            await page.wait_for_load_state("load", timeout=load_timeout_s * 1000)
+
+    async def log_in(self, page: LoginPage) -> None:
+        """Fill in the form, in one step or in two, until the page offers to log out again."""
+        while True:
+            seen = await page.look()
+            self._seen = seen if seen.path else self._seen
+            self._check_status()
+            if self._sent and seen.logged_in:
+                return
+            if self._sent and (seen.refused or seen.password):
+                raise self.failed("the site refused the user name or the password")
+            if not self._sent and (seen.password or seen.username):
+                await page.send(seen, self._account)
+                self._sent = seen.password
+            else:
+                await asyncio.sleep(_LOOK_AGAIN_S)
+
+    @property
+    def state(self) -> str:
+        """How far it came."""
+        at = f"at {self._seen.path or 'no page'} ({self._seen.title!r})"
+        if self._sent:
+            return f"the form was sent, and {at} there is no way to log out, which would show that it worked"
+        return f"found no form with a password field {at}"
+
+    def failed(self, detail: str) -> EpisodeFailed:
+        """Return the failure of the log-in; it names the site and neither the account nor its password."""
+        text = f"{self._base}: {self._account.redact(detail)}"
+        return EpisodeFailed(Failure(FailureKind.INFRA, "login_failed", text))
+
+    def _on_response(self, response: Response) -> None:
+        if response.request.is_navigation_request() and response.frame.parent_frame is None:
+            self._status = response.status
+
+    def _check_status(self) -> None:
+        if self._status >= _SERVER_ERROR or (self._status >= _CLIENT_ERROR and not self._sent):
+            what = "the sent form" if self._sent else "the request for the log-in page"
+            raise self.failed(f"{what} was answered with {self._status}")

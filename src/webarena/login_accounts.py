@@ -6,6 +6,7 @@ gets into records, settings or another process; what is said about a log-in goes
 
 from __future__ import annotations
 
+import html
 import json
 import os
 from collections.abc import Mapping
@@ -46,11 +47,17 @@ class Account:
     password: Secret
 
     def redact(self, text: str) -> str:
-        """Return ``text`` without the account's name and password, also where they are written as in an address."""
+        """Return ``text`` without the account's name and password, also as they stand in addresses, JSON and HTML."""
         for secret in (self.password.reveal(), self.username.reveal()):
-            for written in {secret, quote(secret, safe=""), quote_plus(secret), json.dumps(secret)[1:-1]}:
+            for written in sorted(_written(secret), key=len, reverse=True):
                 text = text.replace(written, _HIDDEN)
         return text
+
+
+def _written(secret: str) -> set[str]:
+    """Return the ways in which a secret may stand in a text."""
+    coded = {quote(secret, safe=""), quote(secret), quote_plus(secret), json.dumps(secret)[1:-1], repr(secret)[1:-1]}
+    return {secret, *coded, html.escape(secret), html.escape(secret, quote=False)}
 
 
 class CredentialsMissing(ValueError):
@@ -77,6 +84,9 @@ class Accounts:
             if name.endswith("_USERNAME") and username and password and site not in found:
                 found[site] = Account(Secret(username), Secret(password))
         return cls(found)
+
+    def __contains__(self, site: str) -> bool:
+        return site in self._accounts
 
     def of(self, site: str) -> Account:
         """Return the account of a site; raise ``CredentialsMissing`` naming the variables to set."""

@@ -2,7 +2,8 @@
 
 Owns ``LoginPool``. Invariants: a session is lent to one episode only, because sites handle the requests of one
 session one after the other and an agent that logs out ends it; a session that may expire during an episode is
-not lent; per site, one log-in runs at a time; every wait ends; after a deployment's reset no session of before is lent.
+not lent; per site, one log-in runs at a time; every wait ends; a session is lent in the epoch of its deployment in
+which it was made, and in no other: a reset ends the sessions of before.
 """
 
 from __future__ import annotations
@@ -22,10 +23,13 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoginSession:
-    """A session that an episode has borrowed; ``expires_at`` is in epoch seconds."""
+    """A session that an episode has borrowed.
+
+    ``epoch`` is the deployment's (``SiteLease.epochs``); ``expires_at`` is in seconds since 1970.
+    """
 
     key: Key
-    epoch: int
+    epoch: str
     expires_at: float
     state: dict[str, Any] = field(repr=False)
 
@@ -47,12 +51,11 @@ class LoginPool:
         self._margin_s, self._timeout_s = margin_s, timeout_s
         self._free: dict[Key, list[LoginSession]] = {}
         self._locks: dict[Key, asyncio.Lock] = {}
-        self._epochs: dict[str, int] = {}
         self.logins = 0
         """How many log-ins succeeded."""
 
-    async def lend(self, deployment: str, site: str) -> LoginSession:
-        """Return a session with at least the margin left to live.
+    async def lend(self, deployment: str, site: str, epoch: str) -> LoginSession:
+        """Return a session of this epoch with at least the margin left to live.
 
         Raises:
             EpisodeFailed: ``infra/login_failed``, also when it is not had within the deadline.
@@ -60,38 +63,29 @@ class LoginPool:
         key = (deployment, site)
         try:
             async with asyncio.timeout(self._timeout_s), self._locks.setdefault(key, asyncio.Lock()):
-                return self._take(key) or await self._new(key)
+                return self._take(key, epoch) or await self._new(key, epoch)
         except TimeoutError as error:
             detail = f"{site} of {deployment}: no session within {self._timeout_s:g} s"
             raise EpisodeFailed(Failure(FailureKind.INFRA, "login_failed", detail)) from error
 
     def give_back(self, session: LoginSession, *, usable: bool) -> None:
         """Take a session back; one that is not usable (logged out, expired, or in doubt) is forgotten."""
-        if usable and session.epoch == self._epoch(session.key):
+        if usable:
             self._free.setdefault(session.key, []).append(session)
 
-    def forget(self, deployment: str) -> None:
-        """Forget all sessions of a deployment, those that are lent included: its sites begin anew."""
-        self._epochs[deployment] = self._epochs.get(deployment, 0) + 1
-        for key in [key for key in self._free if key[0] == deployment]:
-            del self._free[key]
-
-    def _take(self, key: Key) -> LoginSession | None:
+    def _take(self, key: Key, epoch: str) -> LoginSession | None:
         free = self._free.get(key, [])
         while free:
             session = free.pop()
-            if session.expires_at - self._clock() >= self._margin_s:
+            if session.epoch == epoch and session.expires_at - self._clock() >= self._margin_s:
                 return session
         return None
 
-    async def _new(self, key: Key) -> LoginSession:
-        epoch, began = self._epoch(key), self._clock()
+    async def _new(self, key: Key, epoch: str) -> LoginSession:
+        began = self._clock()
         login = await self._log_in(*key)
         self.logins += 1
         ends = began + self._lifetime_s(key[1])
         if login.expires_at is not None:
             ends = min(ends, login.expires_at)
         return LoginSession(key, epoch, ends, login.state)
-
-    def _epoch(self, key: Key) -> int:
-        return self._epochs.get(key[0], 0)

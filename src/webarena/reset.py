@@ -15,10 +15,12 @@ from collections.abc import Mapping
 from typing import IO, Protocol
 
 from replay.records import EpisodeFailed, Failure, FailureKind
+from webarena.addresses import SITES, variable
 from webarena.settings import DeploymentSettings, ResetSettings
 
 _SHOWN_BYTES = 400
 _GRACE_S = 2.0
+"""Fixed: the kernel ends a killed program at once, or not at all."""
 
 
 class Resetter(Protocol):
@@ -34,7 +36,7 @@ class Resetter(Protocol):
 
 
 class ResetUnavailable(ValueError):
-    """The configured way of resetting does not exist in this version; the message says what to use instead."""
+    """The configured way of resetting is not there; the message says what to use instead."""
 
 
 class CommandReset:
@@ -53,7 +55,7 @@ class CommandReset:
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=output,
                     stderr=asyncio.subprocess.STDOUT,
-                    env={**os.environ, "WAYMARK_DEPLOYMENT": deployment},
+                    env={**_without_accounts(), "WAYMARK_DEPLOYMENT": deployment},
                     start_new_session=True,
                 )
             except OSError as error:
@@ -74,7 +76,7 @@ def resetters(deployments: tuple[DeploymentSettings, ...]) -> Mapping[str, Reset
     """Return a resetter for each deployment that has one.
 
     Raises:
-        ResetUnavailable: for a kind that this version does not have.
+        ResetUnavailable: for a kind that needs something that is not there.
     """
     made = {deployment.name: make_resetter(deployment.reset) for deployment in deployments}
     return {name: resetter for name, resetter in made.items() if resetter is not None}
@@ -85,21 +87,47 @@ def make_resetter(settings: ResetSettings) -> Resetter | None:
     from webarena.reset_http import HttpReset
 
     if settings.kind == "http":
-        return HttpReset(settings.url, timeout_s=settings.timeout_s, poll_s=settings.poll_s)
+        return HttpReset(
+            settings.url,
+            timeout_s=settings.timeout_s,
+            poll_s=settings.poll_s,
+            status_timeout_s=settings.status_timeout_s,
+        )
     if settings.kind == "command":
         return CommandReset(settings.command, settings.timeout_s)
     if settings.kind == "kubernetes":
-        raise ResetUnavailable(
-            "reset.kind kubernetes is not there yet: it comes with the Kubernetes deployment of the sites, as a "
-            "Resetter that restarts their pods; until then use kind http, or kind command with a script that calls "
-            "`kubectl rollout restart` and `kubectl rollout status`"
-        )
+        return _kubernetes(settings)
     return None
+
+
+def _kubernetes(settings: ResetSettings) -> Resetter:
+    from rollout_workers.environment_hosts import load
+    from webarena.reset_kubernetes import KubernetesReset
+
+    if not settings.pods:
+        raise ResetUnavailable(
+            "reset.kind kubernetes: Waymark does not deploy the sites to Kubernetes yet, so it cannot restart their "
+            "pods by itself; name a function that makes a webarena.reset_kubernetes.Pods in reset.pods (module:name), "
+            "or use kind command with a script that calls `kubectl rollout restart` and `kubectl rollout status`"
+        )
+    try:
+        make = load(settings.pods)
+    except ValueError as error:
+        raise ResetUnavailable(f"reset.pods: {error}") from error
+    if not callable(make):
+        raise ResetUnavailable(f"reset.pods: expected a function that makes a Pods, found a {type(make).__name__}")
+    return KubernetesReset(make(), timeout_s=settings.timeout_s, poll_s=settings.poll_s)
 
 
 def reset_failed(detail: str) -> EpisodeFailed:
     """Return the failure of a reset."""
     return EpisodeFailed(Failure(FailureKind.INFRA, "reset_failed", detail))
+
+
+def _without_accounts() -> dict[str, str]:
+    """Return the environment without the sites' accounts: a program's last words are quoted in failures."""
+    hidden = {f"{variable(site)}_{part}" for site in SITES for part in ("USERNAME", "PASSWORD")}
+    return {name: value for name, value in os.environ.items() if name not in hidden}
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

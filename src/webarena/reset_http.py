@@ -16,14 +16,15 @@ from webarena.reset import reset_failed
 
 _READY = "ready for duty"
 _MAX_REPLY = 65536
-_STATUS_TIMEOUT_S = 30.0
 
 
 class HttpReset:
     """Asks a reset server and waits until it says that the sites are ready."""
 
-    def __init__(self, url: str, *, timeout_s: float, poll_s: float) -> None:
+    def __init__(self, url: str, *, timeout_s: float, poll_s: float, status_timeout_s: float) -> None:
+        """Wait ``timeout_s`` for a whole reset and ``status_timeout_s`` for one answer, in seconds."""
         self._url, self._timeout_s, self._poll_s = url.rstrip("/"), timeout_s, poll_s
+        self._status_timeout_s = status_timeout_s
 
     async def reset(self, deployment: str) -> None:
         """Begin a reset of our own and wait for it; one that already runs is waited for first.
@@ -48,7 +49,11 @@ class HttpReset:
 
     async def _ready(self) -> str:
         while True:
-            status, text = await self._get("/status", _STATUS_TIMEOUT_S)
+            try:
+                status, text = await self._get("/status", self._status_timeout_s)
+            except TimeoutError as error:
+                limit = f"no answer within {self._status_timeout_s:g} s (reset.status_timeout_s)"
+                raise reset_failed(f"{self._url}/status: {limit}") from error
             if status == 404 or (status == 200 and _READY in text.lower()):
                 return text
             if status != 200:

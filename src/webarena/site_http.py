@@ -23,6 +23,7 @@ from webarena.login_accounts import Accounts, CredentialsMissing
 
 _MAX_BYTES = 4_000_000
 _TIMEOUT_S = 20.0
+"""Only for callers that give none: episodes give ``browser.evaluate_timeout_s``."""
 _ADMINISTRATOR = "shopping_admin"
 
 

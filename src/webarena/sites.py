@@ -6,29 +6,29 @@ episodes are judged. Invariant: a session of before a reset is never used after 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from judges.functions import PageFunction
 from judges.interface import AnswerJudge
+from judges.settings import JudgeSettings
 from replay.records import EpisodeFailed, Failure, FailureKind, Task
 from rollout_workers.browser_session import BrowserSession
 from webarena.addresses import SiteAddresses
 from webarena.hosts import Deployment, WebArenaHosts, episode_hosts
-from webarena.leases import SiteLease, SiteLedger
-from webarena.leases_desk import LeaseDesk, SiteLeases
+from webarena.leases_desk import SiteLeases
+from webarena.leases_units import SiteLease
 from webarena.login import FormLogin, StoredLogin
 from webarena.login_accounts import Accounts, CredentialsMissing
 from webarena.login_forms import LOGIN_FORMS, LoginForm
 from webarena.login_pool import LoginPool
-from webarena.reset import Resetter
 from webarena.settings import WebArenaSettings
 from webarena.site_http import site_functions
 
 
 @dataclass(frozen=True)
 class WebArenaSites:
-    """See the module; ``judge`` compares meanings, None where no task asks for it."""
+    """See the module; ``judge`` compares meanings (None where no task asks for it), waited for with ``patience``."""
 
     settings: WebArenaSettings
     deployments: Mapping[str, Deployment]
@@ -37,6 +37,7 @@ class WebArenaSites:
     forms: Mapping[str, LoginForm]
     accounts: Accounts
     judge: AnswerJudge | None = None
+    patience: JudgeSettings = JudgeSettings()
 
     def hosts(self, lease: SiteLease) -> WebArenaHosts:
         """Return the hosts that an episode with this lease may reach."""
@@ -52,41 +53,19 @@ class WebArenaSites:
         return tuple(site for site in task.sites if task.require_login and site in self.forms)
 
 
-def deployments_of(settings: WebArenaSettings) -> dict[str, Deployment]:
-    """Return the deployments; the first one takes addresses also from the environment.
-
-    Raises:
-        AddressError: for a site that WebArena does not have or an address that is none.
-        ValueError: where there is not a single address, or a name that cannot be part of a host name.
-    """
-    made = {}
-    for number, deployment in enumerate(settings.deployments):
-        given = deployment.addresses
-        addresses = SiteAddresses(given) if number else SiteAddresses.from_environment(configured=given)
-        if not addresses.bases:
-            raise ValueError(
-                f"webarena deployment {deployment.name}: expected the address of at least one site, found none; set "
-                "variables such as SHOPPING=http://host:port, or webarena.deployments[].addresses"
-            )
-        made[deployment.name] = Deployment.of(deployment.name, addresses, deployment.extra_origins)
-    return made
-
-
 def make_sites(
     settings: WebArenaSettings,
     deployments: Mapping[str, Deployment],
     session: BrowserSession,
     accounts: Accounts,
     *,
-    resetters: Mapping[str, Resetter],
+    leases: SiteLeases,
     forms: Mapping[str, LoginForm] = LOGIN_FORMS,
     judge: AnswerJudge | None = None,
-) -> tuple[WebArenaSites, LeaseDesk]:
-    """Return the sites for the environments of one worker, and the lease desk, which the caller closes.
-
-    ``resetters`` are by the names of those deployments that can be reset.
-    """
-    form_login = FormLogin(session, timeout_s=settings.login_timeout_s)
+    patience: JudgeSettings | None = None,
+) -> WebArenaSites:
+    """Return the sites for the environments of one worker, over the leases of all of them."""
+    form_login = FormLogin(session, timeout_s=settings.login_timeout_s, load_timeout_s=settings.login_load_timeout_s)
 
     async def log_in(deployment: str, site: str) -> StoredLogin:
         try:
@@ -101,11 +80,4 @@ def make_sites(
         margin_s=settings.login_margin_s,
         timeout_s=settings.login_timeout_s,
     )
-    ledger = SiteLedger(_units(deployments), resettable=resetters, fresh=settings.fresh_at_start)
-    desk = LeaseDesk(ledger, resetters, hold_s=settings.lease_hold_s, on_reset=logins.forget)
-    sites = WebArenaSites(settings, deployments, desk, logins, forms, accounts, judge)
-    return sites, desk
-
-
-def _units(deployments: Mapping[str, Deployment]) -> dict[str, Sequence[str]]:
-    return {name: tuple(deployment.addresses.bases) for name, deployment in deployments.items()}
+    return WebArenaSites(settings, deployments, leases, logins, forms, accounts, judge, patience or JudgeSettings())

@@ -18,9 +18,9 @@ from pydantic import ValidationError
 from judges.rules import WEBARENA, WEBARENA_LITE, RuleSet
 from replay.records import Task
 from webarena.addresses import SiteAddresses, placeholders
+from webarena.task_bounds import AND, MAX_BYTES, MAX_DEPTH, check_depth
 from webarena.task_format import Geolocation, TaskEntry, Viewport
 
-AND = " |AND| "
 _SHOWN = 100
 
 
@@ -42,11 +42,17 @@ def load_tasks(path: Path | str, addresses: SiteAddresses | None = None, *, spli
     """
     path = Path(path)
     try:
-        entries = json.loads(path.read_text(encoding="utf-8"))
+        size = path.stat().st_size
+        text = path.read_text(encoding="utf-8") if size <= MAX_BYTES else ""
+        entries = json.loads(text, parse_constant=_no_number) if text else None
     except OSError as error:
         raise TaskFileError(f"{path}: expected a task file, found none: {error.strerror}; correct the path") from error
     except ValueError as error:
-        raise TaskFileError(f"{path}: expected JSON, found something else: {error}") from error
+        raise TaskFileError(f"{path}: expected JSON, found something else: {str(error)[:_SHOWN]}") from error
+    except RecursionError as error:
+        raise TaskFileError(f"{path}: expected lists and objects nested at most {MAX_DEPTH} deep") from error
+    if size > MAX_BYTES:
+        raise TaskFileError(f"{path}: expected at most {MAX_BYTES} bytes, found {size}; split the file")
     if not isinstance(entries, list) or not entries:
         raise TaskFileError(f"{path}: expected a non-empty list of tasks, found {_cut(entries)}")
     tasks: dict[str, Task] = {}
@@ -92,6 +98,10 @@ def _task(entry: object, where: str, split: str) -> Task:
     if not isinstance(entry, Mapping):
         raise TaskFileError(f"{where}: expected an object, found {_cut(entry)}")
     try:
+        check_depth(entry)
+    except ValueError as error:
+        raise TaskFileError(f"{where}: expected {error}; correct the file") from error
+    try:
         typed = TaskEntry.model_validate(entry)
     except ValidationError as error:
         raise TaskFileError(f"{where}: {_first(error)}") from error
@@ -112,6 +122,10 @@ def _task(entry: object, where: str, split: str) -> Task:
         split=split,
         raw=raw,
     )
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no JSON")
 
 
 def _first(error: ValidationError) -> str:

@@ -6,16 +6,29 @@ of another type than the files have is an error and is never converted. Reads no
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from webarena.task_bounds import (
+    MAX_NUMBER,
+    MAX_PIXELS,
+    check_address,
+    check_call,
+    check_state_file,
+    check_tabs,
+    check_target,
+)
+
+OR = " |OR| "
+Number = Annotated[int, Field(ge=0, le=MAX_NUMBER)]
+Pixels = Annotated[int, Field(gt=0, le=MAX_PIXELS)]
 Texts = list[str] | str
 """Task files hold a lone string in a few places where a list of strings is meant."""
 
 
 class _Entry(BaseModel):
-    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True, allow_inf_nan=False)
 
 
 class References(_Entry):
@@ -32,10 +45,16 @@ class References(_Entry):
 class Target(_Entry):
     """One target of ``program_html``: ``url`` is an address, ``last`` or ``func:…``."""
 
-    url: str
+    url: Annotated[str, AfterValidator(check_target)]
     locator: str
     required_contents: References
     prep_actions: list[str] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _known_function(self) -> Target:
+        if self.locator.strip().startswith("func:"):
+            check_call(self.locator.strip())
+        return self
 
     @model_validator(mode="after")
     def _some_contents(self) -> Target:
@@ -62,6 +81,9 @@ class Evaluation(_Entry):
             raise ValueError("reference_answers with at least one rule, as eval_types has string_match")
         if "url_match" in self.eval_types and not self.reference_url:
             raise ValueError("an address in reference_url, as eval_types has url_match")
+        if "url_match" in self.eval_types:
+            for address in (self.reference_url or "").split(OR):
+                check_address(address)
         if "program_html" in self.eval_types and not self.program_html:
             raise ValueError("at least one target in program_html, as eval_types has it")
         return self
@@ -78,20 +100,20 @@ class Geolocation(_Entry):
 class Viewport(_Entry):
     """Size of the page area, in CSS pixels; None keeps the browser's own."""
 
-    width: int | None = Field(default=None, gt=0)
-    height: int | None = Field(default=None, gt=0)
+    width: Pixels | None = None
+    height: Pixels | None = None
 
 
 class TaskEntry(_Entry):
     """One task; ``old_task_id`` is its id in WebArena, which only the WebArena-Lite files have."""
 
-    task_id: int
+    task_id: Number
     sites: list[Literal["shopping", "shopping_admin", "reddit", "gitlab", "map", "wikipedia", "homepage"]] = Field(
         min_length=1
     )
     require_login: bool
-    storage_state: str | None
-    start_url: str = Field(min_length=1)
+    storage_state: Annotated[str, AfterValidator(check_state_file)] | None
+    start_url: Annotated[str, AfterValidator(check_tabs)]
     geolocation: Geolocation | None = None
     viewport_size: Viewport | None = None
     intent_template: str
@@ -99,5 +121,5 @@ class TaskEntry(_Entry):
     intent: str = Field(min_length=1)
     require_reset: bool
     evaluation: Evaluation = Field(alias="eval")
-    intent_template_id: int
-    old_task_id: int | None = None
+    intent_template_id: Number
+    old_task_id: Number | None = None

@@ -7,24 +7,25 @@ environment costs nothing. Must not import ray or torch.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
 from replay.records import Task
 from rollout_workers.task_sources import ListedTasks
+from webarena.settings import WebArenaSettings
+from webarena.start_pages import START_PAGES, start_pages
 from webarena.task_files import load_tasks
 
 
 class WebArenaTasks:
     """A ``TaskSource`` over task files by split (``WebArenaSettings.task_files``)."""
 
-    def __init__(self, task_files: Mapping[str, str]) -> None:
-        self._files = dict(task_files)
+    def __init__(self, settings: WebArenaSettings) -> None:
+        self._settings = settings
 
-    def task_set(self, seed: int, split: str, count: int) -> list[Task]:
-        """Return ``count`` tasks of ``split``; raise ``ValueError`` where there are no files or not as many tasks."""
-        return self._listed.task_set(seed, split, count)
+    def task_set(self, seed: int, split: str, count: int, *, at_least: int | None = None) -> list[Task]:
+        """Return ``count`` tasks of ``split``; raise ``ValueError`` where there are no files or not enough tasks."""
+        return self._listed.task_set(seed, split, count, at_least=at_least)
 
     def task(self, template: str, parameters: dict[str, Any]) -> Task:
         """Return the task of this template with these parameters; raise ``KeyError`` for others."""
@@ -36,9 +37,16 @@ class WebArenaTasks:
 
     @cached_property
     def _listed(self) -> ListedTasks:
-        if not self._files:
+        splits = self._settings.task_files
+        if not splits:
             raise ValueError(
                 "webarena.task_files: expected a task file for each split, such as "
                 "{train: train.json, test: test.json}, found none"
             )
-        return ListedTasks([task for split, path in self._files.items() for task in load_tasks(path, split=split)])
+        return ListedTasks([task for split in splits for task in webarena_task_list(self._settings, split)])
+
+
+def webarena_task_list(settings: WebArenaSettings, split: str) -> list[Task]:
+    """Return all tasks of a split that ``settings.task_files`` has; raise ``ValueError`` where they cannot be read."""
+    path = settings.task_files[split]
+    return start_pages(settings, split) if path == START_PAGES else load_tasks(path, split=split)

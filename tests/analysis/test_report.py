@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from analysis.charts import loss_chart, site_chart, success_chart, time_chart
+from analysis.charts import loss_chart, loss_names, site_chart, success_chart, time_chart
 from analysis.report import EpisodeView, Report, data_uri, render
 from analysis.results import EpisodeCounts, GroupResult, PhaseSummary, ReplayResult, SplitResult
 from replay.records import Failure, FailureKind, Source, Step, Termination, Trajectory
@@ -118,6 +118,14 @@ def test_it_shows_the_results_the_episodes_and_the_predictions() -> None:
         assert part in text, part
 
 
+def test_the_numbers_that_say_whether_it_learns_come_first_and_none_is_left_out() -> None:
+    losses = {"actor.loss": 0.1, "actor.updates": 40.0, "value.auc": 0.8, "actor.ratio.asked.p05": -1.0}
+    assert loss_names([PhaseSummary(1, losses=losses)]) == (
+        ["actor.loss", "value.auc"],
+        ["actor.updates", "actor.ratio.asked.p05"],
+    )
+
+
 def test_predictions_outside_the_unit_interval_do_not_break_the_bar() -> None:
     html = page()
     assert "width: 100.0%" in html
@@ -150,7 +158,13 @@ def test_splits_without_a_verdict_are_drawn_without_a_line() -> None:
 
 
 @pytest.mark.parametrize(
-    "draw", [success_chart, lambda p: site_chart(p, next(iter(p[0].evaluation))), loss_chart, time_chart]
+    "draw",
+    [
+        success_chart,
+        lambda p: site_chart(p, next(iter(p[0].evaluation))),
+        lambda p: loss_chart(p, loss_names(p)[1]),
+        time_chart,
+    ],
 )
 def test_charts_are_well_formed_repeatable_and_take_any_name(draw: object) -> None:
     assert callable(draw)

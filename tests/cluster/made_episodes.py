@@ -27,7 +27,7 @@ def spec(index: int, *, site: str = "shop", split: str = "test", horizon: int = 
     return EpisodeSpec(f"{split}-{index}", task, Source.ROLLOUT, phase=1, seed=0)
 
 
-def trajectory(spec: EpisodeSpec, outcome: float) -> Trajectory:
+def trajectory(spec: EpisodeSpec, outcome: float, version: int = 0) -> Trajectory:
     """A judged episode of one step."""
     step = Step(
         index=0,
@@ -36,7 +36,7 @@ def trajectory(spec: EpisodeSpec, outcome: float) -> Trajectory:
         prompt_ids=np.array([1, 2, 3], dtype=np.int32),
         action_ids=np.array([4, 5], dtype=np.int32),
         logprobs=np.array([-0.5, -0.25], dtype=np.float32),
-        policy_version=0,
+        policy_version=version,
         temperature=spec.temperature,
         action_text='exit(message="done")',
     )
@@ -59,9 +59,9 @@ def trajectory(spec: EpisodeSpec, outcome: float) -> Trajectory:
     )
 
 
-def store(folder: Path, specs: Sequence[EpisodeSpec], outcomes: Sequence[float]) -> None:
+def store(folder: Path, specs: Sequence[EpisodeSpec], outcomes: Sequence[float], version: int = 0) -> None:
     """Write judged episodes as one shard."""
-    write_shard(folder, [trajectory(s, outcome) for s, outcome in zip(specs, outcomes, strict=True)])
+    write_shard(folder, [trajectory(s, outcome, version) for s, outcome in zip(specs, outcomes, strict=True)])
 
 
 def report(total: int = 0, failures: Mapping[str, Failure] | None = None) -> RolloutReport:

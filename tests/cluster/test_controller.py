@@ -2,144 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import os
-import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from rich.console import Console
 
-from cluster.config import Recipe, build_recipe
-from cluster.controller import Controller
-from cluster.errors import ManifestError, RunStopped
-from cluster.manifest import RunManifest
-from cluster.metrics_log import MetricsLog, read_metrics
-from cluster.progress import Progress
-from cluster.run_folders import RunFolders
-from cluster.task_sets import TaskSets
-from learner.algorithms import resolve
+from cluster.errors import RunStopped
+from cluster.metrics_log import read_metrics
 from replay.buffer import ReplayBuffer
-from replay.perplexity import Kept, ScoredEpisode
-from replay.records import Failure, FailureKind, Source
-from rollout_workers.report import RolloutReport
-from rollout_workers.spec import EpisodeSpec
-from tests.cluster.made_episodes import report, store
-
-RAW: dict[str, Any] = {
-    "run": {
-        "phases": 2,
-        "pool_tasks": 30,
-        "environment": "embedded",
-        "tensorboard": False,
-        "evaluation": {"tasks_per_split": 3},
-    },
-    "warm_start": {"demonstrations": 4, "potential_demonstrations": 3, "value_demonstrations": 2},
-    "curriculum": {"tasks_per_phase": 6},
-}
-PHASE = ["rollouts", "replay", "learn", "publish", "evaluate", "curriculum"]
-ORDER = [(0, stage) for stage in ("clone", "critics", "publish", "evaluate")] + [
-    (phase, stage) for phase in (1, 2) for stage in PHASE
-]
-
-
-class Killed(BaseException):
-    """The driver's end at some moment."""
-
-
-class FakeSystem:
-    """Plays about every other episode well, and remembers what it was asked for; ``fate`` may end it at any request."""
-
-    clones = True
-
-    def __init__(self, recipe: Recipe, out: Path, fate: Callable[[tuple[Any, ...]], None]) -> None:
-        self.folders = RunFolders(out)
-        self.algorithm = resolve(recipe.learner)
-        self.asked: list[tuple[Any, ...]] = []
-        self.specs: list[EpisodeSpec] = []
-        self.loses: Callable[[EpisodeSpec], bool] = lambda spec: False
-        self._fate = fate
-
-    def _note(self, *what: Any) -> None:
-        self._fate(what)
-        self.asked.append(what)
-
-    def call(self, method: str, *arguments: Any) -> Any:
-        self._note(method, *arguments)
-        if method == "score":
-            surprise = np.log(np.array([0.7], dtype=np.float32))
-            return [ScoredEpisode(episode_id, [surprise]) for episode_id in arguments[0]]
-        if method == "phase":
-            return {"value": {"loss": 0.5}, "potential": {"loss": None}, "actor": {"loss": 0.25}}
-        if method == "critics":
-            return {episode_id: ([0.5], [0.99]) for episode_id in arguments[0]}  # all too easy
-        return {"loss": 1.0}
-
-    def checkpoint(self, name: str) -> None:
-        self._note("checkpoint", name)
-        self.folders.checkpoint(name).mkdir(parents=True, exist_ok=True)
-        (self.folders.checkpoint(name) / "actor.safetensors").write_text(name)
-
-    def restore(self, name: str) -> None:
-        assert self.folders.checkpoint(name).is_dir(), f"no checkpoint {name}"
-        self._note("restore", name)
-
-    def publish(self, version: int) -> dict[str, Any]:
-        self._note("publish", version)
-        return {"accepted": ["server-0"]}
-
-    def export(self) -> None:
-        self._note("export")
-
-    def retire(self, driver: str) -> None:
-        self._note("retire", driver)
-
-    def play(
-        self, specs: Sequence[EpisodeSpec], buffer: ReplayBuffer, progress: Progress, *, driver: str
-    ) -> RolloutReport:
-        buffer.refresh()
-        missing = [spec for spec in specs if spec.episode_id not in buffer]
-        lost = {s.episode_id: Failure(FailureKind.INFRA, "browser_crashed") for s in missing if self.loses(s)}
-        played = [spec for spec in missing if spec.episode_id not in lost]
-        for spec in played:
-            self._note("play", driver, spec.source, spec.phase)
-            self.specs.append(spec)
-            store(self.folders.episodes, [spec], [float(zlib.crc32(spec.episode_id.encode()) % 2)])
-        return report(len(missing), lost)
-
-    def moments(self) -> list[tuple[Any, ...]]:
-        """What was asked for, in short; the episodes of a stage as one."""
-        short = [brief(what) for what in self.asked]
-        return [what for i, what in enumerate(short) if not i or short[i - 1] != what]
-
-
-def brief(what: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A request's name with its phase, version or checkpoint."""
-    if what[0] == "play":
-        return "play", what[2].value, what[3]
-    if what[0] == "phase":
-        return "phase", what[3]
-    return what[:2] if what[0] in ("checkpoint", "restore", "publish", "retire") else what[:1]
-
-
-def no_fate(what: tuple[Any, ...]) -> None:
-    """Nothing happens."""
-
-
-def at(number: int) -> Callable[[tuple[Any, ...]], None]:
-    """The driver ends just before its request of this number."""
-    left = iter(range(number, -1, -1))
-
-    def fate(what: tuple[Any, ...]) -> None:
-        if next(left) == 0:
-            raise Killed
-
-    return fate
+from replay.perplexity import Kept
+from replay.records import Source
+from tests.cluster.fake_run import ORDER, Killed, Run, at, before, task_sets
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -147,50 +23,6 @@ def _no_waiting_for_the_disk() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)
         yield
-
-
-@cache
-def task_sets(config: str) -> TaskSets:
-    return TaskSets(Recipe.model_validate_json(config))
-
-
-def before(request: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], None]:
-    """The driver ends just before this request."""
-
-    def fate(what: tuple[Any, ...]) -> None:
-        if brief(what) == request:
-            raise Killed
-
-    return fate
-
-
-class Run:
-    """A run folder in which the same command may be started again and again."""
-
-    def __init__(self, out: Path, **sections: dict[str, Any]) -> None:
-        merged = {name: {**RAW.get(name, {}), **sections.get(name, {})} for name in {*RAW, *sections}}
-        self.out = out
-        self.recipe = build_recipe(merged)
-        self.output = io.StringIO()
-
-    def start(
-        self,
-        fate: Callable[[tuple[Any, ...]], None] = no_fate,
-        loses: Callable[[EpisodeSpec], bool] = lambda spec: False,
-        clones: bool = True,
-    ) -> FakeSystem:
-        self.system = FakeSystem(self.recipe, self.out, fate)
-        self.system.loses, self.system.clones = loses, clones
-        progress = Progress(self.recipe.run.phases, Console(file=self.output, force_terminal=False))
-        tasks = task_sets(self.recipe.model_dump_json())
-        with MetricsLog(self.out, tensorboard=False) as log:
-            manifest = RunManifest.open(self.out, self.recipe)
-            Controller(self.recipe, manifest, self.system, tasks, progress, log).run()  # type: ignore[arg-type]
-        return self.system
-
-    @property
-    def manifest(self) -> RunManifest:
-        return RunManifest.read(self.out)
 
 
 @pytest.fixture
@@ -215,13 +47,17 @@ def test_stages_come_in_the_order_of_the_algorithm(run: Run) -> None:
         ("publish", 0),
         ("play", "evaluation", 0),
         ("play", "rollout", 1),
-        ("phase", 1),
+        ("update_critics", 1),
+        ("checkpoint", "phase-001-critics"),
+        ("update_actor", 1),
         ("checkpoint", "phase-001"),
         ("publish", 1),
         ("play", "evaluation", 1),
         ("play", "rollout", 2),
         ("score",),
-        ("phase", 2),
+        ("update_critics", 2),
+        ("checkpoint", "phase-002-critics"),
+        ("update_actor", 2),
         ("checkpoint", "phase-002"),
         ("publish", 2),
         ("play", "evaluation", 2),
@@ -242,7 +78,8 @@ def test_the_workers_of_the_warm_start_stay_where_the_phases_need_them(tmp_path:
 
 def test_the_learner_gets_this_phases_episodes_and_the_kept_successes_of_earlier_ones(run: Run) -> None:
     system = run.start()
-    (first, _), (second, replayed) = (what[1:3] for what in system.asked if what[0] == "phase")
+    (first, _), (second, replayed) = (what[1:3] for what in system.asked if what[0] == "update_actor")
+    assert [what[1:3] for what in system.asked if what[0] == "update_critics"] == [(first, []), (second, replayed)]
     assert len(first) == len(second) == 6
     assert not set(first) & set(second)
     assert first == run.manifest.data(1, "rollouts")["episodes"]
@@ -257,9 +94,9 @@ def test_each_stage_is_logged_once_and_shown(run: Run) -> None:
     run.start()
     lines = list(read_metrics(run.out))
     assert [(line["phase"], line["stage"]) for line in lines] == ORDER
-    learn = next(line for line in lines if line["stage"] == "learn")
-    assert learn["metrics.actor.loss"] == 0.25
-    assert "phase 2/2: learn done" in run.output.getvalue()
+    actor = next(line for line in lines if line["stage"] == "actor")
+    assert actor["metrics.actor.loss"] == 0.25
+    assert "phase 2/2: actor done" in run.output.getvalue()
     assert "value 0.5" in run.output.getvalue()
 
 
@@ -282,7 +119,7 @@ def stage_data(run: Run) -> dict[tuple[int, str], Any]:
     return {stage: run.manifest.data(*stage) for stage in run.manifest.stages()}
 
 
-@pytest.mark.parametrize("moment", range(0, 53, 6))
+@pytest.mark.parametrize("moment", range(0, 57, 6))
 def test_a_run_cut_short_at_any_request_goes_on_to_the_same_end(tmp_path: Path, undisturbed: Run, moment: int) -> None:
     run = Run(tmp_path)
     with pytest.raises(Killed):
@@ -295,9 +132,11 @@ def test_a_run_cut_short_at_any_request_goes_on_to_the_same_end(tmp_path: Path, 
     assert set(played.values()) == {1}, "a finished episode was played again"
     assert run.manifest.stages() == ORDER
     assert run.manifest.stages()[: len(done)] == done
-    trained = [what[3] for what in after.asked if what[0] == "phase"]
-    assert trained == [phase for phase in (1, 2) if (phase, "learn") not in done]
+    for stage in ("critics", "actor"):
+        trained = [what[3] for what in after.asked if what[0] == f"update_{stage}"]
+        assert trained == [phase for phase in (1, 2) if (phase, stage) not in done]
     assert stage_data(run) == stage_data(undisturbed)
+    assert [(line["phase"], line["stage"]) for line in read_metrics(run.out)] == ORDER
 
 
 @pytest.mark.parametrize(
@@ -305,11 +144,11 @@ def test_a_run_cut_short_at_any_request_goes_on_to_the_same_end(tmp_path: Path, 
     [
         (("play", "evaluation", 0), "phase-000", 0),
         (("play", "rollout", 1), "phase-000", 0),
-        (("phase", 1), "phase-000", 0),
+        (("update_critics", 1), "phase-000", 0),
         (("publish", 1), "phase-001", 1),
         (("play", "evaluation", 1), "phase-001", 1),
         (("play", "rollout", 2), "phase-001", 1),
-        (("phase", 2), "phase-001", 1),
+        (("update_critics", 2), "phase-001", 1),
         (("play", "evaluation", 2), "phase-002", 2),
     ],
 )
@@ -321,16 +160,6 @@ def test_after_a_restart_the_last_weights_are_served_before_any_episode(
     moments = run.start().moments()
     assert moments[:3] == [("retire", "browserless"), ("restore", checkpoint), ("publish", version)]
     assert moments[3] == (cut_before if cut_before[0] != "publish" else ("play", "evaluation", 1))
-
-
-def test_a_checkpoint_that_has_changed_is_not_gone_on_from(run: Run) -> None:
-    with pytest.raises(Killed):
-        run.start(before(("phase", 2)))
-    weights = run.system.folders.checkpoint("phase-001") / "actor.safetensors"
-    weights.write_text("other weights")
-    with pytest.raises(ManifestError, match=r"checkpoints/phase-001/actor\.safetensors has changed"):
-        run.start()
-    assert run.system.moments() == [("retire", "browserless")]
 
 
 def test_the_critics_band_gets_the_values_of_this_phases_first_states(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import sys
 from dataclasses import replace
 from importlib.metadata import EntryPoint
@@ -18,6 +20,7 @@ from cluster.task_sets import TaskSets
 from examples.guestbook import GUESTBOOK
 from replay.records import EpisodeFailed, Failure, FailureKind
 from rollout_workers.browserless import BrowserlessEnvironment
+from rollout_workers.contract import POINT_DEADLINE_S
 from rollout_workers.embedded_hosts import BrowserlessHost
 from rollout_workers.environment import Action, Environment, Observation
 from rollout_workers.environment_hosts import EnvironmentKind, environment_kind, make_host
@@ -73,7 +76,8 @@ class NoHost:
 
 
 NUMBER = 7
-NO_TASKS = EnvironmentKind(BrowserlessHost, ListedTasks([]))
+TASKS_AS_THEY_ARE = EnvironmentKind(BrowserlessHost, ListedTasks([]))  # type: ignore[arg-type]
+NO_TASKS = EnvironmentKind(BrowserlessHost, lambda options: ListedTasks([]))
 
 
 def check(path: str, *more: str) -> str:
@@ -111,6 +115,24 @@ def test_an_error_in_the_environment_breaks_the_points_that_meet_it_and_no_other
     assert all(lines == ("- raised ZeroDivisionError: a bug in the environment",) for lines in broken.values())
 
 
+class Stuck(BrowserlessEnvironment):
+    """Never answers an action."""
+
+    async def step(self, action: Action) -> Observation:
+        return await asyncio.Event().wait()  # type: ignore[return-value]
+
+
+class HostOfStuck(HostOf):
+    kind = Stuck
+
+
+def test_each_point_has_as_long_as_the_command_line_says() -> None:
+    report = check_environment_kind(f"{HERE}:HostOfStuck", seconds=0.1, deadline_s=3.0)
+    assert "raised TimeoutError: no end after 3 s" in str(report.points)
+    usual = inspect.signature(cli.check_environment).parameters["deadline"].default
+    assert usual == POINT_DEADLINE_S
+
+
 @pytest.mark.parametrize(
     ("path", "complaint"),
     [
@@ -119,6 +141,7 @@ def test_an_error_in_the_environment_breaks_the_points_that_meet_it_and_no_other
         (f"{HERE}:Nothing", f"module '{HERE}' has no 'Nothing'"),
         (f"{HERE}:NUMBER", "expected a function of a WorkerConfig that returns a host, .* found a int"),
         (f"{HERE}:NoHost", "expected a host with the methods .* found a NoHost without environment, alive, close"),
+        (f"{HERE}:TASKS_AS_THEY_ARE", "expected tasks to be a function of the host's options .* found a ListedTasks"),
         (f"{HERE}:NO_TASKS", "split 'train' has 0 tasks, 1 were asked for"),
     ],
 )
@@ -137,6 +160,8 @@ def test_options_reach_the_host_and_must_be_json() -> None:
         check(f"{HERE}:HostThatFails", "--options", '{"deployment": "staging"}')
     with pytest.raises(RecipeError):
         check("browserless", "--options", "{deployment")
+    with pytest.raises(RecipeError, match="option webarena.task_file: Unexpected keyword argument"):
+        check("webarena", "--options", '{"webarena": {"task_file": {}}}')
 
 
 @pytest.fixture
@@ -173,6 +198,15 @@ def test_a_recipe_plays_the_tasks_that_its_environment_brings(installed: None) -
     assert {spec.task.site for spec in tasks.demonstrations("demo", 10)} <= {"shop", "forum"}
 
 
+def test_an_environment_with_few_tasks_gives_what_it_has_to_whom_that_is_enough(installed: None) -> None:
+    source = environment_kind("book").tasks({})
+    everything = source.task_set(0, "train", 4)
+    assert source.task_set(0, "train", 8, at_least=1) == everything
+    assert len(source.task_set(0, "train", 3, at_least=1)) == 3
+    with pytest.raises(ValueError, match="split 'train' has 4 tasks, 8 were asked for"):
+        source.task_set(0, "train", 8)
+
+
 def test_a_recipe_with_an_unknown_environment_says_which_there_are() -> None:
     with pytest.raises(RecipeError, match="run.environment: expected an environment out of"):
         TaskSets(build_recipe({"run": {"environment": "cloud"}}))
@@ -200,7 +234,7 @@ async def test_the_example_of_the_guide_can_be_solved() -> None:
     try:
         env, (task,) = (
             await host.environment(),
-            environment_kind("examples.guestbook:GUESTBOOK").tasks.task_set(0, "test", 1),
+            environment_kind("examples.guestbook:GUESTBOOK").tasks({}).task_set(0, "test", 1),
         )
         seen = await env.reset(task)
         assert (await env.evaluate("done")).outcome == 0.0

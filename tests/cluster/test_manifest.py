@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import time
@@ -11,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from cluster import sessions, versions
 from cluster.config import build_recipe, config_hash
 from cluster.durable import sha256_file, write_atomic
 from cluster.errors import ManifestError
-from cluster.manifest import RunManifest
+from cluster.manifest import RunManifest, changed_files
 from cluster.run_lock import RunLock
 
 RECIPE = build_recipe({"run": {"seed": 5}})
@@ -70,13 +74,11 @@ def test_files_are_recorded_with_their_hash_and_checked(tmp_path: Path) -> None:
     write_atomic(weights, b"abc")
     manifest.complete_stage(1, "publish", files=[weights])
     assert manifest.entry(1, "publish").files == {"weights/1.bin": sha256_file(weights)}
-    manifest.check_files(1, "publish")
+    assert changed_files(tmp_path, manifest.entry(1, "publish")) == []
     weights.write_bytes(b"abd")
-    with pytest.raises(ManifestError, match=r"weights/1\.bin has changed"):
-        manifest.check_files(1, "publish")
+    assert changed_files(tmp_path, manifest.entry(1, "publish")) == ["weights/1.bin has changed"]
     weights.unlink()
-    with pytest.raises(ManifestError, match=r"weights/1\.bin is gone"):
-        manifest.check_files(1, "publish")
+    assert changed_files(tmp_path, manifest.entry(1, "publish")) == ["weights/1.bin is gone"]
 
 
 def test_a_missing_or_foreign_file_is_refused(tmp_path: Path) -> None:
@@ -98,6 +100,34 @@ def test_another_recipe_is_refused_and_the_differing_keys_are_named(tmp_path: Pa
     assert "run.seed: was 5, is 6" in text
     assert "run.phases: was 4, is 9" in text
     assert "run.name" not in text
+
+
+def test_other_code_is_refused_by_the_name_of_what_differs_unless_it_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    RunManifest.open(tmp_path, RECIPE).begin_session()
+    RunManifest.open(tmp_path, RECIPE)
+    now = sessions.code_identity()
+    monkeypatch.setattr(sessions, "code_identity", lambda: {**now, "numpy": "9.9", "waymark's sources": "feed"})
+    with pytest.raises(ManifestError, match=r"(?s)other code:.*numpy: was \S+, is 9.9.*--resume other-code") as caught:
+        RunManifest.open(tmp_path, RECIPE)
+    assert "torch" not in str(caught.value)
+    RunManifest.open(tmp_path, RECIPE, resume="other-code").begin_session()
+    RunManifest.open(tmp_path, RECIPE)
+
+
+def test_every_source_of_a_run_counts_as_its_code() -> None:
+    found = versions.code_identity()
+    assert found.keys() == {"python", *versions.PACKAGES, "waymark's sources"}
+    assert found["waymark's sources"] != hashlib.sha256().hexdigest()[:16], "no source was found"
+
+
+def test_sessions_are_numbered(tmp_path: Path) -> None:
+    manifest = RunManifest.open(tmp_path, RECIPE)
+    assert [manifest.begin_session(), manifest.begin_session()] == [1, 2]
+    manifest.complete_stage(0, "clone")
+    assert RunManifest.read(tmp_path).entry(0, "clone").session == 2
+    assert RunManifest.open(tmp_path, RECIPE).begin_session() == 3
 
 
 def test_resume_never_refuses_a_run_that_is_there(tmp_path: Path) -> None:
@@ -135,7 +165,7 @@ def test_a_write_that_fails_leaves_the_manifest_as_it_was(tmp_path: Path, monkey
     monkeypatch.undo()
     assert not manifest.stage_done(0, "evaluate")
     assert RunManifest.open(tmp_path, RECIPE).stages() == [(0, "clone")]
-    assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]
+    assert [path.name for path in (tmp_path / "stages").iterdir()] == ["0000-phase-000-clone"]
 
 
 @pytest.mark.faults
@@ -162,6 +192,57 @@ def test_sigkill_at_any_moment_leaves_a_manifest_that_opens(tmp_path: Path, chil
         assert len(stages) >= seen
         seen = len(stages)
     assert seen > 0
+
+
+def damaged(out: Path, damage: str) -> None:
+    """Three stages, of which the second one is damaged."""
+    manifest = RunManifest.open(out, RECIPE)
+    for stage in ("clone", "critics", "publish"):
+        manifest.complete_stage(0, stage, {"n": 1})
+    folder = out / "stages" / "0001-phase-000-critics"
+    text = (folder / "manifest.json").read_text()
+    if damage == "removed":
+        shutil.rmtree(folder)
+    elif damage == "no marker":
+        (folder / "COMPLETE").unlink()
+    elif damage == "cut short":
+        (folder / "manifest.json").write_text(text[: len(text) // 2])
+    elif damage == "edited":
+        (folder / "manifest.json").write_text(text.replace('"n": 1', '"n": 2'))
+    elif damage == "edited with its marker":
+        edited = text.replace('"n": 1', '"n": 2')
+        (folder / "manifest.json").write_text(edited)
+        (folder / "COMPLETE").write_text(hashlib.sha256(edited.encode()).hexdigest())
+    elif damage == "header edited":
+        (out / "manifest.json").write_text((out / "manifest.json").read_text().replace("seed", "seed "))
+
+
+@pytest.mark.parametrize(
+    ("damage", "found"),
+    [
+        ("removed", "stages: manifest 0001 is gone, though 0002-phase-000-publish is there"),
+        ("no marker", "stages/0001-phase-000-critics: COMPLETE is missing"),
+        ("cut short", "stages/0001-phase-000-critics: manifest.json does not have the SHA-256"),
+        ("edited", "stages/0001-phase-000-critics: manifest.json does not have the SHA-256"),
+        ("edited with its marker", "stages/0002-phase-000-publish: does not follow the manifest before it"),
+        ("header edited", "stages/0000-phase-000-clone: does not follow the manifest before it"),
+    ],
+)
+def test_a_manifest_that_is_not_what_it_was_stops_the_run_and_is_named(tmp_path: Path, damage: str, found: str) -> None:
+    damaged(tmp_path, damage)
+    with pytest.raises(ManifestError, match=rf"cannot go on: {re.escape(found)}.*restore it from a copy"):
+        RunManifest.read(tmp_path)
+
+
+def test_a_stage_that_was_being_recorded_counts_for_nothing(tmp_path: Path) -> None:
+    RunManifest.open(tmp_path, RECIPE).complete_stage(0, "clone")
+    half = tmp_path / "stages" / ".0001-phase-000-critics.new"
+    half.mkdir()
+    (half / "manifest.json").write_text("{")
+    manifest = RunManifest.open(tmp_path, RECIPE)
+    assert manifest.stages() == [(0, "clone")]
+    manifest.complete_stage(0, "critics")
+    assert RunManifest.read(tmp_path).stages() == [(0, "clone"), (0, "critics")]
 
 
 def test_two_drivers_cannot_hold_one_folder(tmp_path: Path) -> None:

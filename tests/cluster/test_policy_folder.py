@@ -9,6 +9,7 @@ import pytest
 
 from cluster import policy_folder
 from cluster.config import build_recipe, load_recipe
+from cluster.durable import sha256_file
 from cluster.errors import MissingError
 from cluster.policy_folder import CHECKSUMS, build_policy, copy_checkpoint, read_along, write_checksums
 from cluster.task_sets import TaskSets
@@ -70,6 +71,15 @@ def test_a_folder_without_readable_checksums_is_refused(shipped: Path, tmp_path:
     with pytest.raises(MissingError, match=f"cannot read {CHECKSUMS}"):
         copy_checkpoint(shipped, tmp_path / "policy")
     assert not (tmp_path / "policy").exists()
+
+
+@pytest.mark.parametrize("name", ["\ud800", "x" * 5000, "../outside.txt", "/etc/hostname"])
+def test_a_name_that_is_no_file_of_the_folder_is_refused(shipped: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / "outside.txt").write_text("there")
+    digest = sha256_file(tmp_path / "outside.txt")
+    (shipped / "checksums.json").write_text(json.dumps({name: digest}))
+    with pytest.raises(MissingError, match="are missing or have changed"):
+        copy_checkpoint(shipped, tmp_path / "policy")
 
 
 def test_a_copy_that_was_cut_short_leaves_no_policy_and_is_done_again(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster.run_folders import CLONED, RunFolders, checkpoint_name
+from cluster.run_folders import CLONED, RunFolders, checkpoint_name, critics_name, kept_checkpoints
 
 
 def fill(folders: RunFolders, phases: int) -> None:
@@ -40,6 +40,46 @@ def test_a_restart_in_a_late_phase_keeps_its_checkpoint_while_it_goes_through_th
     fill(folders, 3)
     folders.forget_checkpoints(1, keep=1)
     assert checkpoints(folders) == [checkpoint_name(phase) for phase in (1, 2, 3)]
+
+
+def test_a_phases_critics_go_with_its_end_and_not_before(tmp_path: Path) -> None:
+    folders = RunFolders(tmp_path)
+    fill(folders, 2)
+    for phase in (1, 2):
+        folders.checkpoint(critics_name(phase)).mkdir()
+    folders.forget_checkpoints(1, keep=2)
+    assert checkpoints(folders) == ["phase-000", "phase-001", "phase-002", "phase-002-critics"]
+    folders.forget_checkpoints(2, keep=2)
+    assert checkpoints(folders) == ["phase-001", "phase-002"] == kept_checkpoints(2, 2)
+
+
+def test_what_was_half_written_goes_and_what_others_put_there_stays(tmp_path: Path) -> None:
+    folders = RunFolders(tmp_path)
+    fill(folders, 1)
+    for name in (
+        "checkpoints/.phase-002.x1y2",
+        "stages/.0007-phase-001-replay.new",
+        ".trained.new/x",
+        "kept/.mine",
+        "set_back/0001",
+    ):
+        (tmp_path / name).mkdir(parents=True)
+    for name in (
+        "weights/.actor-000002.safetensors.1.new",
+        ".summary.json.77.new",
+        ".gitignore",
+        "notes.txt",
+        ".metrics.jsonl.77.tmp",
+        "set_back/.0002.json.77.tmp",
+        "set_back/0001/.metrics.jsonl.77.tmp",
+    ):
+        (tmp_path / name).write_text("")
+    folders.clear_leftovers()
+    hidden = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob(".*")}
+    assert hidden == {".gitignore", "kept/.mine"}
+    assert checkpoints(folders) == ["cloned", "phase-000", "phase-001"]
+    assert not folders.current_weights.exists(), "servers wait for a publication"
+    assert (tmp_path / "notes.txt").exists()
 
 
 def test_names_sort_as_numbers() -> None:

@@ -99,14 +99,15 @@ def test_a_phase_is_summarised_as_far_as_it_has_come(tmp_path: Path, manifest: R
 
     audit = {"counts": {"kept": 2, "below_band": 3, "above_band": 1, "over_cap": 0}}
     manifest.complete_stage(1, "replay", {"kept": {}, "audit": audit}, seconds=1.0)
-    manifest.complete_stage(1, "learn", {"checkpoint": "x", "metrics": {"actor": {"loss": 0.25}, "value": None}})
+    manifest.complete_stage(1, "critics", {"checkpoint": "x", "metrics": {"value": {"loss": 0.5}, "potential": None}})
+    manifest.complete_stage(1, "actor", {"checkpoint": "x", "metrics": {"actor": {"loss": 0.25}}})
     splits = split_data([spec(0)], ["test"], report(1), ReplayBuffer(tmp_path / "episodes"), passes=1)
     manifest.complete_stage(1, "evaluate", {"splits": splits, **played(tmp_path, [1.0], [])})
     whole = phase_summary(manifest, 1)
     assert whole.replay is not None
     assert (whole.replay.kept, whole.replay.dropped) == (2, 4)
     assert whole.replay.reasons == {"below_band": 3, "above_band": 1}
-    assert whole.losses == {"actor.loss": 0.25}
+    assert whole.losses == {"value.loss": 0.5, "actor.loss": 0.25}
     assert whole.evaluation["test"].success == 1.0
 
 

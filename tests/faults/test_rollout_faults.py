@@ -32,9 +32,9 @@ from rollout_workers.rollout_settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec, PolicySource, WorkerConfig
 from sites.server import SiteServer
 from sites.tasks import task_set
-from tests.rollout_workers.ray_cluster import small_ray
+from tests.faults.scripted_server import process_id
 
-pytestmark = [pytest.mark.faults, pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.faults, pytest.mark.browser, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
 
 EPISODES = 16
 SETTINGS = RolloutSettings(
@@ -46,12 +46,6 @@ LIMITS = PolicySettings(
     max_new_tokens=6,
     attempt_timeout_s=10.0,
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cluster() -> Iterator[None]:
-    with small_ray():
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -80,17 +74,23 @@ def worker_config(tmp_path: Path, server: SiteServer) -> WorkerConfig:
 
 @dataclass
 class Accident:
-    """Does something once, as soon as some episodes are done and others are being played; remembers all workers."""
+    """Does something once some episodes are done and others are being played; remembers all workers.
+
+    With ``until_felt`` it does so again until an episode has suffered: an episode that counts as being played may just
+    have ended, and wait for its shard.
+    """
 
     pool: RolloutPool
     do: Callable[[], None]
     after: int = 3
+    until_felt: bool = False
     playing: int = 0
     owners: set[str] = field(default_factory=set)
 
     def __call__(self, progress: RolloutProgress) -> None:
         self.owners |= {mark for pid in self.pool.process_ids().values() if (mark := process_mark(pid))}
-        if not self.playing and progress.completed >= self.after and progress.running:
+        due = not self.playing or (self.until_felt and not progress.incidents)
+        if due and progress.completed >= self.after and progress.running:
             self.playing = progress.running
             self.do()
 
@@ -148,16 +148,16 @@ def test_a_killed_chromium_is_replaced_and_its_episodes_are_played_again(
     killed: list[int] = []
 
     def kill_chromium() -> None:
-        (chromium,) = chromiums(pool)
-        killed.append(chromium.pid)
-        os.kill(chromium.pid, signal.SIGKILL)
+        for chromium in chromiums(pool):
+            killed.append(chromium.pid)
+            os.kill(chromium.pid, signal.SIGKILL)
 
     config = replace(worker_config, settings=replace(SETTINGS, workers=1))
     with RolloutPool(config) as pool:
-        accident = Accident(pool, kill_chromium)
+        accident = Accident(pool, kill_chromium, until_felt=True)
         report = pool.run(demonstrations(tasks), accident)
         (replacement,) = chromiums(pool)
-    assert replacement.pid != killed[0]
+    assert replacement.pid not in killed
     assert accident.playing > 0
     assert accident.left_behind() == []
     assert report.counts["completed"] == EPISODES
@@ -167,13 +167,14 @@ def test_a_killed_chromium_is_replaced_and_its_episodes_are_played_again(
     assert {t.outcome for t in judged(config, report)} == {1.0}
 
 
+@pytest.mark.lengthy
 def test_a_killed_policy_server_is_waited_for_and_never_scored(
     worker_config: WorkerConfig, tasks: list[Task], tmp_path: Path
 ) -> None:
     model = build_tiny(LIMITS.tiny, TextTokenizer.load(worker_config.tokenizer), seed=0)
     model_dir = save_policy(model, worker_config.tokenizer, tmp_path / "model")
     handle = start_server(LIMITS, model_dir, num_cpus=0.5)
-    pids = [ray.get(handle.apply.remote(_process_id), timeout=60)]
+    pids = [ray.get(handle.apply.remote(process_id), timeout=60)]
 
     def kill_server() -> None:
         os.kill(pids[0], signal.SIGKILL)
@@ -184,7 +185,7 @@ def test_a_killed_policy_server_is_waited_for_and_never_scored(
     with RolloutPool(replace(worker_config, policy=policy)) as pool:
         accident = Accident(pool, kill_server)
         report = pool.run(specs, accident)
-    pids.append(ray.get(handle.apply.remote(_process_id), timeout=60))
+    pids.append(ray.get(handle.apply.remote(process_id), timeout=60))
     assert accident.playing > 0
     assert accident.left_behind() == []
     assert pids[0] != pids[1], "the server was not killed, or did not come back"
@@ -195,7 +196,3 @@ def test_a_killed_policy_server_is_waited_for_and_never_scored(
         assert trajectory.termination is Termination.EXIT or ran_out
         assert trajectory.evidence
     ray.kill(handle)
-
-
-def _process_id(server: object) -> int:
-    return os.getpid()

@@ -33,6 +33,16 @@ def test_rank_correlations_agree_with_scipy(pairs: list[tuple[int, int]]) -> Non
     assert spearman(a, b) == pytest.approx(stats.spearmanr(a, b).statistic)
 
 
+@given(st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=2, max_size=15))
+def test_auc_is_mann_whitneys_u_over_the_pairs(pairs: list[tuple[int, bool]]) -> None:
+    scores, labels = np.array([s for s, _ in pairs], dtype=np.float64), np.array([won for _, won in pairs])
+    if labels.all() or not labels.any():
+        assert auc(scores, labels) is None
+        return
+    wins = stats.mannwhitneyu(scores[labels], scores[~labels]).statistic
+    assert auc(scores, labels) == pytest.approx(wins / (labels.sum() * (~labels).sum()))
+
+
 def test_ratio_metrics_by_hand() -> None:
     # asked 2, -1, 0 (mean 1/3); achieved half of each: slope 1/2, all signs agree, the unsigned one does not count.
     metrics = ratio_metrics(np.array([2.0, -1.0, 0.0]), np.array([1.0, -0.5, 0.0]))

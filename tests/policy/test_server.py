@@ -102,6 +102,20 @@ async def test_weights_are_published_proven_and_survive_a_kill(
     assert (stats["version"], stats["checksum"]) == (1, manifest.checksum)
 
 
+async def test_a_server_asked_for_published_weights_takes_them_and_refuses_to_answer_with_others(
+    server: Any, other_tiny: PreTrainedModel, published: Path
+) -> None:
+    client = RayPolicyClient({"a": server}, SETTINGS)
+    served = int((await server.stats.remote())["version"])
+    write_manifest(write_weights(other_tiny.state_dict(), published.with_name("w"), served + 1), published)
+    wanted = replace(GREEDY, version=served + 1)
+    replies = await asyncio.gather(*(client.complete(PROMPT, wanted, session=str(i)) for i in range(6)))
+    assert {reply.version for reply in replies} == {served + 1}
+    with pytest.raises(EpisodeFailed, match=rf"expected version {served + 7}, found {served + 1} served") as caught:
+        await client.complete(PROMPT, replace(GREEDY, version=served + 7), session="s")
+    assert (caught.value.failure.kind, caught.value.failure.code) == (FailureKind.POLICY, "wrong_version")
+
+
 async def test_a_server_whose_engine_failed_is_started_afresh(server: Any) -> None:
     client = RayPolicyClient({"a": server}, SETTINGS)
     pid = await server.apply.remote(lambda _: os.getpid())

@@ -49,6 +49,12 @@ def test_a_missing_file_and_a_file_of_another_kind_are_rejected(tmp_path: Path) 
         read_weights(WeightManifest(1, empty, str(tmp_path / "text")))
 
 
+@pytest.mark.parametrize("path", ["a\0b", "\ud800", "x" * 5000])
+def test_a_path_that_can_be_none_is_rejected(path: str) -> None:
+    with pytest.raises(WeightsRejected, match="cannot read the weights of version 3"):
+        read_weights(WeightManifest(3, "0" * 64, path))
+
+
 def test_weights_that_do_not_fit_leave_the_model_as_it_was(tiny: PreTrainedModel, other_tiny: PreTrainedModel) -> None:
     before = {name: tensor.clone() for name, tensor in tiny.state_dict().items()}
     new = other_tiny.state_dict()

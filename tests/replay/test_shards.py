@@ -217,6 +217,15 @@ def test_other_arrow_data_is_foreign_and_another_version_is_named(tmp_path):
         read_shard(tmp_path / "later.arrow")
 
 
+def test_an_action_without_a_log_probability_for_each_token_is_torn(tmp_path):
+    row = to_batch(example()).to_pylist()[0]
+    tokens = len(row["steps"][1]["action_ids"])
+    row["steps"][1]["logprobs"] = row["steps"][1]["logprobs"][:-1]
+    write_arrow(tmp_path / "uneven.arrow", SCHEMA, pa.RecordBatch.from_pylist([row], schema=SCHEMA))
+    with pytest.raises(TornShardError, match=rf"step \d+: .* found {tokens} tokens and {tokens - 1} log-probabilities"):
+        read_shard(tmp_path / "uneven.arrow")
+
+
 def test_a_missing_file_is_not_called_torn(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_shard(tmp_path / "none.arrow")

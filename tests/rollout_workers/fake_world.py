@@ -77,6 +77,8 @@ class FakeEnvironment:
             os._exit(1)
         if self._fault == "freeze":
             time.sleep(1000)  # blocks the event loop, as a bug might
+        if self._fault == "stall":
+            time.sleep(3)
         if self._fault == "bug":
             raise ZeroDivisionError("a bug in an environment")
         if self._fault == "kill_browser":

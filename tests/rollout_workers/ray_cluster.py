@@ -10,6 +10,8 @@ from contextlib import contextmanager
 import ray
 from ray._raylet import AuthenticationTokenLoader, Config
 
+from rollout_workers.browser_processes import MARK
+
 ENVIRONMENT = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(16), "OMP_NUM_THREADS": "1"}
 
 
@@ -17,6 +19,8 @@ ENVIRONMENT = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(16)
 def small_ray(num_cpus: int = 2) -> Iterator[None]:
     """Start Ray without a dashboard and shut it down afterwards; an already running one is used as it is."""
     os.environ.update(ENVIRONMENT)
+    # A worker that another test ran in this process left its mark: with it, the next such worker would end Ray.
+    os.environ.pop(MARK, None)
     # Ray read its authentication mode when it was first imported, perhaps by another test: read it again.
     Config.initialize("")
     AuthenticationTokenLoader.instance().reset_cache()

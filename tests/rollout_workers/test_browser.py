@@ -4,11 +4,10 @@ import asyncio
 import os
 import random
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-import pytest_asyncio
 from starlette.applications import Starlette
 
 from replay.records import EpisodeFailed, FailureKind, Task
@@ -16,13 +15,11 @@ from rollout_workers.browser import BrowserEnvironment, BrowserSession, SiteEndp
 from rollout_workers.browserless import BrowserlessEnvironment
 from rollout_workers.contract import check_environment
 from rollout_workers.environment import Action, Environment, Observation
-from rollout_workers.settings import BrowserSettings
 from sites.app import create_app
+from tests.rollout_workers.conftest import QUICK
 from tests.rollout_workers.lab_site import LAB, SECRET, lab_task, serving, target
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
-
-QUICK = BrowserSettings(wait_action_s=0.01, navigation_timeout_s=1.0)
 
 
 @pytest.fixture(scope="module")
@@ -36,20 +33,6 @@ def app() -> Starlette:
 def sites(app: Starlette) -> Iterator[SiteEndpoint]:
     with serving(app) as port:
         yield SiteEndpoint(port, SECRET)
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def session() -> AsyncIterator[BrowserSession]:
-    started = BrowserSession(QUICK)
-    yield started
-    await started.close()
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def env(session: BrowserSession, sites: SiteEndpoint) -> AsyncIterator[BrowserEnvironment]:
-    made = BrowserEnvironment(session, sites)
-    yield made
-    await made.close()
 
 
 async def do(env: Environment, seen: Observation, kind: str, name: str, argument: str | None = None) -> Observation:
@@ -258,7 +241,7 @@ async def test_a_failing_site_is_an_infrastructure_failure(
 
 
 async def test_a_site_that_is_down_is_an_infrastructure_failure(session: BrowserSession) -> None:
-    env = BrowserEnvironment(session, SiteEndpoint(1, "x"))
+    env = BrowserEnvironment(session, SiteEndpoint(1, "x"), replace(QUICK, site_timeout_s=1.0))
     with pytest.raises(EpisodeFailed) as caught:
         await env.reset(lab_task())
     assert caught.value.failure.code == "site_unreachable"

@@ -8,32 +8,16 @@ import pytest_asyncio
 
 from rollout_workers.browser import BrowserEnvironment, BrowserSession, SiteEndpoint
 from rollout_workers.environment import Action, Observation
-from rollout_workers.settings import BrowserSettings
+from tests.rollout_workers.conftest import QUICK
 from tests.rollout_workers.lab_site import SECRET, lab_app, lab_task, serving
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
-
-QUICK = BrowserSettings(wait_action_s=0.01, navigation_timeout_s=1.0)
 
 
 @pytest.fixture(scope="module")
 def sites() -> Iterator[SiteEndpoint]:
     with serving(lab_app()) as port:
         yield SiteEndpoint(port, SECRET)
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def session() -> AsyncIterator[BrowserSession]:
-    started = BrowserSession(QUICK)
-    yield started
-    await started.close()
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def env(session: BrowserSession, sites: SiteEndpoint) -> AsyncIterator[BrowserEnvironment]:
-    made = BrowserEnvironment(session, sites)
-    yield made
-    await made.close()
 
 
 @pytest_asyncio.fixture(loop_scope="module")

@@ -19,7 +19,7 @@ OWNER = """
 import subprocess, sys, time
 from rollout_workers.browser_processes import mark_children, start_guard
 mark = mark_children()
-guard = start_guard(mark) if sys.argv[1] == "guarded" else None
+guard = start_guard(mark, 60) if sys.argv[1] == "guarded" else None
 child = subprocess.Popen(["setsid", "sleep", "1000"], start_new_session=True)
 print(mark, flush=True)
 sys.stdin.read()

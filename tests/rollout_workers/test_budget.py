@@ -49,9 +49,38 @@ def test_the_message_says_what_happened_most_and_what_to_do() -> None:
 
 @pytest.mark.parametrize(("episodes", "limit"), [(10, 16), (64, 16), (65, 17), (400, 100)])
 def test_the_limit_grows_with_the_run_above_a_floor(episodes: int, limit: int) -> None:
-    budget = FailureBudget.for_run(episodes, {FailureKind.INFRA: 0.25}, floor=16)
+    budget = FailureBudget.for_run(episodes, {FailureKind.INFRA: 0.25}, floor=16, window=1000)
     for _ in range(limit):
         budget.record(infra())
     assert budget.exceeded() is None
     budget.record(infra())
     assert budget.exceeded() is FailureKind.INFRA
+
+
+def test_a_long_run_may_have_accidents_for_ever_and_still_notices_an_outage_at_once() -> None:
+    budget = FailureBudget.for_run(100_000, {FailureKind.INFRA: 0.25}, floor=16, window=100)
+    for _ in range(1000):
+        budget.record(infra())
+        for _ in range(4):
+            budget.succeed()
+        budget.check()
+    for _ in range(8):  # 20 of the newest 100 failed already
+        budget.record(infra("site_unreachable", "port 80"))
+        left = budget.exceeded() is None
+    assert not left
+    with pytest.raises(FailureBudgetExceeded, match="26 infra failures; at most 25 .*newest 100"):
+        budget.check()
+    assert budget.counts() == {"infra/browser_crashed": 1000, "infra/site_unreachable": 8}
+
+
+def test_the_remedy_fits_what_happened_most() -> None:
+    budget = FailureBudget({FailureKind.INFRA: 1})
+    for _ in range(2):
+        budget.record(infra("shard_not_written", "No space left on device"))
+    with pytest.raises(FailureBudgetExceeded, match="No space left on device.*make room on the disk"):
+        budget.check()
+
+
+def test_a_limit_beyond_the_window_is_refused() -> None:
+    with pytest.raises(ValueError, match="more than 10 attempts"):
+        FailureBudget({FailureKind.INFRA: 10}, window=10)

@@ -90,4 +90,6 @@ def test_flags_disable_names_outside_and_mark_the_process() -> None:
     assert any(f.startswith("--host-resolver-rules=MAP * ~NOTFOUND") for f in flags)
     assert "--waymark-session=abc" in flags
     assert "--disable-threaded-compositing" not in flags
+    assert not any(flag.startswith("--js-flags") for flag in flags)
+    assert "--js-flags=--max-old-space-size=700" in chromium.launch_flags("abc", script_memory_mb=700)
     assert "--disable-threaded-compositing" in chromium.launch_flags("abc", paint=False)

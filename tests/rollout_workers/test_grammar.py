@@ -94,9 +94,9 @@ def test_what_the_prompt_offers_is_read(text: str, expected: Action) -> None:
         ('do(action="Click", element="-1")', "number at the end of a line"),
         ('do(action="Click", element=str(3))', "element must be a quoted text"),
         ('do(action=f"{1}", element="3")', "action must be a quoted text"),
-        ('do(action="Click", element="3", speed="9")', "each once; found speed"),
-        ('do("Click", action="Click", element="3")', "each once; found action"),
-        ('do(**{"action": "Click"})', "each once; found None"),
+        ('do(action="Click", element="3", speed="9")', "each once; found 'speed'"),
+        ('do("Click", action="Click", element="3")', "each once; found 'action'"),
+        ('do(**{"action": "Click"})', "each once; found '**'"),
         ("go_backward(1)", "at most 0 arguments"),
         ("open('/etc/passwd')", "found 'open'"),
         ("a.b.do(action='Wait')", "found 'a.b.do'"),
@@ -105,6 +105,8 @@ def test_what_the_prompt_offers_is_read(text: str, expected: Action) -> None:
         ("-" * 7000 + "1", "expected one call"),
         ("exit(message=" + "0x" + "f" * 6000 + ")", "message must be a quoted text"),
         ("x" * 9000, "at most 8000 characters"),
+        ("\u202e" * 500, "expected one call"),
+        (f"exit({'x' * 5000}=1)", "each once; found 'xxx"),
     ],
 )
 def test_what_is_no_action_is_explained(text: str, says: str) -> None:

@@ -50,3 +50,10 @@ def test_a_dead_member_gets_time_to_come_back_and_is_then_replaced() -> None:
     member.enter(MemberState.DOWN, 100.0)
     assert member.care(120.0, SETTINGS) is Care.NOTHING
     assert member.care(120.1, SETTINGS) is Care.REPLACE
+
+
+def test_a_member_that_ray_has_given_up_is_replaced_at_once() -> None:
+    member = ready(0.0)
+    member.gone = True
+    member.enter(MemberState.DOWN, 100.0)
+    assert member.care(100.0, SETTINGS) is Care.REPLACE

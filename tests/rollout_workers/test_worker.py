@@ -203,3 +203,16 @@ def _environment() -> dict[str, str]:
 def test_an_unknown_environment_is_refused_by_name(reference: str) -> None:
     with pytest.raises(ValueError, match=reference.split(":")[0]):
         load(reference)
+
+
+async def test_an_episode_during_which_the_process_stood_still_is_not_scored(tmp_path: Path) -> None:
+    async with started(config(tmp_path, replace(SETTINGS, loop_lag_limit_s=2.0))) as worker:
+        bystander = asyncio.create_task(play(worker, 0, delay_s=0.5))
+        await asyncio.sleep(0.2)
+        stalled = await play(worker, 1, "stall")
+        assert stalled.failure is not None
+        assert (stalled.failure.kind, stalled.failure.code) == (FailureKind.INFRA, "worker_stalled")
+        beside = await bystander
+        assert beside.failure == stalled.failure
+        assert (await worker.heartbeat()).loop_lag_s > 2.0
+        assert (await play(worker, 1)).failure is None

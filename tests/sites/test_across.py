@@ -5,66 +5,37 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from functools import lru_cache
 
 import pytest
 
-from judges.subgoals import validate_task
 from replay.records import Task
 from rollout_workers.browserless import BrowserlessEnvironment
-from rollout_workers.environment import Observation
 from sites.across.skills import both
 from sites.across.tasks import TEMPLATES
-from sites.app import create_app
 from sites.demonstrations import Quality, demonstrate
-from sites.experts import Intent
 from sites.registry import SITES
-from sites.tasks import generate
 from tests.sites.player import play
+from tests.sites.task_checks import assert_solved_in_order, assert_stopping_fails, tasks_by_template
 
 NAMES = [template.name for template in TEMPLATES if set(template.sites) <= set(SITES)]
 
 
-@pytest.fixture(scope="module")
-def app():
-    return create_app(0)
-
-
-@lru_cache(maxsize=1)
 def some_tasks() -> dict[str, list[Task]]:
-    tasks: dict[str, list[Task]] = {name: [] for name in NAMES}
-    for task in generate(3, (*SITES, "across"), per_template=3):
-        if task.template in tasks:
-            tasks[task.template].append(task)
-    return tasks
+    tasks = tasks_by_template((*SITES, "across"), seed=3, per_template=3)
+    return {name: tasks[name] for name in NAMES}
 
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_the_expert_solves_every_task_in_horizon_steps_and_passes_milestones_in_order(app, name):
     assert some_tasks()[name]
-    for task in some_tasks()[name]:
-        validate_task(task)
-        played = await play(app, task)
-        assert played.outcome == 1.0, task.intent
-        assert len(played.actions) == task.horizon
-        assert not any(played.notices), played.notices
-        for vector in played.milestones:
-            assert list(vector) == sorted(vector, reverse=True), f"{task.intent}: {vector}"
-        assert played.milestones[-1] == (True,) * 4
-        assert played.milestones[-2][3] is False
+    await assert_solved_in_order(app, some_tasks()[name])
 
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_stopping_anywhere_before_the_last_action_fails(app, name):
     task = some_tasks()[name][0]
     for last in (0, task.horizon // 2, task.horizon - 2):
-        taken = Counter[str]()
-
-        def stop(intent: Intent, seen: Observation, last: int = last, taken: Counter[str] = taken) -> Intent:
-            taken["steps"] += 1
-            return Intent("exit", argument="done") if taken["steps"] > last else intent
-
-        assert (await play(app, task, change=stop)).outcome == 0.0, f"{task.intent}: {last}"
+        await assert_stopping_fails(app, task, after=last)
 
 
 async def test_the_bar_of_other_sites_is_the_first_thing_on_every_page(app):

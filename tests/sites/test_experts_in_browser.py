@@ -4,43 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from replay.records import Task
-from rollout_workers.browser import BrowserEnvironment, BrowserSession, SiteEndpoint
 from rollout_workers.browserless import BrowserlessEnvironment
-from rollout_workers.environment import Environment
-from sites.app import create_app
-from sites.experts import resolve
 from sites.registry import SITES
-from sites.server import SiteServer
-from sites.tasks import generate, template_named
+from sites.tasks import generate
+from tests.sites.player import play_in
 
-pytestmark = pytest.mark.browser
-
-
-async def play(env: Environment, task: Task) -> tuple[float, list[str]]:
-    """Return the outcome and the addresses and texts of all pages on the expert's way."""
-    expert = template_named(task.template).expert(task)
-    seen, intent = await env.reset(task), next(expert)
-    pages = [f"{seen.url}\n{seen.text}"]
-    while intent.kind != "exit":
-        seen = await env.step(resolve(intent, seen))
-        pages.append(f"{seen.url}\n{seen.text}")
-        intent = expert.send(seen)
-    return (await env.evaluate(intent.argument)).outcome, pages
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 
 @pytest.mark.parametrize("site", SITES)
-async def test_experts_solve_every_template_in_chromium(site):
-    session = BrowserSession()
-    with SiteServer() as server:
-        browser = BrowserEnvironment(session, SiteEndpoint(server.port, server.secret))
-        twin = BrowserlessEnvironment(create_app(0))
-        try:
-            for task in generate(5, (site,), per_template=1):
-                outcome, pages = await play(browser, task)
-                assert outcome == 1.0, f"{task.intent}\n{pages[-1]}"
-                assert len(pages) == task.horizon
-                assert (outcome, pages) == await play(twin, task)
-        finally:
-            await browser.close()
-            await session.close()
+async def test_experts_solve_every_template_in_chromium(env, app, site):
+    twin = BrowserlessEnvironment(app)
+    for task in generate(5, (site,), per_template=1):
+        played, twins = await play_in(env, task), await play_in(twin, task)
+        assert played.outcome == 1.0, f"{task.intent}\n{played.shown[-1]}"
+        assert len(played.pages) == task.horizon
+        assert (played.outcome, played.shown) == (twins.outcome, twins.shown)
+    await twin.close()

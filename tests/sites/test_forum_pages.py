@@ -7,14 +7,8 @@ import re
 import pytest
 from starlette.testclient import TestClient
 
-from sites.app import create_app
 from sites.forum.data import ME, build
 from sites.forum.state import ForumState
-
-
-@pytest.fixture(scope="module")
-def app():
-    return create_app(0)
 
 
 @pytest.fixture

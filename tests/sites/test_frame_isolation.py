@@ -8,18 +8,15 @@ from collections.abc import Callable
 import pytest
 
 from replay.records import Task
-from rollout_workers.browser import BrowserEnvironment, BrowserSession, SiteEndpoint
+from rollout_workers.browser import BrowserEnvironment
 from rollout_workers.browserless import BrowserlessEnvironment
 from rollout_workers.environment import Environment
-from rollout_workers.settings import BrowserSettings
 from sites.app import create_app
-from sites.experts import resolve
 from sites.registry import SITES
-from sites.server import SiteServer
-from sites.tasks import needs_browser, task_set, template_named
+from sites.tasks import needs_browser, task_set
+from tests.sites.player import Played, play_in
 
 AT_ONCE = 16
-Way = tuple[float, tuple[str, ...]]
 
 
 def changing_tasks(names: tuple[str, ...], count: int) -> list[Task]:
@@ -28,34 +25,22 @@ def changing_tasks(names: tuple[str, ...], count: int) -> list[Task]:
     return [task for task in found if not needs_browser(task)][:count]
 
 
-async def way(env: Environment, task: Task) -> Way:
-    """Play the expert; return the outcome and every page on the way."""
-    expert = template_named(task.template).expert(task)
-    seen, intent = await env.reset(task), next(expert)
-    pages = [f"{seen.url}\n{seen.text}"]
-    while intent.kind != "exit":
-        seen = await env.step(resolve(intent, seen))
-        pages.append(f"{seen.url}\n{seen.text}")
-        intent = expert.send(seen)
-    verdict = await env.evaluate(intent.argument)
-    return verdict.outcome, tuple(pages)
-
-
 async def compare(make: Callable[[], Environment], tasks: list[Task]) -> None:
     """Play all tasks at once, and then one by one in a single environment."""
     environments = [make() for _ in tasks]
     try:
-        at_once = await asyncio.gather(*(way(env, task) for env, task in zip(environments, tasks, strict=True)))
-        alone: dict[str, Way] = {}
+        at_once = await asyncio.gather(*(play_in(env, task) for env, task in zip(environments, tasks, strict=True)))
+        alone: dict[str, Played] = {}
         for task in tasks:
             if task.task_id not in alone:
-                alone[task.task_id] = await way(environments[0], task)
+                alone[task.task_id] = await play_in(environments[0], task)
     finally:
         for env in environments:
             await env.close()
     for task, played in zip(tasks, at_once, strict=True):
-        assert played[0] == 1.0, task.intent
-        assert played == alone[task.task_id], task.intent
+        assert played.outcome == 1.0, task.intent
+        other = alone[task.task_id]
+        assert (played.outcome, played.shown) == (other.outcome, other.shown), task.intent
 
 
 @pytest.mark.parametrize("site", SITES)
@@ -75,16 +60,7 @@ async def test_sixteen_episodes_over_several_sites_do_not_see_each_other():
 
 @pytest.mark.browser
 @pytest.mark.slow
-async def test_sixteen_episodes_in_one_chromium_do_not_see_each_other():
-    # Sixteen pages share this machine's cores, so a single one may take long.
-    patient = BrowserSettings(
-        reset_timeout_s=120.0, step_timeout_s=60.0, navigation_timeout_s=50.0, evaluate_timeout_s=120.0
-    )
-    session = BrowserSession(patient)
+@pytest.mark.asyncio(loop_scope="module")
+async def test_sixteen_episodes_in_one_chromium_do_not_see_each_other(session, sites):
     tasks = [*changing_tasks(("shop",), AT_ONCE // 4), *changing_tasks(("forum",), AT_ONCE // 4)]
-    with SiteServer() as server:
-        sites = SiteEndpoint(server.port, server.secret)
-        try:
-            await compare(lambda: BrowserEnvironment(session, sites), [*tasks, *tasks])
-        finally:
-            await session.close()
+    await compare(lambda: BrowserEnvironment(session, sites), [*tasks, *tasks])

@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from replay.records import EpisodeFailed, FailureKind
-from rollout_workers.browser import BrowserEnvironment, BrowserSession, SiteEndpoint
+from rollout_workers.browser import BrowserEnvironment, SiteEndpoint
 from rollout_workers.browserless import BrowserlessEnvironment
 from rollout_workers.environment import Action
 from sites.app import CONTROL_HEADER, create_app
@@ -150,63 +150,51 @@ def scripted_tasks(per_template: int):
 
 
 @pytest.mark.browser
-async def test_experts_solve_every_template_on_pages_with_scripts_in_chromium():
-    session = BrowserSession()
-    with SiteServer() as server:
-        env = BrowserEnvironment(session, SiteEndpoint(server.port, server.secret))
-        try:
-            for task in scripted_tasks(1):
-                played = await play_in(env, task)
-                assert played.outcome == 1.0, task.intent
-                assert len(played.actions) == task.horizon
-                assert played.milestones[-1] == (True,) * 4, task.intent
-                assert not any(played.notices), played.notices
-                assert task.start_url == "__SHOP__/finder"
-        finally:
-            await env.close()
-            await session.close()
+@pytest.mark.asyncio(loop_scope="module")
+async def test_experts_solve_every_template_on_pages_with_scripts_in_chromium(env):
+    for task in scripted_tasks(1):
+        played = await play_in(env, task)
+        assert played.outcome == 1.0, task.intent
+        assert len(played.actions) == task.horizon
+        assert played.milestones[-1] == (True,) * 4, task.intent
+        assert not any(played.notices), played.notices
+        assert task.start_url == "__SHOP__/finder"
 
 
 @pytest.mark.browser
-async def test_hovering_waiting_and_confirming_are_what_these_pages_ask_for():
-    session = BrowserSession()
+@pytest.mark.asyncio(loop_scope="module")
+async def test_hovering_waiting_and_confirming_are_what_these_pages_ask_for(env):
     tasks = {task.template: task for task in scripted_tasks(1)}
-    with SiteServer() as server:
-        env = BrowserEnvironment(session, SiteEndpoint(server.port, server.secret))
-        try:
-            seen = await env.reset(tasks["shop.open_department"])
-            assert not any(element.name == "Lamps" for element in seen.elements)
-            menu = seen.find("Departments", "button").element_id
-            assert (await env.step(Action("hover", element_id=menu))).find("Lamps", "link")
+    seen = await env.reset(tasks["shop.open_department"])
+    assert not any(element.name == "Lamps" for element in seen.elements)
+    menu = seen.find("Departments", "button").element_id
+    assert (await env.step(Action("hover", element_id=menu))).find("Lamps", "link")
 
-            async def stop_after(template: str, actions: int) -> Played:
-                """Play all but the last actions of the expert, and look."""
-                task, played = tasks[template], 0
+    async def stop_after(template: str, actions: int) -> Played:
+        """Play all but the last actions of the expert, and look."""
+        task, played = tasks[template], 0
 
-                def cut():
-                    nonlocal played
-                    actor = expert(task)
-                    intent = next(actor)
-                    while played < actions:
-                        played += 1
-                        intent = actor.send((yield intent))
-                    yield type(intent)("exit", argument="done")
+        def cut():
+            nonlocal played
+            actor = expert(task)
+            intent = next(actor)
+            while played < actions:
+                played += 1
+                intent = actor.send((yield intent))
+            yield type(intent)("exit", argument="done")
 
-                return await play_in(env, task, cut())
+        return await play_in(env, task, cut())
 
-            assert (await stop_after("shop.delete_address", 2)).outcome == 0.0
-            assert (await stop_after("shop.delete_address", 3)).outcome == 1.0
-            unanswered = await stop_after("shop.warehouse_stock", 3)
-            assert unanswered.milestones[-1] == (True, True, True, False), "the stock comes later"
-        finally:
-            await env.close()
-            await session.close()
+    assert (await stop_after("shop.delete_address", 2)).outcome == 0.0
+    assert (await stop_after("shop.delete_address", 3)).outcome == 1.0
+    unanswered = await stop_after("shop.warehouse_stock", 3)
+    assert unanswered.milestones[-1] == (True, True, True, False), "the stock comes later"
 
 
 @pytest.mark.browser
-async def test_in_chromium_a_log_in_that_runs_out_hides_pages_from_the_agent_and_not_from_the_evaluator():
+@pytest.mark.asyncio(loop_scope="module")
+async def test_in_chromium_a_log_in_that_runs_out_hides_pages_from_the_agent_and_not_from_the_evaluator(session):
     settings = SitesSettings(faults=FaultSettings(expiry_share=1.0))
-    session = BrowserSession()
     task = next(t for t in generate(1, ("shop",), 1) if t.template == "shop.add_to_cart")
     with SiteServer(settings) as server:
         env = BrowserEnvironment(session, SiteEndpoint(server.port, server.secret))
@@ -221,12 +209,11 @@ async def test_in_chromium_a_log_in_that_runs_out_hides_pages_from_the_agent_and
             assert not any("expired" in line for line in verdict.evidence)
         finally:
             await env.close()
-            await session.close()
 
 
 @pytest.mark.browser
-async def test_in_chromium_a_server_error_is_the_sites_failure():
-    session = BrowserSession()
+@pytest.mark.asyncio(loop_scope="module")
+async def test_in_chromium_a_server_error_is_the_sites_failure(session):
     task = generate(1, ("shop",), 1)[0]
     with SiteServer(SitesSettings(faults=FaultSettings(error_share=1.0))) as server:
         env = BrowserEnvironment(session, SiteEndpoint(server.port, server.secret))
@@ -237,4 +224,3 @@ async def test_in_chromium_a_server_error_is_the_sites_failure():
             assert failed.value.failure.code == "site_error"
         finally:
             await env.close()
-            await session.close()

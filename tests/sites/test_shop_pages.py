@@ -7,16 +7,10 @@ import re
 import pytest
 from starlette.testclient import TestClient
 
-from sites.app import create_app
 from sites.shop.catalogue import mean_stars
 from sites.shop.data import DELIVERED, PROCESSING, Account, ShopData, build
 
 ADDRESS = {"label": "Beach", "street": "3 Elm Road", "city": "Bath", "postcode": "1234"}
-
-
-@pytest.fixture(scope="module")
-def app():
-    return create_app(0)
 
 
 @pytest.fixture(scope="module")

@@ -84,6 +84,7 @@ def test_impossible_sets_are_refused(monkeypatch):
     monkeypatch.setattr("sites.tasks.all_templates", lambda names: [template_named("shop.count_kind")])
     with pytest.raises(ValueError, match=r"'train' of \['shop'\] has \d\d different tasks, 1000 were asked for"):
         task_set(0, ("shop",), "train", 1000)
+    assert 10 <= len(task_set(0, ("shop",), "train", 1000, at_least=1)) < 100
 
 
 def test_unknown_names_are_told():

@@ -24,9 +24,6 @@ ACCOUNT = Account(Secret(USERNAME), Secret(PASSWORD))
 ACCOUNTS = Accounts(dict.fromkeys(("shopping", "reddit"), ACCOUNT))
 FORM = LoginForm(
     path="/login",
-    username="input[name=user]",
-    password="input[name=word]",
-    logged_in="a[href='/logout']",
     logged_out=".site-nav a[href='/login']",
     logout=re.compile("^/logout"),
     lifetime_s=3600.0,
@@ -133,7 +130,7 @@ class FakeSite:
 
 @dataclass
 class FakeResetServer:
-    """A reset server for ``sites``; ``kind`` is ``new`` (with a status), ``old``, ``failing`` or ``stuck``."""
+    """A reset server for ``sites``; ``kind``: ``new`` (with a status), ``old``, ``failing``, ``stuck``, ``mute``."""
 
     sites: list[FakeSite] = field(default_factory=list)
     kind: str = "new"
@@ -163,8 +160,10 @@ class FakeResetServer:
         self.running = 2
         return PlainTextResponse("Reset initiated")
 
-    def _status(self, request: Request) -> Response:
+    async def _status(self, request: Request) -> Response:
         self.polls += 1
+        if self.kind == "mute":
+            await asyncio.sleep(2)
         if self.kind == "failing":
             return PlainTextResponse("Error executing reset script: exit 3", 500)
         if self.kind != "stuck":

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 import pytest
 import pytest_asyncio
 
+from judges.interface import AnswerQuestion
+from judges.settings import JudgeSettings
 from replay.records import EpisodeFailed, Failure, FailureKind
 from rollout_workers.browser_session import BrowserSession
 from rollout_workers.contract import check_environment
@@ -19,12 +21,12 @@ from rollout_workers.environment import Action, Observation
 from rollout_workers.settings import BrowserSettings
 from tests.rollout_workers.lab_site import serving, target
 from tests.webarena.fake_sites import ACCOUNTS, FORMS, PASSWORD, FakeResetServer, FakeSite, fake_task
+from webarena.deployments import deployments_of, make_desk
 from webarena.environment import WebArenaEnvironment
 from webarena.hosts import Deployment, resolver_rules
 from webarena.leases_desk import LeaseDesk
-from webarena.reset import resetters
 from webarena.settings import DeploymentSettings, ResetSettings, WebArenaSettings
-from webarena.sites import WebArenaSites, deployments_of, make_sites
+from webarena.sites import WebArenaSites, make_sites
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -87,8 +89,8 @@ async def world(
     server.__init__([shop, forum])  # type: ignore[misc]
     settings = settings_for(ports)
     deployments = deployments_of(settings)
-    resetting = resetters(settings.deployments)
-    sites, desk = make_sites(settings, deployments, session, ACCOUNTS, resetters=resetting, forms=FORMS)
+    desk = make_desk(settings)
+    sites = make_sites(settings, deployments, session, ACCOUNTS, leases=desk, forms=FORMS)
     yield World(shop, forum, server, dict(deployments["blue"].addresses.bases), sites, desk, session)
     shop.fault = forum.fault = ""
     await desk.close()
@@ -457,3 +459,74 @@ async def test_references_to_the_sites_addresses_are_found_in_pages_and_answers(
     await env.reset(fake_task(evaluation=evaluation, sites=("shopping", "reddit")))
     verdict = await env.evaluate(f"It is at {world.bases['reddit']}/f/books.")
     assert verdict.outcome == 1.0, verdict.evidence
+
+
+class Echo:
+    """A judge of meaning that remembers what it was asked."""
+
+    name = "echo"
+
+    def __init__(self) -> None:
+        self.asked: list[AnswerQuestion] = []
+
+    async def matches(self, question: AnswerQuestion) -> bool:
+        self.asked.append(question)
+        return question.answer == question.reference.lower()
+
+    async def same_reason(self, question: AnswerQuestion) -> bool:
+        self.asked.append(question)
+        return "sold out" in question.answer
+
+
+def fuzzy(reference: object, note: str = "") -> dict[str, object]:
+    return {
+        "eval_types": ["string_match"], "reference_answers": {"fuzzy_match": reference}, "string_note": note,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "answer", "outcome"),
+    [
+        (fuzzy(["Tea"]), "tea", 1.0),
+        (fuzzy(["Tea"]), "coffee", 0.0),
+        (fuzzy("N/A", "It is sold out."), "It was sold out", 1.0),
+        (fuzzy("N/A", "It is sold out."), "I could not find it", 0.0),
+    ],
+)
+async def test_meanings_are_judged_by_the_judge_and_without_one_there_is_no_verdict(
+    world: World, evaluation: dict[str, object], answer: str, outcome: float
+) -> None:
+    task, judge = fake_task(evaluation=evaluation, require_login=False), Echo()
+    judged = WebArenaEnvironment(world.session, replace(world.sites, judge=judge), BROWSER)
+    await judged.reset(task)
+    verdict = await judged.evaluate(answer)
+    assert (verdict.outcome, len(judge.asked)) == (outcome, 1)
+    assert "judge echo" in verdict.evidence[0]
+    unjudged = world.environment()
+    await unjudged.reset(task)
+    failure = await failure_of(unjudged.evaluate(answer))
+    assert (failure.kind, failure.code) == (FailureKind.JUDGE, "no_judge")
+    assert held(world) == (0, 0)
+
+
+class Silent(Echo):
+    """A judge of meaning that never answers."""
+
+    async def matches(self, question: AnswerQuestion) -> bool:
+        self.asked.append(question)
+        return await asyncio.Event().wait()
+
+
+async def test_a_judge_is_waited_for_as_long_as_the_settings_say(world: World) -> None:
+    patience, judge = JudgeSettings(answer_timeout_s=0.05, deadline_s=0.3, retry_wait_s=0.01), Silent()
+    judged = WebArenaEnvironment(world.session, replace(world.sites, judge=judge, patience=patience), BROWSER)
+    await judged.reset(fake_task(evaluation=fuzzy(["Tea"]), require_login=False))
+    failure = await failure_of(judged.evaluate("tea"))
+    assert (failure.kind, failure.code) == (FailureKind.JUDGE, "judge_timeout")
+    assert len(judge.asked) > 1
+    assert held(world) == (0, 0)
+
+
+async def test_not_available_to_the_letter_needs_no_judge(world: World, env: WebArenaEnvironment) -> None:
+    await env.reset(fake_task(evaluation=fuzzy("N/A", "It is sold out."), require_login=False))
+    assert (await env.evaluate("N/A")).outcome == 1.0

@@ -11,15 +11,23 @@ import yaml
 from cluster.config import build_recipe
 from cluster.errors import RecipeError
 from cluster.task_sets import TaskSets
+from judges.interface import AnswerQuestion
+from judges.settings import JudgeSettings
 from replay.records import EpisodeFailed, FailureKind
-from rollout_workers.environment_hosts import environment_kind
 from rollout_workers.rollout_settings import RolloutSettings
+from rollout_workers.settings import BrowserSettings
 from rollout_workers.spec import WorkerConfig
-from webarena.addresses import SiteAddresses
-from webarena.environment_host import webarena_host
+from tests.webarena.fake_sites import fake_task
+from webarena.addresses import SITES, AddressError, SiteAddresses
+from webarena.deployments import deployments_of, with_addresses
+from webarena.environment_host import webarena_host, webarena_tasks
 from webarena.hosts import Deployment, WebArenaHosts, episode_hosts, resolver_rules
+from webarena.judge import needs_judge
+from webarena.leases_modes import changes_sites
+from webarena.login_accounts import Accounts
 from webarena.settings import DeploymentSettings, ResetSettings, WebArenaSettings
-from webarena.sites import deployments_of
+from webarena.sites import make_sites
+from webarena.waits import waits_that_do_not_fit
 
 ONE_HOST = {
     "shopping": "http://wa.test:7770",
@@ -124,19 +132,112 @@ def config(settings: WebArenaSettings = SETTINGS, rollout: RolloutSettings = PAT
     return WorkerConfig("", "", environment="webarena", settings=rollout, options={"webarena": settings})
 
 
-def test_settings_that_would_fail_every_episode_are_refused_at_the_start() -> None:
-    with pytest.raises(ValueError, match="rollout.reset_deadline_s: expected at least 1050 s because of webarena's"):
-        webarena_host(config(rollout=RolloutSettings()))
-    hasty = replace(PATIENT, workers=2, episode_deadline_s=2000.0)
-    with pytest.raises(ValueError, match="rollout.workers: expected 1 where sites are reset") as caught:
-        webarena_host(config(rollout=hasty))
-    for name, found in (("rollout.stall_timeout_s", 1700), ("webarena.lease_hold_s", 1800)):
-        assert f"{name}: expected at least 2000 s because of rollout.episode_deadline_s, found {found} s" in str(
-            caught.value
-        )
-    kubernetes = replace(SETTINGS.deployments[0], reset=ResetSettings(kind="kubernetes"))
-    with pytest.raises(ValueError, match="comes with the Kubernetes deployment"):
-        webarena_host(config(WebArenaSettings(deployments=(kubernetes,))))
+def test_waits_that_would_fail_episodes_that_only_wait_for_their_sites_are_told() -> None:
+    found = waits_that_do_not_fit(RolloutSettings(), BrowserSettings(), SETTINGS, JudgeSettings())
+    assert found["rollout.reset_deadline_s"].startswith("expected at least 1050 s because of webarena's waits")
+    hasty = replace(PATIENT, episode_deadline_s=2000.0)
+    assert waits_that_do_not_fit(hasty, BrowserSettings(), SETTINGS, JudgeSettings()) == {
+        "rollout.stall_timeout_s": "expected at least 2000 s because of rollout.episode_deadline_s, found 1700 s",
+        "webarena.lease_hold_s": "expected at least 2000 s because of rollout.episode_deadline_s, found 1800 s",
+    }
+    assert waits_that_do_not_fit(PATIENT, BrowserSettings(), SETTINGS, JudgeSettings()) == {}
+
+
+def test_a_judge_that_is_waited_for_longer_than_the_verdict_is_told() -> None:
+    judge = JudgeSettings(deadline_s=40.0)
+    judged = replace(SETTINGS, judge="my_judges:make")
+    why = "expected at least 40 s because of judge.deadline_s, found 30 s"
+    assert waits_that_do_not_fit(PATIENT, BrowserSettings(), judged, judge) == {
+        "rollout.judge_deadline_s": why,
+        "browser.evaluate_timeout_s": why,
+    }
+    assert waits_that_do_not_fit(PATIENT, BrowserSettings(), judged, JudgeSettings()) == {}
+    assert waits_that_do_not_fit(PATIENT, BrowserSettings(), SETTINGS, judge) == {}, "nobody is asked"
+
+
+def test_the_waits_of_a_log_in_are_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[dict[str, float]] = []
+    monkeypatch.setattr("webarena.sites.FormLogin", lambda session, **waits: given.append(waits))
+    settings = replace(SETTINGS, login_timeout_s=90.0, login_load_timeout_s=11.0)
+    make_sites(settings, {}, None, Accounts({}), leases=None)  # type: ignore[arg-type]
+    assert given == [{"timeout_s": 90.0, "load_timeout_s": 11.0}]
+
+
+async def test_a_host_takes_the_judges_waits_from_a_recipe_and_from_plain_options() -> None:
+    options = {"webarena": SETTINGS, "judge": {"deadline_s": 3}}
+    host = webarena_host(replace(config(), options=options))
+    assert host._webarena.patience == JudgeSettings(deadline_s=3.0)
+    await host.close()
+    with pytest.raises(ValueError, match="option judge.deadlin_s: Unexpected keyword argument"):
+        webarena_host(replace(config(), options={**options, "judge": {"deadlin_s": 3}}))
+
+
+def test_workers_that_would_reset_the_sites_under_each_other_are_refused() -> None:
+    with pytest.raises(ValueError, match="rollout.workers: expected 1 where sites are reset, found 2: without a lease"):
+        webarena_host(config(rollout=replace(PATIENT, workers=2)))
+
+
+def test_plain_options_become_settings_and_what_is_wrong_with_them_is_told() -> None:
+    plain = {"deployments": [{"name": "blue", "addresses": ONE_HOST}], "task_files": {"train": "start-pages"}}
+    tasks = webarena_tasks({"webarena": plain}).task_set(0, "train", 9, at_least=1)
+    assert {task.start_url for task in tasks} == {f"__{site.upper()}__/" for site in ONE_HOST}
+    with pytest.raises(ValueError, match="option webarena.deploymnts: Unexpected keyword argument"):
+        webarena_tasks({"webarena": {"deploymnts": []}})
+
+
+def test_start_pages_log_in_where_there_is_an_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"SHOPPING": "http://wa.test", "MAP": "http://wa.test:3", "SHOPPING_USERNAME": "u"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("SHOPPING_PASSWORD", "p")
+    tasks = webarena_tasks({}).task_set(0, "train", 2)
+    assert {task.sites[0]: task.require_login for task in tasks} == {"shopping": True, "map": False}
+    assert not any(needs_judge(task) or changes_sites(task) for task in tasks)
+
+
+class Judge:
+    """A judge of meaning."""
+
+    name = "echo"
+
+    async def matches(self, question: AnswerQuestion) -> bool:
+        return question.answer == question.reference
+
+    async def same_reason(self, question: AnswerQuestion) -> bool:
+        return True
+
+
+async def test_a_judge_is_named_by_the_recipe_and_what_is_none_is_refused() -> None:
+    here = __name__
+    for judge, name in ((f"{here}:Judge", "echo"), ("", None)):
+        host = webarena_host(config(replace(SETTINGS, judge=judge)))
+        assert getattr(host._webarena.judge, "name", None) == name
+        await host.close()
+    for name, complaint in {
+        f"{here}:PATIENT": "expected a function that makes a judge, found a RolloutSettings",
+        f"{here}:SiteAddresses.from_environment": "has no",
+        f"{here}:RolloutSettings": "found a RolloutSettings without matches, same_reason",
+        "no_such_module:judge": "webarena.judge: .*cannot import 'no_such_module'",
+        "judge": "webarena.judge: expected 'module:name', found 'judge'",
+    }.items():
+        with pytest.raises(ValueError, match=complaint):
+            webarena_host(config(replace(SETTINGS, judge=name)))
+
+
+FUZZY = {"eval_types": ["string_match"], "reference_answers": {"fuzzy_match": ["tea"]}}
+NOT_POSSIBLE = {"eval_types": ["string_match"], "reference_answers": {"fuzzy_match": "N/A"}, "string_note": "no tea"}
+ON_A_PAGE = {
+    "eval_types": ["program_html"],
+    "program_html": [{"url": "last", "locator": "", "required_contents": {"fuzzy_match": "tea"}}],
+}
+EXACT = {"eval_types": ["string_match"], "reference_answers": {"exact_match": "tea"}}
+UNUSED = {"eval_types": ["url_match"], "reference_url": "__MAP__", "reference_answers": {"fuzzy_match": ["tea"]}}
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "needed"), [(FUZZY, True), (NOT_POSSIBLE, True), (ON_A_PAGE, True), (EXACT, False), (UNUSED, False)]
+)
+def test_which_tasks_need_a_judge(evaluation: dict[str, object], needed: bool) -> None:
+    assert needs_judge(fake_task(evaluation=evaluation)) is needed
 
 
 @pytest.mark.parametrize(
@@ -195,7 +296,41 @@ def test_a_recipe_names_the_environment_its_sites_and_its_tasks(tmp_path: Path) 
     with pytest.raises(KeyError):
         source.task("webarena.1", {"it": 9})
     with pytest.raises(ValueError, match="webarena.task_files: expected a task file for each split"):
-        environment_kind("webarena").tasks.task_set(0, "train", 1)  # type: ignore[union-attr]
+        webarena_tasks({"webarena": WebArenaSettings()}).task_set(0, "train", 1)
+
+
+def test_without_any_address_the_variables_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for site in SITES:
+        monkeypatch.delenv(site.upper(), raising=False)
+        monkeypatch.delenv(f"WA_{site.upper()}", raising=False)
+    for ask in (lambda: webarena_tasks({}).task_set(0, "train", 1), lambda: webarena_host(WorkerConfig("", ""))):
+        with pytest.raises(AddressError, match="SHOPPING, SHOPPING_ADMIN, REDDIT, GITLAB, MAP, WIKIPEDIA, HOMEPAGE"):
+            ask()
+
+
+@pytest.mark.parametrize(
+    ("address", "complaint"),
+    [
+        ("http://root:hunter2@wa.test:1", "SHOPPING: expected an address without a password"),
+        ("http://wa.test:99999", "SHOPPING: expected an address such as http://host:port"),
+        ("http://:80", "SHOPPING: expected an address such as http://host:port"),
+    ],
+)
+def test_an_address_that_would_be_a_secret_or_is_none_is_refused(address: str, complaint: str) -> None:
+    with pytest.raises(AddressError, match=complaint) as caught:
+        SiteAddresses({"shopping": address})
+    assert "hunter2" not in str(caught.value)
+    with pytest.raises(ValueError, match="reset.url: expected an address without a password") as refused:
+        ResetSettings(kind="http", url="http://root:hunter2@wa.test:1")
+    assert "hunter2" not in str(refused.value)
+
+
+def test_the_runs_addresses_are_those_of_the_driver() -> None:
+    settings = WebArenaSettings(deployments=(DeploymentSettings("blue"), DeploymentSettings("green", ONE_HOST)))
+    filled = with_addresses(settings, {"MAP": "http://map.test/"})
+    assert filled.deployments[0].addresses == {"map": "http://map.test"}
+    assert filled.deployments[1] == settings.deployments[1]
+    assert with_addresses(filled, {"MAP": "http://elsewhere.test"}) == filled
 
 
 @pytest.mark.parametrize(
@@ -207,12 +342,19 @@ def test_keys_that_do_not_exist_are_refused(section: dict[str, object]) -> None:
         build_recipe({"webarena": section})
 
 
-async def test_the_recipe_in_the_documentation_fits_together(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_recipe_and_the_judge_in_the_documentation_fit_together(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     page = (Path(__file__).parents[2] / "docs" / "environments.md").read_text(encoding="utf-8")
     section = page.split("\n## WebArena\n", 1)[1]
     recipe = build_recipe(yaml.safe_load(section.split("```yaml\n", 1)[1].split("```", 1)[0]))
+    (tmp_path / "my_judges.py").write_text(section.split("```python\n", 1)[1].split("```", 1)[0])
+    monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("SHOPPING", "http://wa.test:7770")
-    options = {"webarena": recipe.webarena}
-    host = webarena_host(WorkerConfig("", "", settings=recipe.rollout, browser=recipe.browser, options=options))
+    assert waits_that_do_not_fit(recipe.rollout, recipe.browser, recipe.webarena, recipe.judge) == {}
+    host = webarena_host(WorkerConfig("", "", browser=recipe.browser, options=recipe.environment_options))
+    assert host._webarena.patience == recipe.judge == JudgeSettings(answer_timeout_s=20.0, deadline_s=60.0)
     assert (await host.environment()).__class__.__name__ == "WebArenaEnvironment"
+    question = AnswerQuestion("Find it", "Tea", "tea")
+    assert await host._webarena.judge.matches(question)  # type: ignore[union-attr]
     await host.close()

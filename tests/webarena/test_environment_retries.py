@@ -18,10 +18,11 @@ from rollout_workers.settings import BrowserSettings
 from rollout_workers.spec import EpisodeSpec
 from tests.rollout_workers.lab_site import serving
 from tests.webarena.fake_sites import ACCOUNTS, FORMS, FakeSite, fake_task
+from webarena.deployments import deployments_of, make_desk
 from webarena.environment import WebArenaEnvironment
 from webarena.hosts import resolver_rules
 from webarena.settings import DeploymentSettings, WebArenaSettings
-from webarena.sites import deployments_of, make_sites
+from webarena.sites import make_sites
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -54,7 +55,8 @@ async def made() -> AsyncIterator[tuple[FakeSite, WebArenaEnvironment]]:
         settings = WebArenaSettings(deployments=(DeploymentSettings("blue", addresses),), login_margin_s=1)
         deployments = deployments_of(settings)
         session = BrowserSession(BROWSER, resolver_rules(deployments.values()))
-        sites, desk = make_sites(settings, deployments, session, ACCOUNTS, resetters={}, forms=FORMS)
+        desk = make_desk(settings)
+        sites = make_sites(settings, deployments, session, ACCOUNTS, leases=desk, forms=FORMS)
         env = WebArenaEnvironment(session, sites)
         yield site, env
         site.fault = ""

@@ -5,7 +5,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from webarena.leases import Mode, NoUnit, SiteLease, SiteLedger, UnitState
+from webarena.leases import NoUnit, SiteLedger
+from webarena.leases_units import Mode, SiteLease, UnitState
 
 READ, WRITE = Mode.READ, Mode.WRITE
 

@@ -5,8 +5,9 @@ import asyncio
 import pytest
 
 from replay.records import EpisodeFailed, Failure, FailureKind
-from webarena.leases import Mode, SiteLedger
+from webarena.leases import SiteLedger
 from webarena.leases_desk import LeaseDesk
+from webarena.leases_units import Mode
 
 READ, WRITE = {"shop": Mode.READ}, {"shop": Mode.WRITE}
 
@@ -25,9 +26,9 @@ class Reset:
             raise self.error
 
 
-def desk_with(reset: Reset, *, hold_s: float = 60.0, fresh: bool = True) -> tuple[LeaseDesk, SiteLedger, list[str]]:
-    book, forgotten = SiteLedger({"a": ["shop"]}, resettable=["a"], fresh=fresh), list[str]()
-    return LeaseDesk(book, {"a": reset}, hold_s=hold_s, on_reset=forgotten.append), book, forgotten
+def desk_with(reset: Reset, *, hold_s: float = 60.0, fresh: bool = True) -> tuple[LeaseDesk, SiteLedger]:
+    book = SiteLedger({"a": ["shop"]}, resettable=["a"], fresh=fresh)
+    return LeaseDesk(book, {"a": reset}, hold_s=hold_s), book
 
 
 async def failure_of(waiting: object) -> Failure:
@@ -38,12 +39,12 @@ async def failure_of(waiting: object) -> Failure:
 
 async def test_whoever_comes_after_a_writer_waits_for_the_reset() -> None:
     reset = Reset()
-    desk, book, forgotten = desk_with(reset)
+    desk, book = desk_with(reset)
     desk.release(await desk.acquire(WRITE, 1))
     assert reset.begun == 0
     waiting = asyncio.create_task(desk.acquire(READ, 5))
     await asyncio.sleep(0.01)
-    assert (reset.begun, forgotten, waiting.done()) == (1, ["a"], False)
+    assert (reset.begun, waiting.done()) == (1, False)
     reset.go.set()
     lease = await waiting
     assert desk.holds(lease)
@@ -54,7 +55,7 @@ async def test_whoever_comes_after_a_writer_waits_for_the_reset() -> None:
 
 async def test_a_reset_that_fails_is_told_to_those_who_wait_and_tried_again_for_the_next() -> None:
     reset = Reset()
-    desk, book, _ = desk_with(reset, fresh=False)
+    desk, book = desk_with(reset, fresh=False)
     reset.error = EpisodeFailed(Failure(FailureKind.INFRA, "reset_failed", "the disk is full"))
     reset.go.set()
     failure = await failure_of(desk.acquire(READ, 5))
@@ -68,7 +69,7 @@ async def test_a_reset_that_fails_is_told_to_those_who_wait_and_tried_again_for_
 
 async def test_an_error_nobody_expected_in_a_reset_reaches_those_who_wait() -> None:
     reset = Reset()
-    desk, _, _ = desk_with(reset, fresh=False)
+    desk, _ = desk_with(reset, fresh=False)
     reset.error = ZeroDivisionError("surprise")
     reset.go.set()
     failure = await failure_of(desk.acquire(READ, 5))
@@ -78,7 +79,7 @@ async def test_an_error_nobody_expected_in_a_reset_reaches_those_who_wait() -> N
 
 
 async def test_waiting_ends_at_its_deadline_and_leaves_the_queue() -> None:
-    desk, book, _ = desk_with(Reset())
+    desk, book = desk_with(Reset())
     lease = await desk.acquire(WRITE, 1)
     failure = await failure_of(desk.acquire(READ, 0.02))
     assert (failure.kind, failure.code) == (FailureKind.INFRA, "lease_timeout")
@@ -89,7 +90,7 @@ async def test_waiting_ends_at_its_deadline_and_leaves_the_queue() -> None:
 
 
 async def test_a_cancelled_wait_leaves_the_queue_and_gives_back_what_it_got() -> None:
-    desk, book, _ = desk_with(Reset())
+    desk, book = desk_with(Reset())
     lease = await desk.acquire(READ, 1)
     waiting = asyncio.create_task(desk.acquire(WRITE, 5))
     await asyncio.sleep(0.01)
@@ -109,7 +110,7 @@ async def test_a_cancelled_wait_leaves_the_queue_and_gives_back_what_it_got() ->
 
 async def test_a_lease_that_is_kept_too_long_is_taken_back_and_its_sites_are_reset() -> None:
     reset = Reset()
-    desk, book, _ = desk_with(reset, hold_s=0.02)
+    desk, book = desk_with(reset, hold_s=0.02)
     reset.go.set()
     lease = await desk.acquire(READ, 1)
     await asyncio.sleep(0.05)
@@ -123,7 +124,7 @@ async def test_a_lease_that_is_kept_too_long_is_taken_back_and_its_sites_are_res
 
 async def test_closing_ends_waiting_and_resets() -> None:
     reset = Reset()
-    desk, book, _ = desk_with(reset, fresh=False)
+    desk, book = desk_with(reset, fresh=False)
     waiting = asyncio.create_task(desk.acquire(READ, 30))
     await asyncio.sleep(0.01)
     assert reset.begun == 1
@@ -134,7 +135,7 @@ async def test_closing_ends_waiting_and_resets() -> None:
 
 
 async def test_a_site_that_is_nowhere_is_the_tasks_failure() -> None:
-    desk, _, _ = desk_with(Reset())
+    desk, _ = desk_with(Reset())
     failure = await failure_of(desk.acquire({"forum": Mode.READ}, 1))
     assert (failure.kind, failure.code) == (FailureKind.TASK, "no_site")
     await desk.close()

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from replay.records import Task
-from webarena.leases import Mode
 from webarena.leases_modes import changes_sites, site_modes
+from webarena.leases_units import Mode
 
 
 def task(intent: str, *kinds: str, sites: tuple[str, ...] = ("shopping",), require_reset: bool = False) -> Task:

@@ -44,31 +44,31 @@ class Site:
 async def test_a_session_is_lent_to_one_episode_and_then_to_the_next() -> None:
     site = Site()
     pool = site.pool()
-    one, two = await pool.lend("blue", "shop"), await pool.lend("blue", "shop")
+    one, two = await pool.lend("blue", "shop", "0"), await pool.lend("blue", "shop", "0")
     assert one.state != two.state
     pool.give_back(one, usable=True)
-    assert await pool.lend("blue", "shop") is one
+    assert await pool.lend("blue", "shop", "0") is one
     assert (site.made, pool.logins) == (2, 2)
 
 
 async def test_sessions_of_different_sites_and_deployments_are_apart() -> None:
     pool = Site().pool()
-    one = await pool.lend("blue", "shop")
+    one = await pool.lend("blue", "shop", "0")
     pool.give_back(one, usable=True)
-    assert await pool.lend("green", "shop") is not one
-    assert await pool.lend("blue", "forum") is not one
+    assert await pool.lend("green", "shop", "0") is not one
+    assert await pool.lend("blue", "forum", "0") is not one
 
 
 async def test_a_session_that_may_expire_during_an_episode_is_not_lent() -> None:
     site = Site()
     pool = site.pool()
-    pool.give_back(await pool.lend("blue", "shop"), usable=True)
+    pool.give_back(await pool.lend("blue", "shop", "0"), usable=True)
     site.now += 499
-    kept = await pool.lend("blue", "shop")
+    kept = await pool.lend("blue", "shop", "0")
     assert site.made == 1
     pool.give_back(kept, usable=True)
     site.now += 2
-    assert await pool.lend("blue", "shop") is not kept
+    assert await pool.lend("blue", "shop", "0") is not kept
     assert site.made == 2
 
 
@@ -76,31 +76,34 @@ async def test_a_cookie_that_ends_sooner_ends_the_session_sooner() -> None:
     site = Site()
     site.expires_at = site.now + 150
     pool = site.pool()
-    pool.give_back(await pool.lend("blue", "shop"), usable=True)
+    pool.give_back(await pool.lend("blue", "shop", "0"), usable=True)
     site.now += 60
-    await pool.lend("blue", "shop")
+    await pool.lend("blue", "shop", "0")
     assert site.made == 2
 
 
 async def test_an_unusable_session_and_all_of_before_a_reset_are_forgotten() -> None:
     site = Site()
     pool = site.pool()
-    pool.give_back(await pool.lend("blue", "shop"), usable=False)
-    lent, kept = await pool.lend("blue", "shop"), await pool.lend("blue", "shop")
-    other = await pool.lend("green", "shop")
+    pool.give_back(await pool.lend("blue", "shop", "0"), usable=False)
+    lent, kept = await pool.lend("blue", "shop", "0"), await pool.lend("blue", "shop", "0")
+    other = await pool.lend("green", "shop", "0")
     pool.give_back(kept, usable=True)
     pool.give_back(other, usable=True)
-    pool.forget("blue")
+    after = await pool.lend("blue", "shop", "1")
+    assert after not in (lent, kept)
     pool.give_back(lent, usable=True)
-    assert await pool.lend("blue", "shop") not in (lent, kept)
-    assert await pool.lend("green", "shop") is other
+    pool.give_back(after, usable=True)
+    assert await pool.lend("blue", "shop", "1") is after
+    assert await pool.lend("blue", "shop", "1") not in (lent, kept)
+    assert await pool.lend("green", "shop", "0") is other
 
 
 async def test_one_log_in_runs_at_a_time_for_an_account() -> None:
     site = Site()
     site.takes_s = 0.01
     pool = site.pool()
-    sessions = await asyncio.gather(*(pool.lend("blue", "shop") for _ in range(5)))
+    sessions = await asyncio.gather(*(pool.lend("blue", "shop", "0") for _ in range(5)))
     assert len(set(map(id, sessions))) == 5
     assert site.most == 1
 
@@ -111,10 +114,10 @@ async def test_a_session_that_does_not_come_in_time_is_a_failed_log_in_and_block
     pool = site.pool(timeout_s=0.02)
     for _ in range(2):
         with pytest.raises(EpisodeFailed) as caught:
-            await pool.lend("blue", "shop")
+            await pool.lend("blue", "shop", "0")
         assert (caught.value.failure.kind, caught.value.failure.code) == (FailureKind.INFRA, "login_failed")
     site.takes_s = 0.0
-    await pool.lend("blue", "shop")
+    await pool.lend("blue", "shop", "0")
 
 
 async def test_a_failed_log_in_is_raised_and_the_next_try_may_succeed() -> None:
@@ -122,9 +125,9 @@ async def test_a_failed_log_in_is_raised_and_the_next_try_may_succeed() -> None:
     pool = site.pool()
     site.error = EpisodeFailed(Failure(FailureKind.INFRA, "login_failed", "no"))
     with pytest.raises(EpisodeFailed, match="login_failed"):
-        await pool.lend("blue", "shop")
+        await pool.lend("blue", "shop", "0")
     site.error = None
-    assert (await pool.lend("blue", "shop")).key == ("blue", "shop")
+    assert (await pool.lend("blue", "shop", "0")).key == ("blue", "shop")
 
 
 def test_a_secret_shows_itself_to_nobody_who_does_not_ask() -> None:

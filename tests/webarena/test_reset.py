@@ -12,6 +12,7 @@ from tests.rollout_workers.lab_site import serving
 from tests.webarena.fake_sites import FakeResetServer, FakeSite
 from webarena.reset import CommandReset, ResetUnavailable, make_resetter, resetters
 from webarena.reset_http import HttpReset
+from webarena.reset_kubernetes import KubernetesReset
 from webarena.settings import DeploymentSettings, ResetSettings
 
 
@@ -27,7 +28,7 @@ async def test_a_reset_server_is_asked_and_waited_for(kind: str) -> None:
     site = FakeSite("Shop", notes=["left behind"])
     server = FakeResetServer([site], kind)
     with serving(server.app()) as port:
-        await HttpReset(f"http://127.0.0.1:{port}", timeout_s=10, poll_s=0.01).reset("blue")
+        await HttpReset(f"http://127.0.0.1:{port}", timeout_s=10, poll_s=0.01, status_timeout_s=10).reset("blue")
     assert (site.notes, server.begun) == ([], 1)
     assert server.polls == (2 if kind == "new" else 0)
 
@@ -35,18 +36,27 @@ async def test_a_reset_server_is_asked_and_waited_for(kind: str) -> None:
 async def test_a_reset_that_ran_already_does_not_count_as_ours() -> None:
     server = FakeResetServer(running=3)
     with serving(server.app()) as port:
-        await HttpReset(f"http://127.0.0.1:{port}/", timeout_s=10, poll_s=0.01).reset("blue")
+        await HttpReset(f"http://127.0.0.1:{port}/", timeout_s=10, poll_s=0.01, status_timeout_s=10).reset("blue")
     assert server.begun == 1
 
 
 async def test_a_reset_that_fails_or_never_ends_is_a_failure_with_the_servers_words() -> None:
     with serving(FakeResetServer(kind="failing").app()) as port:
-        detail = await failure_detail(HttpReset(f"http://127.0.0.1:{port}", timeout_s=10, poll_s=0.01))
+        detail = await failure_detail(
+            HttpReset(f"http://127.0.0.1:{port}", timeout_s=10, poll_s=0.01, status_timeout_s=10)
+        )
     assert "expected 200, found 500: Error executing reset script: exit 3" in detail
     with serving(FakeResetServer(kind="stuck").app()) as port:
-        detail = await failure_detail(HttpReset(f"http://127.0.0.1:{port}", timeout_s=0.5, poll_s=0.01))
+        detail = await failure_detail(
+            HttpReset(f"http://127.0.0.1:{port}", timeout_s=0.5, poll_s=0.01, status_timeout_s=10)
+        )
     assert "not ready within 0.5 s" in detail
-    assert "does not answer" in await failure_detail(HttpReset("http://127.0.0.1:1", timeout_s=5, poll_s=0.01))
+    with serving(FakeResetServer(kind="mute").app()) as port:
+        hasty = HttpReset(f"http://127.0.0.1:{port}", timeout_s=60, poll_s=0.01, status_timeout_s=0.1)
+        assert "/status: no answer within 0.1 s (reset.status_timeout_s)" in await failure_detail(hasty)
+    assert "does not answer" in await failure_detail(
+        HttpReset("http://127.0.0.1:1", timeout_s=5, poll_s=0.01, status_timeout_s=10)
+    )
 
 
 async def test_a_command_gets_its_arguments_as_they_are_and_the_deployments_name(tmp_path: Path) -> None:
@@ -86,11 +96,6 @@ async def test_a_command_may_leave_servers_behind() -> None:
     assert time.monotonic() - began < 5
 
 
-def test_kubernetes_says_that_it_is_not_there_yet() -> None:
-    with pytest.raises(ResetUnavailable, match="comes with the Kubernetes deployment of the sites"):
-        make_resetter(ResetSettings(kind="kubernetes"))
-
-
 def test_only_deployments_with_a_reset_have_a_resetter() -> None:
     with_reset = DeploymentSettings("blue", reset=ResetSettings(kind="http", url="http://host:7565"))
     assert list(resetters((with_reset, DeploymentSettings("green")))) == ["blue"]
@@ -108,3 +113,60 @@ def test_only_deployments_with_a_reset_have_a_resetter() -> None:
 def test_settings_that_cannot_work_are_refused(changes: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ResetSettings(**changes)  # type: ignore[arg-type]
+
+
+class FakePods:
+    """A cluster whose pods are ready after some questions; ``error`` is raised by the restart."""
+
+    def __init__(self, questions: int = 2, error: Exception | None = None) -> None:
+        self.questions, self.error, self.restarted = questions, error, list[str]()
+
+    async def restart(self, deployment: str) -> None:
+        if self.error is not None:
+            raise self.error
+        self.restarted.append(deployment)
+
+    async def pending(self, deployment: str) -> list[str]:
+        self.questions -= 1
+        return [f"{deployment}-shop-0"] if self.questions >= 0 else []
+
+
+async def test_pods_are_restarted_and_waited_for() -> None:
+    pods = FakePods()
+    await KubernetesReset(pods, timeout_s=30, poll_s=0.001).reset("blue")
+    assert (pods.restarted, pods.questions) == (["blue"], -1)
+
+
+@pytest.mark.parametrize(
+    ("pods", "timeout_s", "complaint"),
+    [
+        (FakePods(questions=10**9), 0.05, "blue: pods not ready within 0.05 s: blue-shop-0"),
+        (FakePods(error=OSError("forbidden")), 30, "blue: the cluster: OSError: forbidden"),
+    ],
+)
+async def test_pods_that_are_not_reset_are_a_failure_of_the_infrastructure(
+    pods: FakePods, timeout_s: float, complaint: str
+) -> None:
+    with pytest.raises(EpisodeFailed, match=complaint) as caught:
+        await KubernetesReset(pods, timeout_s=timeout_s, poll_s=0.01).reset("blue")
+    assert (caught.value.failure.kind, caught.value.failure.code) == (FailureKind.INFRA, "reset_failed")
+
+
+def test_the_way_to_the_cluster_is_named_by_the_recipe() -> None:
+    made = make_resetter(ResetSettings(kind="kubernetes", pods=f"{__name__}:FakePods"))
+    assert isinstance(made, KubernetesReset)
+    for pods, complaint in {
+        "": "name a function that makes a .*Pods in reset.pods",
+        "x:y": "reset.pods: .*'x'",
+    }.items():
+        with pytest.raises(ResetUnavailable, match=complaint):
+            make_resetter(ResetSettings(kind="kubernetes", pods=pods))
+
+
+async def test_the_program_that_resets_does_not_know_the_accounts_so_its_last_words_cannot_tell_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("GITLAB_PASSWORD", "hunter2")
+    program = "import os, sys; print(os.environ.get('GITLAB_PASSWORD'), os.environ['WAYMARK_DEPLOYMENT']); sys.exit(3)"
+    with pytest.raises(EpisodeFailed, match="None blue"):
+        await CommandReset((sys.executable, "-c", program), 60).reset("blue")

@@ -54,6 +54,14 @@ def changed_eval(**changes) -> dict:
     return changed(eval={**deepcopy(ENTRY["eval"]), **changes})
 
 
+def changed_url(url: str, locator: str = "") -> dict:
+    return changed_eval(program_html=[{"url": url, "locator": locator, "required_contents": {"must_include": "tea"}}])
+
+
+def nested(depth: int) -> list:
+    return [nested(depth - 1)] if depth else []
+
+
 @pytest.fixture
 def write(tmp_path):
     def _write(*entries: object) -> Path:
@@ -122,6 +130,42 @@ def test_every_site_a_task_speaks_of_needs_an_address(write):
         (changed_eval(url_note="PRED in GOLD"), r"eval\.url_note: expected 'GOLD in PRED' or 'EXACT', found 'PRED"),
         ({k: v for k, v in ENTRY.items() if k != "start_url"}, r"start_url: expected a value, found no such key"),
         ([], r"task 1: expected an object, found \[\]"),
+        (
+            changed(storage_state="/etc/passwd"),
+            r"storage_state: expected a path under .* '/etc/passwd'",
+        ),
+        (changed(storage_state="./.auth/../../x"), r"storage_state: expected a path under the working folder"),
+        (changed(storage_state="C:\\x"), r"storage_state: expected a path under the working folder"),
+        (changed(start_url="file:///etc/passwd"), r"task 1: start_url: expected an address on one of the sites"),
+        (changed(start_url="javascript:alert(1)"), r"expected an address on one of the sites"),
+        (changed(start_url="http://evil.test/"), r"expected an address on one of the sites"),
+        (changed(start_url="__SHOPPING__/ |AND| //evil.test"), r"expected an address on one of the sites"),
+        (changed(start_url="__SHOPPING__.evil.test/"), r"expected an address on one of the sites"),
+        (changed(start_url="__SHOPPING__@evil.test/"), r"expected an address on one of the sites"),
+        (changed(start_url=" |AND| ".join(["__MAP__/"] * 9)), r"start_url: expected the addresses of at most 8 tabs"),
+        (
+            changed_url("data:text/html,x"),
+            r"program_html\.0\.url: expected an address .*, found 'data:text",
+        ),
+        (changed_url("http://169.254.169.254/"), r"eval\.program_html\.0\.url: expected an address"),
+        (
+            changed_url("func:open('/etc/passwd')"),
+            r"html\.0\.url: expected a call of gitlab.* found .func:open",
+        ),
+        (changed_url("func:__import__('os').system('x')"), r"url: expected func:name\('argument', …\) with string"),
+        (changed_url("func:" + "(" * 100_000), r"url: expected a call of gitlab_get.* in at most 1000 characters"),
+        (changed_url("last", "func:eval('1')"), r"program_html\.0: expected a call of gitlab_get"),
+        (
+            changed_eval(eval_types=["url_match"], reference_url="__MAP__ |OR| ftp://x"),
+            r"eval: expected an address on one",
+        ),
+        (changed(task_id=10**10), r"task_id: expected less than or equal to 1000000000, found 10000000000"),
+        (changed(task_id=-1), r"task_id: expected greater than or equal to 0, found -1"),
+        (
+            changed(viewport_size={"width": 10**6, "height": 1}),
+            r"viewport_size\.width: expected less than or equal to 10000",
+        ),
+        (changed(instantiation_dict={"x": nested(40)}), r"task 1: expected lists and objects nested at most 16 deep"),
         (ENTRY, r"task 1: expected an id of its own, found webarena.3 again"),
     ],
 )
@@ -130,13 +174,37 @@ def test_a_malformed_task_is_named_with_file_number_key_expected_and_found(write
     with pytest.raises(TaskFileError, match=message) as raised:
         load_tasks(path)
     assert str(raised.value).startswith(str(path))
+    assert len(str(raised.value).removeprefix(str(path))) < 600, "an error is a line, however long the file"
 
 
-@pytest.mark.parametrize("content", ["", "{", "{}", "[]", "3"])
+DEEP = "[" * 1_000_000
+HUGE = json.dumps([ENTRY]).replace('"task_id": 3', f'"task_id": {"9" * 5000}')
+NOT_A_NUMBER = json.dumps([changed(geolocation={"latitude": float("nan"), "longitude": 0.0})])
+INFINITE = json.dumps([ENTRY]).replace(
+    '"geolocation": null', '"geolocation": {"latitude": 1, "longitude": 0, "accuracy": 1e999}'
+)
+
+
+@pytest.mark.parametrize("content", ["", "{", "{}", "[]", "3", DEEP, HUGE, NOT_A_NUMBER])
 def test_what_is_no_list_of_tasks_is_refused(tmp_path, content):
     path = tmp_path / "tasks.json"
     path.write_text(content)
     with pytest.raises(TaskFileError, match=r"tasks.json: expected"):
+        load_tasks(path)
+
+
+def test_a_number_beyond_all_bounds_is_refused(tmp_path):
+    path = tmp_path / "tasks.json"
+    path.write_text(INFINITE)
+    with pytest.raises(TaskFileError, match=r"task 0: geolocation.accuracy: expected a finite number, found inf"):
+        load_tasks(path)
+
+
+def test_a_file_of_absurd_size_is_refused_unread(tmp_path):
+    path = tmp_path / "tasks.json"
+    with path.open("wb") as file:
+        file.truncate(65 * 2**20)
+    with pytest.raises(TaskFileError, match="expected at most 67108864 bytes, found 68157440"):
         load_tasks(path)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from replay.records import EpisodeFailed, Failure, FailureKind, Task
 from rollout_workers.browser import BrowserEnvironment
 from rollout_workers.browser_session import BrowserSession
-from rollout_workers.embedded import SiteEndpoint
+from rollout_workers.embedded import SiteSessions
 from rollout_workers.environment import Action, Observation, Verdict
 from rollout_workers.miniwob.pages import PAGES, Page
 from rollout_workers.settings import BrowserSettings
@@ -39,21 +39,11 @@ class Score:
     reason: str
 
 
-class PageEndpoint(SiteEndpoint):
-    """The page server as a browser slot sees it: it keeps no state, so sessions cost nothing."""
-
-    async def open_session(self, *_: object) -> None:
-        """Do nothing."""
-
-    async def drop_session(self, *_: object) -> None:
-        """Do nothing."""
-
-
 class MiniwobEnvironment(BrowserEnvironment):
     """An ``Environment`` in a context of ``session`` over the pages served at ``port`` of this machine."""
 
     def __init__(self, session: BrowserSession, port: int, settings: BrowserSettings | None = None) -> None:
-        super().__init__(session, PageEndpoint(port, ""), settings)
+        super().__init__(session, SiteSessions(port), settings)
         self._score = Score(False, 0.0, "")
         self._last: Observation | None = None
 

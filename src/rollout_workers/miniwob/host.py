@@ -43,5 +43,5 @@ class MiniwobHost(BrowserHost):
         await asyncio.to_thread(self._server.close)
 
 
-MINIWOB = EnvironmentKind(MiniwobHost, MiniwobTasks())
+MINIWOB = EnvironmentKind(MiniwobHost, lambda options: MiniwobTasks())
 """The environment ``miniwob``; its host raises ``EpisodeFailed`` where the ``miniwob`` package is not installed."""

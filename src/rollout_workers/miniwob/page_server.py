@@ -21,9 +21,10 @@ from starlette.staticfiles import StaticFiles
 from replay.records import EpisodeFailed, Failure, FailureKind
 
 START_TIMEOUT_S = 20.0
-"""Longest wait for the server to answer, in seconds; the same holds for its end."""
+"""Longest wait for the server to answer, in seconds; the same holds for its end. It is a thread of this process."""
 
 _POLL_S = 0.01
+"""Fixed: a pace within ``START_TIMEOUT_S``."""
 _MISSING = (
     "the MiniWoB++ pages are not installed; `make setup` installs them, or run "
     "`pip install --no-deps -c constraints.txt miniwob`"

@@ -26,8 +26,8 @@ _SEEDS = 2**31
 class MiniwobTasks:
     """Draws tasks; a template is a page, its parameters are the page's name and a seed."""
 
-    def task_set(self, seed: int, split: str, count: int) -> list[Task]:
-        """Return ``count`` different tasks of ``split``, taking the split's pages in turn.
+    def task_set(self, seed: int, split: str, count: int, *, at_least: int | None = None) -> list[Task]:
+        """Return ``count`` different tasks of ``split``, taking the split's pages in turn; there are always enough.
 
         Raises ``ValueError`` when the split is unknown.
         """

@@ -14,7 +14,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sites.code.access import known_project, logged_in, session, writable_project
+from sites.access import logged_in
+from sites.code.access import known_project, session, writable_project
 from sites.code.data import ME
 from sites.code.home_pages import name_errors
 from sites.code.paging import chosen, listing, read_date

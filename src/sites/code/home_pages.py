@@ -12,8 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from sites.access import logged_in
 from sites.code import words
-from sites.code.access import known_project, logged_in, session
+from sites.code.access import known_project, session
 from sites.code.data import ME, TODAY, VISIBILITIES, Project
 from sites.code.paging import chosen, listing, words_of
 from sites.code.state import PROJECT_SORTS, CodeState

@@ -13,8 +13,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from sites.access import logged_in
 from sites.code import words
-from sites.code.access import known_user, logged_in, session
+from sites.code.access import known_user, session
 from sites.code.data import ME
 from sites.code.paging import chosen, listing
 from sites.rendering import read_form, render, see_other

@@ -13,7 +13,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sites.code.access import known_branch, known_project, logged_in, session, writable_project
+from sites.access import logged_in
+from sites.code.access import known_branch, known_project, session, writable_project
 from sites.code.data import Files, Project
 from sites.code.paging import chosen
 from sites.rendering import read_form, render, see_other

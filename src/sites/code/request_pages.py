@@ -12,7 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sites.code.access import known_project, known_request, logged_in, session, writable_project
+from sites.access import logged_in
+from sites.code.access import known_project, known_request, session, writable_project
 from sites.code.data import MergeRequest, Project
 from sites.code.paging import chosen, listing, words_of
 from sites.rendering import read_form, render, see_other

@@ -10,7 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sites.code.access import logged_in, managed_project, session
+from sites.access import logged_in
+from sites.code.access import managed_project, session
 from sites.code.data import MERGE_METHODS, VISIBILITIES, Project
 from sites.rendering import read_form, render, see_other
 

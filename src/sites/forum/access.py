@@ -1,41 +1,22 @@
 """Who may open what: the session of a request, and the things that its path names.
 
-Owns the 404s and the way to the log-in page, so that page handlers need not repeat them.
+Owns the 404s, so that page handlers need not repeat them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from functools import wraps
 from typing import cast
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
 
 from sites.forum.data import Comment, Forum, Thread, User
 from sites.forum.state import ForumState
-from sites.rendering import see_other
-
-Handler = Callable[[Request], Awaitable[Response]]
 
 
 def session(request: Request) -> ForumState:
     """Return the forum's state in this request's session."""
     return cast(ForumState, request.state.session)
-
-
-def logged_in(handler: Handler) -> Handler:
-    """Send whoever is not logged in to the log-in page instead."""
-
-    @wraps(handler)
-    async def guarded(request: Request) -> Response:
-        if session(request).me is None:
-            session(request).flash("Please log in first.")
-            return see_other("/login")
-        return await handler(request)
-
-    return guarded
 
 
 def known_forum(request: Request) -> Forum:

@@ -10,8 +10,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from sites.access import logged_in
 from sites.forum import data as base
-from sites.forum.access import known_user, logged_in, session
+from sites.forum.access import known_user, session
 from sites.forum.data import User
 from sites.rendering import read_form, render, see_other
 

@@ -16,7 +16,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sites.forum.access import known_forum, known_user, logged_in, session
+from sites.access import logged_in
+from sites.forum.access import known_forum, known_user, session
 from sites.forum.state import SORTS, ForumState
 from sites.rendering import clean_text, page_number, render, see_other
 

@@ -12,7 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sites.forum.access import known_thread, logged_in, own_comment, own_thread, session
+from sites.access import logged_in
+from sites.forum.access import known_thread, own_comment, own_thread, session
 from sites.forum.data import Thread
 from sites.forum.listings import COMMENTS_PER_PAGE, listing
 from sites.rendering import read_form, render, see_other

@@ -12,8 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from sites.access import logged_in
 from sites.map import picture
-from sites.map.access import known_list, logged_in, session
+from sites.map.access import known_list, session
 from sites.map.directions import PHRASES, Leg, distance, find_route, minutes, shortest_tour
 from sites.map.roads import Mode
 from sites.map.state import Refused, slug

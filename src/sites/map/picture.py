@@ -16,6 +16,8 @@ from sites.map.roads import Point
 _MARGIN_M = 250
 _ABOVE_M = 80
 """How far above its northernmost junction a town's name stands, metres."""
+_NAME_HEIGHT = 9
+"""Height of a town's name, in widths of the picture's lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,7 @@ class Picture:
     route: str
     dots: tuple[tuple[int, int], ...]
     names: tuple[tuple[int, int, str], ...]
+    name_height: int
     width: int
     alternative: str
 
@@ -54,7 +57,12 @@ def _draw(
     data: MapData, shown: Sequence[Point], line: Sequence[Point], dots: Iterable[Point], alternative: str
 ) -> Picture:
     west, east = round(min(x for x, _ in shown)) - _MARGIN_M, round(max(x for x, _ in shown)) + _MARGIN_M
-    south, north = round(min(y for _, y in shown)) - _MARGIN_M, round(max(y for _, y in shown)) + _MARGIN_M
+    width = max(4, (east - west) // 240)
+    name_height = _NAME_HEIGHT * width
+    south, north = (
+        round(min(y for _, y in shown)) - _MARGIN_M,
+        round(max(y for _, y in shown)) + _MARGIN_M + name_height,
+    )
     route = "M" + "L".join(f"{x:.0f} {-y:.0f}" for x, y in line) if line else ""
     return Picture(
         box=f"{west} {-north} {east - west} {north - south}",
@@ -67,7 +75,8 @@ def _draw(
             for x, y in [max((data.graph.points[node] for node in nodes), key=lambda point: point[1])]
             if west <= x <= east and south <= y + _ABOVE_M <= north
         ),
-        width=max(4, (east - west) // 240),
+        name_height=name_height,
+        width=width,
         alternative=alternative,
     )
 

@@ -15,8 +15,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from sites.access import logged_in
 from sites.map import picture, words
-from sites.map.access import known_place, logged_in, session
+from sites.map.access import known_place, session
 from sites.map.data import Place
 from sites.map.search import PER_PAGE, correction, search
 from sites.map.state import Refused

@@ -80,8 +80,15 @@ def in_cart(variant: str, quantity: int = 1) -> Evaluation:
 
 def ordered(*lines: str, items: int, address: str = "", shipping: str = "") -> Evaluation:
     """The newest order has these lines and no more pieces, and goes where and how it should."""
+    return pages(*newest_order(*lines, items=items, address=address, shipping=shipping))
+
+
+def newest_order(
+    *lines: str, items: int, address: str = "", shipping: str = ""
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Targets of ``pages`` that ``ordered`` consists of."""
     wanted = [*lines, *([f"Deliver to {address}"] if address else []), *([f"Shipping: {shipping}"] if shipping else [])]
-    return pages(includes("/orders/last", "#order", *wanted), equals("/orders/last", "#items", f"Items: {items}"))
+    return includes("/orders/last", "#order", *wanted), equals("/orders/last", "#items", f"Items: {items}")
 
 
 def _target(path: str, selector: str, required: dict[str, Any]) -> dict[str, Any]:

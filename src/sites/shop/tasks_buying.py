@@ -15,7 +15,7 @@ def _delivery(rng: random.Random) -> Parameters:
     return {"address": sampling.address(rng), "shipping": sampling.shipping(rng)}
 
 
-def _checkout_milestones(ready: checks.Check, p: Parameters) -> checks.Subgoals:
+def checkout_milestones(ready: checks.Check, p: Parameters) -> checks.Subgoals:
     """From a filled cart to the placed order; ``ready`` says that the cart is as asked."""
     where = checks.text(f"Deliver to {p['address']}") if "address" in p else checks.text("Deliver to")
     addressed = checks.both(checks.url("/checkout/*"), where)
@@ -29,7 +29,8 @@ def _checkout_milestones(ready: checks.Check, p: Parameters) -> checks.Subgoals:
     )
 
 
-def _filled(*texts: str) -> checks.Check:
+def filled(*texts: str) -> checks.Check:
+    """The cart is open and says all of this."""
     return checks.both(checks.url("/cart"), checks.text(*texts))
 
 
@@ -44,7 +45,7 @@ def _judge_buy(p: Parameters, data: ShopData) -> checks.Evaluation:
 
 
 def _buy_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
-    return _checkout_milestones(_filled(f"{p['product']}, {p['colour']}", "Items: 1"), p)
+    return checkout_milestones(filled(f"{p['product']}, {p['colour']}", "Items: 1"), p)
 
 
 def _buy(task: Task) -> Expert:
@@ -89,10 +90,10 @@ def _judge_buy_two(p: Parameters, data: ShopData) -> checks.Evaluation:
 
 def _buy_two_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
     paid = checks.both(checks.url("/checkout/payment"), checks.text(p["shipping"], p["first"], p["second"]))
-    one = {"any": [_filled(p["first"]), _filled(p["second"])]}
+    one = {"any": [filled(p["first"]), filled(p["second"])]}
     return checks.milestones(
         ("One product is in the cart", one),
-        ("Both products are in the cart", _filled(p["first"], p["second"], "Items: 2")),
+        ("Both products are in the cart", filled(p["first"], p["second"], "Items: 2")),
         ("The shipping method is chosen", paid),
         ("The order is placed", checks.url("/checkout/placed/*")),
     )
@@ -121,7 +122,7 @@ def _judge_buy_new_address(p: Parameters, data: ShopData) -> checks.Evaluation:
 
 
 def _buy_new_address_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
-    return _checkout_milestones(_filled(p["product"], "Items: 1"), {**p, "address": p["label"]})
+    return checkout_milestones(filled(p["product"], "Items: 1"), {**p, "address": p["label"]})
 
 
 def _buy_new_address(task: Task) -> Expert:
@@ -148,7 +149,7 @@ def _judge_reorder(p: Parameters, data: ShopData) -> checks.Evaluation:
 
 
 def _reorder_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
-    return _checkout_milestones(_filled(f"Order {p['number']} is in the cart"), p)
+    return checkout_milestones(filled(f"Order {p['number']} is in the cart"), p)
 
 
 def _reorder_steps(p: Parameters, data: ShopData) -> int:
@@ -172,7 +173,7 @@ def _judge_buy_wished(p: Parameters, data: ShopData) -> checks.Evaluation:
 
 
 def _buy_wished_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
-    return _checkout_milestones(_filled(p["product"], "Items: 1"), p)
+    return checkout_milestones(filled(p["product"], "Items: 1"), p)
 
 
 def _buy_wished(task: Task) -> Expert:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 from replay.records import Task
 from sites.shop import checks, experts, sampling
@@ -10,20 +11,33 @@ from sites.shop.data import FREQUENCIES, SUBJECTS, ShopData
 from sites.shop.tasks_catalogue import product_path
 from sites.task_template import Expert, Parameters, TaskTemplate
 
-_OPINIONS = ("Love it", "Works well", "Not for me", "Good value", "Broke soon", "Best gift")
-_TEXTS = ("I use it every day", "It came late", "My family likes it", "The colour is wrong")
-_STARS = ("1 star", "2 stars", "3 stars", "4 stars", "5 stars")
+OPINIONS = ("Love it", "Works well", "Not for me", "Good value", "Broke soon", "Best gift")
+TEXTS = ("I use it every day", "It came late", "My family likes it", "The colour is wrong")
+STARS = ("1 star", "2 stars", "3 stars", "4 stars", "5 stars")
 
 
 def _sample_review(data: ShopData, rng: random.Random) -> Parameters:
     product = sampling.product(data, rng).name
-    return {"product": product, "stars": rng.choice(_STARS), "title": rng.choice(_OPINIONS), "text": rng.choice(_TEXTS)}
+    return {"product": product, "stars": rng.choice(STARS), "title": rng.choice(OPINIONS), "text": rng.choice(TEXTS)}
+
+
+def reviewed(product: str, stars: str, title: str, text: str, author: str) -> dict[str, Any]:
+    """The newest review of a product is this one; a target of ``checks.pages``."""
+    path = f"{product_path(product)}/reviews"
+    return checks.includes(path, ".review", f"{title}, {stars.split()[0]} stars, {author}", text)
+
+
+def write_review(product: str, stars: str, title: str, text: str) -> experts.Skill:
+    """Find a product and review it."""
+    yield from experts.open_product(product)
+    yield from experts.click("Write a review", "link")
+    yield from experts.choose("Stars", stars)
+    yield from experts.write({"Title": title, "Text": text})
+    return (yield from experts.click("Send review", "button"))
 
 
 def _judge_review(p: Parameters, data: ShopData) -> checks.Evaluation:
-    path = f"{product_path(p['product'])}/reviews"
-    stars = p["stars"].split()[0]
-    return checks.pages(checks.includes(path, ".review", f"{p['title']}, {stars} stars, {data.usual.name}", p["text"]))
+    return checks.pages(reviewed(p["product"], p["stars"], p["title"], p["text"], data.usual.name))
 
 
 def _review_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
@@ -40,15 +54,12 @@ def _review_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
 
 def _review(task: Task) -> Expert:
     p = task.parameters
-    yield from experts.open_product(p["product"])
-    yield from experts.click("Write a review", "link")
-    yield from experts.choose("Stars", p["stars"])
-    yield from experts.write({"Title": p["title"], "Text": p["text"]})
-    yield from experts.click("Send review", "button")
+    yield from write_review(p["product"], p["stars"], p["title"], p["text"])
     yield from experts.finish()
 
 
-def _sample_newsletter(data: ShopData, rng: random.Random) -> Parameters:
+def sample_newsletter(data: ShopData, rng: random.Random) -> Parameters:
+    """Draw an email address and a frequency other than the one that is chosen by default."""
     name = rng.choice(("mia", "tom", "ada", "leo", "zoe", "sam"))
     email = f"{name}{rng.randint(10, 99)}@post.example"
     return {"email": email, "frequency": rng.choice(FREQUENCIES[1:])}
@@ -118,7 +129,7 @@ SUBSCRIBE = TaskTemplate(
     name="shop.subscribe",
     site="shop",
     intent="Subscribe {email} to the newsletter, {frequency}.",
-    sample=_sample_newsletter,
+    sample=sample_newsletter,
     evaluation=_judge_newsletter,
     subgoals=_newsletter_milestones,
     expert=_subscribe,

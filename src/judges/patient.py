@@ -1,0 +1,69 @@
+"""A judge of meaning that may be down, slow or talk nonsense, made into one that answers or fails as a judge.
+
+Owns ``PatientJudge``. Invariants: every question ends by a deadline; only yes and no are answers; whatever else
+happens is asked again while there is time, and is then ``EpisodeFailed`` of kind judge, never "no".
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from judges.interface import AnswerJudge, AnswerQuestion
+from judges.settings import JudgeSettings
+from replay.records import EpisodeFailed, Failure, FailureKind
+
+
+class PatientJudge:
+    """Asks ``judge`` for one episode; its deadline starts with the first question."""
+
+    def __init__(self, judge: AnswerJudge, settings: JudgeSettings | None = None) -> None:
+        self._judge = judge
+        self._settings = settings or JudgeSettings()
+        self._ends: float | None = None
+        self.name = judge.name
+
+    async def matches(self, question: AnswerQuestion) -> bool:
+        """Whether the answer is equivalent to the reference; see ``AnswerJudge``."""
+        return await self._ask(self._judge.matches, question)
+
+    async def same_reason(self, question: AnswerQuestion) -> bool:
+        """Whether the answer reports the reference's reason; see ``AnswerJudge``."""
+        return await self._ask(self._judge.same_reason, question)
+
+    async def _ask(self, ask: Callable[[AnswerQuestion], Awaitable[bool]], question: AnswerQuestion) -> bool:
+        now = asyncio.get_running_loop().time
+        if self._ends is None:
+            self._ends = now() + self._settings.deadline_s
+        pause_s = self._settings.retry_wait_s
+        while True:
+            said = await self._try(ask, question, max(0.0, min(self._settings.answer_timeout_s, self._ends - now())))
+            if isinstance(said, bool):
+                return said
+            if now() + pause_s >= self._ends:
+                raise EpisodeFailed(said)
+            await asyncio.sleep(pause_s)
+            pause_s *= 2
+
+    async def _try(
+        self, ask: Callable[[AnswerQuestion], Awaitable[bool]], question: AnswerQuestion, timeout_s: float
+    ) -> bool | Failure:
+        """Ask once; return the answer, or what went wrong."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                # gather hands back as a value whatever a judge's client raises: any of it is the judge's failure.
+                (said,) = await asyncio.gather(ask(question), return_exceptions=True)
+        except TimeoutError:
+            return self._failure("judge_timeout", f"no answer within {timeout_s:.1f} s")
+        if isinstance(said, bool):
+            return said
+        if isinstance(said, EpisodeFailed):
+            return Failure(FailureKind.JUDGE, said.failure.code, said.failure.detail)
+        if isinstance(said, OSError):
+            return self._failure("judge_unreachable", f"{type(said).__name__}: {said}")
+        if isinstance(said, BaseException):
+            return self._failure("judge_error", f"{type(said).__name__}: {said}")
+        return self._failure("judge_nonsense", f"expected yes or no, found {str(said)[:200]!r}")
+
+    def _failure(self, code: str, detail: str) -> Failure:
+        return Failure(FailureKind.JUDGE, code, f"judge {self.name}: {detail}")

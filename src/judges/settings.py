@@ -1,0 +1,32 @@
+"""How long a judge of meaning is waited for.
+
+Owns ``JudgeSettings``. Standard library only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True)
+class JudgeSettings:
+    """How long one episode's questions to a judge of meaning (``webarena.judge``) are waited for."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    answer_timeout_s: float = 12.0
+    """Longest wait for one answer, in seconds; past it the question is asked again, as after any other trouble."""
+    deadline_s: float = 25.0
+    """Longest wait for all answers of one episode with their repetitions, in seconds, from the first question on;
+    past it the episode has failed as ``judge/…``. Less than ``rollout.judge_deadline_s`` and
+    ``browser.evaluate_timeout_s``, which cover the look at the pages too, so that the failure names the judge."""
+    retry_wait_s: float = 0.5
+    """Pause before a question is asked again, in seconds; it doubles each time, so that with the defaults a judge that
+    cannot be reached is asked six times."""
+
+    def __post_init__(self) -> None:
+        """Refuse times that leave no time, and a pause of nothing, which would ask without end."""
+        for name in ("answer_timeout_s", "deadline_s", "retry_wait_s"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name}: expected a time above 0 s, found {getattr(self, name)}")

@@ -1,0 +1,28 @@
+"""One Chromium for a module, and a slot in it for each test.
+
+Who takes ``session`` or ``env`` says what they are made of by the fixtures ``browser_settings`` and ``sites``, and runs
+in the event loop of its module: ``pytest.mark.asyncio(loop_scope="module")``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest_asyncio
+
+from rollout_workers.browser import BrowserEnvironment, BrowserSession, SiteEndpoint
+from rollout_workers.settings import BrowserSettings
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def session(browser_settings: BrowserSettings) -> AsyncIterator[BrowserSession]:
+    started = BrowserSession(browser_settings)
+    yield started
+    await started.close()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def env(session: BrowserSession, sites: SiteEndpoint) -> AsyncIterator[BrowserEnvironment]:
+    made = BrowserEnvironment(session, sites)
+    yield made
+    await made.close()

@@ -1,0 +1,214 @@
+"""A run of no processes: a system that plays and learns nothing, but leaves the files that a real one leaves."""
+
+from __future__ import annotations
+
+import io
+import zlib
+from collections.abc import Callable, Sequence
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from cluster.config import Recipe, build_recipe
+from cluster.controller import Controller
+from cluster.ledger import LedgerFile
+from cluster.manifest import RunManifest
+from cluster.metrics_log import MetricsLog
+from cluster.progress import Progress
+from cluster.run_folders import RunFolders
+from cluster.stage_data import PHASE, WARM_START
+from cluster.task_sets import TaskSets
+from learner.algorithms import resolve
+from replay.buffer import ReplayBuffer
+from replay.perplexity import ScoredEpisode
+from replay.records import Failure, FailureKind, Source
+from rollout_workers.leases import EpisodeLedger, Journal
+from rollout_workers.report import RolloutReport
+from rollout_workers.spec import EpisodeSpec
+from tests.cluster.made_episodes import report, store
+
+RAW: dict[str, Any] = {
+    "run": {
+        "phases": 2,
+        "pool_tasks": 30,
+        "environment": "embedded",
+        "tensorboard": False,
+        "evaluation": {"tasks_per_split": 3},
+    },
+    "warm_start": {"demonstrations": 4, "potential_demonstrations": 3, "value_demonstrations": 2},
+    "curriculum": {"tasks_per_phase": 6},
+}
+ORDER = [(0, stage) for stage in WARM_START] + [(phase, stage) for phase in (1, 2) for stage in PHASE]
+
+
+class Killed(BaseException):
+    """The driver's end at some moment."""
+
+
+class FakeSystem:
+    """Plays about every other episode well, and remembers what it was asked for; ``fate`` may end it at any request.
+
+    Another ``luck`` trains other weights, which succeed at other tasks.
+    """
+
+    clones = True
+
+    def __init__(self, recipe: Recipe, out: Path, fate: Callable[[tuple[Any, ...]], None]) -> None:
+        self.folders = RunFolders(out)
+        self.algorithm = resolve(recipe.learner)
+        self.asked: list[tuple[Any, ...]] = []
+        self.specs: list[EpisodeSpec] = []
+        self.loses: Callable[[EpisodeSpec], bool] = lambda spec: False
+        self.luck = ""
+        self._fate = fate
+
+    def _note(self, *what: Any) -> None:
+        self._fate(what)
+        self.asked.append(what)
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        if method == "record":
+            return None
+        self._note(method, *arguments)
+        if method == "score":
+            surprise = np.log(np.array([0.7], dtype=np.float32))
+            return [ScoredEpisode(episode_id, [surprise]) for episode_id in arguments[0]]
+        if method == "update_critics":
+            return {"value": {"loss": 0.5}, "potential": {"loss": None}}
+        if method == "update_actor":
+            return {
+                "actor": {"loss": 0.25},
+                "rollouts": len(arguments[0]),
+                "replayed": len(arguments[1]),
+                "left_out": 0,
+            }
+        if method == "critics":
+            return {episode_id: ([0.5], [0.99]) for episode_id in arguments[0]}  # all too easy
+        return {"loss": 1.0}
+
+    def checkpoint(self, name: str) -> None:
+        self._note("checkpoint", name)
+        self.folders.checkpoint(name).mkdir(parents=True, exist_ok=True)
+        (self.folders.checkpoint(name) / "actor.safetensors").write_text(name)
+
+    def restore(self, name: str) -> None:
+        assert self.folders.checkpoint(name).is_dir(), f"no checkpoint {name}"
+        self._note("restore", name)
+
+    def publish(self, version: int) -> dict[str, Any]:
+        self._note("publish", version)
+        path = self.folders.weights / f"actor-{version:06d}.safetensors"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"weights {version}{self.luck}")
+        checksum = sha256(path.read_bytes()).hexdigest()
+        place = path.relative_to(self.folders.out).as_posix()
+        return {"accepted": ["server-0"], "manifest": {"version": version, "path": place, "checksum": checksum}}
+
+    def export(self) -> None:
+        self._note("export")
+
+    def retire(self, driver: str) -> None:
+        self._note("retire", driver)
+
+    def play(
+        self,
+        specs: Sequence[EpisodeSpec],
+        buffer: ReplayBuffer,
+        progress: Progress,
+        *,
+        driver: str,
+        journal: Journal,
+    ) -> RolloutReport:
+        buffer.refresh()
+        missing = {spec.episode_id: spec for spec in specs if spec.episode_id not in buffer}
+        ledger = EpisodeLedger(missing, max_attempts=1, journal=journal)
+        while leases := ledger.lease(0, 1):
+            spec = missing[leases[0].episode_id]
+            if self.loses(spec):
+                ledger.fail(leases[0], Failure(FailureKind.INFRA, "browser_crashed"))
+                continue
+            self._note("play", driver, spec.source, spec.phase)
+            self.specs.append(spec)
+            version = {Source.DEMONSTRATION: -1, Source.ROLLOUT: spec.phase - 1, Source.EVALUATION: spec.phase}
+            outcome = float(zlib.crc32((spec.episode_id + self.luck).encode()) % 2)
+            store(self.folders.episodes, [spec], [outcome], version[spec.source])
+            ledger.complete(leases[0])
+        return report(len(missing), ledger.failures())
+
+    def moments(self) -> list[tuple[Any, ...]]:
+        """What was asked for, in short; the episodes of a stage as one."""
+        short = [brief(what) for what in self.asked]
+        return [what for i, what in enumerate(short) if not i or short[i - 1] != what]
+
+
+def brief(what: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A request's name with its phase, version or checkpoint."""
+    if what[0] == "play":
+        return "play", what[2].value, what[3]
+    if what[0].startswith("update_"):
+        return what[0], what[3]
+    return what[:2] if what[0] in ("checkpoint", "restore", "publish", "retire") else what[:1]
+
+
+def no_fate(what: tuple[Any, ...]) -> None:
+    """Nothing happens."""
+
+
+def at(number: int) -> Callable[[tuple[Any, ...]], None]:
+    """The driver ends just before its request of this number."""
+    left = iter(range(number, -1, -1))
+
+    def fate(what: tuple[Any, ...]) -> None:
+        if next(left) == 0:
+            raise Killed
+
+    return fate
+
+
+@cache
+def task_sets(config: str) -> TaskSets:
+    return TaskSets(Recipe.model_validate_json(config))
+
+
+def before(request: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], None]:
+    """The driver ends just before this request."""
+
+    def fate(what: tuple[Any, ...]) -> None:
+        if brief(what) == request:
+            raise Killed
+
+    return fate
+
+
+class Run:
+    """A run folder in which the same command may be started again and again."""
+
+    def __init__(self, out: Path, **sections: dict[str, Any]) -> None:
+        merged = {name: {**RAW.get(name, {}), **sections.get(name, {})} for name in {*RAW, *sections}}
+        self.out = out
+        self.recipe = build_recipe(merged)
+        self.output = io.StringIO()
+
+    def start(
+        self,
+        fate: Callable[[tuple[Any, ...]], None] = no_fate,
+        loses: Callable[[EpisodeSpec], bool] = lambda spec: False,
+        clones: bool = True,
+        luck: str = "",
+    ) -> FakeSystem:
+        self.system = FakeSystem(self.recipe, self.out, fate)
+        self.system.loses, self.system.clones, self.system.luck = loses, clones, luck
+        progress = Progress(self.recipe.run.phases, Console(file=self.output, force_terminal=False))
+        tasks = task_sets(self.recipe.model_dump_json())
+        manifest = RunManifest.open(self.out, self.recipe)
+        with MetricsLog(self.out, tensorboard=False) as log, LedgerFile(self.out, manifest.begin_session()) as ledger:
+            Controller(self.recipe, manifest, self.system, tasks, progress, log, ledger).run()  # type: ignore[arg-type]
+        return self.system
+
+    @property
+    def manifest(self) -> RunManifest:
+        return RunManifest.read(self.out)

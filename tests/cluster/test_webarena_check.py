@@ -1,0 +1,217 @@
+"""What `waymark check` and `waymark env check` say about WebArena's sites before a run meets them."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from cluster import cli
+from cluster.config import Recipe, build_recipe, resolved
+from cluster.doctor import Status
+from cluster.environment_check import check_environment_kind
+from cluster.errors import RecipeError
+from cluster.webarena_check import check_webarena
+from judges.interface import NoJudge
+from tests.rollout_workers.lab_site import serving
+from tests.webarena.fake_sites import FakeSite
+from webarena.addresses import SITES
+from webarena.deployments import with_addresses
+
+PASSWORD = "hunter2 & more"
+WAITS = {"reset_deadline_s": 1100, "episode_deadline_s": 1700, "stall_timeout_s": 1700}
+
+
+class Judge(NoJudge):
+    """A judge that a recipe may name."""
+
+    name = "echo"
+
+
+@pytest.fixture(autouse=True)
+def _no_sites(monkeypatch: pytest.MonkeyPatch) -> None:
+    for site in SITES:
+        for name in (site.upper(), f"WA_{site.upper()}", f"{site.upper()}_USERNAME", f"{site.upper()}_PASSWORD"):
+            monkeypatch.delenv(name, raising=False)
+
+
+def entry(number: int, **changes: Any) -> dict[str, Any]:
+    evaluation = {"eval_types": ["string_match"], "reference_answers": changes.pop("answers", {"exact_match": "x"})}
+    return {
+        "task_id": number, "sites": ["shopping"], "require_login": True, "storage_state": None, "geolocation": None,
+        "start_url": "__SHOPPING__", "intent_template": "Find {{it}}", "instantiation_dict": {"it": number},
+        "intent": f"Find {number}", "require_reset": False, "intent_template_id": number, "eval": evaluation, **changes,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    train = [entry(1), entry(2, answers={"fuzzy_match": "N/A"}), entry(3, answers={"fuzzy_match": ["y"]})]
+    sets = {"train": train, "test": [entry(4), entry(5, intent="Delete it", sites=["reddit"])]}
+    for name, entries in sets.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(entries))
+    return {name: str(tmp_path / f"{name}.json") for name in sets}
+
+
+def recipe(files: dict[str, str], **webarena: Any) -> Recipe:
+    evaluation = {"splits": ["test"], "tasks_per_split": 2}
+    return build_recipe(
+        {
+            "run": {"environment": "webarena", "pool_tasks": 3, "evaluation": evaluation},
+            "rollout": WAITS,
+            "webarena": {"task_files": files, **webarena},
+        }
+    )
+
+
+def found(recipe: Recipe, status: Status) -> dict[str, str]:
+    return {
+        check.name: f"{check.found} -> {check.advice}" for check in check_webarena(recipe) if check.status is status
+    }
+
+
+def test_a_recipe_with_another_environment_is_not_asked() -> None:
+    assert check_webarena(Recipe()) == []
+
+
+def test_what_is_missing_is_named_with_the_variables_to_set(files: dict[str, str]) -> None:
+    missing = found(recipe(files), Status.FAIL)
+    assert set(missing) == {"site addresses", "site accounts"}
+    assert "SHOPPING, SHOPPING_ADMIN, REDDIT, GITLAB, MAP, WIKIPEDIA, HOMEPAGE" in missing["site addresses"]
+    assert "SHOPPING_USERNAME and SHOPPING_PASSWORD" in missing["site accounts"]
+
+
+def test_a_site_that_a_task_needs_and_no_deployment_has_is_named(
+    files: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOPPING", "http://shop.test:7770")
+    assert "tasks need REDDIT" in found(recipe(files), Status.FAIL)["site addresses"]
+
+
+def complete(files: dict[str, str], monkeypatch: pytest.MonkeyPatch, **webarena: Any) -> Recipe:
+    for site in ("SHOPPING", "REDDIT"):
+        monkeypatch.setenv(site, f"http://{site.lower()}.test")
+        monkeypatch.setenv(f"{site}_USERNAME", "agent")
+        monkeypatch.setenv(f"{site}_PASSWORD", PASSWORD)
+    return recipe(files, **webarena)
+
+
+def test_tasks_that_need_a_judge_or_a_reset_that_is_not_there_are_named(
+    files: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = complete(files, monkeypatch)
+    assert found(made, Status.FAIL) == {}
+    warnings = found(made, Status.WARN)
+    assert "none, and 2 tasks (webarena.2, webarena.3) of train need one" in warnings["judge of meaning"]
+    assert "webarena.judge" in warnings["judge of meaning"]
+    assert "none, and 1 tasks (webarena.5) change a site" in warnings["site resets"]
+
+
+def test_a_judge_and_a_reset_settle_that(files: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    reset = {"kind": "command", "command": ["./reset.sh"]}
+    made = complete(files, monkeypatch, judge=f"{__name__}:Judge", deployments=[{"name": "blue", "reset": reset}])
+    assert (found(made, Status.FAIL), found(made, Status.WARN)) == ({}, {})
+    said = found(made, Status.OK)
+    assert "echo, for 2 tasks" in said["judge of meaning"]
+    assert "blue: shopping http://shopping.test, reddit http://reddit.test" in said["site addresses"]
+    assert PASSWORD not in str(check_webarena(made))
+
+
+@pytest.mark.parametrize(
+    ("changes", "name", "complaint"),
+    [
+        ({"judge": "nowhere:judge"}, "judge of meaning", "cannot import 'nowhere'"),
+        ({"deployments": [{"reset": {"kind": "kubernetes"}}]}, "site resets", "reset.pods"),
+        ({"lease_timeout_s": 5000}, "rollout.reset_deadline_s", "expected at least 5150 s"),
+        ({"credentials_file": "/no/such/file"}, "site accounts", "cannot be read"),
+    ],
+)
+def test_what_cannot_work_is_missing(
+    files: dict[str, str], monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], name: str, complaint: str
+) -> None:
+    assert complaint in found(complete(files, monkeypatch, **changes), Status.FAIL)[name]
+
+
+def test_splits_without_a_file_with_a_bad_one_or_with_too_few_tasks_are_told(
+    files: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    half = complete({"train": files["train"]}, monkeypatch)
+    assert "webarena.task_files.test" in found(half, Status.FAIL)["tasks of test"]
+    (tmp_path / "bad.json").write_text("[3]")
+    bad = complete({**files, "test": str(tmp_path / "bad.json")}, monkeypatch)
+    assert "task 0: expected an object, found 3" in found(bad, Status.FAIL)["tasks of test"]
+    few = complete({**files, "train": files["test"]}, monkeypatch)
+    assert "run.pool_tasks asks for 3; set it to 2 or less" in found(few, Status.FAIL)["tasks of train"]
+
+
+def test_an_accounts_file_that_others_can_read_is_told(
+    files: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "accounts.json"
+    path.write_text("{}")
+    for mode, told in ((0o644, True), (0o600, False)):
+        os.chmod(path, mode)
+        made = complete(files, monkeypatch, credentials_file=str(path))
+        assert (f"chmod 600 {path}" in str(found(made, Status.WARN))) is told
+
+
+def test_the_command_shows_it_and_ends_with_code_3(
+    files: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOPPING_PASSWORD", PASSWORD)
+    path = tmp_path / "recipe.yaml"
+    path.write_text(json.dumps({"run": {"environment": "webarena"}, "webarena": {"task_files": files}}))
+    done = CliRunner().invoke(cli.app, ["check", str(path)])
+    assert done.exit_code != 0
+    for text in ("site addresses", "SHOPPING, SHOPPING_ADMIN", "rollout.reset_deadline_s", "judge of meaning"):
+        assert text in done.output
+    assert PASSWORD not in done.output
+
+
+def test_no_password_gets_into_what_is_kept_of_a_run(
+    files: dict[str, str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG):
+        made = complete(files, monkeypatch)
+        kept = [json.dumps(resolved(made)), repr(with_addresses(made.webarena)), repr(check_webarena(made))]
+        sent = pickle.dumps(with_addresses(made.webarena))
+    assert "http://shopping.test" in kept[1]
+    assert not any(PASSWORD in text for text in (*kept, caplog.text))
+    assert PASSWORD.encode() not in sent
+
+
+@pytest.mark.parametrize(
+    "section",
+    [{"addresses": {"shopping": "http://root:hunter2@a.test"}}, {"extra_origins": ["http://root:hunter2@b.test"]}],
+)
+def test_a_recipe_with_a_password_in_an_address_is_refused_without_it(section: dict[str, Any]) -> None:
+    with pytest.raises(RecipeError, match="expected an address without a password") as refused:
+        build_recipe({"webarena": {"deployments": [section]}})
+    assert "hunter2" not in str(refused.value)
+
+
+def test_the_environment_check_without_addresses_names_the_variables() -> None:
+    with pytest.raises(RecipeError, match="environment variables SHOPPING, SHOPPING_ADMIN, REDDIT"):
+        CliRunner().invoke(cli.app, ["env", "check", "webarena"], catch_exceptions=False)
+
+
+@pytest.fixture
+def shop() -> Iterator[str]:
+    with serving(FakeSite("Shop").app()) as port:
+        yield f"http://127.0.0.1:{port}/page/1"
+
+
+@pytest.mark.browser
+def test_the_environment_check_needs_an_address_and_nothing_else(shop: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOPPING", shop)
+    report = check_environment_kind("webarena", seconds=2.0, slots=(2,))
+    assert [point for point in report.points if point.broken] == []
+    assert report.task.task_id == "start-pages.shopping"
+    assert report.measured[0].resets_s

@@ -1,0 +1,92 @@
+"""Who played what, when, and how it ended: kept by a test beside the pool's own account, and compared with it."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from replay.buffer import ReplayBuffer
+from replay.records import Failure, Trajectory
+from rollout_workers.browser_processes import MarkedProcess, marked_processes, process_mark
+from rollout_workers.leases import Event, Lease
+from rollout_workers.pool import RolloutPool
+from rollout_workers.report import RolloutProgress, RolloutReport
+from rollout_workers.spec import EpisodeSpec
+
+
+@dataclass
+class Books:
+    """Plays a set of episodes once, with one accident on the way, and keeps account of every attempt.
+
+    ``accident`` happens once, when ``after`` episodes are completed and others were handed out ``pause_s`` seconds
+    ago, so that these have begun.
+    """
+
+    pool: RolloutPool
+    accident: Callable[[], None]
+    after: int = 3
+    pause_s: float = 0.5
+    happened: float = 0.0
+    playing: int = 0
+    events: list[tuple[float, Event, Lease, Failure | None]] = field(default_factory=list)
+    owners: set[str] = field(default_factory=set)
+
+    def play(self, specs: list[EpisodeSpec]) -> RolloutReport:
+        """Play the episodes; the account must balance and the accident must have hit something."""
+        report = self.pool.run(specs, self._watch, self._note)
+        assert self.playing > 0, "the accident came too late to hit an episode"
+        self.require_balance(report, len(specs))
+        return report
+
+    def require_balance(self, report: RolloutReport, total: int) -> None:
+        """Every lease ended once, every episode ended at most once, and the report says the same."""
+        told = Counter(event for _, event, _, _ in self.events)
+        assert told[Event.LEASE] == told[Event.COMPLETE] + told[Event.REQUEUE] + told[Event.FAIL] == report.attempts
+        ended = Counter(lease.episode_id for _, event, lease, _ in self.events if event in (Event.COMPLETE, Event.FAIL))
+        assert set(ended.values()) <= {1}
+        assert told[Event.COMPLETE] == report.counts["completed"]
+        assert report.counts["completed"] + report.counts["failed"] == report.counts["dispatched"]
+        assert report.counts["dispatched"] + report.counts["not_dispatched"] == total
+
+    def left_behind(self) -> list[MarkedProcess]:
+        """Processes of the pool's workers that are alive some seconds after it was closed."""
+        ends = time.monotonic() + 20
+        while (left := [p for owner in self.owners for p in marked_processes(owner)]) and time.monotonic() < ends:
+            time.sleep(0.1)
+        return left
+
+    def say(self, row: str) -> None:
+        """Print the row of the recovery matrix as it was seen; shown by ``pytest -s``."""
+        failed = [at for at, _, _, failure in self.events if failure is not None and at >= self.happened]
+        noticed = min(failed, default=self.happened)
+        held = {lease.episode_id for at, event, lease, _ in self.events if event is Event.LEASE and at <= self.happened}
+        ends = [at for at, event, lease, _ in self.events if event is Event.COMPLETE and lease.episode_id in held]
+        print(
+            f"{row}: noticed after {noticed - self.happened:.1f} s, all that were being played complete after "
+            f"{max(ends) - self.happened:.1f} s, {len(failed)} attempts lost, {self.playing} were being played"
+        )
+
+    def _watch(self, progress: RolloutProgress) -> None:
+        self.owners |= {mark for pid in self.pool.process_ids().values() if (mark := process_mark(pid))}
+        if not self.playing and progress.completed >= self.after and progress.running:
+            time.sleep(self.pause_s)
+            self.playing, self.happened = progress.running, time.monotonic()
+            self.accident()
+
+    def _note(self, event: Event, lease: Lease, failure: Failure | None) -> None:
+        self.events.append((time.monotonic(), event, lease, failure))
+
+
+def judged(shard_dir: str, report: RolloutReport) -> list[Trajectory]:
+    """All episodes in the shards, which must be exactly those that the report counts."""
+    buffer = ReplayBuffer(shard_dir)
+    assert buffer.ids() == report.episode_ids
+    assert not buffer.report.skipped
+    return list(buffer.trajectories(report.episode_ids))
+
+
+def outcomes(shard_dir: str, report: RolloutReport) -> list[float | None]:
+    """The outcomes of all episodes in the shards."""
+    return [trajectory.outcome for trajectory in judged(shard_dir, report)]

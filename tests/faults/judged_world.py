@@ -1,0 +1,42 @@
+"""The small world of the worker tests, with a verdict that needs a judge of meaning."""
+
+from __future__ import annotations
+
+from judges.evaluators import evaluate
+from judges.settings import JudgeSettings
+from rollout_workers.environment import Verdict
+from rollout_workers.spec import WorkerConfig
+from tests.faults.judge_process import JudgeLine
+from tests.rollout_workers.fake_world import FakeEnvironment, FakeHost
+
+HERE = "tests.faults.judged_world"
+PATIENCE = JudgeSettings(answer_timeout_s=1.5, deadline_s=4.0, retry_wait_s=0.2)
+
+
+class JudgedEnvironment(FakeEnvironment):
+    """Asks whether "done" means "finished"."""
+
+    judge: JudgeLine
+
+    async def evaluate(self, answer: str | None) -> Verdict:
+        rules = {"eval_types": ["string_match"], "reference_answers": {"fuzzy_match": ["finished"]}}
+        return await evaluate(rules, answer=answer, page=None, judge=self.judge, patience=PATIENCE)  # type: ignore[arg-type]
+
+
+class JudgedHost(FakeHost):
+    """Hands out environments that know where the judge listens."""
+
+    def __init__(self, config: WorkerConfig) -> None:
+        super().__init__(config)
+        self._port = int(config.options["judge_port"])
+
+    async def environment(self) -> JudgedEnvironment:
+        assert self._process is not None
+        env = JudgedEnvironment(self._scratch, self._process)
+        env.judge = JudgeLine(self._port)
+        return env
+
+
+def host(config: WorkerConfig) -> JudgedHost:
+    """The factory that ``WorkerConfig.environment`` names."""
+    return JudgedHost(config)

@@ -1,0 +1,142 @@
+"""Rows of the recovery matrix: a policy server killed, frozen, slow, and answering with the wrong weights.
+
+The server knows the right answers, so whatever is not 1.0 at the end was an accident that was scored.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import ray
+
+from policy.server_watch import ServerWatch
+from policy.settings import PolicySettings
+from rollout_workers.pool import RolloutPool, RolloutStopped
+from rollout_workers.report import RolloutReport
+from rollout_workers.rollout_settings import RolloutSettings
+from rollout_workers.spec import PolicySource, WorkerConfig
+from tests.faults import scripted_server
+from tests.faults.books import Books, judged
+from tests.rollout_workers.fake_world import config, spec
+
+pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("cluster")]
+
+EPISODES = 12
+VERSION = 3
+SPECS = [replace(spec(i, delay_s=1.0), version=VERSION) for i in range(EPISODES)]
+SETTINGS = RolloutSettings(
+    workers=1,
+    contexts_per_worker=3,
+    prefetch_per_worker=1,
+    worker_cpus=0.1,
+    attempts=10,
+    shard_linger_s=0.05,
+    retry_delay_s=0.2,
+    hang_timeout_s=60.0,
+    start_timeout_s=600.0,
+    stall_timeout_s=600.0,
+    failure_floor=100,
+)
+PATIENCE = PolicySettings(attempt_timeout_s=5.0, deadline_s=90.0, check_interval_s=0.3, hang_timeout_s=6.0)
+
+
+@dataclass
+class World:
+    """A pool's configuration, the one policy server behind it, and the folder that rules it."""
+
+    config: WorkerConfig
+    server: Any
+    folder: Path
+
+    @property
+    def pid(self) -> int:
+        return int(ray.get(self.server.pid.remote(), timeout=120))
+
+    def play(self, row: str, accident: Callable[[], None]) -> RolloutReport:
+        """Play all episodes with an accident on the way; each must be judged, and rightly, by the right weights."""
+        with RolloutPool(self.config) as pool:
+            books = Books(pool, accident)
+            report = books.play(SPECS)
+        books.say(row)
+        assert books.left_behind() == []
+        assert report.counts["completed"] == EPISODES
+        assert {(t.outcome, t.policy_version) for t in judged(self.config.shard_dir, report)} == {(1.0, VERSION)}
+        assert all(step.policy_version == VERSION for t in judged(self.config.shard_dir, report) for step in t.steps)
+        return report
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = config(tmp_path, SETTINGS)
+    name = f"expert-{uuid.uuid4().hex}"
+    server = scripted_server.start(name, made.tokenizer, tmp_path)
+    policy = PolicySource("policy.ray_client:named_client", {"servers": {"expert": name}, "settings": PATIENCE})
+    yield World(replace(made, policy=policy), server, tmp_path)
+    ray.kill(server)
+
+
+def test_policy_server_dead_is_waited_for(world: World) -> None:
+    before = world.pid
+    report = world.play("policy server SIGKILL", lambda: os.kill(before, signal.SIGKILL))
+    assert world.pid != before
+    assert all(code.startswith("policy/") for code in report.incidents)
+
+
+def test_policy_server_frozen_is_killed_and_waited_for(world: World) -> None:
+    before = world.pid
+    with ServerWatch({"expert": world.server}, PATIENCE) as watch:
+        report = world.play("policy server frozen (SIGSTOP), limit 6 s", lambda: os.kill(before, signal.SIGSTOP))
+        assert watch.kills >= 1
+    assert world.pid != before
+    assert all(code.startswith("policy/") for code in report.incidents)
+
+
+def test_policy_server_slow_costs_time_only(world: World) -> None:
+    def slow_down() -> None:
+        (world.folder / "SLOW").write_text("60")
+        threading.Timer(8.0, (world.folder / "SLOW").write_text, ("0",)).start()
+
+    report = world.play("policy server slow for 8 s, limit 5 s a try", slow_down)
+    assert all(code.startswith("policy/") for code in report.incidents)
+
+
+def test_policy_server_with_the_wrong_version_is_refused_until_it_has_the_right_one(world: World) -> None:
+    def fall_back() -> None:
+        (world.folder / "VERSION").write_text("2")
+        threading.Timer(2.0, (world.folder / "VERSION").write_text, (str(VERSION),)).start()
+
+    report = world.play("policy server with the wrong version for 2 s", fall_back)
+    assert set(report.incidents) == {"policy/wrong_version"}
+
+
+def test_policy_server_that_stays_wrong_stops_the_run_and_nothing_is_scored(world: World) -> None:
+    """Past the budget the run ends by itself, names cause and remedy, and what was finished is on disk."""
+    few = replace(world.config, settings=replace(SETTINGS, failure_floor=4, policy_failure_share=0.0))
+    said = r"[5-9] policy failures; at most 4 .*wrong_version x.*of version 3, found one of version 2.*same command"
+    with RolloutPool(few) as pool:
+        books = Books(pool, lambda: _write(world.folder / "VERSION", "2"))
+        with pytest.raises(RolloutStopped, match=said) as stopped:
+            books.play(SPECS)
+        report = stopped.value.report
+        books.require_balance(report, EPISODES)
+        kept = judged(few.shard_dir, report)
+        assert {(t.outcome, t.policy_version) for t in kept} == {(1.0, VERSION)}
+        assert len(kept) >= 3
+        assert set(report.incidents) == {"policy/wrong_version"}
+
+        (world.folder / "VERSION").write_text(str(VERSION))
+        done = {t.episode_id for t in kept}
+        rest = pool.run([s for s in SPECS if s.episode_id not in done])
+    assert rest.counts["completed"] == EPISODES - len(done)
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text)

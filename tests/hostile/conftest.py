@@ -1,0 +1,27 @@
+"""A server of hostile pages for the tests of this folder, and what they grant a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from rollout_workers.browser import SiteEndpoint
+from rollout_workers.settings import BrowserSettings
+from sites.app import create_app
+from tests.hostile.hostile_site import TRAP
+from tests.rollout_workers.lab_site import SECRET, serving
+
+SETTINGS = BrowserSettings(wait_action_s=0.01, navigation_timeout_s=2.0, settle_timeout_s=0.5, close_timeout_s=5.0)
+"""Short waits: most of these pages use up whatever they are given. What must succeed has the usual step deadline."""
+
+
+@pytest.fixture(scope="module")
+def browser_settings() -> BrowserSettings:
+    return SETTINGS
+
+
+@pytest.fixture(scope="module")
+def sites() -> Iterator[SiteEndpoint]:
+    with serving(create_app(secret=SECRET, sites={"lab": TRAP})) as port:
+        yield SiteEndpoint(port, SECRET)

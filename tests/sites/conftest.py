@@ -1,0 +1,42 @@
+"""The embedded sites, in this process and in one of their own, and readable failures from what tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from rollout_workers.browser import SiteEndpoint
+from rollout_workers.settings import BrowserSettings
+from sites.app import create_app
+from sites.server import SiteServer
+from sites.settings import SitesSettings
+
+pytest.register_assert_rewrite("tests.sites.player", "tests.sites.task_checks")
+
+PATIENT = BrowserSettings(
+    launch_timeout_s=120.0,
+    reset_timeout_s=120.0,
+    site_timeout_s=100.0,
+    step_timeout_s=60.0,
+    navigation_timeout_s=50.0,
+    evaluate_timeout_s=120.0,
+)
+"""Sixteen pages may share this machine's cores, so a single one may take long."""
+
+
+@pytest.fixture(scope="module")
+def app() -> Any:
+    return create_app(0)
+
+
+@pytest.fixture(scope="session")
+def sites() -> Iterator[SiteEndpoint]:
+    with SiteServer(SitesSettings(start_timeout_s=120.0)) as server:
+        yield SiteEndpoint(server.port, server.secret)
+
+
+@pytest.fixture(scope="module")
+def browser_settings() -> BrowserSettings:
+    return PATIENT
