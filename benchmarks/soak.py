@@ -69,7 +69,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--longest", type=int, default=30, help="most steps that a task's demonstrator may need")
     parser.add_argument("--workers", type=int, default=1, help="worker processes, a browser each")
     parser.add_argument("--contexts", type=int, default=8, help="episodes at once in a worker")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.longest < 2:
+        parser.error(f"--longest: the shortest tasks take 2 steps, found {options.longest}")
+    return options
 
 
 def _play(tasks: Sequence[Task], options: argparse.Namespace) -> tuple[list[dict[str, Any]], int, int]:

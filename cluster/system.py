@@ -122,8 +122,7 @@ class System:
             return
         raise ProcessLost(
             f"Ray's head does not answer (run.head_timeout_s is {self.recipe.run.head_timeout_s:g} s); if it was "
-            "not restarted on purpose, look at its log and its machine's memory; finished episodes are kept, start "
-            "the same command again to go on"
+            "not restarted on purpose, look at its log and its machine's memory; finished episodes are kept"
         ) from error
 
     def _without_head(self, error: BaseException) -> bool:
@@ -144,13 +143,13 @@ class System:
         except ray.exceptions.GetTimeoutError as error:
             raise ProcessLost(
                 f"the learner's {method} took longer than run.learner_timeout_s ({limit_s:g} s); raise it or give the "
-                "learner less to do, and start the same command again"
+                "learner less to do"
             ) from error
         except ray.exceptions.RayActorError as error:
             what = next(iter(str(error).splitlines()), type(error).__name__)
             raise ProcessLost(
                 f"the learner's process ended during {method}: {what} If its memory ran out, lower "
-                "learner.micro_batch_tokens; start the same command again to go on"
+                "learner.micro_batch_tokens"
             ) from error
         except ray.exceptions.RayTaskError as error:
             cause = error.cause

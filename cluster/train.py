@@ -55,7 +55,7 @@ def train(recipe: Recipe, out: Path, resume: Resume = "auto") -> None:
                 manifest.reload()
                 lost = lost + 1 if manifest.stages() == complete else 1
                 if lost > recipe.run.recoveries:
-                    raise
+                    raise ProcessLost(f"{error}; start the same command again to go on") from error
                 logger.warning("%s", error)
                 again = f"All processes are started afresh ({lost} of run.recoveries {recipe.run.recoveries} in a row)."
                 Progress(recipe.run.phases).note(f"Lost: {error}\n{again}")

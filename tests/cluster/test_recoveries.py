@@ -53,7 +53,9 @@ def test_a_lost_process_is_started_afresh_with_what_is_complete(
 
 def test_without_a_stage_completed_in_between_it_gives_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sessions = Sessions(lost("clone"), lost(), lost(), lost("critics"), lost())
-    assert isinstance(ended(sessions, tmp_path, monkeypatch, recoveries=2), ProcessLost)
+    error = ended(sessions, tmp_path, monkeypatch, recoveries=2)
+    assert isinstance(error, ProcessLost)
+    assert str(error) == "the learner's process ended; start the same command again to go on"
     assert sessions.begun == 3
 
 
