@@ -168,13 +168,18 @@ def serve(
     """Serve the embedded sites for a person with a browser, until Ctrl-C."""
     from rich.text import Text
 
+    from sites.app import create_app
     from sites.registry import SITES
     from sites.server import serve_forever
 
-    console = _console()
-    for name in SITES:
-        console.print(Text(f"{name:12} http://{name}.localhost:{port}/"))
-    serve_forever(port, seed)
+    app, console = create_app(seed), _console()
+    for name, site in SITES.items():
+        line = f"{name:6} http://{name}.localhost:{port}/"
+        if site.account:
+            user, password = site.account(app.state.sessions.data[name])
+            line += f"  log in as {user} with {password}"
+        console.print(Text(line))
+    serve_forever(app, port)
 
 
 @env_app.command(name="check")

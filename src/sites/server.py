@@ -25,6 +25,7 @@ from types import TracebackType
 from typing import Any
 
 import uvicorn
+from starlette.applications import Starlette
 
 from sites.app import CONTROL_HEADER, create_app
 from sites.faults import FaultSettings
@@ -159,9 +160,9 @@ class SiteServer:
         return ready
 
 
-def serve_forever(port: int, seed: int = 0) -> None:
-    """Serve the sites at ``http://<site>.localhost:<port>/`` until interrupted."""
-    uvicorn.run(create_app(seed), host=_HOST, port=port, log_level="warning")
+def serve_forever(app: Starlette, port: int) -> None:
+    """Serve the sites of ``app`` at ``http://<site>.localhost:<port>/`` until interrupted."""
+    uvicorn.run(app, host=_HOST, port=port, log_level="warning")
 
 
 def main(arguments: list[str] | None = None) -> None:

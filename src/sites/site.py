@@ -39,7 +39,8 @@ class Site:
 
     ``build(seed)`` returns the immutable base data shared by all sessions; ``new_state(data, login)``
     returns a fresh ``State`` over it (microseconds), logged in as the site's usual user when ``login``.
-    ``routes`` are Starlette routes whose handlers find their state at ``request.state.session``.
+    ``routes`` are Starlette routes whose handlers find their state at ``request.state.session``. ``account(data)``
+    returns the usual user's name and password; it is None where nobody logs in.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Site:
     build: Callable[[int], Any]
     new_state: Callable[[Any, bool], State]
     templates: tuple[TaskTemplate, ...] = ()
+    account: Callable[[Any], tuple[str, str]] | None = None
 
 
 @dataclass

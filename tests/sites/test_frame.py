@@ -39,6 +39,18 @@ def test_a_site_answers_at_its_public_and_at_a_token_host(app, site):
     assert visitor(app, "abc", site).get("/").status_code == 200
 
 
+@pytest.mark.parametrize("site", [name for name, site in SITES.items() if site.account])
+def test_the_account_that_people_are_told_of_logs_in(app, site):
+    user, password = SITES[site].account(app.state.sessions.data[site])
+    app.state.sessions.reset("person")
+    client = visit(app, f"{site}.person.localhost")
+    names = dict.fromkeys(("username", "user", "email"), user)
+    refused = client.post("/login", data={**names, "password": password + "x"})
+    assert "wrong" in refused.text
+    accepted = client.post("/login", data={**names, "password": password}, follow_redirects=False)
+    assert accepted.status_code == 303
+
+
 @pytest.mark.parametrize(
     "host", ["evil.example", "localhost", "nowhere.localhost", "a.shop.abc.localhost", "shop.abc.example"]
 )

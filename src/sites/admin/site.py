@@ -37,5 +37,6 @@ ADMIN = Site(
     build=build,
     new_state=new_state,
     templates=TEMPLATES,
+    account=lambda data: (STAFF[0], data.passwords[STAFF[0]]),
 )
 """The back office: orders and their documents, products, customers, reviews, coupons, pages, reports."""

@@ -36,5 +36,6 @@ CODE = Site(
     build=build,
     new_state=new_state,
     templates=TEMPLATES,
+    account=lambda _: (ME, people_pages.PASSWORD),
 )
 """The code host: projects, files, commits, issues, merge requests, members, settings, to-do items."""

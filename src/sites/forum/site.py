@@ -20,5 +20,6 @@ FORUM = Site(
     build=build,
     new_state=new_state,
     templates=TEMPLATES,
+    account=lambda _: (ME, accounts.PASSWORD),
 )
 """The forum: threads, comments, votes, subscriptions, search, profiles and messages."""

@@ -21,5 +21,6 @@ MAP = Site(
     build=build,
     new_state=new_state,
     templates=TEMPLATES,
+    account=lambda _: (ME, accounts.PASSWORD),
 )
 """The map: places, search, directions, nearby search, lists, tours, notes and error reports."""

@@ -26,5 +26,6 @@ SHOP = Site(
     build=build,
     new_state=new_state,
     templates=TEMPLATES,
+    account=lambda data: (data.usual.email, data.usual.password),
 )
 """The shop: catalogue, cart, checkout, orders, addresses, wish list and reviews."""
