@@ -5,9 +5,10 @@ Owns turning a ``RunSummary`` into rich tables; no number is computed here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
@@ -19,7 +20,7 @@ from cluster.summary import RunSummary
 def result_table(summary: RunSummary) -> RenderableType:
     """Return one table for each evaluated split and a line about lost episodes."""
     splits = list(dict.fromkeys(split for phase in summary.phases for split in phase.evaluation))
-    tables = [_split_table(split, summary.phases) for split in splits]
+    tables = [_SplitTable(split, [phase for phase in summary.phases if split in phase.evaluation]) for split in splits]
     return Group(*tables, lost_line(summary.episodes))
 
 
@@ -57,30 +58,48 @@ def lost_line(episodes: EpisodeCounts) -> Text:
     )
 
 
-def _split_table(split: str, phases: Iterable[PhaseSummary]) -> Table:
-    measured = [(phase, phase.evaluation[split]) for phase in phases if split in phase.evaluation]
-    sites = sorted({site for _, result in measured for site in result.by_site})
-    tasks = max((result.n for _, result in measured), default=0)
-    table = Table(title=Text(f"Success on {split} ({tasks} episodes; % with 95 % intervals)"), title_justify="left")
-    table.add_column("after", no_wrap=True)
-    table.add_column("all", justify="right", no_wrap=True)
-    for site in sites:
-        table.add_column(Text(site), justify="right", no_wrap=True)
-    table.add_column("lost", justify="right")
-    table.add_column("rollouts", justify="right")
-    table.add_column("took", justify="right", no_wrap=True)
-    for phase, result in measured:
-        table.add_row(*_row(phase, result, sites))
-    return table
+@dataclass(frozen=True)
+class _SplitTable:
+    """A row for each site and a column for each evaluation: the first, and as many of the last as are wide enough."""
+
+    split: str
+    phases: Sequence[PhaseSummary]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        sites = sorted({site for result in self._results(self.phases) for site in result.by_site})
+        room = (options.max_width - max(map(len, [*sites, "rollouts"])) - _FRAME) // _COLUMN
+        shown = [*self.phases[:1], *self.phases[1:][-max(room - 1, 1) :]]
+        results = self._results(shown)
+        tasks = max(result.n for result in self._results(self.phases))
+        title = Text(f"Success on {self.split} ({tasks} episodes; % with 95 % intervals)")
+        table = Table("", title=title, title_justify="left")
+        for phase in shown:
+            table.add_column(_after(phase), justify="right", no_wrap=True)
+        table.add_row("all", *map(_cell, results), end_section=True)
+        for site in sites:
+            cells = [_cell(result.by_site.get(site)) for result in results]
+            table.add_row(Text(site), *cells, end_section=site == sites[-1])
+        table.add_row("lost", *(str(sum(result.lost.values())) for result in results))
+        table.add_row("rollouts", *(_cell(phase.rollout, interval=False) for phase in shown))
+        table.add_row("took", *(duration(sum(phase.seconds.values())) for phase in shown))
+        yield table
+        if left_out := [_after(phase) for phase in self.phases if phase not in shown]:
+            yield Text(f"Too wide for this terminal, in the report: {', '.join(left_out)}")
+
+    def _results(self, phases: Iterable[PhaseSummary]) -> list[SplitResult]:
+        return [phase.evaluation[self.split] for phase in phases]
 
 
-def _row(phase: PhaseSummary, result: SplitResult, sites: Iterable[str]) -> list[Text]:
-    label = f"phase {phase.phase}" if phase.phase else "before RL"
-    cells = [label, rate_text(result)]
-    cells += [rate_text(result.by_site[site]) if site in result.by_site else "-" for site in sites]
-    rollout = rate_text(phase.rollout, interval=False) if phase.rollout else "-"
-    cells += [str(sum(result.lost.values())), rollout, duration(sum(phase.seconds.values()))]
-    return [Text(cell) for cell in cells]
+_FRAME, _COLUMN = 4, 20
+"""Characters beside the names of the rows, and of a column that holds ``50.0 [43.0, 57.0]``."""
+
+
+def _after(phase: PhaseSummary) -> str:
+    return f"phase {phase.phase}" if phase.phase else "before RL"
+
+
+def _cell(rate: GroupResult | SplitResult | None, interval: bool = True) -> Text:
+    return Text(rate_text(rate, interval) if rate else "-")
 
 
 def rate_text(rate: GroupResult | SplitResult, interval: bool = True) -> str:

@@ -12,6 +12,7 @@ import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
+from operator import itemgetter
 from typing import Any
 
 from replay.records import Task
@@ -82,17 +83,17 @@ def task_set(
     scripted: bool = True,
     at_least: int | None = None,
 ) -> list[Task]:
-    """Return ``count`` different tasks of ``split``, taking the split's templates in turn.
+    """Return ``count`` different tasks of ``split``, taking the split's templates in turn, sites mixed.
 
-    ``names`` are sites and collections (see ``all_templates``). Without ``scripted`` the templates that need
-    a browser are left out. A template that has no further parameters gives its turns to the others. Raises
-    ``ValueError`` when the split is unknown or all its templates together cannot give ``at_least`` so many tasks
-    (None: ``count``).
+    A set that is smaller than the number of templates has its share of every site. ``names`` are sites and
+    collections (see ``all_templates``). Without ``scripted`` the templates that need a browser are left out. A
+    template that has no further parameters gives its turns to the others. Raises ``ValueError`` when the split is
+    unknown or all its templates together cannot give ``at_least`` so many tasks (None: ``count``).
     """
     if split not in SPLITS:
         raise ValueError(f"unknown split {split!r}: expected one of {', '.join(SPLITS)}")
     wanted = split.removesuffix("_templates") if split.endswith("_templates") else "train"
-    templates = [t for t in all_templates(names) if t.split == wanted and (scripted or not t.scripted)]
+    templates = _spread([t for t in all_templates(names) if t.split == wanted and (scripted or not t.scripted)])
     streams = [_tasks(template, seed, split, data_seed) for template in templates]
     tasks: list[Task] = []
     while streams and len(tasks) < count:
@@ -106,6 +107,15 @@ def task_set(
     if len(tasks) < needed:
         raise ValueError(f"split {split!r} of {list(names)} has {len(tasks)} different tasks, {needed} were asked for")
     return tasks
+
+
+def _spread(templates: Sequence[TaskTemplate]) -> list[TaskTemplate]:
+    """Return the templates with those of each site or collection at even distances."""
+    groups: dict[str, list[TaskTemplate]] = {}
+    for template in templates:
+        groups.setdefault(template.name.partition(".")[0], []).append(template)
+    placed = [(place / len(group), template) for group in groups.values() for place, template in enumerate(group)]
+    return [template for _, template in sorted(placed, key=itemgetter(0))]
 
 
 def make_task(template: TaskTemplate, parameters: Parameters, data: Any) -> Task:

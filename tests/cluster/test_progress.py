@@ -138,6 +138,21 @@ def test_the_finishing_table_shows_every_phase_site_interval_and_loss() -> None:
     assert len({len(line) for line in shown.splitlines() if line.startswith(("│", "┃"))}) == 1
 
 
+def test_where_the_terminal_is_narrow_the_first_and_the_last_evaluations_are_shown_and_the_others_named() -> None:
+    phases = tuple(PhaseSummary(n, {"test": split_result(0.3 + n / 100)}) for n in range(6))
+    shown = text_of(result_table(RunSummary("r", "h", {}, {}, phases, EpisodeCounts(600, 600, {}))), width=80)
+    for part in (
+        "30.0 [23.0, 37.0]",
+        "34.0 [27.0, 41.0]",
+        "35.0 [28.0, 42.0]",
+        "in the report: phase 1, phase 2, phase 3",
+    ):
+        assert part in shown
+    assert "32.0" not in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "…" not in shown
+
+
 def test_one_evaluation_is_shown_by_every_group() -> None:
     shown = text_of(evaluation_table("test", split_result(0.5, lost=2)))
     for part in ("site shop", "site forum", "expert's steps 1-5", "shop.buy", "2 lost and left out"):
