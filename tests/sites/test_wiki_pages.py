@@ -121,7 +121,7 @@ def test_an_article_shows_its_facts_and_links_each_name_that_has_an_article(read
     article = next(a for a in data.articles.values() if "Architect" in a.facts)
     page = reader.get(article.path).text
     for label, value in article.facts.items():
-        assert f"<th>{label}</th>" in page
+        assert f'<th scope="row">{label}</th>' in page
         assert value in page
     architect = data.articles[article.facts["Architect"]]
     assert page.count(f'<a href="{architect.path}">{architect.title}</a>') == 2
