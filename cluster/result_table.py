@@ -5,7 +5,7 @@ Owns turning a ``RunSummary`` into rich tables; no number is computed here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -66,11 +66,13 @@ class _SplitTable:
     phases: Sequence[PhaseSummary]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        sites = sorted({site for result in self._results(self.phases) for site in result.by_site})
+        measured = [phase.evaluation[self.split] for phase in self.phases]
+        sites = sorted({site for result in measured for site in result.by_site})
+        tasks = max(result.n for result in measured)
         room = (options.max_width - max(map(len, [*sites, "rollouts"])) - _FRAME) // _COLUMN
-        shown = [*self.phases[:1], *self.phases[1:][-max(room - 1, 1) :]]
-        results = self._results(shown)
-        tasks = max(result.n for result in self._results(self.phases))
+        last = max(room - 1, 1)
+        shown = [*self.phases[:1], *self.phases[1:][-last:]]
+        results = [phase.evaluation[self.split] for phase in shown]
         title = Text(f"Success on {self.split} ({tasks} episodes; % with 95 % intervals)")
         table = Table("", title=title, title_justify="left")
         for phase in shown:
@@ -83,11 +85,8 @@ class _SplitTable:
         table.add_row("rollouts", *(_cell(phase.rollout, interval=False) for phase in shown))
         table.add_row("took", *(duration(sum(phase.seconds.values())) for phase in shown))
         yield table
-        if left_out := [_after(phase) for phase in self.phases if phase not in shown]:
-            yield Text(f"Too wide for this terminal, in the report: {', '.join(left_out)}")
-
-    def _results(self, phases: Iterable[PhaseSummary]) -> list[SplitResult]:
-        return [phase.evaluation[self.split] for phase in phases]
+        if left_out := self.phases[1:-last]:
+            yield Text(f"Too wide for this terminal, in the report: {', '.join(map(_after, left_out))}")
 
 
 _FRAME, _COLUMN = 4, 20
@@ -99,12 +98,12 @@ def _after(phase: PhaseSummary) -> str:
 
 
 def _cell(rate: GroupResult | SplitResult | None, interval: bool = True) -> Text:
-    return Text(rate_text(rate, interval) if rate else "-")
+    return Text(rate_text(rate, interval))
 
 
-def rate_text(rate: GroupResult | SplitResult, interval: bool = True) -> str:
+def rate_text(rate: GroupResult | SplitResult | None, interval: bool = True) -> str:
     """Return percent as ``61.0 [51.2, 70.0]``, or ``-`` where nothing was judged."""
-    if rate.success is None:
+    if rate is None or rate.success is None:
         return "-"
     text = f"{100 * rate.success:.1f}"
     return f"{text} [{100 * rate.low:.1f}, {100 * rate.high:.1f}]" if interval else text
