@@ -36,11 +36,7 @@ _STYLE: dict[Any, Any] = {
 
 def success_chart(phases: Sequence[PhaseSummary]) -> Markup:
     """Return success on every split over the phases with 95 % bands, and sampled rollout success dashed."""
-    splits = list(dict.fromkeys(split for phase in phases for split in phase.evaluation))
-    rates: dict[str, dict[int, GroupResult | SplitResult]] = {
-        split: {phase.phase: phase.evaluation[split] for phase in phases if split in phase.evaluation}
-        for split in splits
-    }
+    rates = {split: _by_phase(phases, split) for split in evaluated_splits(phases)}
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
@@ -48,25 +44,41 @@ def success_chart(phases: Sequence[PhaseSummary]) -> Markup:
         sampled = [(p.phase, p.rollout.success) for p in phases if p.rollout and p.rollout.success is not None]
         if sampled:
             axes.plot(*zip(*sampled, strict=True), "--", color=INK, alpha=0.6, label="rollouts (sampled)")
-        _phase_axis(axes)
+        _rate_axes(axes)
+        axes.set_xlabel("phase (0: before RL)")
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4, borderaxespad=0.2)
 
     return _svg("Success by phase", (8.6, 3.3), draw)
 
 
-def site_chart(phases: Sequence[PhaseSummary], split: str) -> Markup:
-    """Return success on one split by site over the phases."""
-    measured = [(phase.phase, phase.evaluation[split]) for phase in phases if split in phase.evaluation]
-    sites = sorted({site for _, result in measured for site in result.by_site})
-    rates: dict[str, dict[int, GroupResult | SplitResult]] = {
-        site: {phase: result.by_site[site] for phase, result in measured if site in result.by_site} for site in sites
-    }
+def site_chart(phases: Sequence[PhaseSummary]) -> Markup:
+    """Return one small panel for each site: success on every split over the phases with 95 % bands."""
+    splits = evaluated_splits(phases)
+    sites = sorted({site for split in splits for site in evaluated_sites(phases, split)})
 
     def draw(figure: Figure) -> None:
-        axes = figure.subplots()
-        _rate_lines(axes, rates)
-        _phase_axis(axes)
+        panels = _panels(figure, len(sites), sharex=True, sharey=True)
+        for site, axes in zip(sites, panels, strict=True):
+            _rate_lines(axes, {split: _by_phase(phases, split, site) for split in splits})
+            _rate_axes(axes)
+            axes.set_title(_label(site))
+            axes.tick_params(labelbottom=True)
+        lines = {label: line for axes in panels for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+        if lines:
+            figure.legend(lines.values(), lines.keys(), loc="outside upper left", ncols=4)
 
-    return _svg(f"Success on {split} by site", (5.2, 3.0), draw)
+    return _svg("Success by site", (8.6, 0.4 + _PANEL_HEIGHT * _rows(len(sites))), draw) if sites else Markup("")
+
+
+def evaluated_splits(phases: Sequence[PhaseSummary]) -> list[str]:
+    """Return the splits that any phase was evaluated on, in the order in which they appear."""
+    return list(dict.fromkeys(split for phase in phases for split in phase.evaluation))
+
+
+def evaluated_sites(phases: Sequence[PhaseSummary], split: str) -> list[str]:
+    """Return the sites of a split's evaluations, sorted."""
+    return sorted({site for phase in phases if split in phase.evaluation for site in phase.evaluation[split].by_site})
 
 
 _LEADING = frozenset({"loss", "grad_norm", "auc", "kendall", "entropy", "success_rate"})
@@ -82,24 +94,18 @@ def loss_names(phases: Sequence[PhaseSummary]) -> tuple[list[str], list[str]]:
 
 def loss_chart(phases: Sequence[PhaseSummary], names: Sequence[str]) -> Markup:
     """Return one small panel for each of the named numbers over the phases."""
-    columns = min(3, len(names))
-    rows = -(-len(names) // columns) if names else 0
-
     first, last = (phases[0].phase, phases[-1].phase) if phases else (0, 0)
 
     def draw(figure: Figure) -> None:
-        panels = figure.subplots(rows, columns, squeeze=False).flat
-        for name, axes in zip(names, panels, strict=False):
+        for name, axes in zip(names, _panels(figure, len(names)), strict=True):
             points = [(phase.phase, phase.losses[name]) for phase in phases if name in phase.losses]
             axes.plot(*zip(*points, strict=True), "o-", color=SERIES[0])
             axes.set_title(_label(name))
             axes.set_xlim(first - 0.3, last + 0.3)
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
             axes.grid(axis="y", alpha=0.6)
-        for axes in list(panels):
-            axes.set_axis_off()
 
-    return _svg("Losses by phase", (8.6, 1.9 * rows), draw) if names else Markup("")
+    return _svg("Losses by phase", (8.6, _PANEL_HEIGHT * _rows(len(names))), draw) if names else Markup("")
 
 
 def time_chart(phases: Sequence[PhaseSummary]) -> Markup:
@@ -131,6 +137,31 @@ def _phase_name(phase: int) -> str:
     return f"phase {phase}" if phase else "before RL"
 
 
+_PANEL_COLUMNS, _PANEL_HEIGHT = 3, 1.9
+
+
+def _rows(panels: int) -> int:
+    return -(-panels // _PANEL_COLUMNS)
+
+
+def _panels(figure: Figure, count: int, **shared: bool) -> list[Axes]:
+    """Return ``count`` axes in rows of three; what is left of the last row stays empty."""
+    panels = list(figure.subplots(_rows(count), min(_PANEL_COLUMNS, count), squeeze=False, **shared).flat)
+    for axes in panels[count:]:
+        axes.set_axis_off()
+    return panels[:count]
+
+
+def _by_phase(
+    phases: Sequence[PhaseSummary], split: str, site: str | None = None
+) -> dict[int, GroupResult | SplitResult]:
+    """Return the results on a split, of one site or of all, by phase."""
+    results = {phase.phase: phase.evaluation[split] for phase in phases if split in phase.evaluation}
+    if site is None:
+        return dict(results)
+    return {phase: result.by_site[site] for phase, result in results.items() if site in result.by_site}
+
+
 def _rate_lines(axes: Axes, rates: Mapping[str, Mapping[int, GroupResult | SplitResult]]) -> None:
     for color, (name, by_phase) in zip(cycle(SERIES), rates.items(), strict=False):
         known = [(phase, r.success, r.low, r.high) for phase, r in by_phase.items() if r.success is not None]
@@ -146,14 +177,11 @@ def _label(name: str) -> str:
     return printable if len(printable) <= _LABEL_CHARS else f"{printable[: _LABEL_CHARS - 1]}…"
 
 
-def _phase_axis(axes: Axes) -> None:
+def _rate_axes(axes: Axes) -> None:
     axes.set_ylim(0, 1)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlabel("phase (0: before RL)")
     axes.grid(axis="y", alpha=0.6)
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4, borderaxespad=0.2)
 
 
 def _svg(label: str, inches: tuple[float, float], draw: Callable[[Figure], None]) -> Markup:

@@ -14,7 +14,15 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from analysis.charts import loss_chart, loss_names, site_chart, success_chart, time_chart
+from analysis.charts import (
+    evaluated_sites,
+    evaluated_splits,
+    loss_chart,
+    loss_names,
+    site_chart,
+    success_chart,
+    time_chart,
+)
 from analysis.results import EpisodeCounts, GroupResult, PhaseSummary, SplitResult
 from replay.records import Trajectory
 
@@ -121,16 +129,16 @@ def render(report: Report) -> str:
     environment.filters["percent"] = _percent
     environment.filters["interval"] = _interval
     environment.filters["data_uri"] = data_uri
-    splits = list(dict.fromkeys(split for phase in report.phases for split in phase.evaluation))
+    splits = evaluated_splits(report.phases)
     leading, others = loss_names(report.phases)
     template = environment.get_template("report.html.j2")
     return template.render(
         report=report,
         splits=splits,
         headline=_headline(report.phases, splits),
-        sites_of={split: _sites(report.phases, split) for split in splits},
+        sites_of={split: evaluated_sites(report.phases, split) for split in splits},
         success_chart=success_chart(report.phases),
-        site_charts=[(split, site_chart(report.phases, split)) for split in splits],
+        site_chart=site_chart(report.phases),
         loss_chart=loss_chart(report.phases, leading),
         other_losses=len(others),
         other_loss_chart=loss_chart(report.phases, others),
@@ -186,10 +194,6 @@ def _headline(phases: Sequence[PhaseSummary], splits: Sequence[str]) -> Headline
         return None
     first, last = measured[0], measured[-1]
     return Headline(splits[0], first.evaluation[splits[0]], last.evaluation[splits[0]], last.phase)
-
-
-def _sites(phases: Sequence[PhaseSummary], split: str) -> list[str]:
-    return sorted({site for phase in phases if split in phase.evaluation for site in phase.evaluation[split].by_site})
 
 
 def _percent(rate: float | None) -> str:

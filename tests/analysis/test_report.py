@@ -157,15 +157,18 @@ def test_splits_without_a_verdict_are_drawn_without_a_line() -> None:
     assert "–" in html
 
 
-@pytest.mark.parametrize(
-    "draw",
-    [
-        success_chart,
-        lambda p: site_chart(p, next(iter(p[0].evaluation))),
-        lambda p: loss_chart(p, loss_names(p)[1]),
-        time_chart,
-    ],
-)
+def test_each_site_has_a_panel_of_its_own_with_every_split() -> None:
+    group = GroupResult(0.5, 10, 0.4, 0.6)
+    sites = {name: group for name in ("admin", "code", "forum", "shop")}
+    known, unseen = SplitResult(0.5, 40, 0.4, 0.6, sites), SplitResult(0.1, 10, 0.0, 0.2, {"shop": group})
+    svg = ElementTree.fromstring(site_chart([PhaseSummary(n, {"known": known, "unseen": unseen}) for n in range(3)]))
+    words = [text for text in ("".join(e.itertext()).strip() for e in svg.iter() if e.tag.endswith("text")) if text]
+    assert sorted(word for word in words if word.isalpha()) == sorted([*sites, "known", "unseen"])
+    bands = [e for e in svg.iter() if e.attrib.get("id", "").startswith("FillBetween")]
+    assert len(bands) == len(sites) + 1
+
+
+@pytest.mark.parametrize("draw", [success_chart, site_chart, lambda p: loss_chart(p, loss_names(p)[1]), time_chart])
 def test_charts_are_well_formed_repeatable_and_take_any_name(draw: object) -> None:
     assert callable(draw)
     data = phases("<b>&$x_1$")
