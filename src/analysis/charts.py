@@ -58,7 +58,7 @@ def site_chart(phases: Sequence[PhaseSummary]) -> Markup:
     sites = sorted({site for split in splits for site in evaluated_sites(phases, split)})
 
     def draw(figure: Figure) -> None:
-        panels = _panels(figure, len(sites), sharex=True, sharey=True)
+        panels = _panels(figure, len(sites), shared=True)
         for site, axes in zip(sites, panels, strict=True):
             _rate_lines(axes, {split: _by_phase(phases, split, site) for split in splits})
             _rate_axes(axes)
@@ -144,9 +144,11 @@ def _rows(panels: int) -> int:
     return -(-panels // _PANEL_COLUMNS)
 
 
-def _panels(figure: Figure, count: int, **shared: bool) -> list[Axes]:
-    """Return ``count`` axes in rows of three; what is left of the last row stays empty."""
-    panels = list(figure.subplots(_rows(count), min(_PANEL_COLUMNS, count), squeeze=False, **shared).flat)
+def _panels(figure: Figure, count: int, *, shared: bool = False) -> list[Axes]:
+    """Return ``count`` axes in rows of three, with common scales if ``shared``; the last row may stay half empty."""
+    panels = list(
+        figure.subplots(_rows(count), min(_PANEL_COLUMNS, count), squeeze=False, sharex=shared, sharey=shared).flat
+    )
     for axes in panels[count:]:
         axes.set_axis_off()
     return panels[:count]

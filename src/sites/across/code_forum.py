@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 
 from replay.records import Task
+from sites import checks
 from sites.across.skills import Data, go_to
 from sites.code import checks as code
 from sites.code import experts as coding
@@ -69,8 +70,8 @@ TEMPLATES = (
         intent="When does the milestone {milestone} of the project {project} end? Submit a thread to the forum {forum} "
         "with the title {title} and the date as its text.",
         sample=_sample_end,
-        evaluation=lambda p, d: forum.pages(*forum.posted(p["forum"], p["title"], _end(p, d))),
-        subgoals=lambda p, d: forum.milestones(
+        evaluation=lambda p, d: checks.pages(*forum.posted(p["forum"], p["title"], _end(p, d))),
+        subgoals=lambda p, d: checks.milestones(
             ("open the project", code.at(f"/{p['project']}*")),
             (
                 "open the milestone",
@@ -88,13 +89,16 @@ TEMPLATES = (
         also=("code",),
         intent="Create an issue in the project {project}, titled like the {rank} thread in the forum {forum}.",
         sample=_sample_issue,
-        evaluation=lambda p, d: code.pages(
+        evaluation=lambda p, d: checks.pages(
             *code.contents(projects.next_issue_path(p, d["code"]), title=_thread(p, d).title)
         ),
-        subgoals=lambda p, d: code.milestones(
+        subgoals=lambda p, d: checks.milestones(
             ("sort the forum", forum.sorted_by(p["forum"], topics.RANKS[p["rank"]])),
             *code.opening(p["project"], "issues/new", "form for a new issue"),
-            ("create the issue", code.both(code.at(projects.next_issue_path(p, d["code"])), code.shows("was created"))),
+            (
+                "create the issue",
+                checks.both(code.at(projects.next_issue_path(p, d["code"])), checks.shows("was created")),
+            ),
         ),
         expert=_make_issue,
         horizon=13,

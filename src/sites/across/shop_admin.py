@@ -9,6 +9,7 @@ import random
 from dataclasses import replace
 
 from replay.records import Task
+from sites import checks
 from sites.across.skills import Data, go_to, read
 from sites.admin import checks as office
 from sites.admin import experts as managing
@@ -45,14 +46,14 @@ def _set_price(task: Task) -> Expert:
     yield from managing.finish()
 
 
-def _price_milestones(p: Parameters, data: Data) -> shop.Subgoals:
+def _price_milestones(p: Parameters, data: Data) -> checks.Milestones:
     form = f"/products/{slug_of(p['first'])}"
     price, done = str(data["shop"].products[slug_of(p["second"])].price), office.recorded(form, _priced(p, data))
-    listed = shop.both(shop.url("/search?*"), shop.text(p["second"]))
-    return shop.milestones(
-        ("The price is found", {"any": [listed, shop.url(product_path(p["second"]))]}),
-        ("The other product is open in the back office", office.url(form)),
-        ("The price is written", office.either(shop.both(office.url(form), shop.field("Price", price)), done)),
+    listed = checks.both(shop.at("/search?*"), checks.shows(p["second"]))
+    return checks.milestones(
+        ("The price is found", checks.either(listed, shop.at(product_path(p["second"])))),
+        ("The other product is open in the back office", office.at(form)),
+        ("The price is written", checks.either(checks.both(office.at(form), checks.has("Price", price)), done)),
         ("The product is saved", done),
     )
 
@@ -84,9 +85,9 @@ TEMPLATES = (
         also=("forum",),
         intent="Send the forum user {user} a message with the tracking number of order {number} from the back office.",
         sample=_sample_tracking,
-        evaluation=lambda p, d: forum.pages(forum.messaged(p["user"], _tracking(p, d))),
-        subgoals=lambda p, d: forum.milestones(
-            ("open the order", office.url(f"/orders/{p['number']}")),
+        evaluation=lambda p, d: checks.pages(forum.messaged(p["user"], _tracking(p, d))),
+        subgoals=lambda p, d: checks.milestones(
+            ("open the order", office.at(f"/orders/{p['number']}")),
             ("open the user", forum.at(f"/user/{p['user']}*")),
             *forum.messaging(p["user"], _tracking(p, d)),
         ),
@@ -99,7 +100,7 @@ TEMPLATES = (
         also=("admin",),
         intent="In the back office, give the {first} the price that the {second} has in the shop.",
         sample=_sample_price,
-        evaluation=lambda p, d: office.pages(office.record(f"/products/{slug_of(p['first'])}", _priced(p, d))),
+        evaluation=lambda p, d: checks.pages(office.record(f"/products/{slug_of(p['first'])}", _priced(p, d))),
         subgoals=_price_milestones,
         expert=_set_price,
         horizon=10,

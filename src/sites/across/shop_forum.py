@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 
 from replay.records import Task
+from sites import checks
 from sites.across.skills import Data, go_to, read
 from sites.forum import checks as forum
 from sites.forum import experts as posting
@@ -27,10 +28,10 @@ def product_named(data: Data, name: str) -> goods.Product:
     return found
 
 
-def found_in_shop(name: str) -> shop.Check:
+def found_in_shop(name: str) -> checks.Check:
     """The search results or the page of a product are shown."""
-    listed = shop.both(shop.url("/search?*"), shop.text(name))
-    return {"any": [listed, shop.url(product_path(name))]}
+    listed = checks.both(shop.at("/search?*"), checks.shows(name))
+    return checks.either(listed, shop.at(product_path(name)))
 
 
 def price(p: Parameters, data: Data) -> str:
@@ -139,7 +140,7 @@ def _name_author(task: Task) -> Expert:
     yield from shopping.finish()
 
 
-def _replying(p: Parameters, data: Data, text: str) -> tuple[forum.Step, forum.Step, forum.Step]:
+def _replying(p: Parameters, data: Data, text: str) -> tuple[checks.Step, checks.Step, checks.Step]:
     thread = topics.titled(data["forum"], p["title"])
     return (("open the thread", forum.at(thread.path)), *forum.replying(thread, text))
 
@@ -152,10 +153,10 @@ TEMPLATES = (
         intent="Find the price of the {product} in the shop and submit a thread to the forum {forum} with the title "
         "{title} and the price as its text.",
         sample=_sample_post,
-        evaluation=lambda p, d: forum.pages(*forum.posted(p["forum"], p["title"], price(p, d))),
-        subgoals=lambda p, d: forum.milestones(
+        evaluation=lambda p, d: checks.pages(*forum.posted(p["forum"], p["title"], price(p, d))),
+        subgoals=lambda p, d: checks.milestones(
             ("find the product", found_in_shop(p["product"])),
-            ("choose the forum", forum.both(forum.at("/submit*"), forum.has("Forum", p["forum"]))),
+            ("choose the forum", checks.both(forum.at("/submit*"), checks.has("Forum", p["forum"]))),
             ("fill in the form", forum.filled_in(p["forum"], p["title"], price(p, d))),
             ("post the thread", forum.has_posted(p["forum"], p["title"])),
         ),
@@ -169,9 +170,9 @@ TEMPLATES = (
         intent="Reply to the forum thread {title} with the number of pieces that the shop has in stock of the "
         "{product}.",
         sample=_sample_reply,
-        evaluation=lambda p, d: forum.pages(forum.replied(topics.titled(d["forum"], p["title"]), _stock(p, d))),
-        subgoals=lambda p, d: forum.milestones(
-            ("open the product", shop.url(product_path(p["product"]))), *_replying(p, d, _stock(p, d))
+        evaluation=lambda p, d: checks.pages(forum.replied(topics.titled(d["forum"], p["title"]), _stock(p, d))),
+        subgoals=lambda p, d: checks.milestones(
+            ("open the product", shop.at(product_path(p["product"]))), *_replying(p, d, _stock(p, d))
         ),
         expert=_reply_stock,
         horizon=8,
@@ -183,9 +184,9 @@ TEMPLATES = (
         intent="Which is cheaper in the shop, the {first} or the {second}? Reply to the forum thread {title} with "
         "its name.",
         sample=_sample_two,
-        evaluation=lambda p, d: forum.pages(forum.replied(topics.titled(d["forum"], p["title"]), _cheaper(p, d))),
-        subgoals=lambda p, d: forum.milestones(
-            ("find a product", {"any": [found_in_shop(p["first"]), found_in_shop(p["second"])]}),
+        evaluation=lambda p, d: checks.pages(forum.replied(topics.titled(d["forum"], p["title"]), _cheaper(p, d))),
+        subgoals=lambda p, d: checks.milestones(
+            ("find a product", checks.either(found_in_shop(p["first"]), found_in_shop(p["second"]))),
             *_replying(p, d, _cheaper(p, d)),
         ),
         expert=_reply_cheaper,
@@ -198,9 +199,9 @@ TEMPLATES = (
         also=("forum",),
         intent="Send the forum user {user} a message with the total of shop order {number}.",
         sample=_sample_total,
-        evaluation=lambda p, d: forum.pages(forum.messaged(p["user"], _total(p, d))),
-        subgoals=lambda p, d: forum.milestones(
-            ("open the order", shop.url(f"/orders/{p['number']}")),
+        evaluation=lambda p, d: checks.pages(forum.messaged(p["user"], _total(p, d))),
+        subgoals=lambda p, d: checks.milestones(
+            ("open the order", shop.at(f"/orders/{p['number']}")),
             ("open the user", forum.at(f"/user/{p['user']}*")),
             *forum.messaging(p["user"], _total(p, d)),
         ),
@@ -214,15 +215,15 @@ TEMPLATES = (
         intent="Send the shop a message about {subject} with the name of the author of the {rank} thread in the forum "
         "{forum}.",
         sample=_sample_question,
-        evaluation=lambda p, d: shop.pages(shop.equals("/messages", ".message", f"{p['subject']}: {_author(p, d)}")),
-        subgoals=lambda p, d: shop.milestones(
+        evaluation=lambda p, d: checks.pages(shop.equals("/messages", ".message", f"{p['subject']}: {_author(p, d)}")),
+        subgoals=lambda p, d: checks.milestones(
             (
                 "The thread is open",
                 forum.at(topics.first_thread(d["forum"], p["forum"], p["rank"]).path),
             ),
-            ("The subject is chosen", shop.both(shop.url("/contact"), shop.field("Subject", p["subject"]))),
-            ("The text is written", shop.both(shop.url("/contact"), shop.field("Text", _author(p, d)))),
-            ("The message is sent", shop.both(shop.url("/messages"), shop.text(_author(p, d)))),
+            ("The subject is chosen", checks.both(shop.at("/contact"), checks.has("Subject", p["subject"]))),
+            ("The text is written", checks.both(shop.at("/contact"), checks.has("Text", _author(p, d)))),
+            ("The message is sent", checks.both(shop.at("/messages"), checks.shows(_author(p, d)))),
         ),
         expert=_name_author,
         horizon=11,

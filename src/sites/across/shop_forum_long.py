@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 
 from replay.records import Task
+from sites import checks
 from sites.across.shop_forum import price, product_named
 from sites.across.skills import Data, both, go_to, read
 from sites.forum import checks as forum
@@ -20,7 +21,7 @@ from sites.shop.data import SHIPPING
 from sites.shop.tasks_catalogue import open_ranked, product_path, sample_ranked
 from sites.task_template import Expert, Parameters, TaskTemplate
 
-_PLACED = shop.url("/checkout/placed/*")
+_PLACED = shop.at("/checkout/placed/*")
 
 
 def _sample_wish(data: Data, rng: random.Random) -> Parameters:
@@ -126,14 +127,14 @@ TEMPLATES = (
         intent="Put the {product} on the shop's wish list, and subscribe to the forum {forum}.",
         sample=_sample_wish,
         evaluation=lambda p, d: both(
-            shop.pages(shop.includes("/wishlist", "#wish-list", p["product"])),
-            forum.pages(forum.subscribed(p["forum"])),
+            checks.pages(shop.includes("/wishlist", "#wish-list", p["product"])),
+            checks.pages(forum.subscribed(p["forum"])),
         ),
-        subgoals=lambda p, d: shop.milestones(
-            ("The product is open", shop.url(product_path(p["product"]))),
-            ("The product is on the wish list", shop.text(f"{p['product']} is on your wish list")),
+        subgoals=lambda p, d: checks.milestones(
+            ("The product is open", shop.at(product_path(p["product"]))),
+            ("The product is on the wish list", checks.shows(f"{p['product']} is on your wish list")),
             ("The forum is open", forum.at(f"/f/{p['forum']}*")),
-            ("The forum is subscribed to", forum.both(forum.at(f"/f/{p['forum']}*"), forum.has("Unsubscribe"))),
+            ("The forum is subscribed to", checks.both(forum.at(f"/f/{p['forum']}*"), checks.has("Unsubscribe"))),
         ),
         expert=_wish_and_subscribe,
         horizon=9,
@@ -144,12 +145,12 @@ TEMPLATES = (
         also=("shop",),
         intent="Upvote the {rank} thread in the forum {forum}, and reply to it with the shop's price of the {product}.",
         sample=_sample_ask,
-        evaluation=lambda p, d: forum.pages(
+        evaluation=lambda p, d: checks.pages(
             forum.voted(_ranked_thread(p, d)), forum.replied(_ranked_thread(p, d), price(p, d))
         ),
-        subgoals=lambda p, d: forum.milestones(
+        subgoals=lambda p, d: checks.milestones(
             ("vote", forum.has_voted(_ranked_thread(p, d))),
-            ("find the product", shop.both(shop.url("/search?*"), shop.text(p["product"]))),
+            ("find the product", checks.both(shop.at("/search?*"), checks.shows(p["product"]))),
             *forum.replying(_ranked_thread(p, d), price(p, d)),
         ),
         expert=_vote_and_tell_price,
@@ -164,10 +165,13 @@ TEMPLATES = (
         sample=_sample_buy,
         evaluation=lambda p, d: both(
             shop.ordered(f"1 x {p['product']}, {p['colour']}", items=1, shipping=p["shipping"]),
-            forum.pages(*forum.posted(p["forum"], p["title"], _total(p, d))),
+            checks.pages(*forum.posted(p["forum"], p["title"], _total(p, d))),
         ),
-        subgoals=lambda p, d: shop.milestones(
-            ("The product is in the cart", shop.both(shop.url("/cart"), shop.text(f"{p['product']}, {p['colour']}"))),
+        subgoals=lambda p, d: checks.milestones(
+            (
+                "The product is in the cart",
+                checks.both(shop.at("/cart"), checks.shows(f"{p['product']}, {p['colour']}")),
+            ),
             ("The order is placed", _PLACED),
             ("The thread is written", forum.filled_in(p["forum"], p["title"], _total(p, d))),
             ("The thread is posted", forum.has_posted(p["forum"], p["title"])),
@@ -186,10 +190,10 @@ TEMPLATES = (
             shop.ordered(
                 f"1 x {_meant(p, d).name}, {p['colour']}", items=1, address=p["address"], shipping=p["shipping"]
             ),
-            forum.pages(forum.voted(_thread(p, d)), forum.replied(_thread(p, d), _meant(p, d).name)),
+            checks.pages(forum.voted(_thread(p, d)), forum.replied(_thread(p, d), _meant(p, d).name)),
         ),
-        subgoals=lambda p, d: shop.milestones(
-            ("The product is in the cart", shop.both(shop.url("/cart"), shop.text(_meant(p, d).name))),
+        subgoals=lambda p, d: checks.milestones(
+            ("The product is in the cart", checks.both(shop.at("/cart"), checks.shows(_meant(p, d).name))),
             ("The order is placed", _PLACED),
             ("The thread has the vote", forum.has_voted(_thread(p, d))),
             ("The reply is posted", forum.replying(_thread(p, d), _meant(p, d).name)[1][1]),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 
 from replay.records import Task
+from sites import checks
 from sites.across.skills import Data, go_to
 from sites.forum import checks as forum
 from sites.forum import experts as posting
@@ -46,7 +47,7 @@ def _read_year(label: str) -> reading.Skill:
     return (yield from reading.look_up(label.split(", ")[0]))
 
 
-def _article_open(label: str) -> wiki.Check:
+def _article_open(label: str) -> checks.Check:
     return wiki.at(f"/wiki/{slug(label.split(', ')[0])}")
 
 
@@ -63,9 +64,9 @@ def _note_year(task: Task) -> Expert:
     yield from finding.finish()
 
 
-def _note_milestones(p: Parameters, data: Data) -> maps.Four:
+def _note_milestones(p: Parameters, data: Data) -> checks.Milestones:
     place = places.the(data["map"], p["place"])
-    return maps.milestones(
+    return checks.milestones(
         ("open the article", _article_open(p["place"])),
         *maps.opening(place),
         ("save the note", maps.wrote_note(place, _year(data, p["place"]))),
@@ -93,10 +94,10 @@ def _save_older(task: Task) -> Expert:
     yield from finding.finish()
 
 
-def _older_milestones(p: Parameters, data: Data) -> maps.Four:
+def _older_milestones(p: Parameters, data: Data) -> checks.Milestones:
     place = _older(p, data)
-    return maps.milestones(
-        ("open an article", {"any": [_article_open(p["first"]), _article_open(p["second"])]}),
+    return checks.milestones(
+        ("open an article", checks.either(_article_open(p["first"]), _article_open(p["second"]))),
         *maps.opening(place),
         ("save the place", maps.saved(place, p["list"])),
     )
@@ -133,7 +134,7 @@ TEMPLATES = (
         also=("map",),
         intent="In which year did {place} open, as the encyclopedia says? Write it on the map as a note on the place.",
         sample=_sample_note,
-        evaluation=lambda p, d: maps.pages(maps.noted(places.the(d["map"], p["place"]), _year(d, p["place"]))),
+        evaluation=lambda p, d: checks.pages(maps.noted(places.the(d["map"], p["place"]), _year(d, p["place"]))),
         subgoals=_note_milestones,
         expert=_note_year,
         horizon=7,
@@ -144,7 +145,7 @@ TEMPLATES = (
         also=("map",),
         intent="Which opened first, as the encyclopedia says: {first} or {second}? Save it to the map's list {list}.",
         sample=_sample_older,
-        evaluation=lambda p, d: maps.pages(maps.holds(p["list"], _older(p, d))),
+        evaluation=lambda p, d: checks.pages(maps.holds(p["list"], _older(p, d))),
         subgoals=_older_milestones,
         expert=_save_older,
         horizon=8,
@@ -157,8 +158,8 @@ TEMPLATES = (
         intent="Find the year in which {place} opened in the encyclopedia, and its postcode on the map. Submit a "
         "thread to the forum {forum} with the title {title} and the text: YEAR, POSTCODE",
         sample=_sample_tell,
-        evaluation=lambda p, d: forum.pages(*forum.posted(p["forum"], p["title"], _told(p, d))),
-        subgoals=lambda p, d: forum.milestones(
+        evaluation=lambda p, d: checks.pages(*forum.posted(p["forum"], p["title"], _told(p, d))),
+        subgoals=lambda p, d: checks.milestones(
             ("open the article", _article_open(p["place"])),
             ("open the place", maps.at(f"{places.the(d['map'], p['place']).path}*")),
             ("fill in the form", forum.filled_in(p["forum"], p["title"], _told(p, d))),

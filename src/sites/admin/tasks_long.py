@@ -6,7 +6,9 @@ import random
 from dataclasses import replace
 
 from replay.records import Task
-from sites.admin import checks, experts, sampling
+from sites import checks
+from sites.admin import checks as c
+from sites.admin import experts, sampling
 from sites.admin.data import AdminData, slug_of
 from sites.admin.records import CreditMemo
 from sites.admin.tasks_marketing import add_coupon, coupon_path, coupon_summary, open_coupons, page_of, page_path
@@ -39,16 +41,16 @@ def _changed(p: Parameters, data: AdminData) -> tuple[tuple[str, str], tuple[str
 
 
 def _judge_products(p: Parameters, data: AdminData) -> checks.Evaluation:
-    return checks.pages(*(checks.record(*target) for target in _changed(p, data)))
+    return checks.pages(*(c.record(*target) for target in _changed(p, data)))
 
 
-def _products_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
+def _products_milestones(p: Parameters, data: AdminData) -> checks.Milestones:
     (one, summary), (other, other_summary) = _changed(p, data)
     return checks.milestones(
-        ("The first product is open", checks.url(one)),
-        ("The first product is saved", checks.recorded(one, summary)),
-        ("The second product is open", checks.url(other)),
-        ("The second product is saved", checks.recorded(other, other_summary)),
+        ("The first product is open", c.at(one)),
+        ("The first product is saved", c.recorded(one, summary)),
+        ("The second product is open", c.at(other)),
+        ("The second product is saved", c.recorded(other, other_summary)),
     )
 
 
@@ -78,17 +80,17 @@ def _parcels(p: Parameters) -> list[Parameters]:
 def _judge_three(p: Parameters, data: AdminData) -> checks.Evaluation:
     targets = []
     for parcel in _parcels(p):
-        targets.append(checks.record(path(parcel), becomes(parcel, data, SHIPPED)))
-        targets.append(checks.includes(path(parcel), "#shipment", shipped(parcel)))
+        targets.append(c.record(path(parcel), becomes(parcel, data, SHIPPED)))
+        targets.append(c.includes(path(parcel), "#shipment", shipped(parcel)))
     return checks.pages(*targets)
 
 
-def _three_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
-    first, second, third = (checks.recorded(path(parcel), shipped(parcel)) for parcel in _parcels(p))
+def _three_milestones(p: Parameters, data: AdminData) -> checks.Milestones:
+    first, second, third = (c.recorded(path(parcel), shipped(parcel)) for parcel in _parcels(p))
     return checks.milestones(
         ("The first order is shipped", first),
         ("The second order is shipped", second),
-        ("The third order is open", checks.url(f"/orders/{p['third']}*")),
+        ("The third order is open", c.at(f"/orders/{p['third']}*")),
         ("The third order is shipped", third),
     )
 
@@ -108,9 +110,9 @@ def _sample_refund(data: AdminData, rng: random.Random) -> Parameters:
 
 def _judge_refund(p: Parameters, data: AdminData) -> checks.Evaluation:
     return checks.pages(
-        checks.record(path(p), becomes(p, data, REFUNDED)),
-        checks.includes(path(p), "#memo", _refunded(p)),
-        checks.record(*regrouped(p, data)),
+        c.record(path(p), becomes(p, data, REFUNDED)),
+        c.includes(path(p), "#memo", _refunded(p)),
+        c.record(*regrouped(p, data)),
     )
 
 
@@ -119,13 +121,13 @@ def _refunded(p: Parameters) -> str:
     return f": {memo.reason}, ${memo.amount}"
 
 
-def _refund_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
+def _refund_milestones(p: Parameters, data: AdminData) -> checks.Milestones:
     customer, summary = regrouped(p, data)
     return checks.milestones(
-        ("The order is open", checks.url(f"{path(p)}*")),
-        ("The order is refunded", checks.recorded(path(p), _refunded(p))),
-        ("The customer is open", checks.url(f"{customer}*")),
-        ("The customer is moved", checks.recorded(customer, summary)),
+        ("The order is open", c.at(f"{path(p)}*")),
+        ("The order is refunded", c.recorded(path(p), _refunded(p))),
+        ("The customer is open", c.at(f"{customer}*")),
+        ("The customer is moved", c.recorded(customer, summary)),
     )
 
 
@@ -143,16 +145,16 @@ def _sample_replace(data: AdminData, rng: random.Random) -> Parameters:
 
 
 def _judge_replace(p: Parameters, data: AdminData) -> checks.Evaluation:
-    gone = checks.equals(f"/coupons/{p['old']}", "#record", "")
-    count = checks.equals("/coupons", "#count", f"{len(data.coupons)} coupons")
-    return checks.pages(checks.record(coupon_path(p), coupon_summary(p, data)), gone, count)
+    gone = c.equals(f"/coupons/{p['old']}", "#record", "")
+    count = c.equals("/coupons", "#count", f"{len(data.coupons)} coupons")
+    return checks.pages(c.record(coupon_path(p), coupon_summary(p, data)), gone, count)
 
 
-def _replace_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
-    form, done = checks.url("/coupons/new"), checks.recorded(coupon_path(p), coupon_summary(p, data))
-    deleted = checks.both(checks.url("/coupons"), checks.text(f"Deleted {p['old']}"))
+def _replace_milestones(p: Parameters, data: AdminData) -> checks.Milestones:
+    form, done = c.at("/coupons/new"), c.recorded(coupon_path(p), coupon_summary(p, data))
+    deleted = checks.both(c.at("/coupons"), checks.shows(f"Deleted {p['old']}"))
     return checks.milestones(
-        ("The coupons are shown", checks.url("/coupons*")),
+        ("The coupons are shown", c.at("/coupons*")),
         ("The old coupon is deleted", deleted),
         ("The form is open", form),
         ("The new coupon is saved", done),
@@ -185,14 +187,14 @@ def _launched(p: Parameters, data: AdminData) -> tuple[tuple[str, str], tuple[st
 
 
 def _judge_launch(p: Parameters, data: AdminData) -> checks.Evaluation:
-    return checks.pages(*(checks.record(*target) for target in _launched(p, data)))
+    return checks.pages(*(c.record(*target) for target in _launched(p, data)))
 
 
-def _launch_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
-    item, coupon, page = (checks.recorded(*target) for target in _launched(p, data))
+def _launch_milestones(p: Parameters, data: AdminData) -> checks.Milestones:
+    item, coupon, page = (c.recorded(*target) for target in _launched(p, data))
     return checks.milestones(
         ("The product is saved", item),
-        ("The coupon's form is open", checks.either(checks.url("/coupons/new"), coupon)),
+        ("The coupon's form is open", checks.either(c.at("/coupons/new"), coupon)),
         ("The coupon is saved", coupon),
         ("The page is saved", page),
     )

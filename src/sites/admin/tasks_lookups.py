@@ -6,7 +6,9 @@ import random
 import re
 
 from replay.records import Task
-from sites.admin import checks, experts
+from sites import checks
+from sites.admin import checks as c
+from sites.admin import experts
 from sites.admin.data import AdminData, Term
 from sites.admin.report_pages import ROWS
 from sites.shop.data import MONTHS
@@ -20,20 +22,20 @@ def _sample_fact(data: AdminData, rng: random.Random) -> Parameters:
 
 
 def _judge_fact(p: Parameters, data: AdminData) -> checks.Evaluation:
-    customer = next(c for c in data.customers.values() if c.name == p["name"])
+    customer = next(known for known in data.customers.values() if known.name == p["name"])
     found = {"phone number": customer.phone, "city": customer.city, "group": customer.group}[p["fact"]]
     return checks.answer(found) if found else checks.no_answer("No phone number of this customer is known.")
 
 
-def _fact_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
-    customer = next(c for c in data.customers.values() if c.name == p["name"])
+def _fact_milestones(p: Parameters, data: AdminData) -> checks.Milestones:
+    customer = next(known for known in data.customers.values() if known.name == p["name"])
     path, listed = f"/customers/{customer.email}", f"/customers?name={p['name'].replace(' ', '+')}*"
-    opened = checks.url(f"{path}*")
+    opened = c.at(f"{path}*")
     return checks.milestones(
-        ("The customers are shown", checks.either(checks.url("/customers*"), opened)),
-        ("The name is written", checks.either(checks.field("Name", p["name"]), checks.url(listed), opened)),
-        ("The customer is listed", checks.either(checks.both(checks.url(listed), checks.text(p["name"])), opened)),
-        ("The customer is open", checks.both(opened, checks.text("Phone"))),
+        ("The customers are shown", checks.either(c.at("/customers*"), opened)),
+        ("The name is written", checks.either(checks.has("Name", p["name"]), c.at(listed), opened)),
+        ("The customer is listed", checks.either(checks.both(c.at(listed), checks.shows(p["name"])), opened)),
+        ("The customer is open", checks.both(opened, checks.shows("Phone"))),
     )
 
 
@@ -65,13 +67,13 @@ def _judge_term(p: Parameters, data: AdminData) -> checks.Evaluation:
     return checks.answer(str(_term(p, data).uses))
 
 
-def _term_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
-    page, terms = _term_page(p, data), checks.url("/reports/terms*")
-    there = checks.both(terms, checks.text(p["term"]))
+def _term_milestones(p: Parameters, data: AdminData) -> checks.Milestones:
+    page, terms = _term_page(p, data), c.at("/reports/terms*")
+    there = checks.both(terms, checks.shows(p["term"]))
     return checks.milestones(
-        ("The menu is used", checks.either(checks.acted("click", "Reports"), checks.url("/reports/*"))),
+        ("The menu is used", checks.either(checks.acted("click", "Reports"), c.at("/reports/*"))),
         ("The search terms are shown", terms),
-        ("The list is turned over", checks.either(checks.url(f"/reports/terms?page={page + 1}"), there)),
+        ("The list is turned over", checks.either(c.at(f"/reports/terms?page={page + 1}"), there)),
         ("The term is shown", there),
     )
 

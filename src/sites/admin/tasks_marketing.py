@@ -6,7 +6,9 @@ import random
 from dataclasses import replace
 
 from replay.records import Task
-from sites.admin import checks, experts, sampling
+from sites import checks
+from sites.admin import checks as c
+from sites.admin import experts, sampling
 from sites.admin.data import AdminData, slug_of
 from sites.admin.records import Page
 from sites.admin.tasks_records import saved
@@ -28,10 +30,10 @@ def coupon_summary(p: Parameters, data: AdminData) -> str:
     return sampling.coupon_of(p).summary
 
 
-def _coupon_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
-    form, done = checks.url("/coupons/new"), checks.recorded(coupon_path(p), coupon_summary(p, data))
-    named = checks.both(checks.field("Name", p["name"]), checks.field("Code", p["code"]))
-    chosen = checks.both(named, checks.field("Group", p["group"]))
+def _coupon_milestones(p: Parameters, data: AdminData) -> checks.Milestones:
+    form, done = c.at("/coupons/new"), c.recorded(coupon_path(p), coupon_summary(p, data))
+    named = checks.both(checks.has("Name", p["name"]), checks.has("Code", p["code"]))
+    chosen = checks.both(named, checks.has("Group", p["group"]))
     return checks.milestones(
         ("The form is open", form),
         ("Name and code are written", checks.either(checks.both(form, named), done)),
@@ -71,12 +73,12 @@ def _renamed(p: Parameters, data: AdminData) -> str:
     return replace(page_of(p, data), title=p["title"]).summary
 
 
-def _rename_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
-    form, done = checks.url(page_path(p)), checks.recorded(page_path(p), _renamed(p, data))
+def _rename_milestones(p: Parameters, data: AdminData) -> checks.Milestones:
+    form, done = c.at(page_path(p)), c.recorded(page_path(p), _renamed(p, data))
     return checks.milestones(
-        ("The pages are shown", checks.url("/pages*")),
+        ("The pages are shown", c.at("/pages*")),
         ("The page is open", form),
-        ("The title is written", checks.either(checks.both(form, checks.field("Title", p["title"])), done)),
+        ("The title is written", checks.either(checks.both(form, checks.has("Title", p["title"])), done)),
         ("The page is saved", done),
     )
 

@@ -6,7 +6,9 @@ import random
 from dataclasses import replace
 
 from replay.records import Task
-from sites.admin import checks, experts, sampling
+from sites import checks
+from sites.admin import checks as c
+from sites.admin import experts, sampling
 from sites.admin.data import AdminData
 from sites.admin.dates import TODAY
 from sites.admin.words import COMMENTS, ON_HOLD, PENDING
@@ -33,15 +35,15 @@ def _sample_open(data: AdminData, rng: random.Random) -> Parameters:
 
 
 def _judge_hold(p: Parameters, data: AdminData) -> checks.Evaluation:
-    return checks.pages(checks.record(path(p), becomes(p, data, ON_HOLD)))
+    return checks.pages(c.record(path(p), becomes(p, data, ON_HOLD)))
 
 
-def _hold_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
-    held = checks.recorded(path(p), becomes(p, data, ON_HOLD))
+def _hold_milestones(p: Parameters, data: AdminData) -> checks.Milestones:
+    held = c.recorded(path(p), becomes(p, data, ON_HOLD))
     return checks.milestones(
-        ("Something is searched for or listed", checks.either(checks.url("/search?*"), checks.url("/orders*"))),
-        ("The order is listed", checks.either(checks.text(str(p["number"])), checks.url(path(p)))),
-        ("The order is open", checks.url(path(p))),
+        ("Something is searched for or listed", checks.either(c.at("/search?*"), c.at("/orders*"))),
+        ("The order is listed", checks.either(checks.shows(str(p["number"])), c.at(path(p)))),
+        ("The order is open", c.at(path(p))),
         ("The order is on hold", held),
     )
 
@@ -59,16 +61,16 @@ def _sample_cancel(data: AdminData, rng: random.Random) -> Parameters:
 
 
 def _judge_cancel(p: Parameters, data: AdminData) -> checks.Evaluation:
-    record = checks.record(path(p), becomes(p, data, CANCELLED))
-    return checks.pages(record, checks.equals(path(p), ".comment", f"{TODAY}: {p['comment']}"))
+    record = c.record(path(p), becomes(p, data, CANCELLED))
+    return checks.pages(record, c.equals(path(p), ".comment", f"{TODAY}: {p['comment']}"))
 
 
-def _cancel_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
-    form = checks.url(f"{path(p)}/cancel")
-    done = checks.recorded(path(p), becomes(p, data, CANCELLED))
-    written = checks.both(form, checks.field("Comment", p["comment"]))
+def _cancel_milestones(p: Parameters, data: AdminData) -> checks.Milestones:
+    form = c.at(f"{path(p)}/cancel")
+    done = c.recorded(path(p), becomes(p, data, CANCELLED))
+    written = checks.both(form, checks.has("Comment", p["comment"]))
     return checks.milestones(
-        ("The order is open", checks.url(f"{path(p)}*")),
+        ("The order is open", c.at(f"{path(p)}*")),
         ("The form is open", checks.either(form, done)),
         ("The comment is written", checks.either(written, done)),
         ("The order is cancelled", done),
@@ -86,16 +88,16 @@ def _sample_comment(data: AdminData, rng: random.Random) -> Parameters:
 
 
 def _judge_comment(p: Parameters, data: AdminData) -> checks.Evaluation:
-    return checks.pages(checks.equals(path(p), ".comment", f"{TODAY}: {p['comment']} (customer notified)"))
+    return checks.pages(c.equals(path(p), ".comment", f"{TODAY}: {p['comment']} (customer notified)"))
 
 
-def _comment_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
-    opened = checks.url(path(p))
-    done = checks.recorded(path(p), f"{p['comment']} (customer notified)")
+def _comment_milestones(p: Parameters, data: AdminData) -> checks.Milestones:
+    opened = c.at(path(p))
+    done = c.recorded(path(p), f"{p['comment']} (customer notified)")
     return checks.milestones(
         ("The order is open", opened),
-        ("The notice is ticked", checks.either(checks.both(opened, checks.ticked(["Notify customer"])), done)),
-        ("The comment is written", checks.either(checks.both(opened, checks.field("Comment", p["comment"])), done)),
+        ("The notice is ticked", checks.either(checks.both(opened, c.ticked(["Notify customer"])), done)),
+        ("The comment is written", checks.either(checks.both(opened, checks.has("Comment", p["comment"])), done)),
         ("The comment is added", done),
     )
 
@@ -116,16 +118,16 @@ def shipped(p: Parameters) -> str:
 
 
 def _judge_ship(p: Parameters, data: AdminData) -> checks.Evaluation:
-    record = checks.record(path(p), becomes(p, data, SHIPPED))
-    return checks.pages(record, checks.includes(path(p), "#shipment", shipped(p)))
+    record = c.record(path(p), becomes(p, data, SHIPPED))
+    return checks.pages(record, c.includes(path(p), "#shipment", shipped(p)))
 
 
-def _ship_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
-    form, done = checks.url(f"{path(p)}/ship"), checks.recorded(path(p), shipped(p))
+def _ship_milestones(p: Parameters, data: AdminData) -> checks.Milestones:
+    form, done = c.at(f"{path(p)}/ship"), c.recorded(path(p), shipped(p))
     return checks.milestones(
-        ("The order is open", checks.url(f"{path(p)}*")),
+        ("The order is open", c.at(f"{path(p)}*")),
         ("The form is open", checks.either(form, done)),
-        ("The carrier is chosen", checks.either(checks.both(form, checks.field("Carrier", p["carrier"])), done)),
+        ("The carrier is chosen", checks.either(checks.both(form, checks.has("Carrier", p["carrier"])), done)),
         ("The order is shipped", done),
     )
 
@@ -142,18 +144,18 @@ def _sample_fulfil(data: AdminData, rng: random.Random) -> Parameters:
 def _judge_fulfil(p: Parameters, data: AdminData) -> checks.Evaluation:
     return checks.pages(
         *_judge_ship(p, data)["program_html"],
-        checks.includes(path(p), "#invoice", TODAY),
-        checks.equals(path(p), ".comment", f"{TODAY}: {p['comment']}"),
+        c.includes(path(p), "#invoice", TODAY),
+        c.equals(path(p), ".comment", f"{TODAY}: {p['comment']}"),
     )
 
 
-def _fulfil_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
-    opened = checks.url(path(p))
+def _fulfil_milestones(p: Parameters, data: AdminData) -> checks.Milestones:
+    opened = c.at(path(p))
     return checks.milestones(
         ("The order is open", opened),
-        ("The invoice is created", checks.both(opened, checks.text(TODAY))),
-        ("The order is shipped", checks.both(opened, checks.text(TODAY, shipped(p)))),
-        ("The comment is added", checks.both(opened, checks.text(shipped(p), f"{TODAY}: {p['comment']}"))),
+        ("The invoice is created", checks.both(opened, checks.shows(TODAY))),
+        ("The order is shipped", checks.both(opened, checks.shows(TODAY, shipped(p)))),
+        ("The comment is added", checks.both(opened, checks.shows(shipped(p), f"{TODAY}: {p['comment']}"))),
     )
 
 
@@ -178,18 +180,18 @@ def _bulk_numbers(p: Parameters) -> list[int]:
 
 def _judge_bulk(p: Parameters, data: AdminData) -> checks.Evaluation:
     status, numbers = BULK[p["action"]], _bulk_numbers(p)
-    records = [checks.record(path({"number": n}), becomes({"number": n}, data, status)) for n in numbers]
+    records = [c.record(path({"number": n}), becomes({"number": n}, data, status)) for n in numbers]
     count = len(sampling.newest_first(data, status)) + len(numbers)
-    return checks.pages(*records, checks.equals(f"/orders?status={status}", "#count", f"{count} orders: {status}"))
+    return checks.pages(*records, c.equals(f"/orders?status={status}", "#count", f"{count} orders: {status}"))
 
 
-def _bulk_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
+def _bulk_milestones(p: Parameters, data: AdminData) -> checks.Milestones:
     names = [f"Select {number}" for number in _bulk_numbers(p)]
-    chosen = checks.both(checks.ticked(names), checks.field("Action", p["action"]))
-    done = checks.both(checks.url("/orders"), checks.text("Changed 3 orders"))
+    chosen = checks.both(c.ticked(names), checks.has("Action", p["action"]))
+    done = checks.both(c.at("/orders"), checks.shows("Changed 3 orders"))
     return checks.milestones(
-        ("The orders are shown", checks.url("/orders*")),
-        ("The orders are ticked", checks.either(checks.ticked(names), done)),
+        ("The orders are shown", c.at("/orders*")),
+        ("The orders are ticked", checks.either(c.ticked(names), done)),
         ("The action is chosen", checks.either(chosen, done)),
         ("The orders are changed", done),
     )

@@ -9,7 +9,9 @@ from __future__ import annotations
 import random
 
 from replay.records import Task
-from sites.admin import checks, experts, sampling
+from sites import checks
+from sites.admin import checks as c
+from sites.admin import experts, sampling
 from sites.admin.data import AdminData
 from sites.admin.dates import month_bounds
 from sites.admin.grid import ALL
@@ -31,12 +33,12 @@ def _judge_buyer(p: Parameters, data: AdminData) -> checks.Evaluation:
     return checks.answer(data.orders[p["number"]].customer)
 
 
-def _buyer_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
-    found = checks.both(checks.url("/search?*"), checks.text(data.orders[p["number"]].summary.split(", ")[1]))
+def _buyer_milestones(p: Parameters, data: AdminData) -> checks.Milestones:
+    found = checks.both(c.at("/search?*"), checks.shows(data.orders[p["number"]].summary.split(", ")[1]))
     return checks.milestones(
         ("The search box was used", checks.either(checks.acted("search", "Search"), checks.acted("type", "Search"))),
-        ("Search results are shown", checks.url("/search?*")),
-        ("The number was searched for", checks.url(f"/search?q={p['number']}")),
+        ("Search results are shown", c.at("/search?*")),
+        ("The number was searched for", c.at(f"/search?q={p['number']}")),
         ("The order is listed", found),
     )
 
@@ -57,14 +59,14 @@ def _judge_tracking(p: Parameters, data: AdminData) -> checks.Evaluation:
     return checks.answer(shipment.tracking) if shipment else checks.no_answer("The order has no shipment.")
 
 
-def _tracking_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
+def _tracking_milestones(p: Parameters, data: AdminData) -> checks.Milestones:
     path = f"/orders/{p['number']}"
     shipment = "tracking" if data.orders[p["number"]].shipment else "No shipment"
     return checks.milestones(
-        ("The number was searched for", checks.either(checks.url(f"/search?q={p['number']}"), checks.url(path))),
-        ("An order is open", checks.url("/orders/*")),
-        ("The order is open", checks.url(path)),
-        ("The order's shipment is shown", checks.both(checks.url(path), checks.text(shipment))),
+        ("The number was searched for", checks.either(c.at(f"/search?q={p['number']}"), c.at(path))),
+        ("An order is open", c.at("/orders/*")),
+        ("The order is open", c.at(path)),
+        ("The order's shipment is shown", checks.both(c.at(path), checks.shows(shipment))),
     )
 
 
@@ -81,13 +83,13 @@ def _judge_invoice(p: Parameters, data: AdminData) -> checks.Evaluation:
     return checks.answer(f"${order.total}") if order.invoice else checks.no_answer("The order has no invoice.")
 
 
-def _invoice_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
+def _invoice_milestones(p: Parameters, data: AdminData) -> checks.Milestones:
     found = "1 invoices" if data.orders[p["number"]].invoice else "0 invoices"
-    listed = checks.both(checks.url(f"/sales/invoices?order={p['number']}*"), checks.text(found))
+    listed = checks.both(c.at(f"/sales/invoices?order={p['number']}*"), checks.shows(found))
     return checks.milestones(
-        ("The menu is used", checks.either(checks.acted("click", "Sales"), checks.url("/sales/*"))),
-        ("The invoices are shown", checks.url("/sales/invoices*")),
-        ("The order's number is written", checks.either(checks.field("Order", str(p["number"])), listed)),
+        ("The menu is used", checks.either(checks.acted("click", "Sales"), c.at("/sales/*"))),
+        ("The invoices are shown", c.at("/sales/invoices*")),
+        ("The order's number is written", checks.either(checks.has("Order", str(p["number"])), listed)),
         ("The invoices of the order are shown", listed),
     )
 
@@ -119,16 +121,16 @@ def _judge_count(p: Parameters, data: AdminData) -> checks.Evaluation:
     return checks.answer(str(_counts(data, p["month"])[p["status"]]))
 
 
-def _count_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
+def _count_milestones(p: Parameters, data: AdminData) -> checks.Milestones:
     start, end = month_bounds(p["month"])
     status = p["status"].replace(" ", "+")
-    done = checks.url(f"/orders?*status={status}*start={start}*end={end}*")
+    done = c.at(f"/orders?*status={status}*start={start}*end={end}*")
     return checks.milestones(
-        ("The orders are shown", checks.url("/orders*")),
-        ("The status is chosen", checks.either(checks.field("Status", p["status"]), done)),
+        ("The orders are shown", c.at("/orders*")),
+        ("The status is chosen", checks.either(checks.has("Status", p["status"]), done)),
         (
             "The month is written",
-            checks.either(checks.both(checks.field("From", start), checks.field("To", end)), done),
+            checks.either(checks.both(checks.has("From", start), checks.has("To", end)), done),
         ),
         ("The orders are filtered", done),
     )

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from replay.records import Task
-from sites.admin import checks, experts, sampling
+from sites import checks
+from sites.admin import checks as c
+from sites.admin import experts, sampling
 from sites.admin.data import AdminData, slug_of
 from sites.admin.records import Customer
 from sites.admin.words import PRODUCT_STATUSES
@@ -25,7 +27,7 @@ def saved(
     path: Callable[[Parameters], str], summary: Callable[[Parameters, AdminData], str]
 ) -> Callable[..., checks.Evaluation]:
     """Return the judge for whom a record's page must say what it should in the end."""
-    return lambda p, data: checks.pages(checks.record(path(p), summary(p, data)))
+    return lambda p, data: checks.pages(c.record(path(p), summary(p, data)))
 
 
 def _sample_price(data: AdminData, rng: random.Random) -> Parameters:
@@ -41,12 +43,12 @@ def _priced(p: Parameters, data: AdminData) -> str:
     return replace(data.products[slug_of(p["product"])], price=p["price"]).summary
 
 
-def _price_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
-    form, done = checks.url(_product_path(p)), checks.recorded(_product_path(p), _priced(p, data))
+def _price_milestones(p: Parameters, data: AdminData) -> checks.Milestones:
+    form, done = c.at(_product_path(p)), c.recorded(_product_path(p), _priced(p, data))
     return checks.milestones(
-        ("The products are shown", checks.either(checks.url("/products*"), checks.url("/search*"))),
+        ("The products are shown", checks.either(c.at("/products*"), c.at("/search*"))),
         ("The product is open", form),
-        ("The price is written", checks.either(checks.both(form, checks.field("Price", str(p["price"]))), done)),
+        ("The price is written", checks.either(checks.both(form, checks.has("Price", str(p["price"]))), done)),
         ("The product is saved", done),
     )
 
@@ -64,13 +66,13 @@ def _off(p: Parameters, data: AdminData) -> str:
     return replace(data.products[slug_of(p["product"])], status=_DISABLED).summary
 
 
-def _disable_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
-    form, done = checks.url(_product_path(p)), checks.recorded(_product_path(p), _off(p, data))
-    found = checks.either(checks.url("/search*"), checks.url("/products*"))
+def _disable_milestones(p: Parameters, data: AdminData) -> checks.Milestones:
+    form, done = c.at(_product_path(p)), c.recorded(_product_path(p), _off(p, data))
+    found = checks.either(c.at("/search*"), c.at("/products*"))
     return checks.milestones(
-        ("The product is listed", checks.both(found, checks.text(p["product"]))),
+        ("The product is listed", checks.both(found, checks.shows(p["product"]))),
         ("The product is open", form),
-        ("The status is chosen", checks.either(checks.both(form, checks.field("Status", _DISABLED)), done)),
+        ("The status is chosen", checks.either(checks.both(form, checks.has("Status", _DISABLED)), done)),
         ("The product is saved", done),
     )
 
@@ -86,10 +88,10 @@ def _added(p: Parameters, data: AdminData) -> str:
     return sampling.product_of(p).summary
 
 
-def _add_product_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
-    form, done = checks.url("/products/new"), checks.recorded(_product_path(p), _added(p, data))
-    named = checks.both(checks.field("Name", p["product"]), checks.field("SKU", p["sku"]))
-    chosen = checks.both(named, checks.field("Category", p["category"]))
+def _add_product_milestones(p: Parameters, data: AdminData) -> checks.Milestones:
+    form, done = c.at("/products/new"), c.recorded(_product_path(p), _added(p, data))
+    named = checks.both(checks.has("Name", p["product"]), checks.has("SKU", p["sku"]))
+    chosen = checks.both(named, checks.has("Category", p["category"]))
     return checks.milestones(
         ("The form is open", form),
         ("Name and SKU are written", checks.either(checks.both(form, named), done)),
@@ -115,14 +117,14 @@ def _new_customer(p: Parameters, data: AdminData) -> str:
 
 def _judge_customer(p: Parameters, data: AdminData) -> checks.Evaluation:
     path = _customer_path(p)
-    record = checks.record(path, _new_customer(p, data))
-    return checks.pages(record, checks.equals(path, "#phone", f"Phone: {p['phone']}"))
+    record = c.record(path, _new_customer(p, data))
+    return checks.pages(record, c.equals(path, "#phone", f"Phone: {p['phone']}"))
 
 
-def _customer_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
-    form, done = checks.url("/customers/new"), checks.recorded(_customer_path(p), _new_customer(p, data))
-    named = checks.both(checks.field("Name", p["name"]), checks.field("Email", p["email"]))
-    chosen = checks.both(named, checks.field("Group", p["group"]))
+def _customer_milestones(p: Parameters, data: AdminData) -> checks.Milestones:
+    form, done = c.at("/customers/new"), c.recorded(_customer_path(p), _new_customer(p, data))
+    named = checks.both(checks.has("Name", p["name"]), checks.has("Email", p["email"]))
+    chosen = checks.both(named, checks.has("Group", p["group"]))
     return checks.milestones(
         ("The form is open", form),
         ("Name and email are written", checks.either(checks.both(form, named), done)),
@@ -145,21 +147,21 @@ def _add_customer(task: Task) -> experts.Skill:
 
 def regrouped(p: Parameters, data: AdminData) -> tuple[str, str]:
     """Return the address of the customer of this name, and what the page says when the group is the task's."""
-    customer = next(c for c in data.customers.values() if c.name == p["name"])
+    customer = next(known for known in data.customers.values() if known.name == p["name"])
     return f"/customers/{customer.email}", replace(customer, group=p["group"]).summary
 
 
 def _judge_group(p: Parameters, data: AdminData) -> checks.Evaluation:
-    return checks.pages(checks.record(*regrouped(p, data)))
+    return checks.pages(c.record(*regrouped(p, data)))
 
 
-def _group_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
+def _group_milestones(p: Parameters, data: AdminData) -> checks.Milestones:
     path, summary = regrouped(p, data)
-    form, done = checks.url(f"{path}/edit"), checks.recorded(path, summary)
+    form, done = c.at(f"{path}/edit"), c.recorded(path, summary)
     return checks.milestones(
-        ("The customer is open", checks.url(f"{path}*")),
+        ("The customer is open", c.at(f"{path}*")),
         ("The form is open", checks.either(form, done)),
-        ("The group is chosen", checks.either(checks.both(form, checks.field("Group", p["group"])), done)),
+        ("The group is chosen", checks.either(checks.both(form, checks.has("Group", p["group"])), done)),
         ("The customer is saved", done),
     )
 

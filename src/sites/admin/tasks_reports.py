@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 
 from replay.records import Task
-from sites.admin import checks, experts, reports
+from sites import checks
+from sites.admin import checks as c
+from sites.admin import experts, reports
 from sites.admin.data import AdminData
 from sites.admin.dates import draw_period
 from sites.task_template import Expert, Parameters, TaskTemplate
@@ -23,21 +25,21 @@ def _sales_path(p: Parameters) -> str:
 
 
 def _judge_sales(p: Parameters, data: AdminData) -> checks.Evaluation:
-    return checks.ends_at(_sales_path(p))
+    return c.ends_at(_sales_path(p))
 
 
-def _period_milestones(p: Parameters, report: str) -> checks.Subgoals:
+def _period_milestones(p: Parameters, report: str) -> checks.Milestones:
     step = f"&step={p['step']}" if "step" in p else ""
-    shown = checks.url(f"/reports/{report}?start={p['start']}&end={p['end']}{step}")
+    shown = c.at(f"/reports/{report}?start={p['start']}&end={p['end']}{step}")
     return checks.milestones(
-        ("The report is open", checks.url(f"/reports/{report}*")),
-        ("The first day is written", checks.either(checks.field("From", p["start"]), shown)),
-        ("The last day is written", checks.either(checks.field("To", p["end"]), shown)),
+        ("The report is open", c.at(f"/reports/{report}*")),
+        ("The first day is written", checks.either(checks.has("From", p["start"]), shown)),
+        ("The last day is written", checks.either(checks.has("To", p["end"]), shown)),
         ("The report of the period is shown", shown),
     )
 
 
-def _sales_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
+def _sales_milestones(p: Parameters, data: AdminData) -> checks.Milestones:
     return _period_milestones(p, "sales")
 
 
@@ -68,7 +70,7 @@ def _judge_customer(p: Parameters, data: AdminData) -> checks.Evaluation:
     return checks.answer(_ranked(p, data, "customers")[0][0])
 
 
-def _customer_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
+def _customer_milestones(p: Parameters, data: AdminData) -> checks.Milestones:
     return _period_milestones(p, "customers")
 
 
@@ -85,7 +87,7 @@ def _judge_product(p: Parameters, data: AdminData) -> checks.Evaluation:
     return checks.answer(_ranked(p, data, "bestsellers")[0][0])
 
 
-def _product_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
+def _product_milestones(p: Parameters, data: AdminData) -> checks.Milestones:
     return _period_milestones(p, "bestsellers")
 
 

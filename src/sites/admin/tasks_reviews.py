@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 
 from replay.records import Task
-from sites.admin import checks, experts, sampling
+from sites import checks
+from sites.admin import checks as c
+from sites.admin import experts, sampling
 from sites.admin.data import AdminData
 from sites.admin.review_pages import DECISIONS, DELETE
 from sites.admin.words import REVIEW_STATUSES
@@ -23,17 +25,15 @@ def _decided(data: AdminData, author: str, action: str) -> list[dict[str, object
     """Expect that all waiting reviews of an author were decided on in this way."""
     found = sampling.waiting(data, author)
     if action == DELETE:
-        return [checks.equals(f"/reviews?author={author}&status=All", "#count", f"0 reviews: {author}")]
-    return [
-        checks.includes(f"/reviews/{review.number}", "#record", f"{DECISIONS[action]}, {author}") for review in found
-    ]
+        return [c.equals(f"/reviews?author={author}&status=All", "#count", f"0 reviews: {author}")]
+    return [c.includes(f"/reviews/{review.number}", "#record", f"{DECISIONS[action]}, {author}") for review in found]
 
 
 def _left(data: AdminData, *authors: str) -> dict[str, object]:
     """Expect that nobody else's reviews were decided on."""
     total = sum(review.status == _PENDING for review in data.reviews.values())
     rest = total - sum(len(sampling.waiting(data, author)) for author in authors)
-    return checks.equals("/reviews", "#count", f"{rest} reviews: {_PENDING}")
+    return c.equals("/reviews", "#count", f"{rest} reviews: {_PENDING}")
 
 
 def _judge_one(p: Parameters, data: AdminData) -> checks.Evaluation:
@@ -41,24 +41,24 @@ def _judge_one(p: Parameters, data: AdminData) -> checks.Evaluation:
 
 
 def _listed(author: str) -> checks.Check:
-    return checks.url(f"/reviews?author={author.replace(' ', '+')}*")
+    return c.at(f"/reviews?author={author.replace(' ', '+')}*")
 
 
 def _done(data: AdminData, author: str, action: str) -> checks.Check:
     verb = DECISIONS.get(action, "Deleted")
-    return checks.both(checks.url("/reviews"), checks.text(f"{verb} {len(sampling.waiting(data, author))} reviews"))
+    return checks.both(c.at("/reviews"), checks.shows(f"{verb} {len(sampling.waiting(data, author))} reviews"))
 
 
 def _names(data: AdminData, author: str) -> list[str]:
     return [f"Select {review.number}" for review in sampling.waiting(data, author)]
 
 
-def _one_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
+def _one_milestones(p: Parameters, data: AdminData) -> checks.Milestones:
     done = _done(data, p["author"], p["action"])
     return checks.milestones(
-        ("The reviews are shown", checks.url("/reviews*")),
+        ("The reviews are shown", c.at("/reviews*")),
         ("The author's reviews are listed", checks.either(_listed(p["author"]), done)),
-        ("All of them are ticked", checks.either(checks.ticked(_names(data, p["author"])), done)),
+        ("All of them are ticked", checks.either(c.ticked(_names(data, p["author"])), done)),
         ("They are decided on", done),
     )
 
@@ -93,12 +93,12 @@ def _judge_two(p: Parameters, data: AdminData) -> checks.Evaluation:
     return checks.pages(*decided, _left(data, p["first"], p["second"]))
 
 
-def _two_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
+def _two_milestones(p: Parameters, data: AdminData) -> checks.Milestones:
     first, second = _done(data, p["first"], p["action"]), _done(data, p["second"], p["other"])
     return checks.milestones(
         ("The first author's reviews are listed", checks.either(_listed(p["first"]), first)),
         ("They are decided on", first),
-        ("The second author's reviews are ticked", checks.either(checks.ticked(_names(data, p["second"])), second)),
+        ("The second author's reviews are ticked", checks.either(c.ticked(_names(data, p["second"])), second)),
         ("They are decided on too", second),
     )
 

@@ -9,7 +9,9 @@ import random
 from dataclasses import replace
 
 from replay.records import Task
-from sites.admin import checks, experts, sampling
+from sites import checks
+from sites.admin import checks as c
+from sites.admin import experts, sampling
 from sites.admin.data import AdminData, slug_of
 from sites.admin.dates import TODAY
 from sites.admin.tasks_orders import becomes, path
@@ -29,16 +31,16 @@ def _sample_hold(data: AdminData, rng: random.Random) -> Parameters:
 
 
 def _judge_hold(p: Parameters, data: AdminData) -> checks.Evaluation:
-    return checks.pages(checks.record(path(p), becomes(p, data, ON_HOLD)))
+    return checks.pages(c.record(path(p), becomes(p, data, ON_HOLD)))
 
 
-def _hold_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
-    inside = checks.text("You are logged in")
+def _hold_milestones(p: Parameters, data: AdminData) -> checks.Milestones:
+    inside = checks.shows("You are logged in")
     return checks.milestones(
-        ("The user name is written", checks.either(checks.field("User name", p["user"]), inside)),
+        ("The user name is written", checks.either(checks.has("User name", p["user"]), inside)),
         ("The user is logged in", inside),
-        ("The order is open", checks.url(path(p))),
-        ("The order is on hold", checks.recorded(path(p), becomes(p, data, ON_HOLD))),
+        ("The order is open", c.at(path(p))),
+        ("The order is on hold", c.recorded(path(p), becomes(p, data, ON_HOLD))),
     )
 
 
@@ -65,16 +67,16 @@ def _changed(p: Parameters, data: AdminData) -> tuple[str, str]:
 
 
 def _judge_product(p: Parameters, data: AdminData) -> checks.Evaluation:
-    return checks.pages(checks.record(*_changed(p, data)))
+    return checks.pages(c.record(*_changed(p, data)))
 
 
-def _product_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
+def _product_milestones(p: Parameters, data: AdminData) -> checks.Milestones:
     address, summary = _changed(p, data)
     return checks.milestones(
-        ("The products are shown", checks.either(checks.url("/products*"), checks.url(address))),
-        ("The product is open", checks.url(address)),
-        ("The price is written", checks.either(checks.field("Price", str(p["price"])), checks.text(summary))),
-        ("The product is saved", checks.recorded(address, summary)),
+        ("The products are shown", checks.either(c.at("/products*"), c.at(address))),
+        ("The product is open", c.at(address)),
+        ("The price is written", checks.either(checks.has("Price", str(p["price"])), checks.shows(summary))),
+        ("The product is saved", c.recorded(address, summary)),
     )
 
 
@@ -93,16 +95,16 @@ def _sample_cancel(data: AdminData, rng: random.Random) -> Parameters:
 
 
 def _judge_cancel(p: Parameters, data: AdminData) -> checks.Evaluation:
-    record = checks.record(path(p), becomes(p, data, CANCELLED))
-    return checks.pages(record, checks.equals(path(p), ".comment", f"{TODAY}: {p['comment']}"))
+    record = c.record(path(p), becomes(p, data, CANCELLED))
+    return checks.pages(record, c.equals(path(p), ".comment", f"{TODAY}: {p['comment']}"))
 
 
-def _cancel_milestones(p: Parameters, data: AdminData) -> checks.Subgoals:
-    done = checks.recorded(path(p), becomes(p, data, CANCELLED))
+def _cancel_milestones(p: Parameters, data: AdminData) -> checks.Milestones:
+    done = c.recorded(path(p), becomes(p, data, CANCELLED))
     return checks.milestones(
-        ("The order is open", checks.url(f"{path(p)}*")),
-        ("The comment is written", checks.either(checks.field("Comment", p["comment"]), done)),
-        ("The user is logged in again", checks.either(checks.text("You are logged in"), done)),
+        ("The order is open", c.at(f"{path(p)}*")),
+        ("The comment is written", checks.either(checks.has("Comment", p["comment"]), done)),
+        ("The user is logged in again", checks.either(checks.shows("You are logged in"), done)),
         ("The order is cancelled", done),
     )
 

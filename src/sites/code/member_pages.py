@@ -13,7 +13,7 @@ from starlette.routing import Route
 from sites.access import logged_in
 from sites.code.access import known_project, managed_project, session
 from sites.code.data import ROLES, Project
-from sites.code.paging import listing
+from sites.paging import listing
 from sites.rendering import read_form, render, see_other
 
 MEMBERS_PER_PAGE = 10

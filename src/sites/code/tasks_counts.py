@@ -10,6 +10,7 @@ import random
 from datetime import date, timedelta
 
 from replay.records import Task
+from sites import checks
 from sites.code import checks as c
 from sites.code import experts as e
 from sites.code import sampling as s
@@ -90,10 +91,10 @@ COMMIT_COUNT = TaskTemplate(
     site="code",
     intent="How many commits did {user} make to {project} from {since} until {until}? Answer with a number.",
     sample=s.until(_range, _count_is_distinct),
-    evaluation=lambda p, d: c.answer(str(sum(commit.author == p["user"] for commit in _commits(p, d)))),
-    subgoals=lambda p, d: c.milestones(
+    evaluation=lambda p, d: checks.answer(str(sum(commit.author == p["user"] for commit in _commits(p, d)))),
+    subgoals=lambda p, d: checks.milestones(
         *c.opening(p["project"], "commits", "commits"),
-        ("choose the author", c.has("Author", p["user"])),
+        ("choose the author", checks.has("Author", p["user"])),
         (
             "choose author and days",
             c.filtered(f"/{p['project']}/commits", author=p["user"], since=p["since"], until=p["until"]),
@@ -108,10 +109,10 @@ COUNT_ISSUES = TaskTemplate(
     site="code",
     intent="How many {state} issues with the label {label} does the project {project} have? Answer with a number.",
     sample=s.until(s.joined(s.label_of, s.draw(state=s.one_of(("open", "closed")))), _issue_count_is_distinct),
-    evaluation=lambda p, d: c.answer(str(_count(p, d))),
-    subgoals=lambda p, d: c.milestones(
+    evaluation=lambda p, d: checks.answer(str(_count(p, d))),
+    subgoals=lambda p, d: checks.milestones(
         *c.opening(p["project"], "issues", "issues"),
-        ("choose the label", c.has("Label", p["label"])),
+        ("choose the label", checks.has("Label", p["label"])),
         ("show the issues", c.filtered(f"/{p['project']}/issues", state=p["state"], label=p["label"])),
     ),
     expert=_ask_issues,

@@ -6,6 +6,7 @@ Owns their instructions, parameters, evaluations, milestones and experts.
 from __future__ import annotations
 
 from replay.records import Task
+from sites import checks
 from sites.code import checks as c
 from sites.code import experts as e
 from sites.code import sampling as s
@@ -71,9 +72,9 @@ LIST_ISSUES = TaskTemplate(
     intent="List the {state} issues of the project {project} with the label {label}.",
     sample=s.joined(s.label_of, s.draw(state=s.one_of(("open", "closed", "all")))),
     evaluation=lambda p, d: c.ends_at(f"/{p['project']}/issues?state={p['state']}&label={p['label']}"),
-    subgoals=lambda p, d: c.milestones(
+    subgoals=lambda p, d: checks.milestones(
         *c.opening(p["project"], "issues", "issues"),
-        ("choose the label", c.both(c.at(f"/{p['project']}/issues*"), c.has("Label", p["label"]))),
+        ("choose the label", checks.both(c.at(f"/{p['project']}/issues*"), checks.has("Label", p["label"]))),
         ("show the issues", c.filtered(f"/{p['project']}/issues", state=p["state"], label=p["label"])),
     ),
     expert=e.script(
@@ -91,11 +92,11 @@ COMMENT_ISSUE = TaskTemplate(
     site="code",
     intent="Comment on the issue {title} of the project {project}: {text}",
     sample=s.joined(s.issue_of, s.draw(text=s.one_of(words.NEW_COMMENTS))),
-    evaluation=lambda p, d: c.pages(c.commented(s.issue_path(p, d), p["text"])),
-    subgoals=lambda p, d: c.milestones(
+    evaluation=lambda p, d: checks.pages(c.commented(s.issue_path(p, d), p["text"])),
+    subgoals=lambda p, d: checks.milestones(
         *c.opening(p["project"], "issues", "issues"),
-        ("write the comment", c.both(c.at(s.issue_path(p, d)), c.has("Comment", p["text"]))),
-        ("add it", c.both(c.at(s.issue_path(p, d)), c.shows("was added", f"{ME}: {p['text']}"))),
+        ("write the comment", checks.both(c.at(s.issue_path(p, d)), checks.has("Comment", p["text"]))),
+        ("add it", checks.both(c.at(s.issue_path(p, d)), checks.shows("was added", f"{ME}: {p['text']}"))),
     ),
     expert=e.script(
         lambda t: e.open_project(t.parameters["project"]),
@@ -113,15 +114,17 @@ ASSIGN_ISSUE = TaskTemplate(
         s.joined(s.with_colleague(s.issue_of), s.draw(due=s.day(5, 60))),
         lambda p, d: s.issue(p, d).assignee != p["user"] and str(s.issue(p, d).due) != p["due"],
     ),
-    evaluation=lambda p, d: c.pages(*c.contents(s.issue_path(p, d), assignee=p["user"], due=p["due"])),
-    subgoals=lambda p, d: c.milestones(
+    evaluation=lambda p, d: checks.pages(*c.contents(s.issue_path(p, d), assignee=p["user"], due=p["due"])),
+    subgoals=lambda p, d: checks.milestones(
         ("open the project", c.at(f"/{p['project']}*")),
         ("open the issue", c.at(f"{s.issue_path(p, d)}*")),
         (
             "fill in the form",
-            c.both(c.at(f"{s.issue_path(p, d)}/edit"), c.has("Assignee", p["user"]), c.has("Due date", p["due"])),
+            checks.both(
+                c.at(f"{s.issue_path(p, d)}/edit"), checks.has("Assignee", p["user"]), checks.has("Due date", p["due"])
+            ),
         ),
-        ("save it", c.both(c.at(s.issue_path(p, d)), c.shows("was saved", p["user"], p["due"]))),
+        ("save it", checks.both(c.at(s.issue_path(p, d)), checks.shows("was saved", p["user"], p["due"]))),
     ),
     expert=_assign,
     horizon=11,
@@ -132,21 +135,21 @@ CREATE_ISSUE = TaskTemplate(
     site="code",
     intent="Create the issue {title} in {project} with the label {label}, assigned to {user}, due {due}.",
     sample=s.joined(s.with_colleague(s.label_of), s.draw(title=s.new_title, due=s.day(5, 60))),
-    evaluation=lambda p, d: c.pages(
+    evaluation=lambda p, d: checks.pages(
         *c.contents(s.next_issue_path(p, d), title=p["title"], labels=p["label"], assignee=p["user"], due=p["due"])
     ),
-    subgoals=lambda p, d: c.milestones(
+    subgoals=lambda p, d: checks.milestones(
         *c.opening(p["project"], "issues/new", "form for a new issue"),
         (
             "fill in the form",
-            c.both(
-                c.has("Title", p["title"]),
-                c.has(p["label"], "checked"),
-                c.has("Assignee", p["user"]),
-                c.has("Due date", p["due"]),
+            checks.both(
+                checks.has("Title", p["title"]),
+                checks.has(p["label"], "checked"),
+                checks.has("Assignee", p["user"]),
+                checks.has("Due date", p["due"]),
             ),
         ),
-        ("create the issue", c.both(c.at(s.next_issue_path(p, d)), c.shows("was created", p["title"]))),
+        ("create the issue", checks.both(c.at(s.next_issue_path(p, d)), checks.shows("was created", p["title"]))),
     ),
     expert=_create,
     horizon=11,
@@ -157,14 +160,14 @@ LABEL_ISSUE = TaskTemplate(
     site="code",
     intent="Create the label {label} in the project {project} and give it to the issue {title}.",
     sample=s.joined(s.issue_of, s.draw(label=s.one_of(words.NEW_LABELS))),
-    evaluation=lambda p, d: c.pages(
-        c.content(s.issue_path(p, d), "#labels", exact=" ".join(sorted((*s.issue(p, d).labels, p["label"]))))
+    evaluation=lambda p, d: checks.pages(
+        c.equals(s.issue_path(p, d), "#labels", " ".join(sorted((*s.issue(p, d).labels, p["label"]))))
     ),
-    subgoals=lambda p, d: c.milestones(
+    subgoals=lambda p, d: checks.milestones(
         ("open the form for a new label", c.at(f"/{p['project']}/labels/new")),
-        ("create the label", c.both(c.at(f"/{p['project']}/labels"), c.has(p["label"]))),
-        ("tick it", c.both(c.at(f"{s.issue_path(p, d)}/edit"), c.has(p["label"], "checked"))),
-        ("save the issue", c.both(c.at(s.issue_path(p, d)), c.has(p["label"]), c.shows("was saved"))),
+        ("create the label", checks.both(c.at(f"/{p['project']}/labels"), checks.has(p["label"]))),
+        ("tick it", checks.both(c.at(f"{s.issue_path(p, d)}/edit"), checks.has(p["label"], "checked"))),
+        ("save the issue", checks.both(c.at(s.issue_path(p, d)), checks.has(p["label"]), checks.shows("was saved"))),
     ),
     expert=_label_issue,
     horizon=15,
@@ -189,24 +192,24 @@ TRIAGE = TaskTemplate(
             and p["milestone"] != s.issue(p, d).milestone
         ),
     ),
-    evaluation=lambda p, d: c.pages(
-        c.content(s.issue_path(p, d), "#labels", exact=" ".join(sorted((*s.issue(p, d).labels, p["label"])))),
+    evaluation=lambda p, d: checks.pages(
+        c.equals(s.issue_path(p, d), "#labels", " ".join(sorted((*s.issue(p, d).labels, p["label"])))),
         *c.contents(s.issue_path(p, d), assignee=p["user"], milestone=p["milestone"]),
         c.commented(s.issue_path(p, d), p["text"]),
     ),
-    subgoals=lambda p, d: c.milestones(
+    subgoals=lambda p, d: checks.milestones(
         ("open the issue", c.at(f"{s.issue_path(p, d)}*")),
         (
             "fill in the form",
-            c.both(
+            checks.both(
                 c.at(f"{s.issue_path(p, d)}/edit"),
-                c.has(p["label"], "checked"),
-                c.has("Assignee", p["user"]),
-                c.has("Milestone", p["milestone"]),
+                checks.has(p["label"], "checked"),
+                checks.has("Assignee", p["user"]),
+                checks.has("Milestone", p["milestone"]),
             ),
         ),
-        ("save it", c.both(c.at(s.issue_path(p, d)), c.shows("was saved", p["user"], p["milestone"]))),
-        ("add the comment", c.both(c.at(s.issue_path(p, d)), c.shows("was added", f"{ME}: {p['text']}"))),
+        ("save it", checks.both(c.at(s.issue_path(p, d)), checks.shows("was saved", p["user"], p["milestone"]))),
+        ("add the comment", checks.both(c.at(s.issue_path(p, d)), checks.shows("was added", f"{ME}: {p['text']}"))),
     ),
     expert=_triage,
     horizon=14,

@@ -9,6 +9,7 @@ import random
 from urllib.parse import urlencode
 
 from replay.records import Task
+from sites import checks
 from sites.code import checks as c
 from sites.code import experts as e
 from sites.code import sampling as s
@@ -82,9 +83,9 @@ SEARCH = TaskTemplate(
     intent="Search for {words}.",
     sample=s.draw(words=_words),
     evaluation=lambda p, d: c.ends_at(f"/search?{urlencode({'q': p['words']})}"),
-    subgoals=lambda p, d: c.milestones(
+    subgoals=lambda p, d: checks.milestones(
         ("start on the home page", c.at("/*")),
-        ("see a search box", c.has("Search", role="searchbox")),
+        ("see a search box", checks.has("Search", role="searchbox")),
         ("search for something", c.at("/search*")),
         ("search for the words", c.at(f"/search?{urlencode({'q': p['words']})}")),
     ),
@@ -98,10 +99,13 @@ SHOW_TODOS = TaskTemplate(
     intent="Show the to-do items of the type {kind} from {user}.",
     sample=s.until(_DRAW_TODOS, lambda p, d: bool(_todos(p, d))),
     evaluation=lambda p, d: c.ends_at(f"/todos?{urlencode({'type': p['kind'], 'author': p['user']})}"),
-    subgoals=lambda p, d: c.milestones(
+    subgoals=lambda p, d: checks.milestones(
         ("open the to-do list", c.at("/todos*")),
-        ("choose the type", c.both(c.at("/todos*"), c.has("Type", p["kind"]))),
-        ("choose the author", c.both(c.at("/todos*"), c.has("Type", p["kind"]), c.has("Author", p["user"]))),
+        ("choose the type", checks.both(c.at("/todos*"), checks.has("Type", p["kind"]))),
+        (
+            "choose the author",
+            checks.both(c.at("/todos*"), checks.has("Type", p["kind"]), checks.has("Author", p["user"])),
+        ),
         ("show the items", c.filtered("/todos", type=p["kind"], author=p["user"])),
     ),
     expert=e.script(
@@ -118,15 +122,18 @@ FINISH_TODOS = TaskTemplate(
     site="code",
     intent="Mark all to-do items of the type {kind} from {user} as done.",
     sample=s.until(_DRAW_TODOS, lambda p, d: 2 <= len(_todos(p, d)) <= TODOS_PER_PAGE),
-    evaluation=lambda p, d: c.pages(
-        c.content(f"/todos?type={p['kind']}&author={p['user']}", "#count", exact="Items: 0"),
-        c.content("/todos", "#count", exact=f"Items: {len(d.todos) - len(_todos(p, d))}"),
+    evaluation=lambda p, d: checks.pages(
+        c.equals(f"/todos?type={p['kind']}&author={p['user']}", "#count", "Items: 0"),
+        c.equals("/todos", "#count", f"Items: {len(d.todos) - len(_todos(p, d))}"),
     ),
-    subgoals=lambda p, d: c.milestones(
+    subgoals=lambda p, d: checks.milestones(
         ("open the to-do list", c.at("/todos*")),
         ("show the items", c.filtered("/todos", type=p["kind"], author=p["user"])),
-        ("finish one", c.both(c.filtered("/todos", type=p["kind"], author=p["user"]), c.shows("was marked as done"))),
-        ("finish all", c.both(c.at("/todos?*"), c.shows("was marked as done", "Items: 0"))),
+        (
+            "finish one",
+            checks.both(c.filtered("/todos", type=p["kind"], author=p["user"]), checks.shows("was marked as done")),
+        ),
+        ("finish all", checks.both(c.at("/todos?*"), checks.shows("was marked as done", "Items: 0"))),
     ),
     expert=_finish_todos,
     horizon=lambda p, d: 5 + len(_todos(p, d)),
@@ -139,17 +146,17 @@ STAR_TOP = TaskTemplate(
     sample=s.until(
         s.draw(count=s.one_of("123"), order=s.one_of(_ORDERS), group=s.one_of((*words.GROUPS, ME))), _order_matters
     ),
-    evaluation=lambda p, d: c.pages(
+    evaluation=lambda p, d: checks.pages(
         *(
-            c.content(f"/{project.path}", "#star", exact="Unstar" if rank < int(p["count"]) else "Star")
+            c.equals(f"/{project.path}", "#star", "Unstar" if rank < int(p["count"]) else "Star")
             for rank, project in enumerate(_ranked(p, d))
         )
     ),
-    subgoals=lambda p, d: c.milestones(
+    subgoals=lambda p, d: checks.milestones(
         ("open the projects", c.at("/projects*")),
-        ("choose the group", c.both(c.at("/projects*"), c.has("Group", p["group"]))),
+        ("choose the group", checks.both(c.at("/projects*"), checks.has("Group", p["group"]))),
         ("show the group in the order", c.filtered("/projects", group=p["group"], sort=_ORDERS[p["order"]])),
-        ("star them", c.both(c.at("/projects*"), c.shows("You starred", f"Your stars: {p['count']}"))),
+        ("star them", checks.both(c.at("/projects*"), checks.shows("You starred", f"Your stars: {p['count']}"))),
     ),
     expert=_star_top,
     horizon=lambda p, d: 5 + int(p["count"]),

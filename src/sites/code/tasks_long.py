@@ -6,6 +6,7 @@ Owns their instructions, parameters, evaluations, milestones and experts.
 from __future__ import annotations
 
 from replay.records import Task
+from sites import checks
 from sites.code import checks as c
 from sites.code import experts as e
 from sites.code import sampling as s
@@ -94,10 +95,10 @@ MERGE = TaskTemplate(
     site="code",
     intent="Merge the merge request {title} of the project {project}.",
     sample=s.request_of,
-    evaluation=lambda p, d: c.pages(c.content(s.request_path(p, d), "#state", exact="merged")),
-    subgoals=lambda p, d: c.milestones(
+    evaluation=lambda p, d: checks.pages(c.equals(s.request_path(p, d), "#state", "merged")),
+    subgoals=lambda p, d: checks.milestones(
         *c.finding(p["project"], "merge_requests", "merge request", s.request_path(p, d)),
-        ("merge it", c.both(c.at(s.request_path(p, d)), c.shows("was merged"))),
+        ("merge it", checks.both(c.at(s.request_path(p, d)), checks.shows("was merged"))),
     ),
     expert=_merge,
     horizon=8,
@@ -108,15 +109,15 @@ REVIEW = TaskTemplate(
     site="code",
     intent="Comment on the merge request {title} of {project}: {text} Then approve it and merge it.",
     sample=s.joined(s.request_of, s.draw(text=s.one_of(words.NEW_COMMENTS))),
-    evaluation=lambda p, d: c.pages(
+    evaluation=lambda p, d: checks.pages(
         c.commented(s.request_path(p, d), p["text"]),
         *c.contents(s.request_path(p, d), approved=ME, state="merged"),
     ),
-    subgoals=lambda p, d: c.milestones(
+    subgoals=lambda p, d: checks.milestones(
         ("open the merge request", c.at(f"{s.request_path(p, d)}*")),
-        ("comment on it", c.both(c.at(s.request_path(p, d)), c.shows(f"{ME}: {p['text']}"))),
-        ("approve it", c.both(c.at(s.request_path(p, d)), c.has("Take approval back"))),
-        ("merge it", c.both(c.at(s.request_path(p, d)), c.shows("was merged"))),
+        ("comment on it", checks.both(c.at(s.request_path(p, d)), checks.shows(f"{ME}: {p['text']}"))),
+        ("approve it", checks.both(c.at(s.request_path(p, d)), checks.has("Take approval back"))),
+        ("merge it", checks.both(c.at(s.request_path(p, d)), checks.shows("was merged"))),
     ),
     expert=_review,
     horizon=11,
@@ -136,15 +137,18 @@ FORK_AND_INVITE = TaskTemplate(
         ),
         lambda p, d: _fork(p) not in d.projects and d.projects[p["project"]].visibility != p["visibility"],
     ),
-    evaluation=lambda p, d: c.pages(
+    evaluation=lambda p, d: checks.pages(
         *c.contents(f"/{_fork(p)}", source=f"Forked from {p['project']}", visibility=p["visibility"]),
         c.role(_fork(p), p["user"], p["role"]),
     ),
-    subgoals=lambda p, d: c.milestones(
-        ("choose the group", c.both(c.at(f"/{p['project']}/fork"), c.has("Group", p["group"]))),
+    subgoals=lambda p, d: checks.milestones(
+        ("choose the group", checks.both(c.at(f"/{p['project']}/fork"), checks.has("Group", p["group"]))),
         ("make the fork", c.at(f"/{_fork(p)}*")),
-        ("change its visibility", c.both(c.at(f"/{_fork(p)}/settings"), c.shows("Your changes were saved"))),
-        ("invite the user", c.both(c.at(f"/{_fork(p)}/members"), c.shows(f"{p['user']} was invited as {p['role']}"))),
+        ("change its visibility", checks.both(c.at(f"/{_fork(p)}/settings"), checks.shows("Your changes were saved"))),
+        (
+            "invite the user",
+            checks.both(c.at(f"/{_fork(p)}/members"), checks.shows(f"{p['user']} was invited as {p['role']}")),
+        ),
     ),
     expert=_fork_and_invite,
     horizon=16,
@@ -163,18 +167,21 @@ START_PROJECT = TaskTemplate(
         s.two_users,
         s.draw(first_role=s.role, second_role=s.role),
     ),
-    evaluation=lambda p, d: c.pages(
-        c.content(f"/{_new(p)}", "#visibility", exact=p["visibility"]),
-        c.content(f"/{_new(p)}/file/main/LICENSE", "#text", exact=words.LICENSES[p["license"]]),
-        c.content(f"/{_new(p)}/file/main/{p['file']}", "#text", exact=p["text"]),
+    evaluation=lambda p, d: checks.pages(
+        c.equals(f"/{_new(p)}", "#visibility", p["visibility"]),
+        c.equals(f"/{_new(p)}/file/main/LICENSE", "#text", words.LICENSES[p["license"]]),
+        c.equals(f"/{_new(p)}/file/main/{p['file']}", "#text", p["text"]),
         c.role(_new(p), p["first"], p["first_role"]),
         c.role(_new(p), p["second"], p["second_role"]),
     ),
-    subgoals=lambda p, d: c.milestones(
+    subgoals=lambda p, d: checks.milestones(
         ("create the project", c.at(f"/{_new(p)}*")),
-        ("add the file", c.both(c.at(f"/{_new(p)}/file/main/{p['file']}"), c.shows(p["text"]))),
-        ("invite the first", c.both(c.at(f"/{_new(p)}/members"), c.shows(f"{p['first']} {p['first_role']}"))),
-        ("invite the second", c.both(c.at(f"/{_new(p)}/members"), c.shows(f"{p['second']} {p['second_role']}"))),
+        ("add the file", checks.both(c.at(f"/{_new(p)}/file/main/{p['file']}"), checks.shows(p["text"]))),
+        ("invite the first", checks.both(c.at(f"/{_new(p)}/members"), checks.shows(f"{p['first']} {p['first_role']}"))),
+        (
+            "invite the second",
+            checks.both(c.at(f"/{_new(p)}/members"), checks.shows(f"{p['second']} {p['second_role']}")),
+        ),
     ),
     expert=_start_project,
     horizon=21,
@@ -192,25 +199,29 @@ BRANCH_AND_REQUEST = TaskTemplate(
         s.draw(branch=s.one_of(words.NEW_BRANCHES), source=s.one_of(words.BRANCHES), title=s.new_title),
         s.draw(file=s.one_of(words.NEW_FILES), text=s.one_of(words.FILE_TEXTS)),
     ),
-    evaluation=lambda p, d: c.pages(
-        c.content(f"/{p['project']}/file/{p['branch']}/{p['file']}", "#text", exact=p["text"]),
-        c.content(
+    evaluation=lambda p, d: checks.pages(
+        c.equals(f"/{p['project']}/file/{p['branch']}/{p['file']}", "#text", p["text"]),
+        c.includes(
             f"/{p['project']}/file/{p['branch']}/config.yml",
             "#text",
-            include=tuple(d.projects[p["project"]].branches[p["source"]]["config.yml"].splitlines()),
+            *tuple(d.projects[p["project"]].branches[p["source"]]["config.yml"].splitlines()),
         ),
         *c.contents(
             _next_request(p, d), title=p["title"], branches=f"{p['branch']} into main", reviewer=p["user"], state="open"
         ),
     ),
-    subgoals=lambda p, d: c.milestones(
+    subgoals=lambda p, d: checks.milestones(
         ("create the branch", c.at(f"/{p['project']}?branch={p['branch']}")),
-        ("add the file", c.both(c.at(f"/{p['project']}/file/{p['branch']}/{p['file']}"), c.shows(p["text"]))),
+        ("add the file", checks.both(c.at(f"/{p['project']}/file/{p['branch']}/{p['file']}"), checks.shows(p["text"]))),
         (
             "fill in the merge request",
-            c.both(c.has("Source branch", p["branch"]), c.has("Title", p["title"]), c.has("Reviewer", p["user"])),
+            checks.both(
+                checks.has("Source branch", p["branch"]),
+                checks.has("Title", p["title"]),
+                checks.has("Reviewer", p["user"]),
+            ),
         ),
-        ("open it", c.both(c.at(_next_request(p, d)), c.shows("was opened", p["title"], p["user"]))),
+        ("open it", checks.both(c.at(_next_request(p, d)), checks.shows("was opened", p["title"], p["user"]))),
     ),
     expert=_branch_and_request,
     horizon=20,

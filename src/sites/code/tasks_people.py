@@ -6,6 +6,7 @@ Owns their instructions, parameters, evaluations, milestones and experts.
 from __future__ import annotations
 
 from replay.records import Task
+from sites import checks
 from sites.code import checks as c
 from sites.code import experts as e
 from sites.code import sampling as s
@@ -39,12 +40,12 @@ SET_STATUS = TaskTemplate(
     site="code",
     intent="Set your status to {status} and clear it after {time}.",
     sample=s.draw(status=s.one_of(words.STATUSES), time=s.one_of(words.CLEAR_AFTER)),
-    evaluation=lambda p, d: c.pages(*c.contents(f"/users/{ME}", status=p["status"], clear=p["time"])),
-    subgoals=lambda p, d: c.milestones(
+    evaluation=lambda p, d: checks.pages(*c.contents(f"/users/{ME}", status=p["status"], clear=p["time"])),
+    subgoals=lambda p, d: checks.milestones(
         ("open the own profile", c.at(f"/users/{ME}")),
         ("open the form", c.at("/status")),
-        ("fill it in", c.both(c.has("Status", p["status"]), c.has("Clear after", p["time"]))),
-        ("save it", c.both(c.at(f"/users/{ME}"), c.shows("Your status was set", p["status"], p["time"]))),
+        ("fill it in", checks.both(checks.has("Status", p["status"]), checks.has("Clear after", p["time"]))),
+        ("save it", checks.both(c.at(f"/users/{ME}"), checks.shows("Your status was set", p["status"], p["time"]))),
     ),
     expert=e.script(
         lambda t: e.open_user(ME),
@@ -61,11 +62,11 @@ INVITE = TaskTemplate(
     site="code",
     intent="Invite {user} to the project {project} as {role}.",
     sample=s.joined(s.stranger_of, s.draw(role=s.role)),
-    evaluation=lambda p, d: c.pages(c.role(p["project"], p["user"], p["role"])),
-    subgoals=lambda p, d: c.milestones(
+    evaluation=lambda p, d: checks.pages(c.role(p["project"], p["user"], p["role"])),
+    subgoals=lambda p, d: checks.milestones(
         *c.opening(p["project"], "members", "members"),
-        ("fill in the form", c.both(c.has("User name", p["user"]), c.has("Role", p["role"]))),
-        ("invite the user", c.shows(f"{p['user']} was invited as {p['role']}")),
+        ("fill in the form", checks.both(checks.has("User name", p["user"]), checks.has("Role", p["role"]))),
+        ("invite the user", checks.shows(f"{p['user']} was invited as {p['role']}")),
     ),
     expert=e.script(
         lambda t: e.open_project(t.parameters["project"]),
@@ -83,11 +84,14 @@ CHANGE_ROLE = TaskTemplate(
         s.joined(s.member_of, s.draw(role=s.role)),
         lambda p, d: d.projects[p["project"]].members[p["user"]] != p["role"],
     ),
-    evaluation=lambda p, d: c.pages(c.role(p["project"], p["user"], p["role"])),
-    subgoals=lambda p, d: c.milestones(
+    evaluation=lambda p, d: checks.pages(c.role(p["project"], p["user"], p["role"])),
+    subgoals=lambda p, d: checks.milestones(
         *c.opening(p["project"], "members", "members"),
-        ("choose the role", c.both(c.at(f"/{p['project']}/members/{p['user']}/edit"), c.has("Role", p["role"]))),
-        ("save it", c.shows(f"{p['user']} is {p['role']} now")),
+        (
+            "choose the role",
+            checks.both(c.at(f"/{p['project']}/members/{p['user']}/edit"), checks.has("Role", p["role"])),
+        ),
+        ("save it", checks.shows(f"{p['user']} is {p['role']} now")),
     ),
     expert=_change_role,
     horizon=8,
@@ -99,14 +103,14 @@ REMOVE_MEMBER = TaskTemplate(
     site="code",
     intent="Remove {user} from the project {project}.",
     sample=s.member_of,
-    evaluation=lambda p, d: c.pages(
+    evaluation=lambda p, d: checks.pages(
         c.role(p["project"], p["user"], ""),
-        c.content(f"/{p['project']}/members", "#count", exact=f"Members: {len(d.projects[p['project']].members) - 1}"),
+        c.equals(f"/{p['project']}/members", "#count", f"Members: {len(d.projects[p['project']].members) - 1}"),
     ),
-    subgoals=lambda p, d: c.milestones(
+    subgoals=lambda p, d: checks.milestones(
         *c.opening(p["project"], "members", "members"),
         ("ask to remove the member", c.at(f"/{p['project']}/members/{p['user']}/remove")),
-        ("remove the member", c.both(c.at(f"/{p['project']}/members"), c.shows(f"{p['user']} was removed"))),
+        ("remove the member", checks.both(c.at(f"/{p['project']}/members"), checks.shows(f"{p['user']} was removed"))),
     ),
     expert=_remove_member,
     horizon=8,

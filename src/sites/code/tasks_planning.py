@@ -10,6 +10,7 @@ import random
 from datetime import date, timedelta
 
 from replay.records import Task
+from sites import checks
 from sites.code import checks as c
 from sites.code import experts as e
 from sites.code import sampling as s
@@ -113,8 +114,8 @@ def _next_milestone(p: Parameters, d: CodeData) -> str:
     return f"/{p['project']}/milestones/{len(d.projects[p['project']].milestones) + 1}"
 
 
-def _is_created(p: Parameters, d: CodeData) -> c.Check:
-    return c.both(c.at(_next_milestone(p, d)), c.shows("was created", p["title"]))
+def _is_created(p: Parameters, d: CodeData) -> checks.Check:
+    return checks.both(c.at(_next_milestone(p, d)), checks.shows("was created", p["title"]))
 
 
 def _path_of(p: Parameters, d: CodeData, title: str) -> str:
@@ -126,18 +127,24 @@ CLOSE_LABELLED = TaskTemplate(
     site="code",
     intent="Close all open issues of the project {project} with the label {label}.",
     sample=s.until(s.label_of, lambda p, d: 2 <= len(_labelled(p, d)) <= 5 and _label_matters(p, d)),
-    evaluation=lambda p, d: c.pages(
-        *(c.content(f"/{p['project']}/issues/{i.number}", "#state", exact="closed") for i in _labelled(p, d)),
-        c.content(
+    evaluation=lambda p, d: checks.pages(
+        *(c.equals(f"/{p['project']}/issues/{i.number}", "#state", "closed") for i in _labelled(p, d)),
+        c.equals(
             f"/{p['project']}/issues",
             "#count",
-            exact=f"Issues: {len(s.open_with(d.projects[p['project']])) - len(_labelled(p, d))}",
+            f"Issues: {len(s.open_with(d.projects[p['project']])) - len(_labelled(p, d))}",
         ),
     ),
-    subgoals=lambda p, d: c.milestones(
+    subgoals=lambda p, d: checks.milestones(
         *c.opening(p["project"], "issues", "issues"),
-        ("close one", c.both(c.has(p["label"]), c.shows("was closed", f"Open issues with {p['label']}: "))),
-        ("close all", c.both(c.has(p["label"]), c.shows("was closed", f"Open issues with {p['label']}: 0"))),
+        (
+            "close one",
+            checks.both(checks.has(p["label"]), checks.shows("was closed", f"Open issues with {p['label']}: ")),
+        ),
+        (
+            "close all",
+            checks.both(checks.has(p["label"]), checks.shows("was closed", f"Open issues with {p['label']}: 0")),
+        ),
     ),
     expert=_close_labelled,
     horizon=lambda p, d: 6 + 3 * len(_labelled(p, d)),
@@ -151,19 +158,19 @@ HAND_OVER = TaskTemplate(
         s.with_colleague(s.with_colleague(s.draw(project=s.project)), "other"),
         lambda p, d: p["user"] != p["other"] and 2 <= len(_assigned(p, d)) <= 3,
     ),
-    evaluation=lambda p, d: c.pages(
-        *(c.content(f"/{p['project']}/issues/{i.number}", "#assignee", exact=p["other"]) for i in _assigned(p, d)),
-        c.content(
+    evaluation=lambda p, d: checks.pages(
+        *(c.equals(f"/{p['project']}/issues/{i.number}", "#assignee", p["other"]) for i in _assigned(p, d)),
+        c.equals(
             f"/{p['project']}/issues?assignee={p['other']}",
             "#count",
-            exact=f"Issues: {len(_assigned({**p, 'user': p['other']}, d)) + len(_assigned(p, d))}",
+            f"Issues: {len(_assigned({**p, 'user': p['other']}, d)) + len(_assigned(p, d))}",
         ),
     ),
-    subgoals=lambda p, d: c.milestones(
+    subgoals=lambda p, d: checks.milestones(
         ("open the issues", c.at(f"/{p['project']}/issues*")),
         ("show those of the user", c.filtered(f"/{p['project']}/issues", assignee=p["user"])),
-        ("hand over one", c.shows("was saved", f"Open issues of {p['user']}: ")),
-        ("hand over all", c.shows("was saved", f"Open issues of {p['user']}: 0")),
+        ("hand over one", checks.shows("was saved", f"Open issues of {p['user']}: ")),
+        ("hand over all", checks.shows("was saved", f"Open issues of {p['user']}: 0")),
     ),
     expert=_hand_over,
     horizon=lambda p, d: 3 + 8 * len(_assigned(p, d)),
@@ -176,18 +183,18 @@ CREATE_MILESTONE = TaskTemplate(
     sample=s.joined(
         s.draw(project=s.project, title=s.one_of(words.NEW_MILESTONES), note=s.one_of(words.MILESTONE_NOTES)), _days
     ),
-    evaluation=lambda p, d: c.pages(
+    evaluation=lambda p, d: checks.pages(
         *c.contents(_next_milestone(p, d), title=p["title"], note=p["note"], start=p["start"], end=p["end"])
     ),
-    subgoals=lambda p, d: c.milestones(
+    subgoals=lambda p, d: checks.milestones(
         *c.opening(p["project"], "milestones/new", "form for a new milestone"),
         (
             "fill it in",
-            c.both(
-                c.has("Title", p["title"]),
-                c.has("Description", p["note"]),
-                c.has("Start date", p["start"]),
-                c.has("End date", p["end"]),
+            checks.both(
+                checks.has("Title", p["title"]),
+                checks.has("Description", p["note"]),
+                checks.has("Start date", p["start"]),
+                checks.has("End date", p["end"]),
             ),
         ),
         ("create the milestone", _is_created(p, d)),
@@ -204,16 +211,22 @@ PLAN_RELEASE = TaskTemplate(
         "and put the issues {first} and {second} into it."
     ),
     sample=s.joined(_two_issues, s.draw(title=s.one_of(words.NEW_MILESTONES)), _days),
-    evaluation=lambda p, d: c.pages(
+    evaluation=lambda p, d: checks.pages(
         *c.contents(_next_milestone(p, d), title=p["title"], start=p["start"], end=p["end"]),
-        c.content(_path_of(p, d, p["first"]), "#milestone", exact=p["title"]),
-        c.content(_path_of(p, d, p["second"]), "#milestone", exact=p["title"]),
+        c.equals(_path_of(p, d, p["first"]), "#milestone", p["title"]),
+        c.equals(_path_of(p, d, p["second"]), "#milestone", p["title"]),
     ),
-    subgoals=lambda p, d: c.milestones(
+    subgoals=lambda p, d: checks.milestones(
         ("open the form for a new milestone", c.at(f"/{p['project']}/milestones/new")),
         ("create the milestone", _is_created(p, d)),
-        ("put the first issue in", c.both(c.at(_path_of(p, d, p["first"])), c.shows("was saved", p["title"]))),
-        ("put the second issue in", c.both(c.at(_path_of(p, d, p["second"])), c.shows("was saved", p["title"]))),
+        (
+            "put the first issue in",
+            checks.both(c.at(_path_of(p, d, p["first"])), checks.shows("was saved", p["title"])),
+        ),
+        (
+            "put the second issue in",
+            checks.both(c.at(_path_of(p, d, p["second"])), checks.shows("was saved", p["title"])),
+        ),
     ),
     expert=_plan_release,
     horizon=24,

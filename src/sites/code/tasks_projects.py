@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 
 from replay.records import Task
+from sites import checks
 from sites.code import checks as c
 from sites.code import experts as e
 from sites.code import sampling as s
@@ -71,13 +72,13 @@ SET_DEFAULT_BRANCH = TaskTemplate(
     site="code",
     intent="Change the default branch of the project {project} to {branch}.",
     sample=s.draw(project=s.managed, branch=s.one_of(words.BRANCHES)),
-    evaluation=lambda p, d: c.pages(
-        c.content(f"/{p['project']}/branches", "#default", exact=p["branch"]),
+    evaluation=lambda p, d: checks.pages(
+        c.equals(f"/{p['project']}/branches", "#default", p["branch"]),
     ),
-    subgoals=lambda p, d: c.milestones(
+    subgoals=lambda p, d: checks.milestones(
         *c.opening(p["project"], "settings/repository", "repository settings"),
-        ("choose the branch", c.has("Default branch", p["branch"])),
-        ("save it", c.both(c.has("Default branch", p["branch"]), c.shows("Your changes were saved"))),
+        ("choose the branch", checks.has("Default branch", p["branch"])),
+        ("save it", checks.both(checks.has("Default branch", p["branch"]), checks.shows("Your changes were saved"))),
     ),
     expert=lambda t: _set(t, "Repository", "Default branch", t.parameters["branch"]),
     horizon=7,
@@ -91,11 +92,11 @@ SET_VISIBILITY = TaskTemplate(
         s.draw(project=s.managed, visibility=s.visibility),
         lambda p, d: d.projects[p["project"]].visibility != p["visibility"],
     ),
-    evaluation=lambda p, d: c.pages(c.content(f"/{p['project']}", "#visibility", exact=p["visibility"])),
-    subgoals=lambda p, d: c.milestones(
+    evaluation=lambda p, d: checks.pages(c.equals(f"/{p['project']}", "#visibility", p["visibility"])),
+    subgoals=lambda p, d: checks.milestones(
         *c.opening(p["project"], "settings", "settings"),
-        ("choose the visibility", c.has("Visibility", p["visibility"])),
-        ("save it", c.both(c.has("Visibility", p["visibility"]), c.shows("Your changes were saved"))),
+        ("choose the visibility", checks.has("Visibility", p["visibility"])),
+        ("save it", checks.both(checks.has("Visibility", p["visibility"]), checks.shows("Your changes were saved"))),
     ),
     expert=lambda t: _set(t, "General", "Visibility", t.parameters["visibility"]),
     horizon=7,
@@ -106,12 +107,12 @@ EDIT_FILE = TaskTemplate(
     site="code",
     intent="Replace the content of the file {file} in the project {project} with: {text}",
     sample=s.draw(file=s.one_of(_FILES), project=s.project, text=_new_text),
-    evaluation=lambda p, d: c.pages(c.content(_file_path(p), "#text", exact=p["text"])),
-    subgoals=lambda p, d: c.milestones(
+    evaluation=lambda p, d: checks.pages(c.equals(_file_path(p), "#text", p["text"])),
+    subgoals=lambda p, d: checks.milestones(
         ("open the file", c.at(_file_path(p))),
         ("open the form", c.at(f"/{p['project']}/edit/main/{p['file']}")),
-        ("write the text", c.both(c.at(f"/{p['project']}/edit/*"), c.has("Content", p["text"]))),
-        ("commit it", c.both(c.at(_file_path(p)), c.shows("were committed", p["text"]))),
+        ("write the text", checks.both(c.at(f"/{p['project']}/edit/*"), checks.has("Content", p["text"]))),
+        ("commit it", checks.both(c.at(_file_path(p)), checks.shows("were committed", p["text"]))),
     ),
     expert=_edit_file,
     horizon=lambda p, d: 7 + p["file"].count("/"),
@@ -122,12 +123,12 @@ ADD_FILE = TaskTemplate(
     site="code",
     intent="Add the file {file} with the text {text} to the branch {branch} of the project {project}.",
     sample=s.draw(file=s.one_of(words.NEW_FILES), text=_new_text, branch=s.one_of(words.BRANCHES), project=s.project),
-    evaluation=lambda p, d: c.pages(c.content(_file_path(p, p["branch"]), "#text", exact=p["text"])),
-    subgoals=lambda p, d: c.milestones(
+    evaluation=lambda p, d: checks.pages(c.equals(_file_path(p, p["branch"]), "#text", p["text"])),
+    subgoals=lambda p, d: checks.milestones(
         ("open the project", c.at(f"/{p['project']}*")),
         ("open the form on the branch", c.at(f"/{p['project']}/new/{p['branch']}")),
-        ("fill it in", c.both(c.has("File name", p["file"]), c.has("Content", p["text"]))),
-        ("commit it", c.both(c.at(_file_path(p, p["branch"])), c.shows("were committed", p["text"]))),
+        ("fill it in", checks.both(checks.has("File name", p["file"]), checks.has("Content", p["text"]))),
+        ("commit it", checks.both(c.at(_file_path(p, p["branch"])), checks.shows("were committed", p["text"]))),
     ),
     expert=_add_file,
     horizon=9,
@@ -138,11 +139,11 @@ DELETE_PROJECT = TaskTemplate(
     site="code",
     intent="Delete the project {project}.",
     sample=s.draw(project=s.managed),
-    evaluation=lambda p, d: c.pages(c.content(f"/{p['project']}", "h1", exact="Page not found")),
-    subgoals=lambda p, d: c.milestones(
+    evaluation=lambda p, d: checks.pages(c.equals(f"/{p['project']}", "h1", "Page not found")),
+    subgoals=lambda p, d: checks.milestones(
         *c.opening(p["project"], "settings", "settings"),
         ("ask to delete it", c.at(f"/{p['project']}/settings/delete")),
-        ("delete it", c.both(c.at("/projects"), c.shows(f"Project {p['project']} was deleted"))),
+        ("delete it", checks.both(c.at("/projects"), checks.shows(f"Project {p['project']} was deleted"))),
     ),
     expert=_delete,
     horizon=9,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 
 from replay.records import Task
+from sites import checks
 from sites.code import checks as c
 from sites.code import experts as e
 from sites.code import sampling as s
@@ -56,7 +57,7 @@ def _ask_role(task: Task) -> Expert:
     yield from e.open_project(task.parameters["project"])
     seen = yield from e.open_menu("Members")
     rows = dict(line.split(" | ") for line in seen.text.splitlines() if line.count(" | ") == 1 and "(" not in line)
-    yield from e.finish(rows.get(task.parameters["user"], c.UNANSWERABLE), "|".join(ROLES))
+    yield from e.finish(rows.get(task.parameters["user"], checks.UNANSWERABLE), "|".join(ROLES))
 
 
 def _end(p: Parameters, d: CodeData) -> str:
@@ -95,11 +96,11 @@ USER_FACT = TaskTemplate(
     site="code",
     intent="What is the {field} of the user {user}?",
     sample=s.until(s.draw(field=s.one_of(_FACTS), user=s.user), _fact_is_distinct),
-    evaluation=lambda p, d: c.answer_or_none(_fact(p, d), f"The profile of {p['user']} shows no {p['field']}."),
-    subgoals=lambda p, d: c.milestones(
-        ("see a search box", c.has("Search", role="searchbox")),
+    evaluation=lambda p, d: checks.answer_or_none(_fact(p, d), f"The profile of {p['user']} shows no {p['field']}."),
+    subgoals=lambda p, d: checks.milestones(
+        ("see a search box", checks.has("Search", role="searchbox")),
         ("search for something", c.at("/search*")),
-        ("find the user", c.both(c.at("/search*"), c.has(p["user"], role="link"))),
+        ("find the user", checks.both(c.at("/search*"), checks.has(p["user"], role="link"))),
         ("open the profile", c.at(f"/users/{p['user']}")),
     ),
     expert=_ask_fact,
@@ -111,11 +112,11 @@ ROLE_OF = TaskTemplate(
     site="code",
     intent="What is the role of {user} in the project {project}?",
     sample=s.until(_member_or_not, _role_is_distinct),
-    evaluation=lambda p, d: c.answer_or_none(_role(p, d), f"{p['user']} is no member of {p['project']}."),
-    subgoals=lambda p, d: c.milestones(
+    evaluation=lambda p, d: checks.answer_or_none(_role(p, d), f"{p['user']} is no member of {p['project']}."),
+    subgoals=lambda p, d: checks.milestones(
         ("search for the project", c.at("/search*")),
         ("open the project", c.at(f"/{p['project']}")),
-        ("open a menu", c.both(c.at(f"/{p['project']}"), c.has("Members"))),
+        ("open a menu", checks.both(c.at(f"/{p['project']}"), checks.has("Members"))),
         ("open its members", c.at(f"/{p['project']}/members")),
     ),
     expert=_ask_role,
@@ -127,8 +128,8 @@ MILESTONE_END = TaskTemplate(
     site="code",
     intent="When does the milestone {milestone} of the project {project} end?",
     sample=s.until(s.milestone_of, _end_is_distinct),
-    evaluation=lambda p, d: c.answer_or_none(_end(p, d), f"The milestone {p['milestone']} has no end date."),
-    subgoals=lambda p, d: c.milestones(
+    evaluation=lambda p, d: checks.answer_or_none(_end(p, d), f"The milestone {p['milestone']} has no end date."),
+    subgoals=lambda p, d: checks.milestones(
         ("search for the project", c.at("/search*")),
         *c.finding(p["project"], "milestones", "milestone", f"/{p['project']}/milestones/{s.milestone(p, d).number}"),
     ),
@@ -141,8 +142,8 @@ ISSUE_DUE = TaskTemplate(
     site="code",
     intent="When is the issue {title} of the project {project} due?",
     sample=s.until(s.issue_of, _due_is_distinct),
-    evaluation=lambda p, d: c.answer_or_none(_due(p, d), f"The issue {p['title']} has no due date."),
-    subgoals=lambda p, d: c.milestones(
+    evaluation=lambda p, d: checks.answer_or_none(_due(p, d), f"The issue {p['title']} has no due date."),
+    subgoals=lambda p, d: checks.milestones(
         ("search for the project", c.at("/search*")),
         *c.finding(p["project"], "issues", "issue", s.issue_path(p, d)),
     ),

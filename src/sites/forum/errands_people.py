@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 
 from replay.records import Task
+from sites import checks
 from sites.forum import checks as c
 from sites.forum import experts as e
 from sites.forum import sampling as s
@@ -47,8 +48,8 @@ def _authors(p: Parameters, d: ForumData) -> tuple[str, str]:
     return newest, top
 
 
-def _member(forum: str, member: bool = True) -> c.Check:
-    return c.both(c.at(f"/f/{forum}*"), c.has("Unsubscribe" if member else "Subscribe"))
+def _member(forum: str, member: bool = True) -> checks.Check:
+    return checks.both(c.at(f"/f/{forum}*"), checks.has("Unsubscribe" if member else "Subscribe"))
 
 
 def _put_own_in_order(task: Task) -> Expert:
@@ -96,16 +97,19 @@ TEMPLATES = (
         intent="Change the text of your thread {first} to {text}, pin your thread {second}, and change your bio to: "
         "{bio}",
         sample=s.joined(_own_two, s.draw(text=s.post, bio=s.bio)),
-        evaluation=lambda p, d: c.pages(
-            c.content(s.titled(d, p["first"]).path, "#body", exact=p["text"]),
-            c.content(_PROFILE, "#pinned", include=(p["second"],)),
-            c.content(_PROFILE, "#bio", exact=p["bio"]),
+        evaluation=lambda p, d: checks.pages(
+            c.equals(s.titled(d, p["first"]).path, "#body", p["text"]),
+            c.includes(_PROFILE, "#pinned", p["second"]),
+            c.equals(_PROFILE, "#bio", p["bio"]),
         ),
-        subgoals=lambda p, d: c.milestones(
-            ("change the text", c.both(c.at(s.titled(d, p["first"]).path), c.shows("was changed", p["text"]))),
-            ("pin the other thread", c.both(c.at(s.titled(d, p["second"]).path), c.shows("is pinned"))),
+        subgoals=lambda p, d: checks.milestones(
+            (
+                "change the text",
+                checks.both(c.at(s.titled(d, p["first"]).path), checks.shows("was changed", p["text"])),
+            ),
+            ("pin the other thread", checks.both(c.at(s.titled(d, p["second"]).path), checks.shows("is pinned"))),
             ("open the form of the profile", c.at("/profile")),
-            ("change the bio", c.both(c.at(_PROFILE), c.shows("Your profile was changed", p["bio"]))),
+            ("change the bio", checks.both(c.at(_PROFILE), checks.shows("Your profile was changed", p["bio"]))),
         ),
         expert=_put_own_in_order,
         horizon=13,
@@ -115,15 +119,15 @@ TEMPLATES = (
         site="forum",
         intent="Change your bio to {bio}, unsubscribe from the forum {mine} and subscribe to {first} and {second}.",
         sample=s.joined(s.draw(bio=s.bio, mine=_own_subscription), s.two_forums),
-        evaluation=lambda p, d: c.pages(
-            c.content(_PROFILE, "#bio", exact=p["bio"]),
-            c.content(f"/f/{p['mine']}", "#subscription", exact="Subscribe"),
+        evaluation=lambda p, d: checks.pages(
+            c.equals(_PROFILE, "#bio", p["bio"]),
+            c.equals(f"/f/{p['mine']}", "#subscription", "Subscribe"),
             c.subscribed(p["first"]),
             c.subscribed(p["second"]),
         ),
-        subgoals=lambda p, d: c.milestones(
-            ("change the bio", c.both(c.at(_PROFILE), c.shows("Your profile was changed", p["bio"]))),
-            ("leave the forum", c.both(_member(p["mine"], False), c.shows("You are no longer subscribed"))),
+        subgoals=lambda p, d: checks.milestones(
+            ("change the bio", checks.both(c.at(_PROFILE), checks.shows("Your profile was changed", p["bio"]))),
+            ("leave the forum", checks.both(_member(p["mine"], False), checks.shows("You are no longer subscribed"))),
             ("subscribe to the first forum", _member(p["first"])),
             ("subscribe to the second forum", _member(p["second"])),
         ),
@@ -146,8 +150,8 @@ TEMPLATES = (
         site="forum",
         intent="Send the authors of the newest and of the top thread in the forum {forum} the message: {text}",
         sample=s.joined(_two_authors, s.draw(text=s.post)),
-        evaluation=lambda p, d: c.pages(*(c.messaged(author, p["text"]) for author in _authors(p, d))),
-        subgoals=lambda p, d: c.milestones(
+        evaluation=lambda p, d: checks.pages(*(c.messaged(author, p["text"]) for author in _authors(p, d))),
+        subgoals=lambda p, d: checks.milestones(
             ("open the author of the newest thread", c.at(f"/user/{_authors(p, d)[0]}*")),
             c.messaging(_authors(p, d)[0], p["text"])[1],
             ("open the author of the top thread", c.at(f"/user/{_authors(p, d)[1]}*")),
@@ -161,15 +165,15 @@ TEMPLATES = (
         site="forum",
         intent="Downvote the {rank} thread in the forum {forum}, block its author, and subscribe to the forum {other}.",
         sample=s.joined(s.ranked_by_other, s.draw(other=s.new_forum)),
-        evaluation=lambda p, d: c.pages(
+        evaluation=lambda p, d: checks.pages(
             c.voted(_first(p, d), "Downvote"),
-            c.content(f"/user/{_first(p, d).author}", "#block", exact="Unblock"),
+            c.equals(f"/user/{_first(p, d).author}", "#block", "Unblock"),
             c.subscribed(p["other"]),
         ),
-        subgoals=lambda p, d: c.milestones(
+        subgoals=lambda p, d: checks.milestones(
             ("open the thread", c.at(_first(p, d).path)),
             ("downvote it", c.has_voted(_first(p, d), "Downvote")),
-            ("block the author", c.shows(f"You blocked {_first(p, d).author}.")),
+            ("block the author", checks.shows(f"You blocked {_first(p, d).author}.")),
             ("subscribe", _member(p["other"])),
         ),
         expert=_leave_author,

@@ -10,6 +10,7 @@ import random
 import re
 
 from replay.records import Task
+from sites import checks
 from sites.forum import checks as c
 from sites.forum import experts as e
 from sites.forum import sampling as s
@@ -103,10 +104,10 @@ TEMPLATES = (
         site="forum",
         intent="Upvote the thread {title} in the forum {first} and in the forum {second}, and reply to both: {text}",
         sample=s.joined(_shared_by_two, s.draw(text=s.post)),
-        evaluation=lambda p, d: c.pages(
+        evaluation=lambda p, d: checks.pages(
             *(c.voted(thread) for thread in _shared(p, d)), *(c.replied(thread, p["text"]) for thread in _shared(p, d))
         ),
-        subgoals=lambda p, d: c.milestones(
+        subgoals=lambda p, d: checks.milestones(
             ("upvote the first thread", c.has_voted(_shared(p, d)[0])),
             c.replying(_shared(p, d)[0], p["text"])[1],
             ("upvote the second thread", c.has_voted(_shared(p, d)[1])),
@@ -121,14 +122,14 @@ TEMPLATES = (
         intent="Subscribe to the forum {forum}, upvote its {rank} thread and reply to it: {text} Then submit a thread "
         "there with the title {title} and the text: {body}",
         sample=s.joined(_first_of_one_order, s.draw(text=s.post, title=s.new_title, body=s.post)),
-        evaluation=lambda p, d: c.pages(
+        evaluation=lambda p, d: checks.pages(
             c.subscribed(p["forum"]),
             c.voted(_first(p, d)),
             c.replied(_first(p, d), p["text"]),
             *c.posted(p["forum"], p["title"], p["body"]),
         ),
-        subgoals=lambda p, d: c.milestones(
-            ("subscribe", c.both(c.at(f"/f/{p['forum']}*"), c.has("Unsubscribe"))),
+        subgoals=lambda p, d: checks.milestones(
+            ("subscribe", checks.both(c.at(f"/f/{p['forum']}*"), checks.has("Unsubscribe"))),
             ("upvote the thread", c.has_voted(_first(p, d))),
             c.replying(_first(p, d), p["text"])[1],
             ("post the thread", c.has_posted(p["forum"], p["title"])),
@@ -142,16 +143,16 @@ TEMPLATES = (
         intent="Crosspost the {rank} thread of the forum {first} to the forum {second}, pin what you posted, and send "
         "the user {user} the message: {text}",
         sample=s.joined(s.two_forums, s.draw(rank=s.one_of(*s.RANKS), user=s.user, text=s.post)),
-        evaluation=lambda p, d: c.pages(
+        evaluation=lambda p, d: checks.pages(
             *c.posted(p["second"], s.first_thread(d, p["first"], p["rank"]).title),
-            c.content(f"{_PROFILE}/latest", "#source", include=(p["first"],)),
-            c.content(_PROFILE, "#pinned", include=(s.first_thread(d, p["first"], p["rank"]).title,)),
+            c.includes(f"{_PROFILE}/latest", "#source", p["first"]),
+            c.includes(_PROFILE, "#pinned", s.first_thread(d, p["first"], p["rank"]).title),
             c.messaged(p["user"], p["text"]),
         ),
-        subgoals=lambda p, d: c.milestones(
+        subgoals=lambda p, d: checks.milestones(
             ("open the thread", c.at(s.first_thread(d, p["first"], p["rank"]).path)),
-            ("post it", c.both(c.at(f"/f/{p['second']}/*"), c.shows(f"Crossposted from {p['first']}"))),
-            ("pin it", c.both(c.at(f"/f/{p['second']}/*"), c.shows("is pinned"))),
+            ("post it", checks.both(c.at(f"/f/{p['second']}/*"), checks.shows(f"Crossposted from {p['first']}"))),
+            ("pin it", checks.both(c.at(f"/f/{p['second']}/*"), checks.shows("is pinned"))),
             c.messaging(p["user"], p["text"])[1],
         ),
         expert=e.script(
@@ -171,8 +172,8 @@ TEMPLATES = (
         intent="Of the top threads in the forums {first} and {second}, upvote the one with more points and reply to "
         "it: {text}",
         sample=s.joined(s.two_forums, s.draw(text=s.post)),
-        evaluation=lambda p, d: c.pages(c.voted(_more_points(p, d)), c.replied(_more_points(p, d), p["text"])),
-        subgoals=lambda p, d: c.milestones(
+        evaluation=lambda p, d: checks.pages(c.voted(_more_points(p, d)), c.replied(_more_points(p, d), p["text"])),
+        subgoals=lambda p, d: checks.milestones(
             ("see both forums", c.sorted_by(p["second"], "top")),
             ("open the thread with more points", c.at(_more_points(p, d).path)),
             ("upvote it", c.has_voted(_more_points(p, d))),

@@ -6,10 +6,7 @@ which belong to the forum page. Lists are cut into short pages.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -19,34 +16,12 @@ from starlette.routing import Route
 from sites.access import logged_in
 from sites.forum.access import known_forum, known_user, session
 from sites.forum.state import SORTS, ForumState
-from sites.rendering import clean_text, page_number, render, see_other
+from sites.paging import listing
+from sites.rendering import clean_text, render, see_other
 
 THREADS_PER_PAGE = 5
 FORUMS_PER_PAGE = 6
 COMMENTS_PER_PAGE = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """One page of a longer list: its items, its number from 1, how many pages, and links to its neighbours."""
-
-    items: Sequence[Any]
-    number: int
-    pages: int
-    previous: str | None
-    next: str | None
-
-
-def listing(request: Request, items: Sequence[Any], per_page: int) -> Listing:
-    """Cut ``items`` to the page that the query asks for; the links keep the rest of the query."""
-    number, pages = page_number(request, len(items), per_page)
-
-    def link(page: int) -> str | None:
-        kept = {**request.query_params, "page": str(page)}
-        return f"{request.url.path}?{urlencode(kept)}" if 1 <= page <= pages else None
-
-    shown = items[(number - 1) * per_page : number * per_page]
-    return Listing(shown, number, pages, link(number - 1), link(number + 1))
 
 
 def chosen_sort(request: Request, default: str = "hot") -> str:

@@ -8,10 +8,11 @@ or forum.
 from __future__ import annotations
 
 from replay.records import Task
+from sites import checks
 from sites.forum import checks as c
 from sites.forum import experts as e
 from sites.forum import sampling as s
-from sites.forum.data import ForumData, Thread
+from sites.forum.data import ME, ForumData, Thread
 from sites.task_template import Expert, Parameters, TaskTemplate
 
 
@@ -45,10 +46,10 @@ LONG = (
         site="forum",
         intent="Find the top thread of the user {user}, upvote it and reply: {text}",
         sample=s.draw(user=s.active_user, text=s.post),
-        evaluation=lambda p, d: c.pages(
+        evaluation=lambda p, d: checks.pages(
             c.voted(s.best_thread(d, p["user"])), c.replied(s.best_thread(d, p["user"]), p["text"])
         ),
-        subgoals=lambda p, d: c.milestones(
+        subgoals=lambda p, d: checks.milestones(
             ("open the user's profile", c.at(f"/user/{p['user']}*")),
             ("open the thread", c.at(s.best_thread(d, p["user"]).path)),
             ("upvote it", c.has_voted(s.best_thread(d, p["user"]))),
@@ -62,8 +63,8 @@ LONG = (
         site="forum",
         intent="In the forum {forum}, find the thread {title}, upvote it and reply: {text}",
         sample=s.joined(s.shared_title, s.draw(text=s.post)),
-        evaluation=lambda p, d: c.pages(c.voted(_shared(p, d)), c.replied(_shared(p, d), p["text"])),
-        subgoals=lambda p, d: c.milestones(
+        evaluation=lambda p, d: checks.pages(c.voted(_shared(p, d)), c.replied(_shared(p, d), p["text"])),
+        subgoals=lambda p, d: checks.milestones(
             ("search for the title", c.searched(p["title"])),
             ("open the thread", c.at(_shared(p, d).path)),
             ("upvote it", c.has_voted(_shared(p, d))),
@@ -81,10 +82,10 @@ LONG = (
         site="forum",
         intent="Subscribe to the forum {forum} and submit a thread there with the title {title} and the text: {text}",
         sample=s.draw(forum=s.new_forum, title=s.new_title, text=s.post),
-        evaluation=lambda p, d: c.pages(c.subscribed(p["forum"]), *c.posted(p["forum"], p["title"], p["text"])),
-        subgoals=lambda p, d: c.milestones(
+        evaluation=lambda p, d: checks.pages(c.subscribed(p["forum"]), *c.posted(p["forum"], p["title"], p["text"])),
+        subgoals=lambda p, d: checks.milestones(
             ("open the forum", c.at(f"/f/{p['forum']}*")),
-            ("subscribe", c.both(c.at(f"/f/{p['forum']}*"), c.has("Unsubscribe"))),
+            ("subscribe", checks.both(c.at(f"/f/{p['forum']}*"), checks.has("Unsubscribe"))),
             ("fill in the form", c.filled_in(p["forum"], p["title"], p["text"])),
             ("post the thread", c.has_posted(p["forum"], p["title"])),
         ),
@@ -101,15 +102,15 @@ LONG = (
         site="forum",
         intent="Crosspost the {rank} thread of the forum {first} to the forum {second}.",
         sample=s.joined(s.two_forums, s.draw(rank=s.one_of(*s.RANKS))),
-        evaluation=lambda p, d: c.pages(
+        evaluation=lambda p, d: checks.pages(
             *c.posted(p["second"], s.first_thread(d, p["first"], p["rank"]).title),
-            c.content(f"/user/{c.ME}/latest", "#source", include=(p["first"],)),
+            c.includes(f"/user/{ME}/latest", "#source", p["first"]),
         ),
-        subgoals=lambda p, d: c.milestones(
+        subgoals=lambda p, d: checks.milestones(
             ("sort the forum", c.sorted_by(p["first"], s.RANKS[p["rank"]])),
             ("open the thread", c.at(s.first_thread(d, p["first"], p["rank"]).path)),
-            ("choose the other forum", c.both(c.at("/submit?crosspost=*"), c.has("Forum", p["second"]))),
-            ("post it", c.both(c.at(f"/f/{p['second']}/*"), c.shows(f"Crossposted from {p['first']}"))),
+            ("choose the other forum", checks.both(c.at("/submit?crosspost=*"), checks.has("Forum", p["second"]))),
+            ("post it", checks.both(c.at(f"/f/{p['second']}/*"), checks.shows(f"Crossposted from {p['first']}"))),
         ),
         expert=e.script(
             lambda t: e.open_ranked(t.parameters["first"], t.parameters["rank"]),
@@ -124,8 +125,8 @@ LONG = (
         site="forum",
         intent="Send the author of the {rank} thread in the forum {forum} the message: {text}",
         sample=s.joined(s.ranked_by_other, s.draw(text=s.post)),
-        evaluation=lambda p, d: c.pages(c.messaged(_ranked(p, d).author, p["text"])),
-        subgoals=lambda p, d: c.milestones(
+        evaluation=lambda p, d: checks.pages(c.messaged(_ranked(p, d).author, p["text"])),
+        subgoals=lambda p, d: checks.milestones(
             ("sort the forum", c.sorted_by(p["forum"], s.RANKS[p["rank"]])),
             ("open the thread", c.at(_ranked(p, d).path)),
             ("open the author's profile", c.at(f"/user/{_ranked(p, d).author}*")),
@@ -139,8 +140,8 @@ LONG = (
         site="forum",
         intent="Send the users {first} and {second} the same message: {text}",
         sample=s.joined(s.two_users, s.draw(text=s.post)),
-        evaluation=lambda p, d: c.pages(c.messaged(p["first"], p["text"]), c.messaged(p["second"], p["text"])),
-        subgoals=lambda p, d: c.milestones(
+        evaluation=lambda p, d: checks.pages(c.messaged(p["first"], p["text"]), c.messaged(p["second"], p["text"])),
+        subgoals=lambda p, d: checks.milestones(
             ("open the first user's form", c.at(f"/user/{p['first']}/message")),
             c.messaging(p["first"], p["text"])[1],
             ("open the second user's form", c.at(f"/user/{p['second']}/message")),
@@ -159,12 +160,12 @@ LONG = (
         site="forum",
         intent="Upvote the {rank} thread in the forum {first} and in the forum {second}. Reply to the second: {text}",
         sample=s.joined(s.two_forums, s.draw(rank=s.one_of(*s.RANKS), text=s.post)),
-        evaluation=lambda p, d: c.pages(
+        evaluation=lambda p, d: checks.pages(
             c.voted(s.first_thread(d, p["first"], p["rank"])),
             c.voted(s.first_thread(d, p["second"], p["rank"])),
             c.replied(s.first_thread(d, p["second"], p["rank"]), p["text"]),
         ),
-        subgoals=lambda p, d: c.milestones(
+        subgoals=lambda p, d: checks.milestones(
             ("open the first thread", c.at(s.first_thread(d, p["first"], p["rank"]).path)),
             ("upvote it", c.has_voted(s.first_thread(d, p["first"], p["rank"]))),
             ("upvote the second thread", c.has_voted(s.first_thread(d, p["second"], p["rank"]))),

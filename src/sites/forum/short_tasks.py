@@ -9,6 +9,7 @@ from __future__ import annotations
 from urllib.parse import urlencode
 
 from replay.records import Task
+from sites import checks
 from sites.forum import checks as c
 from sites.forum import experts as e
 from sites.forum import sampling as s
@@ -50,9 +51,9 @@ SHORT = (
         intent="Search for {words}.",
         sample=s.draw(words=s.search_words),
         evaluation=lambda p, d: c.ends_at(f"/search?{urlencode({'q': p['words']})}"),
-        subgoals=lambda p, d: c.milestones(
+        subgoals=lambda p, d: checks.milestones(
             ("start on the front page", c.at("/*")),
-            ("see a search box", c.has("Search", role="searchbox")),
+            ("see a search box", checks.has("Search", role="searchbox")),
             ("search for something", c.at("/search*")),
             ("search for the words", c.searched(p["words"])),
         ),
@@ -64,11 +65,13 @@ SHORT = (
         site="forum",
         intent="How many comments does the thread {title} have? Answer with a number.",
         sample=s.thread_by_title,
-        evaluation=lambda p, d: c.answer(str(len(d.comments_by_thread.get(s.titled(d, p["title"]).thread_id, ())))),
-        subgoals=lambda p, d: c.milestones(
+        evaluation=lambda p, d: checks.answer(
+            str(len(d.comments_by_thread.get(s.titled(d, p["title"]).thread_id, ())))
+        ),
+        subgoals=lambda p, d: checks.milestones(
             ("search for something", c.at("/search*")),
             ("search for the title", c.searched(p["title"])),
-            ("see the thread in a list", c.has(p["title"])),
+            ("see the thread in a list", checks.has(p["title"])),
             ("open the thread", c.at(s.titled(d, p["title"]).path)),
         ),
         expert=_count_comments,
@@ -79,8 +82,8 @@ SHORT = (
         site="forum",
         intent="Who wrote the {rank} thread in the forum {forum}? Answer with the user name.",
         sample=s.draw(forum=s.forum, rank=s.one_of(*s.RANKS)),
-        evaluation=lambda p, d: c.answer(s.first_thread(d, p["forum"], p["rank"]).author),
-        subgoals=lambda p, d: c.milestones(
+        evaluation=lambda p, d: checks.answer(s.first_thread(d, p["forum"], p["rank"]).author),
+        subgoals=lambda p, d: checks.milestones(
             *c.finding_forum(p["forum"]),
             ("sort the forum", c.sorted_by(p["forum"], s.RANKS[p["rank"]])),
         ),
@@ -93,7 +96,7 @@ SHORT = (
         intent="Open the forum {forum} and show the {rank} threads first.",
         sample=s.draw(forum=s.forum, rank=s.one_of(*s.RANKS)),
         evaluation=lambda p, d: c.ends_at(f"/f/{p['forum']}?sort={s.RANKS[p['rank']]}"),
-        subgoals=lambda p, d: c.milestones(
+        subgoals=lambda p, d: checks.milestones(
             *c.finding_forum(p["forum"]),
             ("sort the forum", c.sorted_by(p["forum"], s.RANKS[p["rank"]])),
         ),
@@ -105,10 +108,10 @@ SHORT = (
         site="forum",
         intent="Subscribe to the forum {forum}.",
         sample=s.draw(forum=s.new_forum),
-        evaluation=lambda p, d: c.pages(c.subscribed(p["forum"])),
-        subgoals=lambda p, d: c.milestones(
+        evaluation=lambda p, d: checks.pages(c.subscribed(p["forum"])),
+        subgoals=lambda p, d: checks.milestones(
             *c.finding_forum(p["forum"]),
-            ("subscribe", c.both(c.at(f"/f/{p['forum']}*"), c.has("Unsubscribe"))),
+            ("subscribe", checks.both(c.at(f"/f/{p['forum']}*"), checks.has("Unsubscribe"))),
         ),
         expert=e.script(lambda t: e.open_forum(t.parameters["forum"]), lambda t: e.click("Subscribe", "button")),
         horizon=5,
@@ -118,12 +121,12 @@ SHORT = (
         site="forum",
         intent="Change your bio to: {bio}",
         sample=s.draw(bio=s.bio),
-        evaluation=lambda p, d: c.pages(c.content(_PROFILE, "#bio", exact=p["bio"])),
-        subgoals=lambda p, d: c.milestones(
+        evaluation=lambda p, d: checks.pages(c.equals(_PROFILE, "#bio", p["bio"])),
+        subgoals=lambda p, d: checks.milestones(
             ("open the own profile", c.at(f"{_PROFILE}*")),
             ("open the form", c.at("/profile")),
-            ("write the bio", c.has("Bio", p["bio"])),
-            ("save it", c.both(c.at(_PROFILE), c.shows("Your profile was changed", p["bio"]))),
+            ("write the bio", checks.has("Bio", p["bio"])),
+            ("save it", checks.both(c.at(_PROFILE), checks.shows("Your profile was changed", p["bio"]))),
         ),
         expert=e.script(
             lambda t: e.click("My profile", "link"),
@@ -138,8 +141,8 @@ SHORT = (
         site="forum",
         intent="Reply to the thread {title} with: {text}",
         sample=s.joined(s.thread_by_title, s.draw(text=s.post)),
-        evaluation=lambda p, d: c.pages(c.replied(s.titled(d, p["title"]), p["text"])),
-        subgoals=lambda p, d: c.milestones(
+        evaluation=lambda p, d: checks.pages(c.replied(s.titled(d, p["title"]), p["text"])),
+        subgoals=lambda p, d: checks.milestones(
             ("search for the title", c.searched(p["title"])),
             ("open the thread", c.at(s.titled(d, p["title"]).path)),
             *c.replying(s.titled(d, p["title"]), p["text"]),
@@ -152,12 +155,15 @@ SHORT = (
         site="forum",
         intent="Change the text of your thread {title} to: {text}",
         sample=s.joined(s.own_thread, s.draw(text=s.post)),
-        evaluation=lambda p, d: c.pages(c.content(s.titled(d, p["title"]).path, "#body", exact=p["text"])),
-        subgoals=lambda p, d: c.milestones(
+        evaluation=lambda p, d: checks.pages(c.equals(s.titled(d, p["title"]).path, "#body", p["text"])),
+        subgoals=lambda p, d: checks.milestones(
             ("open the own profile", c.at(f"{_PROFILE}*")),
             ("open the thread", c.at(s.titled(d, p["title"]).path)),
-            ("write the text", c.both(c.at(f"{s.titled(d, p['title']).path}/edit"), c.has("Text", p["text"]))),
-            ("save it", c.both(c.at(s.titled(d, p["title"]).path), c.shows("was changed", p["text"]))),
+            (
+                "write the text",
+                checks.both(c.at(f"{s.titled(d, p['title']).path}/edit"), checks.has("Text", p["text"])),
+            ),
+            ("save it", checks.both(c.at(s.titled(d, p["title"]).path), checks.shows("was changed", p["text"]))),
         ),
         expert=_edit_thread,
         horizon=6,
@@ -167,8 +173,8 @@ SHORT = (
         site="forum",
         intent="Send the user {user} the message: {text}",
         sample=s.draw(user=s.user, text=s.post),
-        evaluation=lambda p, d: c.pages(c.messaged(p["user"], p["text"])),
-        subgoals=lambda p, d: c.milestones(
+        evaluation=lambda p, d: checks.pages(c.messaged(p["user"], p["text"])),
+        subgoals=lambda p, d: checks.milestones(
             ("open the user's profile", c.at(f"/user/{p['user']}")),
             ("open the form", c.at(f"/user/{p['user']}/message")),
             *c.messaging(p["user"], p["text"]),
@@ -181,12 +187,12 @@ SHORT = (
         site="forum",
         intent="Submit a thread to the forum {forum} with the title {title} and the text: {text}",
         sample=s.draw(forum=s.forum, title=s.new_title, text=s.post),
-        evaluation=lambda p, d: c.pages(*c.posted(p["forum"], p["title"], p["text"])),
-        subgoals=lambda p, d: c.milestones(
+        evaluation=lambda p, d: checks.pages(*c.posted(p["forum"], p["title"], p["text"])),
+        subgoals=lambda p, d: checks.milestones(
             ("open the form", c.at("/submit*")),
-            ("choose the forum", c.both(c.at("/submit*"), c.has("Forum", p["forum"]))),
+            ("choose the forum", checks.both(c.at("/submit*"), checks.has("Forum", p["forum"]))),
             ("write title and text", c.filled_in(p["forum"], p["title"], p["text"])),
-            ("post it", c.both(c.at(f"/f/{p['forum']}/*"), c.shows("was posted", p["title"], p["text"]))),
+            ("post it", checks.both(c.at(f"/f/{p['forum']}/*"), checks.shows("was posted", p["title"], p["text"]))),
         ),
         expert=e.script(lambda t: e.submit_thread(t.parameters["forum"], t.parameters["title"], t.parameters["text"])),
         horizon=6,
@@ -196,8 +202,8 @@ SHORT = (
         site="forum",
         intent="{vote} the {rank} thread in the forum {forum}.",
         sample=s.draw(vote=s.one_of("Upvote", "Downvote"), forum=s.forum, rank=s.one_of(*s.RANKS)),
-        evaluation=lambda p, d: c.pages(c.voted(s.first_thread(d, p["forum"], p["rank"]), p["vote"])),
-        subgoals=lambda p, d: c.milestones(
+        evaluation=lambda p, d: checks.pages(c.voted(s.first_thread(d, p["forum"], p["rank"]), p["vote"])),
+        subgoals=lambda p, d: checks.milestones(
             ("open the forum", c.at(f"/f/{p['forum']}*")),
             ("sort the forum", c.sorted_by(p["forum"], s.RANKS[p["rank"]])),
             ("open the thread", c.at(s.first_thread(d, p["forum"], p["rank"]).path)),

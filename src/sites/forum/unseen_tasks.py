@@ -7,6 +7,7 @@ templates in combinations that training does not show.
 from __future__ import annotations
 
 from replay.records import Task
+from sites import checks
 from sites.forum import checks as c
 from sites.forum import experts as e
 from sites.forum import sampling as s
@@ -27,8 +28,8 @@ VALIDATION = (
         site="forum",
         intent="{vote} the thread {title} in the forum {forum}.",
         sample=s.joined(s.shared_title, s.draw(vote=s.one_of("Upvote", "Downvote"))),
-        evaluation=lambda p, d: c.pages(c.voted(s.shared_thread(d, p["title"], p["forum"]), p["vote"])),
-        subgoals=lambda p, d: c.milestones(
+        evaluation=lambda p, d: checks.pages(c.voted(s.shared_thread(d, p["title"], p["forum"]), p["vote"])),
+        subgoals=lambda p, d: checks.milestones(
             ("search for the title", c.searched(p["title"])),
             ("keep one forum's threads", c.at(f"/search?*forum={p['forum']}")),
             ("open the thread", c.at(s.shared_thread(d, p["title"], p["forum"]).path)),
@@ -46,14 +47,14 @@ VALIDATION = (
         site="forum",
         intent="Block the author of the {rank} thread in the forum {forum}.",
         sample=s.ranked_by_other,
-        evaluation=lambda p, d: c.pages(
-            c.content(f"/user/{s.first_thread(d, p['forum'], p['rank']).author}", "#block", exact="Unblock")
+        evaluation=lambda p, d: checks.pages(
+            c.equals(f"/user/{s.first_thread(d, p['forum'], p['rank']).author}", "#block", "Unblock")
         ),
-        subgoals=lambda p, d: c.milestones(
+        subgoals=lambda p, d: checks.milestones(
             ("sort the forum", c.sorted_by(p["forum"], s.RANKS[p["rank"]])),
             ("open the thread", c.at(s.first_thread(d, p["forum"], p["rank"]).path)),
             ("open the author's profile", c.at(f"/user/{s.first_thread(d, p['forum'], p['rank']).author}*")),
-            ("block the author", c.shows(f"You blocked {s.first_thread(d, p['forum'], p['rank']).author}.")),
+            ("block the author", checks.shows(f"You blocked {s.first_thread(d, p['forum'], p['rank']).author}.")),
         ),
         expert=_block_author,
         horizon=8,
@@ -68,14 +69,14 @@ TEST = (
         site="forum",
         intent="Submit a thread to the forum {forum} with the title {title} and the text: {text} Then pin it.",
         sample=s.draw(forum=s.forum, title=s.new_title, text=s.post),
-        evaluation=lambda p, d: c.pages(
-            *c.posted(p["forum"], p["title"], p["text"]), c.content(f"/user/{ME}", "#pinned", include=(p["title"],))
+        evaluation=lambda p, d: checks.pages(
+            *c.posted(p["forum"], p["title"], p["text"]), c.includes(f"/user/{ME}", "#pinned", p["title"])
         ),
-        subgoals=lambda p, d: c.milestones(
-            ("choose the forum", c.both(c.at("/submit*"), c.has("Forum", p["forum"]))),
+        subgoals=lambda p, d: checks.milestones(
+            ("choose the forum", checks.both(c.at("/submit*"), checks.has("Forum", p["forum"]))),
             ("fill in the form", c.filled_in(p["forum"], p["title"], p["text"])),
             ("post the thread", c.has_posted(p["forum"], p["title"])),
-            ("pin it", c.both(c.at(f"/f/{p['forum']}/*"), c.shows("is pinned", p["title"]))),
+            ("pin it", checks.both(c.at(f"/f/{p['forum']}/*"), checks.shows("is pinned", p["title"]))),
         ),
         expert=e.script(
             lambda t: e.submit_thread(t.parameters["forum"], t.parameters["title"], t.parameters["text"]),
@@ -89,8 +90,8 @@ TEST = (
         site="forum",
         intent="Reply to the {rank} thread in the forum {forum} with: {text}",
         sample=s.draw(forum=s.forum, rank=s.one_of(*s.RANKS), text=s.post),
-        evaluation=lambda p, d: c.pages(c.replied(s.first_thread(d, p["forum"], p["rank"]), p["text"])),
-        subgoals=lambda p, d: c.milestones(
+        evaluation=lambda p, d: checks.pages(c.replied(s.first_thread(d, p["forum"], p["rank"]), p["text"])),
+        subgoals=lambda p, d: checks.milestones(
             ("sort the forum", c.sorted_by(p["forum"], s.RANKS[p["rank"]])),
             ("open the thread", c.at(s.first_thread(d, p["forum"], p["rank"]).path)),
             *c.replying(s.first_thread(d, p["forum"], p["rank"]), p["text"]),
@@ -108,12 +109,12 @@ TEST = (
         intent="Subscribe to the forums {first} and {second} and submit a thread to {second} "
         "with the title {title} and the text: {text}",
         sample=s.joined(s.two_forums, s.draw(title=s.new_title, text=s.post)),
-        evaluation=lambda p, d: c.pages(
+        evaluation=lambda p, d: checks.pages(
             c.subscribed(p["first"]), c.subscribed(p["second"]), *c.posted(p["second"], p["title"], p["text"])
         ),
-        subgoals=lambda p, d: c.milestones(
-            ("subscribe to the first forum", c.both(c.at(f"/f/{p['first']}*"), c.has("Unsubscribe"))),
-            ("subscribe to the second forum", c.both(c.at(f"/f/{p['second']}*"), c.has("Unsubscribe"))),
+        subgoals=lambda p, d: checks.milestones(
+            ("subscribe to the first forum", checks.both(c.at(f"/f/{p['first']}*"), checks.has("Unsubscribe"))),
+            ("subscribe to the second forum", checks.both(c.at(f"/f/{p['second']}*"), checks.has("Unsubscribe"))),
             ("fill in the form", c.filled_in(p["second"], p["title"], p["text"])),
             ("post the thread", c.has_posted(p["second"], p["title"])),
         ),

@@ -6,10 +6,7 @@ with a flash message; lists are cut into short pages.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -21,36 +18,13 @@ from sites.map.access import known_place, session
 from sites.map.data import Place
 from sites.map.search import PER_PAGE, correction, search
 from sites.map.state import Refused
-from sites.rendering import clean_text, page_number, read_form, render, see_other
+from sites.paging import listing
+from sites.rendering import clean_text, read_form, render, see_other
 
 WITHIN = {"250 m": 250, "500 m": 500, "1 km": 1000, "2 km": 2000}
 """Choices of the nearby search; the third is chosen unless the visitor chooses."""
 DEFAULT_WITHIN = "1 km"
 REPORTS_PER_PAGE = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """One page of a longer list: its items, its number from 1, how many pages, and links to its neighbours."""
-
-    items: Sequence[Any]
-    total: int
-    number: int
-    pages: int
-    previous: str | None
-    next: str | None
-
-
-def listing(request: Request, items: Sequence[Any], per_page: int) -> Listing:
-    """Cut ``items`` to the page that the query asks for; the links keep the rest of the query."""
-    number, pages = page_number(request, len(items), per_page)
-
-    def link(page: int) -> str | None:
-        kept = [(key, value) for key, value in request.query_params.multi_items() if key != "page"]
-        return f"{request.url.path}?{urlencode([*kept, ('page', page)])}" if 1 <= page <= pages else None
-
-    shown = items[(number - 1) * per_page : number * per_page]
-    return Listing(shown, len(items), number, pages, link(number - 1), link(number + 1))
 
 
 async def home(request: Request) -> Response:

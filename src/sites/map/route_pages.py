@@ -20,8 +20,8 @@ from sites.map import picture
 from sites.map.access import session
 from sites.map.data import MapData, Place
 from sites.map.directions import PHRASES, Leg, distance, find_route, minutes, turns
-from sites.map.place_pages import listing
 from sites.map.roads import Mode
+from sites.paging import listing
 from sites.rendering import clean_text, render, see_other
 
 MAX_STOPS = 3

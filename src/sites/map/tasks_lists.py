@@ -7,6 +7,7 @@ and ``experts``.
 from __future__ import annotations
 
 from replay.records import Task
+from sites import checks
 from sites.map import checks as c
 from sites.map import experts as e
 from sites.map import sampling as s
@@ -61,7 +62,7 @@ def _log_in_and_note(task: Task) -> Expert:
     yield from e.finish()
 
 
-def _list_milestones(p: Parameters) -> tuple[c.Step, c.Step]:
+def _list_milestones(p: Parameters) -> tuple[checks.Step, checks.Step]:
     path = c.list_path(p["list"])
     return ("see the lists", c.at("/lists*")), ("open the list", c.at(f"{path}*"))
 
@@ -72,10 +73,10 @@ LISTS = (
         site="map",
         intent="Save {place} to the list {list}.",
         sample=s.draw(place=s.place, list=s.some_list),
-        evaluation=lambda p, d: c.pages(c.holds(p["list"], _place(p, d))),
-        subgoals=lambda p, d: c.milestones(
+        evaluation=lambda p, d: checks.pages(c.holds(p["list"], _place(p, d))),
+        subgoals=lambda p, d: checks.milestones(
             *c.opening(_place(p, d)),
-            ("choose the list", c.both(c.at(_place(p, d).path), c.has("List", p["list"]))),
+            ("choose the list", checks.both(c.at(_place(p, d).path), checks.has("List", p["list"]))),
             ("save the place", c.saved(_place(p, d), p["list"])),
         ),
         expert=e.script(lambda t: e.save_place(t.parameters["place"], t.parameters["list"])),
@@ -86,10 +87,10 @@ LISTS = (
         site="map",
         intent="Add the note {text} to {place}.",
         sample=s.draw(text=NOTE, place=s.place),
-        evaluation=lambda p, d: c.pages(c.noted(_place(p, d), p["text"])),
-        subgoals=lambda p, d: c.milestones(
+        evaluation=lambda p, d: checks.pages(c.noted(_place(p, d), p["text"])),
+        subgoals=lambda p, d: checks.milestones(
             *c.opening(_place(p, d)),
-            ("write the note", c.both(c.at(_place(p, d).path), c.has("Note", p["text"]))),
+            ("write the note", checks.both(c.at(_place(p, d).path), checks.has("Note", p["text"]))),
             ("save the note", c.wrote_note(_place(p, d), p["text"])),
         ),
         expert=e.script(lambda t: e.note(t.parameters["place"], t.parameters["text"])),
@@ -100,11 +101,14 @@ LISTS = (
         site="map",
         intent="Report the error {problem} about {place} with the details: {details}",
         sample=s.draw(problem=PROBLEM, place=s.place, details=DETAILS),
-        evaluation=lambda p, d: c.pages(c.reported(_place(p, d), p["problem"], p["details"])),
-        subgoals=lambda p, d: c.milestones(
+        evaluation=lambda p, d: checks.pages(c.reported(_place(p, d), p["problem"], p["details"])),
+        subgoals=lambda p, d: checks.milestones(
             ("open the place", c.at(f"{_place(p, d).path}*")),
             ("open the form", c.at(f"{_place(p, d).path}/report")),
-            ("choose the problem", c.both(c.at(f"{_place(p, d).path}/report"), c.has("Problem", p["problem"]))),
+            (
+                "choose the problem",
+                checks.both(c.at(f"{_place(p, d).path}/report"), checks.has("Problem", p["problem"])),
+            ),
             ("send the report", c.sent_report(_place(p, d), p["problem"], p["details"])),
         ),
         expert=e.script(lambda t: e.report(t.parameters["place"], t.parameters["problem"], t.parameters["details"])),
@@ -115,13 +119,13 @@ LISTS = (
         site="map",
         intent="Rename the list {list} to {name}.",
         sample=s.draw(list=s.some_list, name=NEW_LIST),
-        evaluation=lambda p, d: c.pages(
-            c.content(c.list_path(p["name"]), "#name", exact=p["name"]),
+        evaluation=lambda p, d: checks.pages(
+            c.equals(c.list_path(p["name"]), "#name", p["name"]),
             c.holds(p["name"], *(d.places[number] for number in d.lists[p["list"]])),
         ),
-        subgoals=lambda p, d: c.milestones(
+        subgoals=lambda p, d: checks.milestones(
             *_list_milestones(p),
-            ("write the name", c.both(c.at(c.list_path(p["list"])), c.has("Name", p["name"]))),
+            ("write the name", checks.both(c.at(c.list_path(p["list"])), checks.has("Name", p["name"]))),
             ("rename the list", c.at(c.list_path(p["name"]))),
         ),
         expert=_rename,
@@ -132,14 +136,14 @@ LISTS = (
         site="map",
         intent="Delete the list {list} and make a list called {name}.",
         sample=s.draw(list=s.some_list, name=NEW_LIST),
-        evaluation=lambda p, d: c.pages(
-            c.content("/lists", "#lists", include=(*(n for n in d.lists if n != p["list"]), p["name"])),
-            c.content("/lists", "#count", exact=f"{len(d.lists)} lists"),
+        evaluation=lambda p, d: checks.pages(
+            c.includes("/lists", "#lists", *(n for n in d.lists if n != p["list"]), p["name"]),
+            c.equals("/lists", "#count", f"{len(d.lists)} lists"),
         ),
-        subgoals=lambda p, d: c.milestones(
+        subgoals=lambda p, d: checks.milestones(
             *_list_milestones(p),
-            ("delete the list", c.both(c.at("/lists"), c.shows(f"The list {p['list']} was deleted."))),
-            ("make the new list", c.both(c.at("/lists"), c.shows(f"The list {p['name']} was made."))),
+            ("delete the list", checks.both(c.at("/lists"), checks.shows(f"The list {p['list']} was deleted."))),
+            ("make the new list", checks.both(c.at("/lists"), checks.shows(f"The list {p['name']} was made."))),
         ),
         expert=_replace_list,
         horizon=7,
@@ -149,12 +153,12 @@ LISTS = (
         site="map",
         intent="Move {first} from the list {list} to the list {other}.",
         sample=s.one_listed,
-        evaluation=lambda p, d: c.pages(
+        evaluation=lambda p, d: checks.pages(
             c.counts(p["list"], len(d.lists[p["list"]]) - 1), c.holds(p["other"], s.the(d, p["first"]))
         ),
-        subgoals=lambda p, d: c.milestones(
+        subgoals=lambda p, d: checks.milestones(
             ("open the list", c.at(f"{c.list_path(p['list'])}*")),
-            ("remove the place", c.shows(f"{s.the(d, p['first']).name} was removed.")),
+            ("remove the place", checks.shows(f"{s.the(d, p['first']).name} was removed.")),
             ("open the place", c.at(f"{s.the(d, p['first']).path}*")),
             ("save the place", c.saved(s.the(d, p["first"]), p["other"])),
         ),
@@ -166,8 +170,8 @@ LISTS = (
         site="map",
         intent="Find the {kind} nearest to {place} and save it to the list {list}.",
         sample=s.joined(s.nearest, s.draw(list=s.some_list)),
-        evaluation=lambda p, d: c.pages(c.holds(p["list"], s.nearest_place(d, p))),
-        subgoals=lambda p, d: c.milestones(
+        evaluation=lambda p, d: checks.pages(c.holds(p["list"], s.nearest_place(d, p))),
+        subgoals=lambda p, d: checks.milestones(
             ("open the place", c.at(f"{_place(p, d).path}*")),
             ("search nearby", c.at(f"{_place(p, d).path}/nearby?kind={p['kind']}*")),
             ("open the nearest place", c.at(s.nearest_place(d, p).path)),
@@ -187,10 +191,10 @@ LISTS = (
         site="map",
         intent="Log in as {user} with password {password} and add the note {text} to {place}.",
         sample=s.draw(user=s.one_of(ME), password=s.one_of(PASSWORD), text=NOTE, place=s.place),
-        evaluation=lambda p, d: c.pages(c.noted(_place(p, d), p["text"])),
-        subgoals=lambda p, d: c.milestones(
+        evaluation=lambda p, d: checks.pages(c.noted(_place(p, d), p["text"])),
+        subgoals=lambda p, d: checks.milestones(
             ("open the log-in page", c.at("/login")),
-            ("log in", c.shows("You are logged in.")),
+            ("log in", checks.shows("You are logged in.")),
             ("open the place", c.at(_place(p, d).path)),
             ("save the note", c.wrote_note(_place(p, d), p["text"])),
         ),

@@ -7,6 +7,7 @@ and ``experts``. Each of them is easily left unfinished or done to the wrong pla
 from __future__ import annotations
 
 from replay.records import Task
+from sites import checks
 from sites.map import checks as c
 from sites.map import experts as e
 from sites.map import sampling as s
@@ -22,7 +23,7 @@ def places(p: Parameters, d: MapData) -> list[Place]:
     return [s.the(d, p[name]) for name in THREE if name in p]
 
 
-def saved_three(p: Parameters, d: MapData) -> tuple[c.Step, c.Step, c.Step]:
+def saved_three(p: Parameters, d: MapData) -> tuple[checks.Step, checks.Step, checks.Step]:
     """Milestones of saving three places to a list."""
     first, second, third = places(p, d)
     return (
@@ -75,8 +76,8 @@ LONG = (
         site="map",
         intent="Save {first}, {second} and {third} to the list {list}.",
         sample=s.joined(s.several(*THREE), s.draw(list=s.some_list)),
-        evaluation=lambda p, d: c.pages(c.holds(p["list"], *places(p, d))),
-        subgoals=lambda p, d: c.milestones(("find the first place", c.found(places(p, d)[0])), *saved_three(p, d)),
+        evaluation=lambda p, d: checks.pages(c.holds(p["list"], *places(p, d))),
+        subgoals=lambda p, d: checks.milestones(("find the first place", c.found(places(p, d)[0])), *saved_three(p, d)),
         expert=e.script(save_all),
         horizon=13,
     ),
@@ -85,9 +86,9 @@ LONG = (
         site="map",
         intent="Make a list called {list} with {first}, {second} and {third}.",
         sample=s.joined(s.draw(list=NEW_LIST), s.several(*THREE)),
-        evaluation=lambda p, d: c.pages(c.holds(p["list"], *places(p, d)), c.counts(p["list"], 3)),
-        subgoals=lambda p, d: c.milestones(
-            ("make the list", c.shows(f"The list {p['list']} was made.")), *saved_three(p, d)
+        evaluation=lambda p, d: checks.pages(c.holds(p["list"], *places(p, d)), c.counts(p["list"], 3)),
+        subgoals=lambda p, d: checks.milestones(
+            ("make the list", checks.shows(f"The list {p['list']} was made.")), *saved_three(p, d)
         ),
         expert=e.script(lambda t: e.make_list(t.parameters["list"]), save_all),
         horizon=16,
@@ -97,10 +98,10 @@ LONG = (
         site="map",
         intent="Find the {first} and the {second} nearest to {place} and save both to the list {list}.",
         sample=s.joined(s.two_nearest, s.draw(list=s.some_list)),
-        evaluation=lambda p, d: c.pages(
+        evaluation=lambda p, d: checks.pages(
             c.holds(p["list"], s.nearest_place(d, p, "first"), s.nearest_place(d, p, "second"))
         ),
-        subgoals=lambda p, d: c.milestones(
+        subgoals=lambda p, d: checks.milestones(
             ("open the first place", c.at(s.nearest_place(d, p, "first").path)),
             ("save the first place", c.saved(s.nearest_place(d, p, "first"), p["list"])),
             ("open the second place", c.at(s.nearest_place(d, p, "second").path)),
@@ -114,11 +115,11 @@ LONG = (
         site="map",
         intent="Report the error {problem} about {first} and about {second} with the details: {details}",
         sample=s.joined(s.several("first", "second"), s.draw(problem=PROBLEM, details=DETAILS)),
-        evaluation=lambda p, d: c.pages(
+        evaluation=lambda p, d: checks.pages(
             c.reported(s.the(d, p["first"]), p["problem"], p["details"], "#reports"),
             c.reported(s.the(d, p["second"]), p["problem"], p["details"]),
         ),
-        subgoals=lambda p, d: c.milestones(
+        subgoals=lambda p, d: checks.milestones(
             ("open the first place", c.at(s.the(d, p["first"]).path)),
             ("report the first error", c.sent_report(s.the(d, p["first"]), p["problem"], p["details"])),
             ("open the second place", c.at(s.the(d, p["second"]).path)),
@@ -135,12 +136,12 @@ LONG = (
         site="map",
         intent="Move {first} and {second} from the list {list} to the list {other}.",
         sample=s.listed,
-        evaluation=lambda p, d: c.pages(
+        evaluation=lambda p, d: checks.pages(
             c.counts(p["list"], len(d.lists[p["list"]]) - 2), c.holds(p["other"], *places(p, d))
         ),
-        subgoals=lambda p, d: c.milestones(
-            ("remove the first place", c.shows(f"{s.the(d, p['first']).name} was removed.")),
-            ("remove the second place", c.shows(f"{s.the(d, p['second']).name} was removed.")),
+        subgoals=lambda p, d: checks.milestones(
+            ("remove the first place", checks.shows(f"{s.the(d, p['first']).name} was removed.")),
+            ("remove the second place", checks.shows(f"{s.the(d, p['second']).name} was removed.")),
             ("save the first place", c.saved(s.the(d, p["first"]), p["other"])),
             ("save the second place", c.saved(s.the(d, p["second"]), p["other"])),
         ),
@@ -153,12 +154,12 @@ LONG = (
         site="map",
         intent="Add the note {text} to {first} and {second}. Report the error {problem} about {third}: {details}",
         sample=s.joined(s.draw(text=NOTE), s.several(*THREE), s.draw(problem=PROBLEM, details=DETAILS)),
-        evaluation=lambda p, d: c.pages(
+        evaluation=lambda p, d: checks.pages(
             c.noted(s.the(d, p["first"]), p["text"]),
             c.noted(s.the(d, p["second"]), p["text"]),
             c.reported(s.the(d, p["third"]), p["problem"], p["details"]),
         ),
-        subgoals=lambda p, d: c.milestones(
+        subgoals=lambda p, d: checks.milestones(
             ("note the first place", c.wrote_note(s.the(d, p["first"]), p["text"])),
             ("note the second place", c.wrote_note(s.the(d, p["second"]), p["text"])),
             ("open the report", c.at(f"{s.the(d, p['third']).path}/report")),
@@ -177,11 +178,11 @@ LONG = (
         site="map",
         intent="Make a list called {list} with {place} and the {kind} nearest to it. Add the note {text} there.",
         sample=s.joined(s.draw(list=NEW_LIST), s.nearest, s.draw(text=NOTE)),
-        evaluation=lambda p, d: c.pages(
+        evaluation=lambda p, d: checks.pages(
             c.holds(p["list"], s.the(d, p["place"]), s.nearest_place(d, p)), c.noted(s.nearest_place(d, p), p["text"])
         ),
-        subgoals=lambda p, d: c.milestones(
-            ("make the list", c.shows(f"The list {p['list']} was made.")),
+        subgoals=lambda p, d: checks.milestones(
+            ("make the list", checks.shows(f"The list {p['list']} was made.")),
             ("save the place", c.saved(s.the(d, p["place"]), p["list"])),
             ("save the nearest place", c.saved(s.nearest_place(d, p), p["list"])),
             ("write the note", c.wrote_note(s.nearest_place(d, p), p["text"])),

@@ -7,6 +7,7 @@ and ``experts``. Some questions have no answer: their experts look where it woul
 from __future__ import annotations
 
 from replay.records import Task
+from sites import checks
 from sites.map import checks as c
 from sites.map import experts as e
 from sites.map import sampling as s
@@ -33,21 +34,21 @@ def _facts(p: Parameters, d: MapData) -> dict[str, str]:
     }
 
 
-def _place_milestones(p: Parameters, d: MapData) -> c.Four:
+def _place_milestones(p: Parameters, d: MapData) -> checks.Milestones:
     place = _place(p, d)
-    return c.milestones(
-        ("see a search box", c.has("Search", role="searchbox")),
+    return checks.milestones(
+        ("see a search box", checks.has("Search", role="searchbox")),
         ("search", c.at("/search*")),
         *c.opening(place),
     )
 
 
-def _nearby_milestones(p: Parameters, d: MapData) -> c.Four:
+def _nearby_milestones(p: Parameters, d: MapData) -> checks.Milestones:
     place = _place(p, d)
     near = c.at(f"{place.path}/nearby*")
-    asked = c.both(near, c.has("Kind", p["kind"]))
+    asked = checks.both(near, checks.has("Kind", p["kind"]))
     shown = c.at(f"{place.path}/nearby?kind={p['kind']}&within={p.get('distance', '1 km').replace(' ', '+')}")
-    return c.milestones(
+    return checks.milestones(
         ("open the place", c.at(f"{place.path}*")),
         ("open the nearby search", near),
         ("choose the kind", asked),
@@ -55,13 +56,13 @@ def _nearby_milestones(p: Parameters, d: MapData) -> c.Four:
     )
 
 
-def _missing_milestones(p: Parameters, d: MapData) -> c.Four:
+def _missing_milestones(p: Parameters, d: MapData) -> checks.Milestones:
     name = p["place"].split(", ")[0]
-    return c.milestones(
+    return checks.milestones(
         ("start on the map", c.at("/*")),
-        ("see a search box", c.has("Search", role="searchbox")),
+        ("see a search box", checks.has("Search", role="searchbox")),
         ("search", c.at("/search*")),
-        ("see that only other towns have such a place", c.both(c.at("/search*"), c.has(name, role="link"))),
+        ("see that only other towns have such a place", checks.both(c.at("/search*"), checks.has(name, role="link"))),
     )
 
 
@@ -76,7 +77,7 @@ def _miss_fact(task: Task) -> Expert:
     seen = yield from e.open_place(task.parameters["place"], rivals=None)
     label = task.parameters["fact"].capitalize()
     known = f"{label} |" in seen.text and e.fact(seen, label) != e.NOT_KNOWN
-    yield from e.finish(e.fact(seen, label) if known else c.NO_ANSWER, _POSTCODES)
+    yield from e.finish(e.fact(seen, label) if known else checks.UNANSWERABLE, _POSTCODES)
 
 
 def _find_hour(task: Task) -> Expert:
@@ -92,7 +93,7 @@ def _miss_place(task: Task) -> Expert:
     try:
         e.position(seen, name, town)
     except LookupError:
-        yield from e.finish(c.NO_ANSWER, r"\d+ [A-Z][a-z]+ [A-Z][a-z]+")
+        yield from e.finish(checks.UNANSWERABLE, r"\d+ [A-Z][a-z]+ [A-Z][a-z]+")
     else:
         yield from e.finish()
 
@@ -102,7 +103,7 @@ def _name_nearest(task: Task) -> Expert:
     yield from e.open_place(p["place"], rivals=None)
     seen = yield from e.show_nearby(p["kind"], p.get("distance", ""), None)
     if e.found_count(seen) == "0":
-        yield from e.finish(c.NO_ANSWER, r"\d+(?= found)")
+        yield from e.finish(checks.UNANSWERABLE, r"\d+(?= found)")
     else:
         yield from e.finish(e.nearest(seen), _METRES)
 
@@ -120,7 +121,7 @@ PLACES = (
         site="map",
         intent="What is the {fact} of {place}?",
         sample=s.fact,
-        evaluation=lambda p, d: c.answer(_facts(p, d)[p["fact"]]),
+        evaluation=lambda p, d: checks.answer(_facts(p, d)[p["fact"]]),
         subgoals=_place_milestones,
         expert=_find_fact,
         horizon=3,
@@ -130,7 +131,7 @@ PLACES = (
         site="map",
         intent="What is the {fact} of {place}?",
         sample=s.unknown_fact,
-        evaluation=lambda p, d: c.unanswerable("The map does not say this about the place."),
+        evaluation=lambda p, d: checks.no_answer("The map does not say this about the place."),
         subgoals=_place_milestones,
         expert=_miss_fact,
         horizon=3,
@@ -140,7 +141,7 @@ PLACES = (
         site="map",
         intent="At what time does {place} {event} on {days}?",
         sample=s.opening_hours,
-        evaluation=lambda p, d: c.answer(s.hour(d, p)),
+        evaluation=lambda p, d: checks.answer(s.hour(d, p)),
         subgoals=_place_milestones,
         expert=_find_hour,
         horizon=3,
@@ -150,7 +151,7 @@ PLACES = (
         site="map",
         intent="What is the address of {place}?",
         sample=s.nowhere,
-        evaluation=lambda p, d: c.unanswerable("Only other towns have a place of this name."),
+        evaluation=lambda p, d: checks.no_answer("Only other towns have a place of this name."),
         subgoals=_missing_milestones,
         expert=_miss_place,
         horizon=2,
@@ -160,7 +161,7 @@ PLACES = (
         site="map",
         intent="Which {kind} is nearest to {place}?",
         sample=s.nearest,
-        evaluation=lambda p, d: c.answer(s.nearest_place(d, p).name),
+        evaluation=lambda p, d: checks.answer(s.nearest_place(d, p).name),
         subgoals=_nearby_milestones,
         expert=_name_nearest,
         horizon=6,
@@ -170,7 +171,7 @@ PLACES = (
         site="map",
         intent="How many places of the kind {kind} are within {distance} of {place}?",
         sample=s.count_within,
-        evaluation=lambda p, d: c.answer(str(len(s.within(d, p)))),
+        evaluation=lambda p, d: checks.answer(str(len(s.within(d, p)))),
         subgoals=_nearby_milestones,
         expert=_count,
         horizon=7,
@@ -180,7 +181,7 @@ PLACES = (
         site="map",
         intent="Which {kind} is within {distance} of {place}?",
         sample=s.one_within,
-        evaluation=lambda p, d: c.answer(s.within(d, p)[0].name),
+        evaluation=lambda p, d: checks.answer(s.within(d, p)[0].name),
         subgoals=_nearby_milestones,
         expert=_name_nearest,
         horizon=7,
@@ -190,7 +191,7 @@ PLACES = (
         site="map",
         intent="Which {kind} is within {distance} of {place}?",
         sample=s.none_within,
-        evaluation=lambda p, d: c.unanswerable("There is no place of this kind within this distance."),
+        evaluation=lambda p, d: checks.no_answer("There is no place of this kind within this distance."),
         subgoals=_nearby_milestones,
         expert=_name_nearest,
         horizon=7,

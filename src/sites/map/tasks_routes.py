@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from replay.records import Task
+from sites import checks
 from sites.map import checks as c
 from sites.map import experts as e
 from sites.map import sampling as s
@@ -24,14 +25,14 @@ def _path(p: Parameters, d: MapData, *names: str) -> str:
     return route_path(w.MODES[p["how"]], [s.the(d, p[name]) for name in names])
 
 
-def _route_milestones(*names: str) -> Callable[[Parameters, MapData], c.Four]:
+def _route_milestones(*names: str) -> Callable[[Parameters, MapData], checks.Milestones]:
     """Milestones of one route over the places that these parameters name."""
     start, *stops, end = names
     labels = ("From", *(f"Stop {number}" for number in range(1, len(stops) + 1)), "To")
 
-    def subgoals(p: Parameters, d: MapData) -> c.Four:
+    def subgoals(p: Parameters, d: MapData) -> checks.Milestones:
         values = {label.replace(" ", "_"): p[name] for label, name in zip(labels, names, strict=True)}
-        return c.milestones(
+        return checks.milestones(
             ("open the directions", c.at("/directions*")),
             ("fill in all places", c.fields(**values)),
             ("choose how to travel", c.fields(**values, Travel=p["how"])),
@@ -48,7 +49,7 @@ def _travel_time(*names: str) -> Callable[[Task], Expert]:
         p = task.parameters
         seen = yield from e.ask_route(p["how"], *(p[name] for name in names))
         if "There is no way" in seen.page_text:
-            yield from e.finish(c.NO_ANSWER)
+            yield from e.finish(checks.UNANSWERABLE)
         else:
             yield from e.finish(str(e.minutes(seen)), _METRES)
 
@@ -64,12 +65,12 @@ def _which_path(p: Parameters, d: MapData) -> str:
     return route_path(w.MODES[p["how"]], stops)
 
 
-def _which_milestones(p: Parameters, d: MapData) -> c.Four:
+def _which_milestones(p: Parameters, d: MapData) -> checks.Milestones:
     first, second = (d.find(p[name], p["town"]).label for name in ("first", "second"))
-    return c.milestones(
+    return checks.milestones(
         ("fill in both places", c.fields(From=p["first"], To=p["second"])),
-        ("be asked for the first place", c.both(c.at("/directions?*"), c.has(first, role="link"))),
-        ("be asked for the second place", c.both(c.at("/directions?*"), c.has(second, role="link"))),
+        ("be asked for the first place", checks.both(c.at("/directions?*"), checks.has(first, role="link"))),
+        ("be asked for the second place", checks.both(c.at("/directions?*"), checks.has(second, role="link"))),
         ("see the route", c.at(_which_path(p, d))),
     )
 
@@ -82,9 +83,9 @@ def _show_which(task: Task) -> Expert:
     yield from e.finish()
 
 
-def _compare_milestones(p: Parameters, d: MapData) -> c.Four:
+def _compare_milestones(p: Parameters, d: MapData) -> checks.Milestones:
     slow, fast = (_path({**p, "how": p[name]}, d, "start", "end") for name in ("slow", "fast"))
-    return c.milestones(
+    return checks.milestones(
         ("open the directions", c.at("/directions*")),
         ("fill in both places", c.fields(From=p["start"], To=p["end"])),
         (f"see the way {p['slow']}", c.at(slow)),
@@ -104,9 +105,9 @@ def _nearest_of_three(p: Parameters, d: MapData) -> Place:
     return s.the(d, p[min(("first", "second", "third"), key=lambda name: w.walk(d, p, name))])
 
 
-def _three_milestones(p: Parameters, d: MapData) -> c.Four:
+def _three_milestones(p: Parameters, d: MapData) -> checks.Milestones:
     ways = {name: _path({**p, "how": "on foot"}, d, "start", name) for name in ("first", "second", "third")}
-    return c.milestones(
+    return checks.milestones(
         ("see the first way", c.at(ways["first"])),
         ("see the second way", c.at(ways["second"])),
         ("see the third way", c.at(ways["third"])),
@@ -132,7 +133,7 @@ ROUTES = (
         site="map",
         intent="How many minutes does it take {how} from {start} to {end}?",
         sample=w.way("start", "end"),
-        evaluation=lambda p, d: c.answer(str(w.travel_minutes(d, p["how"], p["start"], p["end"]))),
+        evaluation=lambda p, d: checks.answer(str(w.travel_minutes(d, p["how"], p["start"], p["end"]))),
         subgoals=_route_milestones("start", "end"),
         expert=_travel_time("start", "end"),
         horizon=6,
@@ -152,7 +153,7 @@ ROUTES = (
         site="map",
         intent="How many minutes does it take {how} from {start} to {end}?",
         sample=w.to_the_island,
-        evaluation=lambda p, d: c.unanswerable("Cars cannot get to this town."),
+        evaluation=lambda p, d: checks.no_answer("Cars cannot get to this town."),
         subgoals=_route_milestones("start", "end"),
         expert=_travel_time("start", "end"),
         horizon=6,
@@ -172,7 +173,7 @@ ROUTES = (
         site="map",
         intent="How many minutes does it take {how} from {start} over {stop} to {end}?",
         sample=w.way("start", "stop", "end"),
-        evaluation=lambda p, d: c.answer(str(w.travel_minutes(d, p["how"], p["start"], p["stop"], p["end"]))),
+        evaluation=lambda p, d: checks.answer(str(w.travel_minutes(d, p["how"], p["start"], p["stop"], p["end"]))),
         subgoals=_route_milestones("start", "stop", "end"),
         expert=_travel_time("start", "stop", "end"),
         horizon=8,
@@ -183,7 +184,7 @@ ROUTES = (
         site="map",
         intent="How many minutes longer does it take {slow} than {fast} from {start} to {end}?",
         sample=w.two_modes,
-        evaluation=lambda p, d: c.answer(
+        evaluation=lambda p, d: checks.answer(
             str(
                 w.travel_minutes(d, p["slow"], p["start"], p["end"])
                 - w.travel_minutes(d, p["fast"], p["start"], p["end"])
@@ -199,7 +200,7 @@ ROUTES = (
         site="map",
         intent="Which is the shortest walk from {start}: {first}, {second} or {third}? Answer with its postcode.",
         sample=w.three_ends,
-        evaluation=lambda p, d: c.answer(_nearest_of_three(p, d).postcode),
+        evaluation=lambda p, d: checks.answer(_nearest_of_three(p, d).postcode),
         subgoals=_three_milestones,
         expert=_find_nearest_of_three,
         horizon=12,

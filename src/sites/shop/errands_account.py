@@ -9,7 +9,9 @@ from __future__ import annotations
 import random
 
 from replay.records import Task
-from sites.shop import checks, experts, sampling
+from sites import checks
+from sites.shop import checks as c
+from sites.shop import experts, sampling
 from sites.shop.data import CITIES, LABELS, PROCESSING, REASONS, STREETS, ShopData
 from sites.shop.tasks_catalogue import product_path
 from sites.shop.tasks_writing import OPINIONS, STARS, TEXTS, reviewed, sample_newsletter, write_review
@@ -23,7 +25,7 @@ _WISHES = (
     "Add a card: Get well soon",
     "Add a card: Thank you",
 )
-_PLACED = checks.url("/checkout/placed/*")
+_PLACED = c.at("/checkout/placed/*")
 
 
 def _sample_gift(data: ShopData, rng: random.Random) -> Parameters:
@@ -41,17 +43,17 @@ def _sample_gift(data: ShopData, rng: random.Random) -> Parameters:
 def _judge_gift(p: Parameters, data: ShopData) -> checks.Evaluation:
     where = f"{p['label']}, {p['street']}, {p['city']}, {p['postcode']}"
     line = f"1 x {p['product']}, {p['colour']}"
-    order = checks.newest_order(line, items=1, address=where, shipping=p["shipping"])
-    return checks.pages(*order, checks.equals("/messages", ".message", f"{p['subject']}: {p['text']}"))
+    order = c.newest_order(line, items=1, address=where, shipping=p["shipping"])
+    return checks.pages(*order, c.equals("/messages", ".message", f"{p['subject']}: {p['text']}"))
 
 
-def _gift_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
-    addressed = checks.both(checks.url("/checkout/*"), checks.text(f"Deliver to {p['label']}"))
+def _gift_milestones(p: Parameters, data: ShopData) -> checks.Milestones:
+    addressed = checks.both(c.at("/checkout/*"), checks.shows(f"Deliver to {p['label']}"))
     return checks.milestones(
-        ("The product is in the cart", checks.both(checks.url("/cart"), checks.text(f"{p['product']}, {p['colour']}"))),
+        ("The product is in the cart", checks.both(c.at("/cart"), checks.shows(f"{p['product']}, {p['colour']}"))),
         ("The new address is chosen", addressed),
         ("The order is placed", _PLACED),
-        ("The message is sent", checks.both(checks.url("/messages"), checks.text(f"{p['subject']}: {p['text']}"))),
+        ("The message is sent", checks.both(c.at("/messages"), checks.shows(f"{p['subject']}: {p['text']}"))),
     )
 
 
@@ -86,19 +88,19 @@ def _judge_replaced(p: Parameters, data: ShopData) -> checks.Evaluation:
     old, path = sampling.find_order(data, p["number"]), f"/orders/{p['number']}"
     lines = [f"{line.quantity} x {line.describe()}" for line in old.lines]
     return checks.pages(
-        checks.equals(path, "#status", "Cancelled"),
-        checks.equals(path, "#reason", f"Reason: {p['reason']}"),
-        *checks.newest_order(*lines, items=old.items, address=p["address"], shipping=p["shipping"]),
+        c.equals(path, "#status", "Cancelled"),
+        c.equals(path, "#reason", f"Reason: {p['reason']}"),
+        *c.newest_order(*lines, items=old.items, address=p["address"], shipping=p["shipping"]),
     )
 
 
-def _replaced_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
+def _replaced_milestones(p: Parameters, data: ShopData) -> checks.Milestones:
     path = f"/orders/{p['number']}"
-    shipped = checks.text(p["shipping"], f"Deliver to {p['address']}")
+    shipped = checks.shows(p["shipping"], f"Deliver to {p['address']}")
     return checks.milestones(
-        ("The order is cancelled", checks.both(checks.url(path), checks.text("Cancelled", p["reason"]))),
-        ("Its items are in the cart", checks.both(checks.url("/cart"), checks.text(f"Order {p['number']} is in the"))),
-        ("Address and shipping are chosen", checks.both(checks.url("/checkout/payment"), shipped)),
+        ("The order is cancelled", checks.both(c.at(path), checks.shows("Cancelled", p["reason"]))),
+        ("Its items are in the cart", checks.both(c.at("/cart"), checks.shows(f"Order {p['number']} is in the"))),
+        ("Address and shipping are chosen", checks.both(c.at("/checkout/payment"), shipped)),
         ("The order is placed", _PLACED),
     )
 
@@ -137,19 +139,19 @@ def _written(p: Parameters) -> tuple[str, str, str]:
 def _judge_settings(p: Parameters, data: ShopData) -> checks.Evaluation:
     changed, added, subscribed = _written(p)
     return checks.pages(
-        checks.includes("/addresses", f'[data-label="{p["address"]}"]', changed),
-        checks.includes("/addresses", f'[data-label="{p["label"]}"]', added),
-        checks.equals("/newsletter", "#subscription", subscribed),
+        c.includes("/addresses", f'[data-label="{p["address"]}"]', changed),
+        c.includes("/addresses", f'[data-label="{p["label"]}"]', added),
+        c.equals("/newsletter", "#subscription", subscribed),
     )
 
 
-def _settings_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
+def _settings_milestones(p: Parameters, data: ShopData) -> checks.Milestones:
     changed, added, subscribed = _written(p)
     return checks.milestones(
-        ("The form of the address is open", checks.url(f"/addresses/edit?label={p['address']}")),
-        ("The address is changed", checks.both(checks.url("/addresses"), checks.text(changed))),
-        ("The new address is saved", checks.both(checks.url("/addresses"), checks.text(changed, added))),
-        ("The subscription is made", checks.both(checks.url("/newsletter"), checks.text(subscribed))),
+        ("The form of the address is open", c.at(f"/addresses/edit?label={p['address']}")),
+        ("The address is changed", checks.both(c.at("/addresses"), checks.shows(changed))),
+        ("The new address is saved", checks.both(c.at("/addresses"), checks.shows(changed, added))),
+        ("The subscription is made", checks.both(c.at("/newsletter"), checks.shows(subscribed))),
     )
 
 
@@ -190,14 +192,14 @@ def _judge_reviews(p: Parameters, data: ShopData) -> checks.Evaluation:
     )
 
 
-def _reviews_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
+def _reviews_milestones(p: Parameters, data: ShopData) -> checks.Milestones:
     first, second = product_path(p["first"]), product_path(p["second"])
-    sent = checks.text("Thank you for your review")
+    sent = checks.shows("Thank you for your review")
     return checks.milestones(
-        ("The form for the first review is open", checks.url(f"{first}/review")),
-        ("The first review is sent", checks.both(checks.url(f"{first}/reviews"), sent)),
-        ("The form for the second review is open", checks.url(f"{second}/review")),
-        ("The second review is sent", checks.both(checks.url(f"{second}/reviews"), sent)),
+        ("The form for the first review is open", c.at(f"{first}/review")),
+        ("The first review is sent", checks.both(c.at(f"{first}/reviews"), sent)),
+        ("The form for the second review is open", c.at(f"{second}/review")),
+        ("The second review is sent", checks.both(c.at(f"{second}/reviews"), sent)),
     )
 
 

@@ -10,7 +10,9 @@ import random
 import re
 
 from replay.records import Task
-from sites.shop import checks, experts, sampling
+from sites import checks
+from sites.shop import checks as c
+from sites.shop import experts, sampling
 from sites.shop.catalogue import mean_stars
 from sites.shop.data import LABELS, ShopData
 from sites.shop.tasks_buying import checkout_milestones, filled
@@ -39,14 +41,14 @@ def _sample_variants(data: ShopData, rng: random.Random) -> Parameters:
 
 def _judge_variants(p: Parameters, data: ShopData) -> checks.Evaluation:
     lines = (f"{p['quantity']} x {p['first']}, {p['first_colour']}", f"1 x {_second_variant(p)}")
-    return checks.ordered(*lines, items=p["quantity"] + 1, address=p["address"], shipping=p["shipping"])
+    return c.ordered(*lines, items=p["quantity"] + 1, address=p["address"], shipping=p["shipping"])
 
 
 def _second_variant(p: Parameters) -> str:
     return f"{p['second']}, {p['second_colour']}, {p['size']}"
 
 
-def _variants_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
+def _variants_milestones(p: Parameters, data: ShopData) -> checks.Milestones:
     ready = filled(f"{p['first']}, {p['first_colour']}", _second_variant(p), f"Items: {p['quantity'] + 1}")
     return checkout_milestones(ready, p)
 
@@ -79,7 +81,7 @@ def _better(p: Parameters, data: ShopData) -> str:
 
 def _judge_compared(p: Parameters, data: ShopData) -> checks.Evaluation:
     line = f"1 x {_better(p, data)}, {p['colour']}"
-    return checks.ordered(line, items=1, address=p["address"], shipping=p["shipping"])
+    return c.ordered(line, items=1, address=p["address"], shipping=p["shipping"])
 
 
 def _buy_better(task: Task) -> Expert:
@@ -131,7 +133,7 @@ def _two_variants(p: Parameters, data: ShopData) -> tuple[str, str]:
 
 def _judge_two_ranked(p: Parameters, data: ShopData) -> checks.Evaluation:
     lines = (f"1 x {variant}" for variant in _two_variants(p, data))
-    return checks.ordered(*lines, items=2, shipping=p["shipping"])
+    return c.ordered(*lines, items=2, shipping=p["shipping"])
 
 
 def _buy_two_ranked(task: Task) -> Expert:
@@ -152,7 +154,7 @@ def _sample_wishes(data: ShopData, rng: random.Random) -> Parameters:
 
 def _judge_wishes(p: Parameters, data: ShopData) -> checks.Evaluation:
     lines = (f"{p['quantity']} x {p['first']}", f"1 x {p['second']}")
-    return checks.ordered(*lines, items=p["quantity"] + 1, address=p["address"], shipping=p["shipping"])
+    return c.ordered(*lines, items=p["quantity"] + 1, address=p["address"], shipping=p["shipping"])
 
 
 def _order_wishes(task: Task) -> Expert:
@@ -183,8 +185,8 @@ def _sample_log_in(data: ShopData, rng: random.Random) -> Parameters:
 def _judge_log_in(p: Parameters, data: ShopData) -> checks.Evaluation:
     line = f"1 x {p['product']}, {p['colour']}"
     name = data.accounts[p["email"]].name
-    order = checks.newest_order(line, items=1, address=p["address"], shipping=p["shipping"])
-    return checks.pages(*order, checks.equals("/account", "#name", name))
+    order = c.newest_order(line, items=1, address=p["address"], shipping=p["shipping"])
+    return checks.pages(*order, c.equals("/account", "#name", name))
 
 
 def _log_in_and_buy(task: Task) -> Expert:

@@ -6,7 +6,9 @@ import random
 import re
 
 from replay.records import Task
-from sites.shop import checks, experts, sampling
+from sites import checks
+from sites.shop import checks as c
+from sites.shop import experts, sampling
 from sites.shop.data import CITIES, LABELS, PROCESSING, REASONS, STREETS, ShopData
 from sites.task_template import Expert, Parameters, TaskTemplate
 
@@ -21,15 +23,15 @@ def _sample_total(data: ShopData, rng: random.Random) -> Parameters:
 
 
 def _judge_total(p: Parameters, data: ShopData) -> checks.Evaluation:
-    return checks.answer(f"${sampling.find_order(data, p['number']).total}")
+    return checks.answer_including(f"${sampling.find_order(data, p['number']).total}")
 
 
-def _total_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
+def _total_milestones(p: Parameters, data: ShopData) -> checks.Milestones:
     return checks.milestones(
-        ("The orders are shown", checks.url("/orders*")),
-        ("The order is listed", checks.both(checks.url("/orders*"), checks.text(f"Order {p['number']}"))),
-        ("An order is open", checks.url("/orders/*")),
-        ("The order is open", checks.url(f"/orders/{p['number']}")),
+        ("The orders are shown", c.at("/orders*")),
+        ("The order is listed", checks.both(c.at("/orders*"), checks.shows(f"Order {p['number']}"))),
+        ("An order is open", c.at("/orders/*")),
+        ("The order is open", c.at(f"/orders/{p['number']}")),
     )
 
 
@@ -51,19 +53,17 @@ def _sample_cancel(data: ShopData, rng: random.Random) -> Parameters:
 
 def _judge_cancel(p: Parameters, data: ShopData) -> checks.Evaluation:
     path = f"/orders/{p['number']}"
-    return checks.pages(
-        checks.equals(path, "#status", "Cancelled"), checks.equals(path, "#reason", f"Reason: {p['reason']}")
-    )
+    return checks.pages(c.equals(path, "#status", "Cancelled"), c.equals(path, "#reason", f"Reason: {p['reason']}"))
 
 
-def _cancel_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
+def _cancel_milestones(p: Parameters, data: ShopData) -> checks.Milestones:
     path = f"/orders/{p['number']}"
-    chosen = checks.both(checks.url(f"{path}/cancel"), checks.field("Reason", p["reason"]))
-    done = checks.both(checks.url(path), checks.text("Cancelled", p["reason"]))
+    chosen = checks.both(c.at(f"{path}/cancel"), checks.has("Reason", p["reason"]))
+    done = checks.both(c.at(path), checks.shows("Cancelled", p["reason"]))
     return checks.milestones(
-        ("The order is open", checks.url(f"{path}*")),
-        ("The form is open", checks.url(f"{path}/cancel")),
-        ("The reason is chosen", {"any": [chosen, done]}),
+        ("The order is open", c.at(f"{path}*")),
+        ("The form is open", c.at(f"{path}/cancel")),
+        ("The reason is chosen", checks.either(chosen, done)),
         ("The order is cancelled", done),
     )
 
@@ -86,18 +86,18 @@ def _sample_address(data: ShopData, rng: random.Random) -> Parameters:
 
 def _judge_address(p: Parameters, data: ShopData) -> checks.Evaluation:
     line = f"{p['label']}: {p['street']}, {p['city']}, {p['postcode']}"
-    return checks.pages(checks.includes("/addresses", f'[data-label="{p["label"]}"]', line))
+    return checks.pages(c.includes("/addresses", f'[data-label="{p["label"]}"]', line))
 
 
-def _address_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
-    form = checks.url("/addresses/new")
-    saved = checks.both(checks.url("/addresses"), checks.text(f"{p['label']}: {p['street']}, {p['city']}"))
-    half = checks.both(form, checks.field("Label", p["label"]), checks.field("Street", p["street"]))
-    full = checks.both(form, checks.field("City", p["city"]), checks.field("Postcode", p["postcode"]))
+def _address_milestones(p: Parameters, data: ShopData) -> checks.Milestones:
+    form = c.at("/addresses/new")
+    saved = checks.both(c.at("/addresses"), checks.shows(f"{p['label']}: {p['street']}, {p['city']}"))
+    half = checks.both(form, checks.has("Label", p["label"]), checks.has("Street", p["street"]))
+    full = checks.both(form, checks.has("City", p["city"]), checks.has("Postcode", p["postcode"]))
     return checks.milestones(
         ("The form is open", form),
-        ("Label and street are written", {"any": [half, saved]}),
-        ("City and postcode are written", {"any": [full, saved]}),
+        ("Label and street are written", checks.either(half, saved)),
+        ("City and postcode are written", checks.either(full, saved)),
         ("The address is saved", saved),
     )
 
@@ -119,16 +119,16 @@ def _sample_edit(data: ShopData, rng: random.Random) -> Parameters:
 
 def _judge_edit(p: Parameters, data: ShopData) -> checks.Evaluation:
     line = f"{p['address']}: {p['street']}, {p['city']}"
-    return checks.pages(checks.includes("/addresses", f'[data-label="{p["address"]}"]', line))
+    return checks.pages(c.includes("/addresses", f'[data-label="{p["address"]}"]', line))
 
 
-def _edit_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
-    form = checks.url(f"/addresses/edit?label={p['address']}")
-    saved = checks.both(checks.url("/addresses"), checks.text(f"{p['address']}: {p['street']}, {p['city']}"))
+def _edit_milestones(p: Parameters, data: ShopData) -> checks.Milestones:
+    form = c.at(f"/addresses/edit?label={p['address']}")
+    saved = checks.both(c.at("/addresses"), checks.shows(f"{p['address']}: {p['street']}, {p['city']}"))
     return checks.milestones(
         ("The form is open", form),
-        ("The street is written", {"any": [checks.both(form, checks.field("Street", p["street"])), saved]}),
-        ("The city is written", {"any": [checks.both(form, checks.field("City", p["city"])), saved]}),
+        ("The street is written", checks.either(checks.both(form, checks.has("Street", p["street"])), saved)),
+        ("The city is written", checks.either(checks.both(form, checks.has("City", p["city"])), saved)),
         ("The address is saved", saved),
     )
 

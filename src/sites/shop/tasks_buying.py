@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 
 from replay.records import Task
-from sites.shop import checks, experts, sampling
+from sites import checks
+from sites.shop import checks as c
+from sites.shop import experts, sampling
 from sites.shop.data import DELIVERED, ShopData
 from sites.shop.tasks_catalogue import open_ranked, sample_ranked
 from sites.task_template import Expert, Parameters, TaskTemplate
@@ -15,12 +17,12 @@ def _delivery(rng: random.Random) -> Parameters:
     return {"address": sampling.address(rng), "shipping": sampling.shipping(rng)}
 
 
-def checkout_milestones(ready: checks.Check, p: Parameters) -> checks.Subgoals:
+def checkout_milestones(ready: checks.Check, p: Parameters) -> checks.Milestones:
     """From a filled cart to the placed order; ``ready`` says that the cart is as asked."""
-    where = checks.text(f"Deliver to {p['address']}") if "address" in p else checks.text("Deliver to")
-    addressed = checks.both(checks.url("/checkout/*"), where)
-    shipped = checks.both(checks.url("/checkout/payment"), checks.text(p["shipping"]))
-    placed = checks.url("/checkout/placed/*")
+    where = checks.shows(f"Deliver to {p['address']}") if "address" in p else checks.shows("Deliver to")
+    addressed = checks.both(c.at("/checkout/*"), where)
+    shipped = checks.both(c.at("/checkout/payment"), checks.shows(p["shipping"]))
+    placed = c.at("/checkout/placed/*")
     return checks.milestones(
         ("The cart is as asked", ready),
         ("The address is chosen", addressed),
@@ -31,7 +33,7 @@ def checkout_milestones(ready: checks.Check, p: Parameters) -> checks.Subgoals:
 
 def filled(*texts: str) -> checks.Check:
     """The cart is open and says all of this."""
-    return checks.both(checks.url("/cart"), checks.text(*texts))
+    return checks.both(c.at("/cart"), checks.shows(*texts))
 
 
 def _sample_buy(data: ShopData, rng: random.Random) -> Parameters:
@@ -41,10 +43,10 @@ def _sample_buy(data: ShopData, rng: random.Random) -> Parameters:
 
 def _judge_buy(p: Parameters, data: ShopData) -> checks.Evaluation:
     line = f"1 x {p['product']}, {p['colour']}"
-    return checks.ordered(line, items=1, address=p["address"], shipping=p["shipping"])
+    return c.ordered(line, items=1, address=p["address"], shipping=p["shipping"])
 
 
-def _buy_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
+def _buy_milestones(p: Parameters, data: ShopData) -> checks.Milestones:
     return checkout_milestones(filled(f"{p['product']}, {p['colour']}", "Items: 1"), p)
 
 
@@ -64,7 +66,7 @@ def _judge_buy_ranked(p: Parameters, data: ShopData) -> checks.Evaluation:
     return _judge_buy({**p, "product": sampling.meant(data, p).name}, data)
 
 
-def _buy_ranked_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
+def _buy_ranked_milestones(p: Parameters, data: ShopData) -> checks.Milestones:
     return _buy_milestones({**p, "product": sampling.meant(data, p).name}, data)
 
 
@@ -85,17 +87,17 @@ def _sample_buy_two(data: ShopData, rng: random.Random) -> Parameters:
 
 
 def _judge_buy_two(p: Parameters, data: ShopData) -> checks.Evaluation:
-    return checks.ordered(f"1 x {p['first']}", f"1 x {p['second']}", items=2, shipping=p["shipping"])
+    return c.ordered(f"1 x {p['first']}", f"1 x {p['second']}", items=2, shipping=p["shipping"])
 
 
-def _buy_two_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
-    paid = checks.both(checks.url("/checkout/payment"), checks.text(p["shipping"], p["first"], p["second"]))
-    one = {"any": [filled(p["first"]), filled(p["second"])]}
+def _buy_two_milestones(p: Parameters, data: ShopData) -> checks.Milestones:
+    paid = checks.both(c.at("/checkout/payment"), checks.shows(p["shipping"], p["first"], p["second"]))
+    one = checks.either(filled(p["first"]), filled(p["second"]))
     return checks.milestones(
         ("One product is in the cart", one),
         ("Both products are in the cart", filled(p["first"], p["second"], "Items: 2")),
         ("The shipping method is chosen", paid),
-        ("The order is placed", checks.url("/checkout/placed/*")),
+        ("The order is placed", c.at("/checkout/placed/*")),
     )
 
 
@@ -118,10 +120,10 @@ def _sample_buy_new_address(data: ShopData, rng: random.Random) -> Parameters:
 
 def _judge_buy_new_address(p: Parameters, data: ShopData) -> checks.Evaluation:
     where = f"{p['label']}, {p['street']}, {p['city']}, {p['postcode']}"
-    return checks.ordered(f"1 x {p['product']}", items=1, address=where, shipping=p["shipping"])
+    return c.ordered(f"1 x {p['product']}", items=1, address=where, shipping=p["shipping"])
 
 
-def _buy_new_address_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
+def _buy_new_address_milestones(p: Parameters, data: ShopData) -> checks.Milestones:
     return checkout_milestones(filled(p["product"], "Items: 1"), {**p, "address": p["label"]})
 
 
@@ -145,10 +147,10 @@ def _sample_reorder(data: ShopData, rng: random.Random) -> Parameters:
 def _judge_reorder(p: Parameters, data: ShopData) -> checks.Evaluation:
     old = sampling.find_order(data, p["number"])
     lines = [f"{line.quantity} x {line.describe()}" for line in old.lines]
-    return checks.ordered(*lines, items=old.items, address=p["address"], shipping=p["shipping"])
+    return c.ordered(*lines, items=old.items, address=p["address"], shipping=p["shipping"])
 
 
-def _reorder_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
+def _reorder_milestones(p: Parameters, data: ShopData) -> checks.Milestones:
     return checkout_milestones(filled(f"Order {p['number']} is in the cart"), p)
 
 
@@ -169,10 +171,10 @@ def _sample_buy_wished(data: ShopData, rng: random.Random) -> Parameters:
 
 
 def _judge_buy_wished(p: Parameters, data: ShopData) -> checks.Evaluation:
-    return checks.ordered(f"1 x {p['product']}", items=1, address=p["address"], shipping=p["shipping"])
+    return c.ordered(f"1 x {p['product']}", items=1, address=p["address"], shipping=p["shipping"])
 
 
-def _buy_wished_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
+def _buy_wished_milestones(p: Parameters, data: ShopData) -> checks.Milestones:
     return checkout_milestones(filled(p["product"], "Items: 1"), p)
 
 

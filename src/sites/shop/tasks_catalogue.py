@@ -9,7 +9,9 @@ import random
 import re
 
 from replay.records import Task
-from sites.shop import checks, experts, sampling
+from sites import checks
+from sites.shop import checks as c
+from sites.shop import experts, sampling
 from sites.shop.catalogue import mean_stars
 from sites.shop.data import ShopData
 from sites.task_template import Expert, Parameters, TaskTemplate
@@ -21,16 +23,16 @@ def _sample_fact(data: ShopData, rng: random.Random) -> Parameters:
 
 def _judge_fact(p: Parameters, data: ShopData) -> checks.Evaluation:
     product = data.products[p["product"].lower().replace(" ", "-")]
-    return checks.answer(f"${product.price}" if p["fact"] == "price" else f"{mean_stars(product.reviews)}")
+    return checks.answer_including(f"${product.price}" if p["fact"] == "price" else f"{mean_stars(product.reviews)}")
 
 
-def _fact_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
-    found = checks.both(checks.url("/search?*"), checks.text(p["product"], "stars"))
+def _fact_milestones(p: Parameters, data: ShopData) -> checks.Milestones:
+    found = checks.both(c.at("/search?*"), checks.shows(p["product"], "stars"))
     return checks.milestones(
-        ("The search box was used", {"any": [checks.acted("search", "Search"), checks.acted("type", "Search")]}),
-        ("Search results are shown", checks.url("/search?*")),
+        ("The search box was used", checks.either(checks.acted("search", "Search"), checks.acted("type", "Search"))),
+        ("Search results are shown", c.at("/search?*")),
         ("The product is listed", found),
-        ("The product was searched for by name", checks.both(found, checks.field("Search", p["product"]))),
+        ("The product was searched for by name", checks.both(found, checks.has("Search", p["product"]))),
     )
 
 
@@ -51,16 +53,16 @@ def _sample_kind(data: ShopData, rng: random.Random) -> Parameters:
 
 def _judge_count(p: Parameters, data: ShopData) -> checks.Evaluation:
     products = data.categories[p["category"].lower()].products
-    return checks.answer(str(sum(product.kind == p["kind"] for product in products)))
+    return checks.answer_including(str(sum(product.kind == p["kind"] for product in products)))
 
 
-def _kind_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
+def _kind_milestones(p: Parameters, data: ShopData) -> checks.Milestones:
     page = f"/category/{p['category'].lower()}"
-    filtered = checks.url(f"{page}?*kind={p['kind'].lower()}*")
+    filtered = c.at(f"{page}?*kind={p['kind'].lower()}*")
     return checks.milestones(
-        ("A category is open", checks.url("/category/*")),
-        (f"{p['category']} is open", checks.url(f"{page}*")),
-        ("The kind is chosen", {"any": [filtered, checks.field("Kind", p["kind"])]}),
+        ("A category is open", c.at("/category/*")),
+        (f"{p['category']} is open", c.at(f"{page}*")),
+        ("The kind is chosen", checks.either(filtered, checks.has("Kind", p["kind"]))),
         ("The list is filtered", filtered),
     )
 
@@ -88,19 +90,19 @@ def _list_address(p: Parameters) -> str:
 
 
 def _judge_list(p: Parameters, data: ShopData) -> checks.Evaluation:
-    return checks.ends_at(_list_address(p))
+    return c.ends_at(_list_address(p))
 
 
-def _list_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
+def _list_milestones(p: Parameters, data: ShopData) -> checks.Milestones:
     page = f"/category/{p['category'].lower()}"
     address, _, query = _list_address(p).partition("?")
-    wanted = checks.both(*(checks.url(f"{address}?*{part}*") for part in query.split("&")))
-    sorted_right = checks.url(f"{page}?*{query.split('&')[-1]}*")
-    chosen = checks.field("Sort by", p["order"])
+    wanted = checks.both(*(c.at(f"{address}?*{part}*") for part in query.split("&")))
+    sorted_right = c.at(f"{page}?*{query.split('&')[-1]}*")
+    chosen = checks.has("Sort by", p["order"])
     return checks.milestones(
-        ("A category is open", checks.url("/category/*")),
-        (f"{p['category']} is open", checks.url(f"{page}*")),
-        ("The order is chosen", {"any": [sorted_right, checks.both(checks.url(f"{page}*"), chosen)]}),
+        ("A category is open", c.at("/category/*")),
+        (f"{p['category']} is open", c.at(f"{page}*")),
+        ("The order is chosen", checks.either(sorted_right, checks.both(c.at(f"{page}*"), chosen))),
         ("The list is as asked", wanted),
     )
 
@@ -121,15 +123,15 @@ def product_path(name: str) -> str:
 
 
 def _judge_open(p: Parameters, data: ShopData) -> checks.Evaluation:
-    return checks.ends_at(product_path(p["product"]))
+    return c.ends_at(product_path(p["product"]))
 
 
-def _open_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
+def _open_milestones(p: Parameters, data: ShopData) -> checks.Milestones:
     return checks.milestones(
-        ("Search results are shown", {"any": [checks.url("/search?*"), checks.url("/product/*")]}),
-        ("The product is listed", checks.text(p["product"])),
-        ("A product is open", checks.url("/product/*")),
-        ("The product is open", checks.url(f"{product_path(p['product'])}*")),
+        ("Search results are shown", checks.either(c.at("/search?*"), c.at("/product/*"))),
+        ("The product is listed", checks.shows(p["product"])),
+        ("A product is open", c.at("/product/*")),
+        ("The product is open", c.at(f"{product_path(p['product'])}*")),
     )
 
 
@@ -153,22 +155,22 @@ def _variant(p: Parameters) -> str:
 
 
 def _judge_add(p: Parameters, data: ShopData) -> checks.Evaluation:
-    return checks.in_cart(_variant(p), p.get("quantity", 1))
+    return c.in_cart(_variant(p), p.get("quantity", 1))
 
 
-def _add_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
+def _add_milestones(p: Parameters, data: ShopData) -> checks.Milestones:
     path = product_path(p["product"])
     option = ("Size", p["size"]) if "size" in p else ("Quantity", str(p["quantity"]))
-    in_cart = checks.both(checks.url("/cart"), checks.text(f"{_variant(p)}, $", f"Items: {p.get('quantity', 1)}"))
+    in_cart = checks.both(c.at("/cart"), checks.shows(f"{_variant(p)}, $", f"Items: {p.get('quantity', 1)}"))
     return checks.milestones(
-        ("The product is open", checks.url(path)),
+        ("The product is open", c.at(path)),
         (
             "The colour is chosen",
-            {"any": [checks.both(checks.url(path), checks.field("Colour", p["colour"])), in_cart]},
+            checks.either(checks.both(c.at(path), checks.has("Colour", p["colour"])), in_cart),
         ),
         (
             f"The {option[0].lower()} is chosen",
-            {"any": [checks.both(checks.url(path), checks.field(*option)), in_cart]},
+            checks.either(checks.both(c.at(path), checks.has(*option)), in_cart),
         ),
         ("The product is in the cart as asked", in_cart),
     )
@@ -194,19 +196,19 @@ def _sample_ranked_kind(data: ShopData, rng: random.Random) -> Parameters:
 
 
 def _judge_ranked(p: Parameters, data: ShopData) -> checks.Evaluation:
-    return checks.in_cart(f"{sampling.meant(data, p).name}, {p['colour']}")
+    return c.in_cart(f"{sampling.meant(data, p).name}, {p['colour']}")
 
 
-def _ranked_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
+def _ranked_milestones(p: Parameters, data: ShopData) -> checks.Milestones:
     name = sampling.meant(data, p).name
     page, sort = f"/category/{p['category'].lower()}", sampling.RANKS[p["rank"]][1]
     path = product_path(name)
-    in_cart = checks.both(checks.url("/cart"), checks.text(f"{name}, {p['colour']}"))
-    colour = checks.both(checks.url(path), checks.field("Colour", p["colour"]))
+    in_cart = checks.both(c.at("/cart"), checks.shows(f"{name}, {p['colour']}"))
+    colour = checks.both(c.at(path), checks.has("Colour", p["colour"]))
     return checks.milestones(
-        (f"{p['category']} is sorted", {"any": [checks.url(f"{page}?*sort={sort}*"), checks.url(path)]}),
-        ("The right product is open", checks.url(path)),
-        ("The colour is chosen", {"any": [colour, in_cart]}),
+        (f"{p['category']} is sorted", checks.either(c.at(f"{page}?*sort={sort}*"), c.at(path))),
+        ("The right product is open", c.at(path)),
+        ("The colour is chosen", checks.either(colour, in_cart)),
         ("The product is in the cart as asked", in_cart),
     )
 

@@ -11,7 +11,9 @@ import re
 from urllib.parse import urlencode
 
 from replay.records import Task
-from sites.shop import checks, experts, sampling
+from sites import checks
+from sites.shop import checks as c
+from sites.shop import experts, sampling
 from sites.shop.catalogue_pages import SORT_ORDERS
 from sites.shop.data import CITIES, LABELS, ShopData
 from sites.shop.finder_pages import WAREHOUSES, stock_by_warehouse, suggestions
@@ -44,7 +46,7 @@ def _findable(data: ShopData, rng: random.Random) -> str:
 
 def shown(name: str) -> checks.Check:
     """The finder shows this product."""
-    return checks.url(f"/finder?{urlencode({'name': name})}")
+    return c.at(f"/finder?{urlencode({'name': name})}")
 
 
 def find(name: str) -> experts.Skill:
@@ -77,7 +79,7 @@ def _sample_stock(data: ShopData, rng: random.Random) -> Parameters:
 
 
 def _sample_no_warehouse(data: ShopData, rng: random.Random) -> Parameters:
-    return {"product": _findable(data, rng), "city": rng.choice([c for c in CITIES if c not in WAREHOUSES])}
+    return {"product": _findable(data, rng), "city": rng.choice([city for city in CITIES if city not in WAREHOUSES])}
 
 
 def _sample_two(data: ShopData, rng: random.Random) -> Parameters:
@@ -93,11 +95,11 @@ def _sample_label(data: ShopData, rng: random.Random) -> Parameters:
     return {"label": rng.choice(LABELS[1:])}
 
 
-def _finding(name: str, *, last: tuple[str, checks.Check]) -> checks.Subgoals:
-    typed, chosen = checks.field("Product", _start(name)), checks.field("Product", name)
+def _finding(name: str, *, last: tuple[str, checks.Check]) -> checks.Milestones:
+    typed, chosen = checks.has("Product", _start(name)), checks.has("Product", name)
     return checks.milestones(
-        ("The first words are typed", {"any": [typed, chosen, shown(name)]}),
-        ("The product is chosen from the list", {"any": [chosen, shown(name)]}),
+        ("The first words are typed", checks.either(typed, chosen, shown(name))),
+        ("The product is chosen from the list", checks.either(chosen, shown(name))),
         ("The product is shown", shown(name)),
         last,
     )
@@ -105,14 +107,14 @@ def _finding(name: str, *, last: tuple[str, checks.Check]) -> checks.Subgoals:
 
 def _judge_stock(p: Parameters, data: ShopData) -> checks.Evaluation:
     pieces = stock_by_warehouse(_product(data, p["product"])).get(p["city"])
-    return checks.answer(NO_ANSWER if pieces is None else str(pieces))
+    return checks.answer_including(NO_ANSWER if pieces is None else str(pieces))
 
 
-def _stock_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
+def _stock_milestones(p: Parameters, data: ShopData) -> checks.Milestones:
     return _finding(p["product"], last=("The warehouses have answered", checks.both(shown(p["product"]), _ANSWERED)))
 
 
-_ANSWERED: checks.Check = checks.text(*(f"{city}: " for city in WAREHOUSES))
+_ANSWERED: checks.Check = checks.shows(*(f"{city}: " for city in WAREHOUSES))
 
 
 def _more(p: Parameters, data: ShopData) -> str:
@@ -121,14 +123,14 @@ def _more(p: Parameters, data: ShopData) -> str:
     return max(names, key=lambda name: stock_by_warehouse(_product(data, name))[p["city"]])
 
 
-def _wish_more_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
+def _wish_more_milestones(p: Parameters, data: ShopData) -> checks.Milestones:
     seen = checks.both(shown(p["second"]), _ANSWERED)
     path = product_path(_more(p, data))
     return checks.milestones(
         ("The stock of the first product is seen", checks.both(shown(p["first"]), _ANSWERED)),
         ("The stock of the second product is seen", seen),
-        ("The product with more pieces is open", checks.url(path)),
-        ("It is on the wish list", checks.text(f"{_more(p, data)} is on your wish list")),
+        ("The product with more pieces is open", c.at(path)),
+        ("It is on the wish list", checks.shows(f"{_more(p, data)} is on your wish list")),
     )
 
 
@@ -176,14 +178,14 @@ def _delete(task: Task) -> Expert:
     yield from experts.finish()
 
 
-def _delete_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
-    book, label = checks.url("/address-book"), p["label"]
+def _delete_milestones(p: Parameters, data: ShopData) -> checks.Milestones:
+    book, label = c.at("/address-book"), p["label"]
     asked = checks.both(book, checks.acted("click", f"Delete {label}"))
     return checks.milestones(
         ("The address book is open", book),
         ("Deleting is asked for", asked),
         ("The question is answered", checks.both(asked, checks.acted("click", "Confirm"))),
-        ("The address is deleted", checks.both(book, checks.text(f"Deleted {label}"))),
+        ("The address is deleted", checks.both(book, checks.shows(f"Deleted {label}"))),
     )
 
 
@@ -191,13 +193,13 @@ def _remaining(p: Parameters) -> str:
     return ", ".join(label for label in LABELS if label != p["label"])
 
 
-def _department_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
-    page = checks.url(f"/category/{p['category'].lower()}*")
-    done = checks.url(f"/category/{p['category'].lower()}?*sort={_ORDERS[p['order']]}*")
+def _department_milestones(p: Parameters, data: ShopData) -> checks.Milestones:
+    page = c.at(f"/category/{p['category'].lower()}*")
+    done = c.at(f"/category/{p['category'].lower()}?*sort={_ORDERS[p['order']]}*")
     return checks.milestones(
-        ("The menu was opened", {"any": [checks.acted("hover", "Departments"), page]}),
+        ("The menu was opened", checks.either(checks.acted("hover", "Departments"), page)),
         ("The department is open", page),
-        ("The order is chosen", {"any": [checks.both(page, checks.field("Sort by", p["order"].capitalize())), done]}),
+        ("The order is chosen", checks.either(checks.both(page, checks.has("Sort by", p["order"].capitalize())), done)),
         ("The department is sorted", done),
     )
 
@@ -208,9 +210,9 @@ TEMPLATES = (
         site="shop",
         intent="Show the {product} in the product finder.",
         sample=_sample_product,
-        evaluation=lambda p, d: checks.ends_at(f"/finder?{urlencode({'name': p['product']})}"),
+        evaluation=lambda p, d: c.ends_at(f"/finder?{urlencode({'name': p['product']})}"),
         subgoals=lambda p, d: _finding(
-            p["product"], last=("Its price is shown", checks.both(shown(p["product"]), checks.text("Stock")))
+            p["product"], last=("Its price is shown", checks.both(shown(p["product"]), checks.shows("Stock")))
         ),
         expert=_show,
         horizon=4,
@@ -222,7 +224,7 @@ TEMPLATES = (
         site="shop",
         intent="Open the {category} from the menu of departments and sort them by {order}.",
         sample=_sample_order,
-        evaluation=lambda p, d: checks.ends_at(f"/category/{p['category'].lower()}?kind=&sort={_ORDERS[p['order']]}"),
+        evaluation=lambda p, d: c.ends_at(f"/category/{p['category'].lower()}?kind=&sort={_ORDERS[p['order']]}"),
         subgoals=_department_milestones,
         expert=_open_department,
         horizon=5,
@@ -259,7 +261,7 @@ TEMPLATES = (
         site="shop",
         intent="Delete the address {label} from the address book.",
         sample=_sample_label,
-        evaluation=lambda p, d: checks.pages(checks.equals("/address-book", "#labels", _remaining(p))),
+        evaluation=lambda p, d: checks.pages(c.equals("/address-book", "#labels", _remaining(p))),
         subgoals=_delete_milestones,
         expert=_delete,
         horizon=4,
@@ -271,7 +273,7 @@ TEMPLATES = (
         site="shop",
         intent="Put the {first} or the {second} on the wish list, whichever the warehouse of {city} has more of.",
         sample=_sample_two,
-        evaluation=lambda p, d: checks.pages(checks.includes("/wishlist", "#wish-list", _more(p, d))),
+        evaluation=lambda p, d: checks.pages(c.includes("/wishlist", "#wish-list", _more(p, d))),
         subgoals=_wish_more_milestones,
         expert=_wish_more,
         horizon=lambda p, d: 12 if _more(p, d) == p["second"] else 16,

@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 
 from replay.records import Task
-from sites.shop import checks, experts, sampling
+from sites import checks
+from sites.shop import checks as c
+from sites.shop import experts, sampling
 from sites.shop.data import ShopData
 from sites.shop.tasks_catalogue import product_path
 from sites.task_template import Expert, Parameters, TaskTemplate
@@ -19,15 +21,15 @@ def _sample_wish(data: ShopData, rng: random.Random) -> Parameters:
 
 
 def _judge_wish(p: Parameters, data: ShopData) -> checks.Evaluation:
-    return checks.pages(checks.includes("/wishlist", "#wish-list", p["product"]))
+    return checks.pages(c.includes("/wishlist", "#wish-list", p["product"]))
 
 
-def _wish_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
+def _wish_milestones(p: Parameters, data: ShopData) -> checks.Milestones:
     return checks.milestones(
-        ("Search results are shown", {"any": [checks.url("/search?*"), checks.url("/product/*")]}),
-        ("The product is listed", checks.text(p["product"])),
-        ("The product is open", checks.url(product_path(p["product"]))),
-        ("The product is on the wish list", checks.text(f"{p['product']} is on your wish list")),
+        ("Search results are shown", checks.either(c.at("/search?*"), c.at("/product/*"))),
+        ("The product is listed", checks.shows(p["product"])),
+        ("The product is open", c.at(product_path(p["product"]))),
+        ("The product is on the wish list", checks.shows(f"{p['product']} is on your wish list")),
     )
 
 
@@ -45,12 +47,12 @@ def _sample_log_in(data: ShopData, rng: random.Random) -> Parameters:
     return {"email": person.email, "password": person.password, "product": product.name}
 
 
-def _log_in_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
+def _log_in_milestones(p: Parameters, data: ShopData) -> checks.Milestones:
     return checks.milestones(
-        ("The log-in form is open", checks.url("/login*")),
-        ("The customer is logged in", checks.text("You are logged in")),
-        ("The product is open", checks.url(product_path(p["product"]))),
-        ("The product is on the wish list", checks.text(f"{p['product']} is on your wish list")),
+        ("The log-in form is open", c.at("/login*")),
+        ("The customer is logged in", checks.shows("You are logged in")),
+        ("The product is open", c.at(product_path(p["product"]))),
+        ("The product is on the wish list", checks.shows(f"{p['product']} is on your wish list")),
     )
 
 
@@ -67,16 +69,16 @@ def _sample_move(data: ShopData, rng: random.Random) -> Parameters:
 
 
 def _judge_move(p: Parameters, data: ShopData) -> checks.Evaluation:
-    return checks.in_cart(p["product"], p["quantity"])
+    return c.in_cart(p["product"], p["quantity"])
 
 
-def _move_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
-    moved = checks.both(checks.url("/cart"), checks.text(p["product"]))
-    done = checks.both(moved, checks.text(f"Items: {p['quantity']}"))
+def _move_milestones(p: Parameters, data: ShopData) -> checks.Milestones:
+    moved = checks.both(c.at("/cart"), checks.shows(p["product"]))
+    done = checks.both(moved, checks.shows(f"Items: {p['quantity']}"))
     return checks.milestones(
-        ("The wish list is open", checks.url("/wishlist")),
+        ("The wish list is open", c.at("/wishlist")),
         ("The product is in the cart", moved),
-        ("The quantity is written", checks.both(moved, checks.field("Quantity", str(p["quantity"])))),
+        ("The quantity is written", checks.both(moved, checks.has("Quantity", str(p["quantity"])))),
         ("The quantity is changed", done),
     )
 

@@ -6,7 +6,9 @@ import random
 from typing import Any
 
 from replay.records import Task
-from sites.shop import checks, experts, sampling
+from sites import checks
+from sites.shop import checks as c
+from sites.shop import experts, sampling
 from sites.shop.data import FREQUENCIES, SUBJECTS, ShopData
 from sites.shop.tasks_catalogue import product_path
 from sites.task_template import Expert, Parameters, TaskTemplate
@@ -24,7 +26,7 @@ def _sample_review(data: ShopData, rng: random.Random) -> Parameters:
 def reviewed(product: str, stars: str, title: str, text: str, author: str) -> dict[str, Any]:
     """The newest review of a product is this one; a target of ``checks.pages``."""
     path = f"{product_path(product)}/reviews"
-    return checks.includes(path, ".review", f"{title}, {stars.split()[0]} stars, {author}", text)
+    return c.includes(path, ".review", f"{title}, {stars.split()[0]} stars, {author}", text)
 
 
 def write_review(product: str, stars: str, title: str, text: str) -> experts.Skill:
@@ -40,14 +42,14 @@ def _judge_review(p: Parameters, data: ShopData) -> checks.Evaluation:
     return checks.pages(reviewed(p["product"], p["stars"], p["title"], p["text"], data.usual.name))
 
 
-def _review_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
+def _review_milestones(p: Parameters, data: ShopData) -> checks.Milestones:
     path = product_path(p["product"])
-    sent = checks.both(checks.url(f"{path}/reviews"), checks.text("Thank you for your review"))
-    starred = checks.both(checks.url(f"{path}/review"), checks.field("Stars", p["stars"]))
+    sent = checks.both(c.at(f"{path}/reviews"), checks.shows("Thank you for your review"))
+    starred = checks.both(c.at(f"{path}/review"), checks.has("Stars", p["stars"]))
     return checks.milestones(
-        ("The product is open", checks.url(f"{path}*")),
-        ("The form is open", checks.url(f"{path}/review")),
-        ("The stars are chosen", {"any": [starred, sent]}),
+        ("The product is open", c.at(f"{path}*")),
+        ("The form is open", c.at(f"{path}/review")),
+        ("The stars are chosen", checks.either(starred, sent)),
         ("The review is sent", sent),
     )
 
@@ -67,15 +69,15 @@ def sample_newsletter(data: ShopData, rng: random.Random) -> Parameters:
 
 def _judge_newsletter(p: Parameters, data: ShopData) -> checks.Evaluation:
     subscribed = f"Subscribed: {p['email']}, {p['frequency']}"
-    return checks.pages(checks.equals("/newsletter", "#subscription", subscribed))
+    return checks.pages(c.equals("/newsletter", "#subscription", subscribed))
 
 
-def _newsletter_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
-    done = checks.text(f"Subscribed: {p['email']}, {p['frequency']}")
+def _newsletter_milestones(p: Parameters, data: ShopData) -> checks.Milestones:
+    done = checks.shows(f"Subscribed: {p['email']}, {p['frequency']}")
     return checks.milestones(
-        ("The form is open", checks.url("/newsletter")),
-        ("The email is written", {"any": [checks.field("Email", p["email"]), done]}),
-        ("The frequency is chosen", {"any": [checks.field("Frequency", p["frequency"]), done]}),
+        ("The form is open", c.at("/newsletter")),
+        ("The email is written", checks.either(checks.has("Email", p["email"]), done)),
+        ("The frequency is chosen", checks.either(checks.has("Frequency", p["frequency"]), done)),
         ("The subscription is made", done),
     )
 
@@ -94,15 +96,15 @@ def _sample_message(data: ShopData, rng: random.Random) -> Parameters:
 
 
 def _judge_message(p: Parameters, data: ShopData) -> checks.Evaluation:
-    return checks.pages(checks.equals("/messages", ".message", f"{p['subject']}: {p['text']}"))
+    return checks.pages(c.equals("/messages", ".message", f"{p['subject']}: {p['text']}"))
 
 
-def _message_milestones(p: Parameters, data: ShopData) -> checks.Subgoals:
-    done = checks.both(checks.url("/messages"), checks.text(f"{p['subject']}: {p['text']}"))
+def _message_milestones(p: Parameters, data: ShopData) -> checks.Milestones:
+    done = checks.both(c.at("/messages"), checks.shows(f"{p['subject']}: {p['text']}"))
     return checks.milestones(
-        ("The form is open", checks.url("/contact")),
-        ("The subject is chosen", {"any": [checks.field("Subject", p["subject"]), done]}),
-        ("The text is written", {"any": [checks.field("Text", p["text"]), done]}),
+        ("The form is open", c.at("/contact")),
+        ("The subject is chosen", checks.either(checks.has("Subject", p["subject"]), done)),
+        ("The text is written", checks.either(checks.has("Text", p["text"]), done)),
         ("The message is sent", done),
     )
 

@@ -6,44 +6,19 @@ to the question which was meant; any other, to a list.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, cast
-from urllib.parse import urlencode
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sites.rendering import clean_text, page_number, render, see_other
+from sites.paging import listing
+from sites.rendering import clean_text, render, see_other
 from sites.wiki.data import Article, slug
 from sites.wiki.state import WikiState
 
 RESULTS_PER_PAGE, CATEGORIES_PER_PAGE, MEMBERS_PER_PAGE, CHANGES_PER_PAGE = 8, 12, 12, 5
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """One page of a longer list: its items, how many in all, its number from 1, and links to its neighbours."""
-
-    items: Sequence[Any]
-    total: int
-    number: int
-    pages: int
-    previous: str | None
-    next: str | None
-
-
-def _listing(request: Request, items: Sequence[Any], per_page: int) -> Listing:
-    number, pages = page_number(request, len(items), per_page)
-
-    def link(page: int) -> str | None:
-        kept = {**request.query_params, "page": str(page)}
-        return f"{request.url.path}?{urlencode(kept)}" if 1 <= page <= pages else None
-
-    shown = items[(number - 1) * per_page : number * per_page]
-    return Listing(shown, len(items), number, pages, link(number - 1), link(number + 1))
 
 
 def _state(request: Request) -> WikiState:
@@ -75,7 +50,7 @@ async def article(request: Request) -> Response:
 async def history(request: Request) -> Response:
     """An article's changes, latest first."""
     found = _article(request)
-    changes = _listing(request, found.history, CHANGES_PER_PAGE)
+    changes = listing(request, found.history, CHANGES_PER_PAGE)
     return render(request, "wiki/history.html", article=found, changes=changes)
 
 
@@ -87,7 +62,7 @@ async def search(request: Request) -> Response:
         return see_other(meant[0].path)
     if meant:
         return render(request, "wiki/which.html", query=query, articles=meant)
-    found = _listing(request, data.search(query), RESULTS_PER_PAGE)
+    found = listing(request, data.search(query), RESULTS_PER_PAGE)
     near = data.correction(query)
     return render(request, "wiki/search.html", query=query, found=found, near=data.articles[near] if near else None)
 
@@ -95,7 +70,7 @@ async def search(request: Request) -> Response:
 async def categories(request: Request) -> Response:
     """All categories by name."""
     names = [(name, slug(name)) for name in _state(request).data.categories]
-    return render(request, "wiki/categories.html", categories=_listing(request, names, CATEGORIES_PER_PAGE))
+    return render(request, "wiki/categories.html", categories=listing(request, names, CATEGORIES_PER_PAGE))
 
 
 async def category(request: Request) -> Response:
@@ -105,7 +80,7 @@ async def category(request: Request) -> Response:
         raise HTTPException(404)
     name, found = members[request.path_params["slug"]]
     year = min(change.day.split()[-1] for one in found for change in one.history)
-    return render(request, "wiki/category.html", name=name, year=year, found=_listing(request, found, MEMBERS_PER_PAGE))
+    return render(request, "wiki/category.html", name=name, year=year, found=listing(request, found, MEMBERS_PER_PAGE))
 
 
 async def reading(request: Request) -> Response:

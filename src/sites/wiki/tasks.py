@@ -7,6 +7,7 @@ and ``experts``.
 from __future__ import annotations
 
 from replay.records import Task
+from sites import checks
 from sites.task_template import Expert, Parameters, TaskTemplate
 from sites.wiki import checks as c
 from sites.wiki import experts as e
@@ -42,9 +43,9 @@ def _history_turns(p: Parameters, d: WikiData) -> int:
     return (len(_article(p, d).history) - 1) // CHANGES_PER_PAGE
 
 
-def _looking_up(p: Parameters, d: WikiData) -> c.Four:
+def _looking_up(p: Parameters, d: WikiData) -> checks.Milestones:
     article = _article(p, d)
-    return c.milestones(
+    return checks.milestones(
         *c.beginning(), ("look something up", c.at("/wiki/*")), ("open the article", c.at(f"{article.path}*"))
     )
 
@@ -55,7 +56,7 @@ def _answer_fact(task: Task) -> Expert:
     if e.states(seen, p["fact"]):
         yield from e.finish(e.fact(seen, p["fact"]))
     else:
-        yield from e.finish(c.NO_ANSWER)
+        yield from e.finish(checks.UNANSWERABLE)
 
 
 def _answer_namesake(task: Task) -> Expert:
@@ -109,9 +110,9 @@ def _find_oldest(task: Task) -> Expert:
     yield from e.finish(str(min(years)))
 
 
-def _oldest_milestones(p: Parameters, d: WikiData) -> c.Four:
+def _oldest_milestones(p: Parameters, d: WikiData) -> checks.Milestones:
     first, *_, last = d.categories[p["category"]]
-    return c.milestones(
+    return checks.milestones(
         ("see the categories", c.at("/categories*")),
         ("open the category", c.at(c.category_path(p["category"]))),
         ("open its first article", c.at(first.path)),
@@ -125,7 +126,7 @@ TEMPLATES = (
         site="wiki",
         intent="What does the encyclopedia say under {fact} about {title}?",
         sample=s.fact,
-        evaluation=lambda p, d: c.answer(_article(p, d).facts[p["fact"]]),
+        evaluation=lambda p, d: checks.answer(_article(p, d).facts[p["fact"]]),
         subgoals=_looking_up,
         expert=_answer_fact,
         horizon=2,
@@ -136,7 +137,7 @@ TEMPLATES = (
         site="wiki",
         intent="What does the encyclopedia say under {fact} about {title}?",
         sample=s.missing_fact,
-        evaluation=lambda p, d: c.unanswerable("The article does not say this."),
+        evaluation=lambda p, d: checks.no_answer("The article does not say this."),
         subgoals=_looking_up,
         expert=_answer_fact,
         horizon=2,
@@ -147,10 +148,10 @@ TEMPLATES = (
         site="wiki",
         intent="What does the encyclopedia say under {fact} about the {name} in {town}?",
         sample=s.namesake,
-        evaluation=lambda p, d: c.answer(_namesake(p, d).facts[p["fact"]]),
-        subgoals=lambda p, d: c.milestones(
+        evaluation=lambda p, d: checks.answer(_namesake(p, d).facts[p["fact"]]),
+        subgoals=lambda p, d: checks.milestones(
             *c.beginning(),
-            ("be asked which is meant", c.both(c.at("/search*"), c.has(_namesake(p, d).title, "link"))),
+            ("be asked which is meant", checks.both(c.at("/search*"), checks.has(_namesake(p, d).title, role="link"))),
             ("open the article", c.at(_namesake(p, d).path)),
         ),
         expert=_answer_namesake,
@@ -162,8 +163,8 @@ TEMPLATES = (
         site="wiki",
         intent="What does the encyclopedia say under {fact} about the {role} of {title}?",
         sample=s.behind,
-        evaluation=lambda p, d: c.answer(s.person_behind(d, p).facts[p["fact"]]),
-        subgoals=lambda p, d: c.milestones(
+        evaluation=lambda p, d: checks.answer(s.person_behind(d, p).facts[p["fact"]]),
+        subgoals=lambda p, d: checks.milestones(
             *c.beginning(),
             ("open the article", c.at(_article(p, d).path)),
             ("open the article about the person", c.at(s.person_behind(d, p).path)),
@@ -177,12 +178,15 @@ TEMPLATES = (
         site="wiki",
         intent="Who wrote the first version of the article {title}?",
         sample=s.any_article,
-        evaluation=lambda p, d: c.answer(_article(p, d).history[-1].editor),
-        subgoals=lambda p, d: c.milestones(
-            ("see a search box", c.has("Search", "searchbox")),
+        evaluation=lambda p, d: checks.answer(_article(p, d).history[-1].editor),
+        subgoals=lambda p, d: checks.milestones(
+            ("see a search box", checks.has("Search", role="searchbox")),
             ("open the article", c.at(f"{_article(p, d).path}*")),
             ("open its history", c.at(f"{_article(p, d).path}/history*")),
-            ("see the first version", c.both(c.at(f"{_article(p, d).path}/history*"), c.shows("First version"))),
+            (
+                "see the first version",
+                checks.both(c.at(f"{_article(p, d).path}/history*"), checks.shows("First version")),
+            ),
         ),
         expert=_name_first_editor,
         horizon=lambda p, d: 3 + _history_turns(p, d),
@@ -194,7 +198,7 @@ TEMPLATES = (
         intent="Put the articles {first} and {second} on the reading list.",
         sample=s.two_articles,
         evaluation=lambda p, d: c.on_reading_list(d.articles[p["first"]], d.articles[p["second"]]),
-        subgoals=lambda p, d: c.milestones(
+        subgoals=lambda p, d: checks.milestones(
             ("open the first article", c.at(d.articles[p["first"]].path)),
             ("put it on the list", c.put(d.articles[p["first"]])),
             ("open the second article", c.at(d.articles[p["second"]].path)),
@@ -209,11 +213,11 @@ TEMPLATES = (
         site="wiki",
         intent="How many articles are in the category {category}? Answer with a number.",
         sample=s.category,
-        evaluation=lambda p, d: c.answer(str(len(d.categories[p["category"]]))),
-        subgoals=lambda p, d: c.milestones(
+        evaluation=lambda p, d: checks.answer(str(len(d.categories[p["category"]]))),
+        subgoals=lambda p, d: checks.milestones(
             ("start at the encyclopedia", c.at("/*")),
             ("see the categories", c.at("/categories*")),
-            ("find the category", c.both(c.at("/categories*"), c.has(p["category"], "link"))),
+            ("find the category", checks.both(c.at("/categories*"), checks.has(p["category"], role="link"))),
             ("open the category", c.at(c.category_path(p["category"]))),
         ),
         expert=_count,
@@ -226,9 +230,9 @@ TEMPLATES = (
         site="wiki",
         intent="Who was born first, {first}, {second} or {third}? Answer with the birthplace.",
         sample=s.three_people,
-        evaluation=lambda p, d: c.answer(_first_born(p, d).facts["Birthplace"]),
-        subgoals=lambda p, d: c.milestones(
-            ("see a search box", c.has("Search", "searchbox")),
+        evaluation=lambda p, d: checks.answer(_first_born(p, d).facts["Birthplace"]),
+        subgoals=lambda p, d: checks.milestones(
+            ("see a search box", checks.has("Search", role="searchbox")),
             ("open the first article", c.at(_people(p, d)[0].path)),
             ("open the second article", c.at(_people(p, d)[1].path)),
             ("open the third article", c.at(_people(p, d)[2].path)),
@@ -243,7 +247,7 @@ TEMPLATES = (
         site="wiki",
         intent="In which year did the first place in the category {category} open?",
         sample=s.small_category,
-        evaluation=lambda p, d: c.answer(str(min(int(a.facts[s.OPENED]) for a in d.categories[p["category"]]))),
+        evaluation=lambda p, d: checks.answer(str(min(int(a.facts[s.OPENED]) for a in d.categories[p["category"]]))),
         subgoals=_oldest_milestones,
         expert=_find_oldest,
         horizon=lambda p, d: 2 + _category_turns(p, d) + 2 * len(d.categories[p["category"]]),
