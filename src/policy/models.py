@@ -47,7 +47,7 @@ def save_policy(model: PreTrainedModel, tokenizer_dir: str | Path, path: str | P
     """Write model and tokenizer to the directory ``path``, which appears complete or not at all.
 
     Raises:
-        FileExistsError: ``path`` is there already and not an empty directory.
+        OSError: ``path`` is there already and not an empty directory; it is left as it was.
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)

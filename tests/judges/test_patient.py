@@ -13,7 +13,7 @@ from judges.settings import JudgeSettings
 from replay.records import EpisodeFailed, Failure, FailureKind
 
 QUESTION = AnswerQuestion("How many lamps?", "two", "2")
-QUICK = JudgeSettings(answer_timeout_s=0.2, deadline_s=1.0, retry_wait_s=0.05)
+QUICK = JudgeSettings(answer_timeout_s=0.5, deadline_s=2.0, retry_wait_s=0.05)
 
 
 class Troubled:
@@ -64,7 +64,7 @@ TROUBLES = [
 @pytest.mark.parametrize(("trouble", "code"), TROUBLES)
 async def test_trouble_that_passes_costs_time_only(trouble: Callable[[], object], code: str) -> None:
     judge = Troubled(trouble)
-    patient = PatientJudge(judge, JudgeSettings(answer_timeout_s=0.2, deadline_s=60, retry_wait_s=0.01))
+    patient = PatientJudge(judge, JudgeSettings(answer_timeout_s=1.0, deadline_s=60, retry_wait_s=0.01))
     assert await patient.matches(QUESTION) is True
     assert await patient.same_reason(QUESTION) is False
     assert (judge.asked, patient.name) == (3, "troubled")

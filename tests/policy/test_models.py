@@ -40,6 +40,16 @@ def test_a_saved_policy_loads_with_its_tokenizer(tokenizer: TextTokenizer, token
     assert load_causal_lm(path, dtype="bfloat16").dtype == torch.bfloat16
 
 
+def test_a_policy_never_replaces_another(tokenizer: TextTokenizer, tokenizer_dir: Path, tmp_path: Path) -> None:
+    model = build_tiny(TinyShape(layers=1), tokenizer, seed=0)
+    path = save_policy(model, tokenizer_dir, tmp_path / "policy")
+    written = (path / "model.safetensors").read_bytes()
+    with pytest.raises(OSError, match=r"not empty|exists"):
+        save_policy(build_tiny(TinyShape(layers=1), tokenizer, seed=1), tokenizer_dir, path)
+    assert (path / "model.safetensors").read_bytes() == written
+    assert [p.name for p in tmp_path.iterdir()] == ["policy"]
+
+
 def test_pickled_weights_are_refused(tokenizer: TextTokenizer, tokenizer_dir: Path, tmp_path: Path) -> None:
     model = build_tiny(TinyShape(layers=1), tokenizer, seed=0)
     path = save_policy(model, tokenizer_dir, tmp_path / "policy")
