@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from cluster.check import Check
     from cluster.config import Recipe
-    from cluster.doctor import Check
     from cluster.plan import Plan
 
 app = typer.Typer(
@@ -229,7 +229,8 @@ def _load(path: Path, out: Path | None, overrides: list[str] | None) -> tuple[Re
 
 def _require_ready(recipe: Recipe, out: Path) -> None:
     """Raise ``MissingError`` naming everything this machine lacks for the recipe."""
-    from cluster.doctor import Status, examine
+    from cluster.check import Status
+    from cluster.doctor import examine
 
     missing = [entry for entry in examine(recipe, out) if entry.status is Status.FAIL]
     if missing:

@@ -12,14 +12,14 @@ import platform
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
+from cluster.check import Check, Status
 from cluster.config import Recipe
 from cluster.machine import Machine
 from cluster.plan import make_plan
 from cluster.versions import package_version
+from cluster.webarena_check import check_webarena
 
 PYTHON_RANGE = ((3, 11), (3, 14))
 REQUIRED = {
@@ -44,28 +44,8 @@ IMPORT_TIMEOUT_S = 60.0
 MIN_SHARED_MEMORY_MB = 256
 
 
-class Status(StrEnum):
-    """How a check ended; only ``FAIL`` stops a run."""
-
-    OK = "ok"
-    WARN = "warn"
-    FAIL = "fail"
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One thing looked at: what was found, and what to do where ``status`` is not ok."""
-
-    name: str
-    status: Status
-    found: str
-    advice: str = ""
-
-
 def examine(recipe: Recipe, out: Path, machine: Machine | None = None) -> list[Check]:
     """Return every check for running ``recipe`` into ``out`` on this machine (or on ``machine``)."""
-    from cluster.webarena_check import check_webarena
-
     machine = machine or Machine.here()
     return [
         check_python(sys.version_info[:2]),

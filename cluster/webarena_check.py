@@ -10,8 +10,8 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from cluster.check import Check, Status
 from cluster.config import Recipe
-from cluster.doctor import Check, Status
 from replay.records import Task
 from webarena.addresses import SITES, variable
 from webarena.deployments import deployments_of
@@ -21,7 +21,7 @@ from webarena.leases_modes import site_modes
 from webarena.leases_units import Mode
 from webarena.login_accounts import Accounts, CredentialsMissing
 from webarena.login_forms import LOGIN_FORMS
-from webarena.reset import resetters
+from webarena.resetters import resetters
 from webarena.task_files import needed_sites
 from webarena.task_source import webarena_task_list
 from webarena.waits import waits_that_do_not_fit

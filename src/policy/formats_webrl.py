@@ -3,7 +3,7 @@
 Owns ``WebRLFormat``: a task line, then one round per action, where a stand-in takes the place of a
 past page (the instruction in round 0), then the current page in simplified HTML. Turn marks are
 Llama 3's control tokens, by id; a tokenizer without them gets plain role lines. Invariants as in
-``policy.formats``: past actions by id, only the page is cut.
+``policy.prompts``: past actions by id, only the page is cut.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from typing import ClassVar
 
-from policy.formats import PastAction, PromptFormat, without_stop
+from policy.prompts import PastAction, PromptFormat, without_stop
 from policy.tokenizer import TextTokenizer
 
 PAST_PAGE = "** Simplified html **"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from policy.client import Completion, Sampling
-from policy.formats import PromptFormat
+from policy.prompts import PromptFormat
 from policy.tokenizer import TextTokenizer
 from replay.records import EpisodeFailed, Failure
 

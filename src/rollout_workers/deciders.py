@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from policy.client import PolicyClient, Sampling
-from policy.formats import PastAction, PromptFormat
+from policy.prompts import PastAction, PromptFormat
 from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
 from replay.records import EpisodeFailed, Failure, FailureKind, FloatArray, IntArray

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from judges.subgoals import Acted, reached
 from policy.client import PolicyClient
-from policy.formats import PastAction, PromptFormat, PromptTooLong
+from policy.prompts import PastAction, PromptFormat, PromptTooLong
 from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
 from replay.records import EpisodeFailed, Failure, FailureKind, Step, Termination, Trajectory

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from policy.formats import PromptFormat
+from policy.prompts import PromptFormat
 from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
 from replay.records import EpisodeFailed, Failure, FailureKind, Trajectory

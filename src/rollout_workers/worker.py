@@ -23,7 +23,8 @@ from functools import partial
 from typing import IO, Any
 
 from policy.client import PolicyClient
-from policy.formats import PromptFormat, get_format
+from policy.formats import get_format
+from policy.prompts import PromptFormat
 from policy.tokenizer import TextTokenizer
 from replay.records import EpisodeFailed, Failure, FailureKind, Source
 from rollout_workers.browser_processes import kill, kill_owned, mark_children, orphans, start_guard

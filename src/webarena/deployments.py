@@ -14,7 +14,7 @@ from webarena.addresses import SITES, AddressError, SiteAddresses, variable
 from webarena.hosts import Deployment
 from webarena.leases import SiteLedger
 from webarena.leases_desk import LeaseDesk
-from webarena.reset import resetters
+from webarena.resetters import resetters
 from webarena.settings import WebArenaSettings
 
 

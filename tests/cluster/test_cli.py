@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from analysis.results import GroupResult, SplitResult
 from cluster import cli, doctor
-from cluster.doctor import Check, Status
+from cluster.check import Check, Status
 from cluster.errors import ExitCode, MissingError, RecipeError, RunError, RunInterrupted, RunStopped
 
 RUNNER = CliRunner()

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from cluster.check import Status
 from cluster.config import Recipe, build_recipe
 from cluster.doctor import (
-    Status,
     check_import,
     check_memory,
     check_package,

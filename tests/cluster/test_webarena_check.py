@@ -14,8 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 from cluster import cli
+from cluster.check import Status
 from cluster.config import Recipe, build_recipe, resolved
-from cluster.doctor import Status
 from cluster.environment_check import check_environment_kind
 from cluster.errors import RecipeError
 from cluster.webarena_check import check_webarena

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-from policy.formats import PastAction, PromptFormat, PromptTooLong, get_format
+from policy.formats import get_format
+from policy.prompts import PastAction, PromptFormat, PromptTooLong
 from policy.tokenizer import TextTokenizer
 
 LLAMA_MARKS = ["<|begin_of_text|>", "<|eot_id|>", "<|start_header_id|>", "<|end_header_id|>"]

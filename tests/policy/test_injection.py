@@ -7,7 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
-from policy.formats import PastAction, get_format
+from policy.formats import get_format
+from policy.prompts import PastAction
 from policy.tokenizer import TextTokenizer
 from policy.tokenizer_training import BOS, END_OF_ACTION, GLUE, PAD
 from rollout_workers.observation import render_waymark

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from policy.client import Completion, Sampling
-from policy.formats import Prompt, PromptTooLong, get_format
+from policy.formats import get_format
+from policy.prompts import Prompt, PromptTooLong
 from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
 from policy.tokenizer_training import train_tokenizer

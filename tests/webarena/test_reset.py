@@ -10,9 +10,10 @@ import pytest
 from replay.records import EpisodeFailed, FailureKind
 from tests.rollout_workers.lab_site import serving
 from tests.webarena.fake_sites import FakeResetServer, FakeSite
-from webarena.reset import CommandReset, ResetUnavailable, make_resetter, resetters
+from webarena.reset_command import CommandReset
 from webarena.reset_http import HttpReset
 from webarena.reset_kubernetes import KubernetesReset
+from webarena.resetters import ResetUnavailable, make_resetter, resetters
 from webarena.settings import DeploymentSettings, ResetSettings
 
 
