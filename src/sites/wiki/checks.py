@@ -9,7 +9,7 @@ from sites.checks import Check, Evaluation, PagesOf, Step, both, has, pages, sho
 from sites.wiki.data import Article, slug
 
 _WIKI = PagesOf("__WIKI__")
-at, ends_at, equals, includes = _WIKI.at, _WIKI.ends_at, _WIKI.equals, _WIKI.includes
+at, includes = _WIKI.at, _WIKI.includes
 
 
 def on_reading_list(*articles: Article) -> Evaluation:
