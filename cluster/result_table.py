@@ -12,15 +12,17 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
-from analysis.results import EpisodeCounts, GroupResult, PhaseSummary, SplitResult
+from analysis.results import EpisodeCounts, GroupResult, PhaseSummary, SplitResult, evaluated_sites, evaluated_splits
 from cluster.run_state import duration
 from cluster.summary import RunSummary
 
 
 def result_table(summary: RunSummary) -> RenderableType:
     """Return one table for each evaluated split and a line about lost episodes."""
-    splits = list(dict.fromkeys(split for phase in summary.phases for split in phase.evaluation))
-    tables = [_SplitTable(split, [phase for phase in summary.phases if split in phase.evaluation]) for split in splits]
+    tables = [
+        _SplitTable(split, [phase for phase in summary.phases if split in phase.evaluation])
+        for split in evaluated_splits(summary.phases)
+    ]
     return Group(*tables, lost_line(summary.episodes))
 
 
@@ -67,7 +69,7 @@ class _SplitTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         measured = [phase.evaluation[self.split] for phase in self.phases]
-        sites = sorted({site for result in measured for site in result.by_site})
+        sites = evaluated_sites(self.phases, self.split)
         tasks = max(result.n for result in measured)
         room = (options.max_width - max(map(len, [*sites, "rollouts"])) - _FRAME) // _COLUMN
         last = max(room - 1, 1)

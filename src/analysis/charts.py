@@ -19,7 +19,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from analysis.results import GroupResult, PhaseSummary, SplitResult
+from analysis.results import GroupResult, PhaseSummary, SplitResult, evaluated_sites, evaluated_splits
 
 # Colours that nothing else uses, replaced by CSS variables after drawing.
 INK, FAINT = "#010101", "#020202"
@@ -69,16 +69,6 @@ def site_chart(phases: Sequence[PhaseSummary]) -> Markup:
             figure.legend(lines.values(), lines.keys(), loc="outside upper left", ncols=4)
 
     return _svg("Success by site", (8.6, 0.4 + _PANEL_HEIGHT * _rows(len(sites))), draw) if sites else Markup("")
-
-
-def evaluated_splits(phases: Sequence[PhaseSummary]) -> list[str]:
-    """Return the splits that any phase was evaluated on, in the order in which they appear."""
-    return list(dict.fromkeys(split for phase in phases for split in phase.evaluation))
-
-
-def evaluated_sites(phases: Sequence[PhaseSummary], split: str) -> list[str]:
-    """Return the sites of a split's evaluations, sorted."""
-    return sorted({site for phase in phases if split in phase.evaluation for site in phase.evaluation[split].by_site})
 
 
 _LEADING = frozenset({"loss", "grad_norm", "auc", "kendall", "entropy", "success_rate"})

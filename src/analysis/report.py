@@ -14,16 +14,15 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from analysis.charts import (
+from analysis.charts import loss_chart, loss_names, site_chart, success_chart, time_chart
+from analysis.results import (
+    EpisodeCounts,
+    GroupResult,
+    PhaseSummary,
+    SplitResult,
     evaluated_sites,
     evaluated_splits,
-    loss_chart,
-    loss_names,
-    site_chart,
-    success_chart,
-    time_chart,
 )
-from analysis.results import EpisodeCounts, GroupResult, PhaseSummary, SplitResult
 from replay.records import Trajectory
 
 _IMAGE_TYPES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}

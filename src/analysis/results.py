@@ -7,7 +7,7 @@ verdict is counted by its reason. Records only; metrics are computed in ``analys
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -121,6 +121,16 @@ class EpisodeCounts:
             key: self.failed.get(key, 0) + other.failed.get(key, 0) for key in sorted({*self.failed, *other.failed})
         }
         return EpisodeCounts(self.dispatched + other.dispatched, self.completed + other.completed, failed)
+
+
+def evaluated_splits(phases: Sequence[PhaseSummary]) -> list[str]:
+    """Return the splits that any phase was evaluated on, in the order in which they appear."""
+    return list(dict.fromkeys(split for phase in phases for split in phase.evaluation))
+
+
+def evaluated_sites(phases: Sequence[PhaseSummary], split: str) -> list[str]:
+    """Return the sites of a split's evaluations, sorted."""
+    return sorted({site for phase in phases if split in phase.evaluation for site in phase.evaluation[split].by_site})
 
 
 def _groups(rates: Mapping[str, Rate]) -> dict[str, GroupResult]:

@@ -42,10 +42,10 @@ FLOODING = {
     "attribute": "Go.setAttribute('aria-label', 'label '.repeat(2e6))",
     "title": "document.title = 'title '.repeat(2e6)",
     "option": ("document.body.innerHTML += `<select aria-label=List>${'<option>choice'.repeat(50000)}</select>`"),
-    "longoption": ("document.body.innerHTML += `<select aria-label=List><option>${'choice '.repeat(1e6)}</select>`"),
+    "longoption": ("document.body.innerHTML += `<select aria-label=List><option>${'choice '.repeat(4e5)}</select>`"),
     "value": (
         "document.body.innerHTML += '<textarea aria-label=Text></textarea>';document.querySelector('t"
-        "extarea').value = 'value '.repeat(2e6)"
+        "extarea').value = 'value '.repeat(1e6)"
     ),
     "labelledby": (
         "document.body.innerHTML += `<p id=l>${'x '.repeat(1e5)}</p><a href=/ aria-labelledby='${'l "
