@@ -60,6 +60,9 @@ _GONE = (
     "Inspected target navigated",
     "Promise was collected",
 )
+_INTERRUPTED = "is interrupted by another navigation"
+_BLANK_TRIES = 5
+"""Times that a page's own navigation may come between a tab and its blank page."""
 _DEAD = ("crashed", "has been closed", "Browser closed", "Connection closed", "Target closed")
 
 _NOTHING_TOLD: dict[str, Any] = {
@@ -185,10 +188,21 @@ class BrowserTab:
         await typed(wire.send("Emulation.setScriptExecutionDisabled", {"value": True}), url)
         own = {"securityOrigin": origin, "isLocalStorage": False}
         await typed(wire.send("DOMStorage.clear", {"storageId": own}), url)
-        await self.goto("about:blank", self._settings.reset_timeout_s)
+        await self._go_to_blank(wire)
         await typed(wire.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"}), url)
         await typed(wire.send("Emulation.setScriptExecutionDisabled", {"value": False}), url)
         await self.read("window.name = ''")
+
+    async def _go_to_blank(self, wire: CDPSession) -> None:
+        """Go to a blank page; one that keeps going elsewhere by itself is stopped, and may interrupt a few times."""
+        for left in reversed(range(_BLANK_TRIES)):
+            await typed(wire.send("Page.stopLoading"), self.page.url)
+            try:
+                await self.goto("about:blank", self._settings.reset_timeout_s)
+                return
+            except EpisodeFailed as error:
+                if not left or _INTERRUPTED not in error.failure.detail:
+                    raise
 
     async def _devtools(self) -> CDPSession:
         if self._wire is None:

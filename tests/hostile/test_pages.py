@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import Page, Response
 
 from replay.records import EpisodeFailed, FailureKind
 from rollout_workers.browser import BrowserEnvironment, BrowserSession, SiteEndpoint
@@ -67,6 +70,25 @@ async def test_a_page_that_hangs_costs_its_own_episode_only(env: BrowserEnvironm
     await trapping
     await other.close()
     await assert_nothing_is_left(env)
+
+
+async def test_a_page_that_goes_elsewhere_while_it_is_left_is_left_again(
+    env: BrowserEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await env.reset(trap_task())
+    goto, interrupted = Page.goto, list[str]()
+
+    async def interrupting(page: Page, url: str, **options: Any) -> Response | None:
+        if url == "about:blank" and len(interrupted) < 2:
+            interrupted.append(url)
+            raise PlaywrightError(
+                f'Page.goto: Navigation to "{url}" is interrupted by another navigation to "/refresh"'
+            )
+        return await goto(page, url, **options)
+
+    monkeypatch.setattr(Page, "goto", interrupting)
+    await assert_nothing_is_left(env)
+    assert len(interrupted) == 2
 
 
 async def test_a_page_that_hangs_while_it_loads_is_a_typed_failure(
