@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from replay.records import Subgoal
+from rollout_workers.placeholders import placeholder
 
 UNANSWERABLE = "N/A"
 """What WebArena wants to hear where a question has no answer."""
@@ -54,18 +55,18 @@ def pages(*targets: Target) -> Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class PagesOf:
-    """The pages of one site, named by their paths; ``base`` is the site's placeholder."""
+    """The pages of one site, named by their paths."""
 
-    base: str
+    site: str
 
     def at(self, pattern: str) -> Check:
         """The agent is on a page whose path matches ``pattern``, in the language of ``fnmatch``."""
-        return {"url": f"{self.base}{pattern}"}
+        return {"url": self._url(pattern)}
 
     def ends_at(self, path: str, *targets: Target) -> Evaluation:
         """Expect the episode to end here, with at least these values in the query, and these contents of pages."""
         kinds = ("url_match", "program_html") if targets else ("url_match",)
-        address = {"reference_url": f"{self.base}{path}", "url_note": "GOLD in PRED"}
+        address = {"reference_url": self._url(path), "url_note": "GOLD in PRED"}
         return evaluation(*kinds, **address, program_html=list(targets))
 
     def equals(self, path: str, css: str, text: str) -> Target:
@@ -76,9 +77,12 @@ class PagesOf:
         """Expect the first element of ``css`` on the page at ``path`` to contain all of ``texts``."""
         return self._target(path, css, {"must_include": list(texts)})
 
+    def _url(self, path: str) -> str:
+        return placeholder(self.site) + path
+
     def _target(self, path: str, css: str, required: dict[str, Any]) -> Target:
         locator = f"document.querySelector('{css}').outerText"
-        return {"url": f"{self.base}{path}", "locator": locator, "required_contents": required}
+        return {"url": self._url(path), "locator": locator, "required_contents": required}
 
 
 def shows(*texts: str) -> Check:

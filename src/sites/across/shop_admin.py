@@ -10,17 +10,15 @@ from dataclasses import replace
 
 from replay.records import Task
 from sites import checks
-from sites.across.skills import Data, go_to, read
+from sites.across.skills import Data, found_in_shop, go_to, read
 from sites.admin import checks as office
 from sites.admin import experts as managing
 from sites.admin.data import slug_of
 from sites.forum import checks as forum
 from sites.forum import experts as posting
 from sites.forum import sampling as topics
-from sites.shop import checks as shop
 from sites.shop import experts as shopping
 from sites.shop import sampling as goods
-from sites.shop.tasks_catalogue import product_path
 from sites.task_template import Expert, Parameters, TaskTemplate
 
 
@@ -49,9 +47,8 @@ def _set_price(task: Task) -> Expert:
 def _price_milestones(p: Parameters, data: Data) -> checks.Milestones:
     form = f"/products/{slug_of(p['first'])}"
     price, done = str(data["shop"].products[slug_of(p["second"])].price), office.recorded(form, _priced(p, data))
-    listed = checks.both(shop.at("/search?*"), checks.shows(p["second"]))
     return checks.milestones(
-        ("The price is found", checks.either(listed, shop.at(product_path(p["second"])))),
+        ("The price is found", found_in_shop(p["second"])),
         ("The other product is open in the back office", office.at(form)),
         ("The price is written", checks.either(checks.both(office.at(form), checks.has("Price", price)), done)),
         ("The product is saved", done),

@@ -10,7 +10,7 @@ import random
 
 from replay.records import Task
 from sites import checks
-from sites.across.skills import Data, go_to, read
+from sites.across.skills import Data, found_in_shop, go_to, read
 from sites.forum import checks as forum
 from sites.forum import experts as posting
 from sites.forum import sampling as topics
@@ -26,12 +26,6 @@ def product_named(data: Data, name: str) -> goods.Product:
     """Return the shop's product of this name."""
     found: goods.Product = data["shop"].products[name.lower().replace(" ", "-")]
     return found
-
-
-def found_in_shop(name: str) -> checks.Check:
-    """The search results or the page of a product are shown."""
-    listed = checks.both(shop.at("/search?*"), checks.shows(name))
-    return checks.either(listed, shop.at(product_path(name)))
 
 
 def price(p: Parameters, data: Data) -> str:

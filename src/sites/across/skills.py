@@ -1,4 +1,4 @@
-"""What tasks over several sites have in common: going from one site to another, and text from both.
+"""What tasks over several sites have in common: going from one site to another, a product found, and text from both.
 
 Owns the way over the bar of other sites, which every page of a session with several sites has at its top.
 """
@@ -10,12 +10,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from rollout_workers.environment import Observation
+from sites import checks
+from sites.shop import checks as shop
 from sites.shop.experts import Skill
+from sites.shop.tasks_catalogue import product_path
 from sites.task_template import Intent
 
 Data = Mapping[str, Any]
 """The data of a task's sites by their names."""
-Evaluation = dict[str, Any]
 
 
 def go_to(site: str) -> Skill:
@@ -31,7 +33,13 @@ def read(seen: Observation, pattern: str) -> str:
     return found[1]
 
 
-def both(one: Evaluation, other: Evaluation) -> Evaluation:
+def found_in_shop(name: str) -> checks.Check:
+    """The search results or the page of a product are shown."""
+    listed = checks.both(shop.at("/search?*"), checks.shows(name))
+    return checks.either(listed, shop.at(product_path(name)))
+
+
+def both(one: checks.Evaluation, other: checks.Evaluation) -> checks.Evaluation:
     """Return the evaluation that wants the page contents of two evaluations."""
     if [one["eval_types"], other["eval_types"]] != [["program_html"]] * 2:
         raise ValueError(f"expected evaluations of page contents, found {one['eval_types']} and {other['eval_types']}")

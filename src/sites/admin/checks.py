@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sites.checks import Check, PagesOf, Target, both, shows
+from sites.checks import Check, PagesOf, Target, both, has, shows
 
-_OFFICE = PagesOf("__ADMIN__")
+_OFFICE = PagesOf("admin")
 at, ends_at, equals, includes = _OFFICE.at, _OFFICE.ends_at, _OFFICE.equals, _OFFICE.includes
 
 
 def ticked(names: Iterable[str]) -> Check:
     """All checkboxes of these names are on."""
-    return both(*({"element": {"name": name, "role": "checkbox", "value": "checked"}} for name in names))
+    return both(*(has(name, "checked", "checkbox") for name in names))
 
 
 def recorded(path: str, summary: str) -> Check:

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from sites.checks import Check, PagesOf, Step, Target
 from sites.code.data import ME
 
-_HOST = PagesOf("__CODE__")
+_HOST = PagesOf("code")
 at, ends_at, equals, includes = _HOST.at, _HOST.ends_at, _HOST.equals, _HOST.includes
 
 

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from sites.checks import Check, PagesOf, Step, Target, both, has, shows
 from sites.forum.data import ME, Thread
 
-_FORUM = PagesOf("__FORUM__")
+_FORUM = PagesOf("forum")
 at, ends_at, equals, includes = _FORUM.at, _FORUM.ends_at, _FORUM.equals, _FORUM.includes
 
 

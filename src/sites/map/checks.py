@@ -10,7 +10,7 @@ from sites.checks import Check, PagesOf, Step, Target, both, has, shows
 from sites.map.data import Place
 from sites.map.state import slug
 
-_MAP = PagesOf("__MAP__")
+_MAP = PagesOf("map")
 at, ends_at, equals, includes = _MAP.at, _MAP.ends_at, _MAP.equals, _MAP.includes
 
 

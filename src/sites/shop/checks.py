@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sites.checks import Evaluation, PagesOf, Target, pages
 
-_SHOP = PagesOf("__SHOP__")
+_SHOP = PagesOf("shop")
 at, ends_at, equals, includes = _SHOP.at, _SHOP.ends_at, _SHOP.equals, _SHOP.includes
 
 

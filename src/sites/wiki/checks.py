@@ -8,7 +8,7 @@ from __future__ import annotations
 from sites.checks import Check, Evaluation, PagesOf, Step, both, has, pages, shows
 from sites.wiki.data import Article, slug
 
-_WIKI = PagesOf("__WIKI__")
+_WIKI = PagesOf("wiki")
 at, includes = _WIKI.at, _WIKI.includes
 
 
