@@ -18,8 +18,8 @@ from sites.access import logged_in
 from sites.code.access import known_project, session, writable_project
 from sites.code.data import ME
 from sites.code.home_pages import name_errors
-from sites.code.queries import chosen, read_date
 from sites.paging import listing
+from sites.queries import chosen, read_date
 from sites.rendering import read_form, render, see_other
 
 COMMITS_PER_PAGE = 5

@@ -16,9 +16,9 @@ from sites.access import logged_in
 from sites.code import words
 from sites.code.access import known_project, session
 from sites.code.data import ME, TODAY, VISIBILITIES, Project
-from sites.code.queries import chosen, words_of
 from sites.code.state import PROJECT_SORTS, CodeState
 from sites.paging import listing
+from sites.queries import chosen, words_of
 from sites.rendering import read_form, render, see_other
 
 PROJECTS_PER_PAGE = 6

@@ -17,8 +17,8 @@ from starlette.routing import Route
 from sites.access import logged_in
 from sites.code.access import known_issue, known_project, session, writable_project
 from sites.code.data import TODAY, Issue, Project
-from sites.code.queries import chosen, read_date, words_of
 from sites.paging import listing
+from sites.queries import chosen, read_date, words_of
 from sites.rendering import clean_text, read_form, render, see_other
 
 ISSUES_PER_PAGE = 5

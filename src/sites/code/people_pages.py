@@ -17,8 +17,8 @@ from sites.access import logged_in
 from sites.code import words
 from sites.code.access import known_user, session
 from sites.code.data import ME
-from sites.code.queries import chosen
 from sites.paging import listing
+from sites.queries import chosen
 from sites.rendering import read_form, render, see_other
 
 PASSWORD = "secret"

@@ -16,8 +16,8 @@ from starlette.routing import Route
 from sites.access import logged_in
 from sites.code.access import known_project, session, writable_project
 from sites.code.data import Milestone, Project
-from sites.code.queries import read_date
 from sites.paging import listing
+from sites.queries import read_date
 from sites.rendering import read_form, render, see_other
 
 MILESTONES_PER_PAGE = 8

@@ -16,7 +16,7 @@ from starlette.routing import Route
 from sites.access import logged_in
 from sites.code.access import known_branch, known_project, session, writable_project
 from sites.code.data import Files, Project
-from sites.code.queries import chosen
+from sites.queries import chosen
 from sites.rendering import read_form, render, see_other
 
 _FILE_PATH = re.compile(r"\.?\w[\w.-]*(/\.?\w[\w.-]*)*")

@@ -15,8 +15,8 @@ from starlette.routing import Route
 from sites.access import logged_in
 from sites.code.access import known_project, known_request, session, writable_project
 from sites.code.data import MergeRequest, Project
-from sites.code.queries import chosen, words_of
 from sites.paging import listing
+from sites.queries import chosen, words_of
 from sites.rendering import read_form, render, see_other
 
 REQUESTS_PER_PAGE = 5

@@ -17,6 +17,7 @@ from sites.access import logged_in
 from sites.forum.access import known_forum, known_user, session
 from sites.forum.state import SORTS, ForumState
 from sites.paging import listing
+from sites.queries import chosen, words_of
 from sites.rendering import clean_text, render, see_other
 
 THREADS_PER_PAGE = 5
@@ -26,8 +27,7 @@ COMMENTS_PER_PAGE = 4
 
 def chosen_sort(request: Request, default: str = "hot") -> str:
     """Return the order that the query asks for, the default when it names none that exists."""
-    wanted = request.query_params.get("sort", default)
-    return wanted if wanted in SORTS else default
+    return chosen(request, "sort", SORTS, default)
 
 
 def front_page(request: Request) -> Response:
@@ -43,7 +43,7 @@ def forum_list(request: Request) -> Response:
     The search forgives mistyped names: it also shows the forums that begin with the same letter.
     """
     state = session(request)
-    word = clean_text(request.query_params.get("find", "")).lower()
+    word = words_of(request, "find")
     mine = request.query_params.get("show") == "subscribed"
     found = [
         forum

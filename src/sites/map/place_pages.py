@@ -19,6 +19,7 @@ from sites.map.data import Place
 from sites.map.search import PER_PAGE, correction, search
 from sites.map.state import Refused
 from sites.paging import listing
+from sites.queries import chosen
 from sites.rendering import clean_text, read_form, render, see_other
 
 WITHIN = {"250 m": 250, "500 m": 500, "1 km": 1000, "2 km": 2000}
@@ -55,8 +56,7 @@ def _place_page(request: Request, shown: Place, error: str = "") -> Response:
 async def nearby(request: Request) -> Response:
     """Places around a place, nearest first."""
     centre, data = known_place(request), session(request).data
-    kind, within = request.query_params.get("kind", ""), request.query_params.get("within", DEFAULT_WITHIN)
-    kind, within = kind if kind in words.KINDS else "", within if within in WITHIN else DEFAULT_WITHIN
+    kind, within = chosen(request, "kind", words.KINDS, ""), chosen(request, "within", WITHIN, DEFAULT_WITHIN)
     found = listing(request, data.nearby(centre, kind, WITHIN[within]), PER_PAGE)
     page: dict[str, Any] = {
         "place": centre,

@@ -1,4 +1,4 @@
-"""What the code host's pages read from an address: choices, search words, dates."""
+"""What pages read from an address: choices, search words, dates."""
 
 from __future__ import annotations
 
