@@ -63,6 +63,8 @@ _GONE = (
 _INTERRUPTED = "is interrupted by another navigation"
 _BLANK_TRIES = 5
 """Times that a page's own navigation may come between a tab and its blank page."""
+_END_TOLD_S = 0.3
+"""Fixed: past it a failure keeps the name it has, which costs the episode the same."""
 _DEAD = ("crashed", "has been closed", "Browser closed", "Connection closed", "Target closed")
 
 _NOTHING_TOLD: dict[str, Any] = {
@@ -345,13 +347,18 @@ def failure(error: PlaywrightError, url: str) -> EpisodeFailed:
 async def unless_crashed(crashed: asyncio.Event, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Run ``work``; raise ``EpisodeFailed(infra/browser_crashed)`` as soon as ``crashed`` is set.
 
-    Chromium leaves calls into a page whose process has died unanswered, and only their deadline would end them.
+    Chromium leaves calls into a page whose process has died unanswered, and only their deadline would end them; a
+    navigation that was under way fails a moment before the end is told, as if the site could not be reached.
     """
     working, crash = asyncio.ensure_future(work()), asyncio.ensure_future(crashed.wait())
     try:
         await asyncio.wait({working, crash}, return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            raise EpisodeFailed(Failure(FailureKind.INFRA, "browser_crashed", "the process of a tab has died"))
+        error = working.exception() if working.done() else None
+        if error is not None:
+            await asyncio.wait({crash}, timeout=_END_TOLD_S)
+        if crash.done() and (error is not None or not working.done()):
+            died = Failure(FailureKind.INFRA, "browser_crashed", "the process of a tab has died")
+            raise EpisodeFailed(died) from error
         return working.result()
     finally:
         working.cancel()

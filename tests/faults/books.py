@@ -21,13 +21,15 @@ class Books:
     """Plays a set of episodes once, with one accident on the way, and keeps account of every attempt.
 
     ``accident`` happens once, when ``after`` episodes are completed and others were handed out ``pause_s`` seconds
-    ago, so that these have begun.
+    ago, so that these have begun. With ``until_felt`` it happens again where it cost nothing (an episode that counts as
+    being played may just have ended, or not have asked for its first page), once one that began later is completed.
     """
 
     pool: RolloutPool
     accident: Callable[[], None]
     after: int = 3
     pause_s: float = 0.5
+    until_felt: bool = False
     happened: float = 0.0
     playing: int = 0
     events: list[tuple[float, Event, Lease, Failure | None]] = field(default_factory=list)
@@ -70,9 +72,11 @@ class Books:
 
     def _watch(self, progress: RolloutProgress) -> None:
         self.owners |= {mark for pid in self.pool.process_ids().values() if (mark := process_mark(pid))}
-        if not self.playing and progress.completed >= self.after and progress.running:
+        due = not self.playing or (self.until_felt and not progress.incidents)
+        if due and progress.completed >= self.after and progress.running:
             time.sleep(self.pause_s)
             self.playing, self.happened = progress.running, time.monotonic()
+            self.after = progress.completed + progress.running + 1
             self.accident()
 
     def _note(self, event: Event, lease: Lease, failure: Failure | None) -> None:

@@ -31,7 +31,7 @@ from tests.faults.books import Books, outcomes
 
 pytestmark = [pytest.mark.faults, pytest.mark.browser, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
 
-EPISODES = 10
+EPISODES = 20
 SETTINGS = RolloutSettings(
     workers=1,
     contexts_per_worker=3,
@@ -105,7 +105,7 @@ def play(
 ) -> RolloutReport:
     """Play all episodes with an accident on the way; each must be judged, and rightly."""
     with RolloutPool(config) as pool:
-        books = Books(pool, lambda: accident(pool), after=2)
+        books = Books(pool, lambda: accident(pool), after=2, pause_s=0.1, until_felt=True)
         report = books.play(specs)
     books.say(row)
     assert books.left_behind() == []
@@ -118,7 +118,7 @@ def play(
 
 def test_browser_tab_crash_costs_the_episodes_in_it(worker_config: WorkerConfig, specs: list[EpisodeSpec]) -> None:
     report = play("browser tabs killed", worker_config, specs, lambda pool: kill(renderers(pool)))
-    assert report.incidents["infra/browser_crashed"] >= 1
+    assert "infra/browser_crashed" in report.incidents, report.incidents
 
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSTOP], ids=["dead", "hanging"])

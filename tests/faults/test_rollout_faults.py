@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import os
 import signal
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,15 +22,14 @@ from policy.server import start_server
 from policy.settings import PolicySettings, TinyShape
 from policy.tokenizer import TextTokenizer
 from policy.tokenizer_training import train_tokenizer
-from replay.buffer import ReplayBuffer
-from replay.records import Source, Task, Termination, Trajectory
+from replay.records import Source, Task, Termination
 from rollout_workers.browser_processes import MarkedProcess, marked_processes, process_mark
 from rollout_workers.pool import RolloutPool
-from rollout_workers.report import RolloutProgress, RolloutReport
 from rollout_workers.rollout_settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec, PolicySource, WorkerConfig
 from sites.server import SiteServer
 from sites.tasks import task_set
+from tests.faults.books import Books, judged
 from tests.faults.scripted_server import process_id
 
 pytestmark = [pytest.mark.faults, pytest.mark.browser, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
@@ -72,36 +70,6 @@ def worker_config(tmp_path: Path, server: SiteServer) -> WorkerConfig:
     )
 
 
-@dataclass
-class Accident:
-    """Does something once some episodes are done and others are being played; remembers all workers.
-
-    With ``until_felt`` it does so again until an episode has suffered: an episode that counts as being played may just
-    have ended, and wait for its shard.
-    """
-
-    pool: RolloutPool
-    do: Callable[[], None]
-    after: int = 3
-    until_felt: bool = False
-    playing: int = 0
-    owners: set[str] = field(default_factory=set)
-
-    def __call__(self, progress: RolloutProgress) -> None:
-        self.owners |= {mark for pid in self.pool.process_ids().values() if (mark := process_mark(pid))}
-        due = not self.playing or (self.until_felt and not progress.incidents)
-        if due and progress.completed >= self.after and progress.running:
-            self.playing = progress.running
-            self.do()
-
-    def left_behind(self) -> list[MarkedProcess]:
-        """Processes of the pool's workers that are alive some seconds after it was closed."""
-        ends = time.monotonic() + 10
-        while (left := [p for owner in self.owners for p in marked_processes(owner)]) and time.monotonic() < ends:
-            time.sleep(0.1)
-        return left
-
-
 def demonstrations(tasks: list[Task]) -> list[EpisodeSpec]:
     return [EpisodeSpec(f"d{i}", task, Source.DEMONSTRATION, phase=0, seed=i) for i, task in enumerate(tasks)]
 
@@ -113,14 +81,6 @@ def chromiums(pool: RolloutPool) -> list[MarkedProcess]:
     return [p for p in marked if not p.command.startswith("/bin/")]
 
 
-def judged(config: WorkerConfig, report: RolloutReport) -> list[Trajectory]:
-    """All episodes in the shards, which must be exactly those that the report counts."""
-    buffer = ReplayBuffer(config.shard_dir)
-    assert buffer.ids() == report.episode_ids
-    assert not buffer.report.skipped
-    return list(buffer.trajectories(report.episode_ids))
-
-
 def test_a_killed_browser_worker_costs_time_only(worker_config: WorkerConfig, tasks: list[Task]) -> None:
     killed: list[str | None] = []
 
@@ -130,15 +90,14 @@ def test_a_killed_browser_worker_costs_time_only(worker_config: WorkerConfig, ta
         os.kill(pid, signal.SIGKILL)
 
     with RolloutPool(worker_config) as pool:
-        accident = Accident(pool, kill_worker)
-        report = pool.run(demonstrations(tasks), accident)
+        books = Books(pool, kill_worker)
+        report = books.play(demonstrations(tasks))
         assert not marked_processes(killed[0]), "the dead worker's Chromium is still there"
-    assert accident.playing > 0
-    assert accident.left_behind() == []
+    assert books.left_behind() == []
     assert report.counts["completed"] == EPISODES
     assert report.worker_losses == 1
     assert report.attempts > EPISODES
-    assert {t.outcome for t in judged(worker_config, report)} == {1.0}
+    assert {t.outcome for t in judged(worker_config.shard_dir, report)} == {1.0}
     assert report.orphans == 0
 
 
@@ -154,17 +113,16 @@ def test_a_killed_chromium_is_replaced_and_its_episodes_are_played_again(
 
     config = replace(worker_config, settings=replace(SETTINGS, workers=1))
     with RolloutPool(config) as pool:
-        accident = Accident(pool, kill_chromium, until_felt=True)
-        report = pool.run(demonstrations(tasks), accident)
+        books = Books(pool, kill_chromium, until_felt=True)
+        report = books.play(demonstrations(tasks))
         (replacement,) = chromiums(pool)
     assert replacement.pid not in killed
-    assert accident.playing > 0
-    assert accident.left_behind() == []
+    assert books.left_behind() == []
     assert report.counts["completed"] == EPISODES
     assert report.worker_losses == 0
     assert 1 <= sum(report.incidents.values()) == report.attempts - EPISODES
     assert all(code.startswith("infra/") for code in report.incidents)
-    assert {t.outcome for t in judged(config, report)} == {1.0}
+    assert {t.outcome for t in judged(config.shard_dir, report)} == {1.0}
 
 
 @pytest.mark.lengthy
@@ -183,15 +141,14 @@ def test_a_killed_policy_server_is_waited_for_and_never_scored(
     short = [replace(task, max_steps=4) for task in tasks]
     specs = [EpisodeSpec(f"r{i}", task, Source.ROLLOUT, phase=0, seed=i) for i, task in enumerate(short)]
     with RolloutPool(replace(worker_config, policy=policy)) as pool:
-        accident = Accident(pool, kill_server)
-        report = pool.run(specs, accident)
+        books = Books(pool, kill_server)
+        report = books.play(specs)
     pids.append(ray.get(handle.apply.remote(process_id), timeout=60))
-    assert accident.playing > 0
-    assert accident.left_behind() == []
+    assert books.left_behind() == []
     assert pids[0] != pids[1], "the server was not killed, or did not come back"
     assert report.counts["completed"] == EPISODES
     assert all(code.startswith("policy/") for code in report.incidents)
-    for trajectory in judged(worker_config, report):
+    for trajectory in judged(worker_config.shard_dir, report):
         ran_out = trajectory.termination is Termination.MAX_STEPS and len(trajectory.steps) == 4
         assert trajectory.termination is Termination.EXIT or ran_out
         assert trajectory.evidence

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from replay.records import EpisodeFailed
+from replay.records import EpisodeFailed, Failure, FailureKind
 from rollout_workers.browser_tab import deadline, unless_crashed
 
 
@@ -37,6 +37,18 @@ async def test_a_crash_ends_the_work_at_once_and_lets_it_clean_up() -> None:
     with pytest.raises(EpisodeFailed, match="infra/browser_crashed"):
         await unless_crashed(crashed, unanswered)
     assert cleaned.is_set()
+
+
+async def test_work_that_fails_a_moment_before_the_crash_is_told_has_crashed() -> None:
+    crashed = asyncio.Event()
+
+    async def navigation() -> None:
+        asyncio.get_running_loop().call_later(0.02, crashed.set)
+        raise EpisodeFailed(Failure(FailureKind.INFRA, "site_unreachable", "net::ERR_ABORTED"))
+
+    with pytest.raises(EpisodeFailed, match="infra/browser_crashed") as raised:
+        await unless_crashed(crashed, navigation)
+    assert "ERR_ABORTED" in str(raised.value.__cause__)
 
 
 async def test_a_deadline_ends_the_work_and_lets_it_clean_up() -> None:
