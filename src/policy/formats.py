@@ -18,6 +18,7 @@ INSTRUCTIONS = """You operate a web browser to carry out a task. Each turn you s
 one line an element; the line of an element that you can act on ends with its number.
 Reply with one action and nothing else:
 # Element: the name of the element you act on (this line only for actions on an element)
+# Note: what you will need of this page later (only where you will; of earlier pages you see your own lines alone)
 do(action="Click", element="number")  (also Hover, Right Click)
 do(action="Type", argument="text", element="number")  (Search types and presses Enter)
 do(action="Select Dropdown Option", argument="option", element="number")

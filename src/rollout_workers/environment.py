@@ -61,13 +61,15 @@ class Action:
     ``hover``, ``right_click``, ``press_enter``, ``scroll_up``, ``scroll_down``, ``wait``,
     ``switch_tab``, ``go_backward``, ``go_forward``, ``exit``). ``argument`` is the text typed, the
     option chosen, the tab or the exit message; ``element_id`` the target. ``comment`` is what the
-    ``# Element:`` line named.
+    ``# Element:`` line named, ``note`` what the ``# Note:`` lines keep of the page for later: past pages leave the
+    prompt, past actions stay in it.
     """
 
     kind: str
     argument: str | None = None
     element_id: int | None = None
     comment: str | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import ast
 import json
 import re
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rollout_workers.environment import Action
 
@@ -88,11 +88,12 @@ def parse(text: str) -> Action:
     if call is None:
         raise GrammarError(f'expected one call such as do(action="Click", element="3"); found {_excerpt(source)}')
     function, values = _arguments(call, source)
-    return _build(function, values, _comment(source))
+    lines = _comments(source)
+    return replace(_build(function, values), comment=lines["element"], note=lines["note"])
 
 
 def format_action(action: Action, style: str = "waymark") -> str:
-    """Write an action so that ``parse`` gives it back (its comment with white space collapsed).
+    """Write an action so that ``parse`` gives it back (comment and note with white space collapsed).
 
     Raises:
         ValueError: when the action or the style is not one the grammar has.
@@ -112,8 +113,8 @@ def format_action(action: Action, style: str = "waymark") -> str:
         call = f"do({', '.join(parts)})"
     else:
         call = f"{action.kind}()"
-    comment = _clean(action.comment or "")
-    body = f"# Element: {comment}\n{call}" if comment else call
+    comments = (("Element", _clean(action.comment or "")), ("Note", _clean(action.note or "")))
+    body = "\n".join([*(f"# {kind}: {text}" for kind, text in comments if text), call])
     return body if style == "waymark" else f"<answer>\n{body}\n</answer>"
 
 
@@ -170,11 +171,11 @@ def _literal(name: str, node: ast.expr, source: str) -> str | None:
     raise GrammarError(f"{name} must be a quoted text; found {_excerpt_of(node, source)}")
 
 
-def _build(function: str, values: dict[str, str], comment: str | None) -> Action:
+def _build(function: str, values: dict[str, str]) -> Action:
     if function == "exit":
-        return Action("exit", argument=values.get("message", ""), comment=comment)
+        return Action("exit", argument=values.get("message", ""))
     if function != "do":
-        return Action(function, comment=comment)
+        return Action(function)
     if "action" not in values:
         raise GrammarError('do needs an action, for example do(action="Click", element="3")')
     kind = _BY_NAME.get(_clean(values["action"].replace("_", " ")).lower())
@@ -192,7 +193,7 @@ def _build(function: str, values: dict[str, str], comment: str | None) -> Action
     if element is not None and form.element == "none":
         raise GrammarError(f"{form.name} takes no element; found {_excerpt(element)}")
     keep = argument if form.argument == "required" else (argument or None)
-    return Action(kind, keep, None if element is None else _element_id(element), comment)
+    return Action(kind, keep, None if element is None else _element_id(element))
 
 
 def _element_id(text: str) -> int:
@@ -202,10 +203,12 @@ def _element_id(text: str) -> int:
     return int(digits)
 
 
-def _comment(source: str) -> str | None:
-    """Return what the first ``# Element:`` (else ``# Note:``) line names."""
-    found = {kind.lower(): _clean(text) for kind, text in reversed(_COMMENT.findall(source))}
-    return found.get("element") or found.get("note") or None
+def _comments(source: str) -> dict[str, str | None]:
+    """Return what the first ``# Element:`` line and all ``# Note:`` lines say."""
+    said: dict[str, list[str]] = {"element": [], "note": []}
+    for kind, text in _COMMENT.findall(source):
+        said[kind.lower()].append(_clean(text))
+    return {"element": next(iter(said["element"]), None) or None, "note": " ".join(said["note"]) or None}
 
 
 def _clean(text: str) -> str:

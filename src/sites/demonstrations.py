@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from replay.records import Task
@@ -182,12 +182,12 @@ def _rival(intent: Intent, seen: Observation, rng: random.Random) -> Intent | No
     if intent.kind == "click":
         names = [e.name for e in seen.elements if e.role == element.role and e.name != element.name]
         others = sorted({name for name in names if re.fullmatch(intent.rivals, name)})
-        return Intent("click", rng.choice(others), element.role) if others else None
+        return replace(intent, name=rng.choice(others), role=element.role, nth=0, rivals=None) if others else None
     if intent.kind == "select":
         others = [o for o in element.options if o != intent.argument and re.fullmatch(intent.rivals, o)]
     else:
         others = _other_numbers(intent.argument or "")
-    return Intent(intent.kind, intent.name, intent.role, intent.nth, rng.choice(others)) if others else None
+    return replace(intent, argument=rng.choice(others), rivals=None) if others else None
 
 
 def _other_numbers(number: str) -> list[str]:

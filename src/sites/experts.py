@@ -19,6 +19,6 @@ def resolve(intent: Intent, observation: Observation) -> Action:
     page, when the element is not there.
     """
     if intent.name is None:
-        return Action(kind=intent.kind, argument=intent.argument)
+        return Action(kind=intent.kind, argument=intent.argument, note=intent.note)
     element = observation.find(intent.name, intent.role, intent.nth)
-    return Action(kind=intent.kind, argument=intent.argument, element_id=element.element_id, comment=element.name)
+    return Action(intent.kind, intent.argument, element.element_id, comment=element.name, note=intent.note)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from replay.records import Subgoal, Task
@@ -25,7 +25,8 @@ class Intent:
     ``kind`` is an ``Action.kind``; ``name``, ``role`` and ``nth`` choose the element of the current
     observation, ``argument`` is the text, option or exit message. ``rivals`` marks a choice that an
     inattentive person could get wrong: a regular expression for what else they might have taken (names
-    of elements for ``click``, options for ``select``, visible text for ``exit``; numbers for ``type``).
+    of elements for ``click``, options for ``select``, visible text for ``exit``; numbers for ``type``). ``note`` is
+    what the expert writes down of the current page, because a later action needs it and the page will be gone.
     """
 
     kind: str
@@ -34,9 +35,24 @@ class Intent:
     nth: int = 0
     argument: str | None = None
     rivals: str | None = None
+    note: str | None = None
 
 
+Skill = Generator[Intent, Observation, Observation]
+"""Part of an expert: yields intents, is sent what each led to, and returns the last of it."""
 Expert = Generator[Intent, Observation, None]
+
+
+def noting(note: str, skill: Skill) -> Skill:
+    """Play ``skill``; its first action writes ``note`` down."""
+    seen = yield replace(next(skill), note=note)
+    while True:
+        try:
+            intent = skill.send(seen)
+        except StopIteration as end:
+            last: Observation = end.value
+            return last
+        seen = yield intent
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ comments = st.none() | texts.map(lambda t: " ".join(t.replace("\x00", " ").split
 @st.composite
 def actions(draw: st.DrawFn) -> Action:
     kind = draw(st.sampled_from(KINDS))
-    comment = draw(comments)
+    comment, note = draw(comments), draw(comments)
     if kind == "exit":
-        return Action("exit", draw(texts), None, comment)
+        return Action("exit", draw(texts), None, comment, note)
     if kind not in FORMS:
-        return Action(kind, comment=comment)
+        return Action(kind, comment=comment, note=note)
     form = FORMS[kind]
     element = draw(st.integers(0, 999_999)) if form.element == "required" else None
     if form.element == "optional":
@@ -28,7 +28,7 @@ def actions(draw: st.DrawFn) -> Action:
     argument = draw(texts) if form.argument == "required" else None
     if form.argument == "optional":
         argument = draw(st.none() | st.text(min_size=1, max_size=20))
-    return Action(kind, argument, element, comment)
+    return Action(kind, argument, element, comment, note)
 
 
 @given(actions(), st.sampled_from(STYLES))
@@ -62,7 +62,12 @@ def test_any_text_is_an_action_or_a_one_line_refusal(text: str) -> None:
         ('do(action="Wait", argument=2)', Action("wait", "2")),
         ('do(action="Switch Tab", argument="1")', Action("switch_tab", "1")),
         ("go_backward()", Action("go_backward")),
-        ("# Note: nothing here\ngo_forward()", Action("go_forward", comment="nothing here")),
+        ("# Note: nothing here\ngo_forward()", Action("go_forward", note="nothing here")),
+        (
+            '# Element: map\n# Note: $3.50\ndo(action="Click", element="0")',
+            Action("click", None, 0, "map", "$3.50"),
+        ),
+        ("# Note: opened 1921\n# note:  by rail\ngo_backward()", Action("go_backward", note="opened 1921 by rail")),
         ('exit(message="$3.50")', Action("exit", "$3.50")),
         ('exit("done")', Action("exit", "done")),
         ("exit()", Action("exit", "")),

@@ -16,7 +16,7 @@ from sites.code import sampling as projects
 from sites.forum import checks as forum
 from sites.forum import experts as posting
 from sites.forum import sampling as topics
-from sites.task_template import Expert, Parameters, TaskTemplate
+from sites.task_template import Expert, Parameters, TaskTemplate, noting
 
 
 def _sample_end(data: Data, rng: random.Random) -> Parameters:
@@ -36,7 +36,7 @@ def _post_end(task: Task) -> Expert:
     yield from coding.open_menu("Milestones")
     seen = yield from coding.click(p["milestone"], "link", rivals=r"v\d\.\d")
     end = coding.fact("Ends", seen)
-    yield from go_to("forum")
+    yield from noting(end, go_to("forum"))
     yield from posting.submit_thread(p["forum"], p["title"], end)
     yield from posting.finish()
 
@@ -53,7 +53,7 @@ def _make_issue(task: Task) -> Expert:
     p = task.parameters
     seen = yield from posting.sort_forum(p["forum"], p["rank"])
     title = posting.thread_links(seen)[0].name
-    yield from go_to("code")
+    yield from noting(title, go_to("code"))
     yield from coding.open_project(p["project"])
     yield from coding.open_menu("Issues")
     yield from coding.click("New issue", "link")

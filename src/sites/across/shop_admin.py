@@ -19,7 +19,7 @@ from sites.forum import experts as posting
 from sites.forum import sampling as topics
 from sites.shop import experts as shopping
 from sites.shop import sampling as goods
-from sites.task_template import Expert, Parameters, TaskTemplate
+from sites.task_template import Expert, Parameters, TaskTemplate, noting
 
 
 def _sample_price(data: Data, rng: random.Random) -> Parameters:
@@ -39,7 +39,7 @@ def _set_price(task: Task) -> Expert:
     p = task.parameters
     seen = yield from shopping.search_for(p["second"])
     price = read(seen, rf"{p['second']} \$(\d+),")
-    yield from go_to("admin")
+    yield from noting(price, go_to("admin"))
     yield from managing.edit_product(p["first"], {"Price": price})
     yield from managing.finish()
 
@@ -69,7 +69,7 @@ def _send_tracking(task: Task) -> Expert:
     p = task.parameters
     seen = yield from managing.open_order(p["number"])
     tracking = managing.read(seen, r"tracking ([A-Z]{2}\d{5})")
-    yield from go_to("forum")
+    yield from noting(tracking, go_to("forum"))
     yield from posting.open_user(p["user"])
     yield from posting.send_message(tracking)
     yield from posting.finish()

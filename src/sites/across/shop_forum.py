@@ -19,7 +19,7 @@ from sites.shop import experts as shopping
 from sites.shop import sampling as goods
 from sites.shop.data import SUBJECTS
 from sites.shop.tasks_catalogue import product_path
-from sites.task_template import Expert, Parameters, TaskTemplate
+from sites.task_template import Expert, Parameters, TaskTemplate, noting
 
 
 def product_named(data: Data, name: str) -> goods.Product:
@@ -45,7 +45,7 @@ def _post_price(task: Task) -> Expert:
     p = task.parameters
     seen = yield from shopping.search_for(p["product"])
     found = read(seen, rf"{p['product']} (\$\d+),")
-    yield from go_to("forum")
+    yield from noting(found, go_to("forum"))
     yield from posting.submit_thread(p["forum"], p["title"], found)
     yield from posting.finish()
 
@@ -62,7 +62,7 @@ def _reply_stock(task: Task) -> Expert:
     p = task.parameters
     seen = yield from shopping.open_product(p["product"])
     pieces = read(seen, r"(\d+) in stock")
-    yield from go_to("forum")
+    yield from noting(pieces, go_to("forum"))
     yield from posting.find_thread(p["title"])
     yield from posting.reply(pieces)
     yield from posting.finish()
@@ -81,13 +81,15 @@ def _cheaper(p: Parameters, data: Data) -> str:
 
 
 def _reply_cheaper(task: Task) -> Expert:
-    p, prices = task.parameters, {}
-    for name in (p["first"], p["second"]):
-        seen = yield from shopping.search_for(name)
-        prices[name] = int(read(seen, rf"{name} \$(\d+),"))
-    yield from go_to("forum")
+    p = task.parameters
+    seen = yield from shopping.search_for(p["first"])
+    first = int(read(seen, rf"{p['first']} \$(\d+),"))
+    seen = yield from noting(f"{p['first']} ${first}", shopping.search_for(p["second"]))
+    second = int(read(seen, rf"{p['second']} \$(\d+),"))
+    cheaper = p["first"] if first < second else p["second"]
+    yield from noting(cheaper, go_to("forum"))
     yield from posting.find_thread(p["title"])
-    yield from posting.reply(min(prices, key=lambda name: prices[name]))
+    yield from posting.reply(cheaper)
     yield from posting.finish()
 
 
@@ -106,7 +108,7 @@ def _message_total(task: Task) -> Expert:
         seen = yield from shopping.click("Next page", "link")
     seen = yield from shopping.click(f"Order {p['number']}", "link", shopping.ORDER)
     total = read(seen, r"Total: (\$\d+)")
-    yield from go_to("forum")
+    yield from noting(total, go_to("forum"))
     yield from posting.open_user(p["user"])
     yield from posting.send_message(total)
     yield from posting.finish()
@@ -126,7 +128,7 @@ def _name_author(task: Task) -> Expert:
     thread = posting.thread_links(seen)[0].name
     seen = yield from posting.open_thread(seen, thread)
     author = posting.author_link(seen).name
-    yield from go_to("shop")
+    yield from noting(author, go_to("shop"))
     yield from shopping.click("Contact", "link")
     yield from shopping.choose("Subject", p["subject"])
     yield from shopping.write({"Text": author})

@@ -19,7 +19,7 @@ from sites.shop import experts as shopping
 from sites.shop import sampling as goods
 from sites.shop.data import SHIPPING
 from sites.shop.tasks_catalogue import open_ranked, product_path, sample_ranked
-from sites.task_template import Expert, Parameters, TaskTemplate
+from sites.task_template import Expert, Parameters, TaskTemplate, noting
 
 _PLACED = shop.at("/checkout/placed/*")
 
@@ -53,7 +53,7 @@ def _vote_and_tell_price(task: Task) -> Expert:
     yield from go_to("shop")
     seen = yield from shopping.search_for(p["product"])
     price = read(seen, rf"{p['product']} (\$\d+),")
-    yield from go_to("forum")
+    yield from noting(price, go_to("forum"))
     yield from posting.open_ranked(p["forum"], p["rank"])
     yield from posting.reply(price)
     yield from posting.finish()
@@ -80,7 +80,7 @@ def _buy_and_post(task: Task) -> Expert:
     yield from shopping.add_to_cart(p["colour"])
     seen = yield from shopping.check_out(shipping=p["shipping"])
     total = read(seen, r"Total: (\$\d+)")
-    yield from go_to("forum")
+    yield from noting(total, go_to("forum"))
     yield from posting.submit_thread(p["forum"], p["title"], total)
     yield from posting.finish()
 
@@ -102,7 +102,7 @@ def _buy_ranked_and_reply(task: Task) -> Expert:
     p = task.parameters
     seen = yield from open_ranked(p)
     name = seen.title
-    yield from shopping.add_to_cart(p["colour"])
+    yield from noting(name, shopping.add_to_cart(p["colour"]))
     yield from shopping.check_out(p["address"], p["shipping"])
     yield from go_to("forum")
     yield from posting.find_thread(p["title"])

@@ -17,7 +17,7 @@ from sites.map import checks as maps
 from sites.map import experts as finding
 from sites.map import sampling as places
 from sites.map.data import Place
-from sites.task_template import Expert, Parameters, TaskTemplate
+from sites.task_template import Expert, Parameters, TaskTemplate, noting
 from sites.wiki import checks as wiki
 from sites.wiki import experts as reading
 from sites.wiki.data import Article, slug
@@ -59,7 +59,7 @@ def _note_year(task: Task) -> Expert:
     label = task.parameters["place"]
     seen = yield from _read_year(label)
     year = reading.fact(seen, _OPENED)
-    yield from go_to("map")
+    yield from noting(year, go_to("map"))
     yield from finding.note(label, year)
     yield from finding.finish()
 
@@ -85,12 +85,13 @@ def _older(p: Parameters, data: Data) -> Place:
 
 
 def _save_older(task: Task) -> Expert:
-    p, years = task.parameters, {}
-    for label in (p["first"], p["second"]):
-        seen = yield from _read_year(label)
-        years[label] = int(reading.fact(seen, _OPENED))
-    yield from go_to("map")
-    yield from finding.save_place(min(years, key=lambda label: years[label]), p["list"])
+    p = task.parameters
+    seen = yield from _read_year(p["first"])
+    first = int(reading.fact(seen, _OPENED))
+    seen = yield from noting(f"{p['first']} {first}", _read_year(p["second"]))
+    older = p["first"] if first <= int(reading.fact(seen, _OPENED)) else p["second"]
+    yield from noting(older, go_to("map"))
+    yield from finding.save_place(older, p["list"])
     yield from finding.finish()
 
 
@@ -119,10 +120,10 @@ def _tell(task: Task) -> Expert:
     p = task.parameters
     seen = yield from _read_year(p["place"])
     year = reading.fact(seen, _OPENED)
-    yield from go_to("map")
+    yield from noting(year, go_to("map"))
     seen = yield from finding.open_place(p["place"])
     postcode = finding.fact(seen, "Postcode")
-    yield from go_to("forum")
+    yield from noting(postcode, go_to("forum"))
     yield from posting.submit_thread(p["forum"], p["title"], f"{year}, {postcode}")
     yield from posting.finish()
 

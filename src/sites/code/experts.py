@@ -8,13 +8,12 @@ taken instead, so that imperfect demonstrations stay plausible.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Iterable
 
 from replay.records import Task
 from rollout_workers.environment import Element, Observation
-from sites.task_template import Expert, Intent
+from sites.task_template import Expert, Intent, Skill
 
-Skill = Generator[Intent, Observation, Observation]
 PATHS = r"[a-z]+/[a-z]+"
 NAMES = r"[a-z]+"
 DAYS = r"\d{4}-\d\d-\d\d"

@@ -8,14 +8,13 @@ taken instead, so that imperfect demonstrations stay plausible.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 
 from replay.records import Task
 from rollout_workers.environment import Element, Observation
 from sites.forum.sampling import RANKS
-from sites.task_template import Expert, Intent
+from sites.task_template import Expert, Intent, Skill
 
-Skill = Generator[Intent, Observation, Observation]
 SORT_RIVALS = "Hot|New|Top"
 VOTE_RIVALS = "Upvote|Downvote"
 _NOT_TITLES = {"My profile", "My forums", "Edit profile", "Log in"}

@@ -8,13 +8,12 @@ taken instead, so that imperfect demonstrations stay plausible.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 
 from replay.records import Task
 from rollout_workers.environment import Observation
-from sites.task_template import Expert, Intent
+from sites.task_template import Expert, Intent, Skill
 
-Skill = Generator[Intent, Observation, Observation]
 PLACE = "[A-Z][a-z]+ [A-Z][a-z]+"
 """What the name of a place looks like."""
 LIST = "(?!Home|Directions|My )[A-Z][a-z]+( [a-z]+)?"

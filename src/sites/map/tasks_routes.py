@@ -16,7 +16,7 @@ from sites.map import sampling as s
 from sites.map import sampling_ways as w
 from sites.map.data import MapData, Place
 from sites.map.route_pages import route_path
-from sites.task_template import Expert, Parameters, TaskTemplate
+from sites.task_template import Expert, Parameters, TaskTemplate, noting
 
 _METRES = r"\d+(?= m\b)|\d+\.\d(?= km)"
 
@@ -96,7 +96,7 @@ def _compare_milestones(p: Parameters, d: MapData) -> checks.Milestones:
 def _compare(task: Task) -> Expert:
     p = task.parameters
     slow = yield from e.ask_route(p["slow"], p["start"], p["end"])
-    yield from e.choose("Travel", p["fast"], e.CHOICES)
+    yield from noting(str(e.minutes(slow)), e.choose("Travel", p["fast"], e.CHOICES))
     fast = yield from e.click("Show route", "button")
     yield from e.finish(str(e.minutes(slow) - e.minutes(fast)), r"\d+(?= min in all)")
 
@@ -120,8 +120,8 @@ def _find_nearest_of_three(task: Task) -> Expert:
     # Neither another way of travel nor a forgotten end need change which one is nearest.
     seen = yield from e.ask_route("on foot", p["start"], p["first"], rivals=None)
     times = {p["first"]: e.minutes(seen)}
-    for name in ("second", "third"):
-        seen = yield from e.ask_other_end(p[name])
+    for before, name in (("first", "second"), ("second", "third")):
+        seen = yield from noting(f"{p[before]} {times[p[before]]}", e.ask_other_end(p[name]))
         times[p[name]] = e.minutes(seen)
     seen = yield from e.open_place(min(times, key=lambda label: times[label]))
     yield from e.finish(e.fact(seen, "Postcode"), r"\b0\d0 \d{4}\b|\d+\.\d{4}")

@@ -10,6 +10,7 @@ import random
 import re
 
 from replay.records import Task
+from rollout_workers.environment import Observation
 from sites import checks
 from sites.shop import checks as c
 from sites.shop import experts, sampling
@@ -17,7 +18,7 @@ from sites.shop.catalogue import mean_stars
 from sites.shop.data import LABELS, ShopData
 from sites.shop.tasks_buying import checkout_milestones, filled
 from sites.shop.tasks_catalogue import open_ranked, sample_ranked
-from sites.task_template import Expert, Parameters, TaskTemplate
+from sites.task_template import Expert, Parameters, TaskTemplate, noting
 
 _OTHER = ("category", "kind", "rank", "colour")
 
@@ -84,17 +85,23 @@ def _judge_compared(p: Parameters, data: ShopData) -> checks.Evaluation:
     return c.ordered(line, items=1, address=p["address"], shipping=p["shipping"])
 
 
+def _stars(seen: Observation, name: str) -> float:
+    """Return how many stars a product has in the search results."""
+    found = re.search(rf"{name} \$\d+, (\d\.\d) stars", seen.page_text)
+    if found is None:
+        raise LookupError(f"expected {name!r} in the search results, found {seen.page_text!r}")
+    return float(found[1])
+
+
 def _buy_better(task: Task) -> Expert:
-    p, stars = task.parameters, {}
-    for name in (p["first"], p["second"]):
-        seen = yield from experts.search_for(name)
-        found = re.search(rf"{name} \$\d+, (\d\.\d) stars", seen.page_text)
-        if found is None:
-            raise LookupError(f"expected {name!r} in the search results, found {seen.page_text!r}")
-        stars[name] = float(found[1])
-    if stars[p["first"]] > stars[p["second"]]:
-        yield from experts.search_for(p["first"])
-    yield from experts.click(max(stars, key=lambda name: stars[name]), "link", experts.PRODUCT)
+    p = task.parameters
+    seen = yield from experts.search_for(p["first"])
+    first = _stars(seen, p["first"])
+    seen = yield from noting(f"{p['first']} {first}", experts.search_for(p["second"]))
+    better = p["first"] if first > _stars(seen, p["second"]) else p["second"]
+    if better == p["first"]:
+        yield from experts.search_for(better)
+    yield from experts.click(better, "link", experts.PRODUCT)
     yield from experts.add_to_cart(p["colour"])
     yield from experts.check_out(p["address"], p["shipping"])
     yield from experts.finish()

@@ -7,12 +7,10 @@ never the site's state; ``rivals`` names what a careless person might have taken
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
 
 from rollout_workers.environment import Observation
-from sites.task_template import Intent
+from sites.task_template import Intent, Skill
 
-Skill = Generator[Intent, Observation, Observation]
 PRODUCT = r"[A-Z][a-z]+ [A-Z][a-z]+ [A-Z][a-z]+"
 """What a product's name looks like."""
 ORDER = r"Order \d+"

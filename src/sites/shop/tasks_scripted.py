@@ -18,7 +18,7 @@ from sites.shop.catalogue_pages import SORT_ORDERS
 from sites.shop.data import CITIES, LABELS, ShopData
 from sites.shop.finder_pages import WAREHOUSES, stock_by_warehouse, suggestions
 from sites.shop.tasks_catalogue import product_path
-from sites.task_template import Expert, Intent, Parameters, TaskTemplate
+from sites.task_template import Expert, Intent, Parameters, TaskTemplate, noting
 
 NO_ANSWER = "N/A"
 """What a task that cannot be answered expects to be told, as in WebArena."""
@@ -159,7 +159,7 @@ def _wish_more(task: Task) -> Expert:
     p, pieces = task.parameters, list[int]()
     for name in (p["first"], p["second"]):
         if pieces:
-            yield from experts.click("Finder", "link")
+            yield from noting(f"{p['first']} {pieces[0]}", experts.click("Finder", "link"))
         yield from find(name)
         seen = yield from wait_for_stock()
         pieces.append(int(_pieces(seen.page_text, p["city"])))

@@ -7,12 +7,10 @@ task's parameters, never the site's data.
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
 
 from rollout_workers.environment import Observation
-from sites.task_template import Intent
+from sites.task_template import Intent, Skill
 
-Skill = Generator[Intent, Observation, Observation]
 YEARS = r"\b\d{4}\b"
 """What a careless person might answer: a year that stands on the page."""
 _MOST_PAGES = 10

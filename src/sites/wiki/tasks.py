@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from replay.records import Task
 from sites import checks
-from sites.task_template import Expert, Parameters, TaskTemplate
+from sites.task_template import Expert, Parameters, TaskTemplate, noting
 from sites.wiki import checks as c
 from sites.wiki import experts as e
 from sites.wiki import sampling as s
@@ -92,10 +92,13 @@ def _count(task: Task) -> Expert:
 
 
 def _name_first_born(task: Task) -> Expert:
-    born: dict[int, str] = {}
-    for name in ("first", "second", "third"):
-        seen = yield from e.look_up(task.parameters[name])
-        born[int(e.fact(seen, "Born"))] = e.fact(seen, "Birthplace")
+    p, born = task.parameters, dict[int, str]()
+    seen = yield from e.look_up(p["first"])
+    for following in ("second", "third", None):
+        year, place = int(e.fact(seen, "Born")), e.fact(seen, "Birthplace")
+        born[year] = place
+        if following is not None:
+            seen = yield from noting(f"{year} {place}", e.look_up(p[following]))
     yield from e.finish(born[min(born)])
 
 
@@ -106,7 +109,7 @@ def _find_oldest(task: Task) -> Expert:
         seen = yield from e.click(title, "link")
         years.append(int(e.fact(seen, s.OPENED)))
         if number < len(titles) - 1:
-            yield e.Intent("go_backward")
+            yield e.Intent("go_backward", note=str(years[-1]))
     yield from e.finish(str(min(years)))
 
 
