@@ -88,8 +88,8 @@ def parse(text: str) -> Action:
     if call is None:
         raise GrammarError(f'expected one call such as do(action="Click", element="3"); found {_excerpt(source)}')
     function, values = _arguments(call, source)
-    lines = _comments(source)
-    return replace(_build(function, values), comment=lines["element"], note=lines["note"])
+    comment, note = _comments(source)
+    return replace(_build(function, values), comment=comment, note=note)
 
 
 def format_action(action: Action, style: str = "waymark") -> str:
@@ -203,12 +203,12 @@ def _element_id(text: str) -> int:
     return int(digits)
 
 
-def _comments(source: str) -> dict[str, str | None]:
+def _comments(source: str) -> tuple[str | None, str | None]:
     """Return what the first ``# Element:`` line and all ``# Note:`` lines say."""
-    said: dict[str, list[str]] = {"element": [], "note": []}
-    for kind, text in _COMMENT.findall(source):
-        said[kind.lower()].append(_clean(text))
-    return {"element": next(iter(said["element"]), None) or None, "note": " ".join(said["note"]) or None}
+    lines = [(kind.lower(), text) for kind, text in _COMMENT.findall(source)]
+    element = next((text for kind, text in lines if kind == "element"), "")
+    note = " ".join(text for kind, text in lines if kind == "note")
+    return _clean(element) or None, _clean(note) or None
 
 
 def _clean(text: str) -> str:

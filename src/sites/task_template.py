@@ -43,8 +43,8 @@ Skill = Generator[Intent, Observation, Observation]
 Expert = Generator[Intent, Observation, None]
 
 
-def noting(note: str, skill: Skill) -> Skill:
-    """Play ``skill``; its first action writes ``note`` down."""
+def noting(note: str | None, skill: Skill) -> Skill:
+    """Play ``skill``; its first action writes ``note`` down, where there is one."""
     seen = yield replace(next(skill), note=note)
     while True:
         try:

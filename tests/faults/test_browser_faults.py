@@ -13,11 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.process_tree import descendants
 from policy.settings import PolicySettings, TinyShape
 from policy.tokenizer_training import train_tokenizer
 from replay.records import Source
-from rollout_workers.browser_processes import MarkedProcess, marked_processes, process_mark
 from rollout_workers.pool import RolloutPool, RolloutStopped
 from rollout_workers.report import RolloutReport
 from rollout_workers.rollout_settings import RolloutSettings
@@ -28,6 +26,7 @@ from sites.settings import SitesSettings
 from sites.tasks import task_set
 from sites.watch import SiteWatch
 from tests.faults.books import Books, outcomes
+from tests.faults.pool_processes import renderers
 
 pytestmark = [pytest.mark.faults, pytest.mark.browser, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
 
@@ -76,22 +75,6 @@ def made_for(server: SiteServer, folder: Path) -> WorkerConfig:
         site_port=server.port,
         site_secret=server.secret,
     )
-
-
-def owned(pool: RolloutPool) -> list[MarkedProcess]:
-    return [p for pid in pool.process_ids().values() for p in marked_processes(process_mark(pid))]
-
-
-def renderers(pool: RolloutPool) -> list[int]:
-    """The processes of all tabs; they have no mark of their own, for Chromium writes over their environment."""
-    family = {pid: command for chromium in chromiums(pool) for pid, command in descendants(chromium).items()}
-    return [pid for pid, command in family.items() if "--type=renderer" in command]
-
-
-def chromiums(pool: RolloutPool) -> list[int]:
-    """The main process of each Chromium (not the shell script that may start it)."""
-    marked = [p for p in owned(pool) if "--waymark-session=" in p.command and "--type=" not in p.command]
-    return [p.pid for p in marked if not p.command.startswith("/bin/")]
 
 
 def kill(pids: list[int]) -> None:

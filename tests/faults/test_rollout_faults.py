@@ -23,13 +23,14 @@ from policy.settings import PolicySettings, TinyShape
 from policy.tokenizer import TextTokenizer
 from policy.tokenizer_training import train_tokenizer
 from replay.records import Source, Task, Termination
-from rollout_workers.browser_processes import MarkedProcess, marked_processes, process_mark
+from rollout_workers.browser_processes import marked_processes, process_mark
 from rollout_workers.pool import RolloutPool
 from rollout_workers.rollout_settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec, PolicySource, WorkerConfig
 from sites.server import SiteServer
 from sites.tasks import task_set
 from tests.faults.books import Books, judged
+from tests.faults.pool_processes import chromiums
 from tests.faults.scripted_server import process_id
 
 pytestmark = [pytest.mark.faults, pytest.mark.browser, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
@@ -74,13 +75,6 @@ def demonstrations(tasks: list[Task]) -> list[EpisodeSpec]:
     return [EpisodeSpec(f"d{i}", task, Source.DEMONSTRATION, phase=0, seed=i) for i, task in enumerate(tasks)]
 
 
-def chromiums(pool: RolloutPool) -> list[MarkedProcess]:
-    """The main process of each Chromium that the pool's workers started (not the shell script that may start it)."""
-    owned = [p for pid in pool.process_ids().values() for p in marked_processes(process_mark(pid))]
-    marked = [p for p in owned if "--waymark-session=" in p.command and "--type=" not in p.command]
-    return [p for p in marked if not p.command.startswith("/bin/")]
-
-
 def test_a_killed_browser_worker_costs_time_only(worker_config: WorkerConfig, tasks: list[Task]) -> None:
     killed: list[str | None] = []
 
@@ -108,15 +102,15 @@ def test_a_killed_chromium_is_replaced_and_its_episodes_are_played_again(
 
     def kill_chromium() -> None:
         for chromium in chromiums(pool):
-            killed.append(chromium.pid)
-            os.kill(chromium.pid, signal.SIGKILL)
+            killed.append(chromium)
+            os.kill(chromium, signal.SIGKILL)
 
     config = replace(worker_config, settings=replace(SETTINGS, workers=1))
     with RolloutPool(config) as pool:
         books = Books(pool, kill_chromium, until_felt=True)
         report = books.play(demonstrations(tasks))
         (replacement,) = chromiums(pool)
-    assert replacement.pid not in killed
+    assert replacement not in killed
     assert books.left_behind() == []
     assert report.counts["completed"] == EPISODES
     assert report.worker_losses == 0

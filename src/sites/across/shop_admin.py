@@ -10,10 +10,11 @@ from dataclasses import replace
 
 from replay.records import Task
 from sites import checks
-from sites.across.skills import Data, found_in_shop, go_to, read
+from sites.across.skills import Data, found_in_shop, go_to
 from sites.admin import checks as office
 from sites.admin import experts as managing
 from sites.admin.data import slug_of
+from sites.experts import read
 from sites.forum import checks as forum
 from sites.forum import experts as posting
 from sites.forum import sampling as topics
@@ -68,7 +69,7 @@ def _tracking(p: Parameters, data: Data) -> str:
 def _send_tracking(task: Task) -> Expert:
     p = task.parameters
     seen = yield from managing.open_order(p["number"])
-    tracking = managing.read(seen, r"tracking ([A-Z]{2}\d{5})")
+    tracking = read(seen, r"tracking ([A-Z]{2}\d{5})")
     yield from noting(tracking, go_to("forum"))
     yield from posting.open_user(p["user"])
     yield from posting.send_message(tracking)

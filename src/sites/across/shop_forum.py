@@ -10,7 +10,8 @@ import random
 
 from replay.records import Task
 from sites import checks
-from sites.across.skills import Data, found_in_shop, go_to, read
+from sites.across.skills import Data, found_in_shop, go_to
+from sites.experts import read
 from sites.forum import checks as forum
 from sites.forum import experts as posting
 from sites.forum import sampling as topics

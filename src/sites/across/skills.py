@@ -1,20 +1,17 @@
-"""What tasks over several sites have in common: going from one site to another, a product found, and text from both.
+"""What tasks over several sites have in common: going from one site to another, a product found.
 
 Owns the way over the bar of other sites, which every page of a session with several sites has at its top.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
-from rollout_workers.environment import Observation
 from sites import checks
 from sites.shop import checks as shop
-from sites.shop.experts import Skill
 from sites.shop.tasks_catalogue import product_path
-from sites.task_template import Intent
+from sites.task_template import Intent, Skill
 
 Data = Mapping[str, Any]
 """The data of a task's sites by their names."""
@@ -23,14 +20,6 @@ Data = Mapping[str, Any]
 def go_to(site: str) -> Skill:
     """Go to the front page of another of the task's sites."""
     return (yield Intent("click", site, "link"))
-
-
-def read(seen: Observation, pattern: str) -> str:
-    """Return the one group of ``pattern`` in the page's text; raise ``LookupError`` where it is not there."""
-    found = re.search(pattern, seen.page_text)
-    if found is None:
-        raise LookupError(f"expected {pattern!r} on {seen.url}, found {seen.page_text[:300]!r}")
-    return found[1]
 
 
 def found_in_shop(name: str) -> checks.Check:

@@ -11,8 +11,9 @@ from collections.abc import Callable
 
 from replay.records import Task
 from rollout_workers.environment import Observation
-from sites.shop.experts import ANY, Skill, choose, click, finish, write
-from sites.task_template import Expert, Intent
+from sites.experts import read
+from sites.shop.experts import ANY, choose, click, finish, write
+from sites.task_template import Expert, Intent, Skill
 
 __all__ = [
     "ANY", "Skill", "add_coupon", "add_product", "choose", "click", "edit_customer", "edit_product", "filter_rows",
@@ -145,14 +146,6 @@ def tick_all(names: list[str]) -> Skill:
 def lines_of(seen: Observation, role: str, pattern: str) -> list[str]:
     """Return the names of this page's elements of a role that match ``pattern``."""
     return [e.name for e in seen.elements if e.role == role and re.fullmatch(pattern, e.name)]
-
-
-def read(seen: Observation, pattern: str, *, lacking: str | None = None) -> str:
-    """Return the one group of ``pattern`` in the page's text, else ``lacking``, else raise ``LookupError``."""
-    found = re.search(pattern, seen.page_text)
-    if found is None and lacking is None:
-        raise LookupError(f"expected {pattern!r} on {seen.url}, found {seen.page_text[:300]!r}")
-    return found[1] if found else str(lacking)
 
 
 def staying_logged_in(attempt: Callable[[], Expert], user: str, password: str) -> Expert:

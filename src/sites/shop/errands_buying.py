@@ -7,11 +7,11 @@ of the shop's other templates.
 from __future__ import annotations
 
 import random
-import re
 
 from replay.records import Task
 from rollout_workers.environment import Observation
 from sites import checks
+from sites.experts import read
 from sites.shop import checks as c
 from sites.shop import experts, sampling
 from sites.shop.catalogue import mean_stars
@@ -87,10 +87,7 @@ def _judge_compared(p: Parameters, data: ShopData) -> checks.Evaluation:
 
 def _stars(seen: Observation, name: str) -> float:
     """Return how many stars a product has in the search results."""
-    found = re.search(rf"{name} \$\d+, (\d\.\d) stars", seen.page_text)
-    if found is None:
-        raise LookupError(f"expected {name!r} in the search results, found {seen.page_text!r}")
-    return float(found[1])
+    return float(read(seen, rf"{name} \$\d+, (\d\.\d) stars"))
 
 
 def _buy_better(task: Task) -> Expert:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-import re
 
 from replay.records import Task
 from sites import checks
+from sites.experts import read
 from sites.shop import checks as c
 from sites.shop import experts, sampling
 from sites.shop.data import CITIES, LABELS, PROCESSING, REASONS, STREETS, ShopData
@@ -41,10 +41,7 @@ def _total_steps(p: Parameters, data: ShopData) -> int:
 
 def _read_total(task: Task) -> Expert:
     seen = yield from experts.open_order(task.parameters["number"], task.horizon - 3)
-    total = re.search(r"Total: (\$\d+)", seen.page_text)
-    if total is None:
-        raise LookupError(f"expected the order's total, found {seen.page_text!r}")
-    yield from experts.finish(total[1], r"\$\d+")
+    yield from experts.finish(read(seen, r"Total: (\$\d+)"), r"\$\d+")
 
 
 def _sample_cancel(data: ShopData, rng: random.Random) -> Parameters:

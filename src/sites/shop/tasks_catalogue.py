@@ -10,6 +10,7 @@ import re
 
 from replay.records import Task
 from sites import checks
+from sites.experts import read
 from sites.shop import checks as c
 from sites.shop import experts, sampling
 from sites.shop.catalogue import mean_stars
@@ -69,10 +70,7 @@ def _kind_milestones(p: Parameters, data: ShopData) -> checks.Milestones:
 
 def _count(task: Task) -> Expert:
     seen = yield from experts.open_category(task.parameters["category"], kind=task.parameters["kind"])
-    count = re.search(r"(\d+) products", seen.page_text)
-    if count is None:
-        raise LookupError(f"expected the number of products, found {seen.page_text!r}")
-    yield from experts.finish(count[1], r"\b\d\d?\b")
+    yield from experts.finish(read(seen, r"(\d+) products"), r"\b\d\d?\b")
 
 
 def _sample_sort(data: ShopData, rng: random.Random) -> Parameters:

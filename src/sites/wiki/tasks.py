@@ -92,13 +92,12 @@ def _count(task: Task) -> Expert:
 
 
 def _name_first_born(task: Task) -> Expert:
-    p, born = task.parameters, dict[int, str]()
-    seen = yield from e.look_up(p["first"])
-    for following in ("second", "third", None):
+    born: dict[int, str] = {}
+    note: str | None = None
+    for name in ("first", "second", "third"):
+        seen = yield from noting(note, e.look_up(task.parameters[name]))
         year, place = int(e.fact(seen, "Born")), e.fact(seen, "Birthplace")
-        born[year] = place
-        if following is not None:
-            seen = yield from noting(f"{year} {place}", e.look_up(p[following]))
+        born[year], note = place, f"{year} {place}"
     yield from e.finish(born[min(born)])
 
 

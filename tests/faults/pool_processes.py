@@ -1,0 +1,23 @@
+"""The processes of the browsers that a pool's workers started, to be killed by tests."""
+
+from __future__ import annotations
+
+from benchmarks.process_tree import descendants
+from rollout_workers.browser_processes import MarkedProcess, marked_processes, process_mark
+from rollout_workers.pool import RolloutPool
+
+
+def owned(pool: RolloutPool) -> list[MarkedProcess]:
+    return [p for pid in pool.process_ids().values() for p in marked_processes(process_mark(pid))]
+
+
+def renderers(pool: RolloutPool) -> list[int]:
+    """The processes of all tabs; they have no mark of their own, for Chromium writes over their environment."""
+    family = {pid: command for chromium in chromiums(pool) for pid, command in descendants(chromium).items()}
+    return [pid for pid, command in family.items() if "--type=renderer" in command]
+
+
+def chromiums(pool: RolloutPool) -> list[int]:
+    """The main process of each Chromium (not the shell script that may start it)."""
+    marked = [p for p in owned(pool) if "--waymark-session=" in p.command and "--type=" not in p.command]
+    return [p.pid for p in marked if not p.command.startswith("/bin/")]
