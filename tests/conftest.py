@@ -1,4 +1,4 @@
-"""One thread per process, and a guard: no process that the suite started may outlive it."""
+"""One thread per process, and two guards: no process outlives the suite, no test changes what others start with."""
 
 from __future__ import annotations
 
@@ -27,3 +27,16 @@ def _no_process_outlives_the_suite() -> Iterator[None]:
     yield
     left = left_after("WAYMARK_TEST_SUITE", os.environ["WAYMARK_TEST_SUITE"], seconds=20)
     assert not left, "processes that the suite started were still there after it, and were killed"
+
+
+@pytest.fixture(autouse=True)
+def _no_test_leaves_environment_variables() -> Iterator[None]:
+    """Which tests share a process, and in what order, is luck: what one leaves behind fails another, now and then."""
+    before = dict(os.environ)
+    yield
+    now, after = "PYTEST_CURRENT_TEST", dict(os.environ)
+    changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)} - {now}
+    for name in changed:
+        os.environ.pop(name, None)
+    os.environ.update({name: before[name] for name in changed & before.keys()})
+    assert not changed, f"environment variables that this test left changed (put back now): {sorted(changed)}"

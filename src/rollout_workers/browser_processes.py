@@ -56,6 +56,11 @@ def mark_children() -> str:
     return mark
 
 
+def unmark_children() -> None:
+    """Let what this process starts from now on carry no mark: it is nobody's to kill."""
+    os.environ.pop(MARK, None)
+
+
 def marked_processes(owner: str | None = None) -> list[MarkedProcess]:
     """Return the living marked processes on this machine, of one owner or of all."""
     found = []

@@ -27,7 +27,7 @@ from policy.formats import get_format
 from policy.prompts import PromptFormat
 from policy.tokenizer import TextTokenizer
 from replay.records import EpisodeFailed, Failure, FailureKind, Source
-from rollout_workers.browser_processes import kill, kill_owned, mark_children, orphans, start_guard
+from rollout_workers.browser_processes import kill, kill_owned, mark_children, orphans, start_guard, unmark_children
 from rollout_workers.deciders import Decider, PolicyDecider
 from rollout_workers.environment_hosts import load, make_host
 from rollout_workers.episode import Played, play
@@ -121,6 +121,8 @@ class RolloutWorker:
             self._slots = None
         if self._mark:
             await asyncio.to_thread(kill_owned, self._mark, self._config.browser.close_timeout_s)
+            unmark_children()
+            self._mark = ""
         if self._guard is not None:
             self._guard.close()
             self._guard = None

@@ -6,11 +6,10 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from unittest.mock import patch
 
 import ray
 from ray._raylet import AuthenticationTokenLoader, Config
-
-from rollout_workers.browser_processes import MARK
 
 ENVIRONMENT = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(16), "OMP_NUM_THREADS": "1"}
 
@@ -18,23 +17,21 @@ ENVIRONMENT = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(16)
 @contextmanager
 def small_ray(num_cpus: int = 2) -> Iterator[None]:
     """Start Ray without a dashboard and shut it down afterwards; an already running one is used as it is."""
-    os.environ.update(ENVIRONMENT)
-    # A worker that another test ran in this process left its mark: with it, the next such worker would end Ray.
-    os.environ.pop(MARK, None)
-    # Ray read its authentication mode when it was first imported, perhaps by another test: read it again.
-    Config.initialize("")
-    AuthenticationTokenLoader.instance().reset_cache()
-    if ray.is_initialized():
-        yield
-        return
-    ray.init(
-        num_cpus=num_cpus,
-        include_dashboard=False,
-        object_store_memory=128 * 2**20,
-        log_to_driver=False,
-        configure_logging=False,
-    )
-    try:
-        yield
-    finally:
-        ray.shutdown()
+    with patch.dict(os.environ, ENVIRONMENT):
+        # Ray read its authentication mode when it was first imported, perhaps by another test: read it again.
+        Config.initialize("")
+        AuthenticationTokenLoader.instance().reset_cache()
+        if ray.is_initialized():
+            yield
+            return
+        ray.init(
+            num_cpus=num_cpus,
+            include_dashboard=False,
+            object_store_memory=128 * 2**20,
+            log_to_driver=False,
+            configure_logging=False,
+        )
+        try:
+            yield
+        finally:
+            ray.shutdown()

@@ -146,6 +146,16 @@ async def test_stopping_leaves_none_of_the_workers_processes(tmp_path: Path) -> 
     assert browsers(tmp_path)[0] not in {process.pid for process in marked_processes()}
 
 
+async def test_stopping_spares_what_was_started_after_an_earlier_worker_had_stopped(tmp_path: Path) -> None:
+    async with started(config(tmp_path, SETTINGS)):
+        pass
+    neighbour = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    async with started(config(tmp_path / "second", SETTINGS)):
+        pass
+    assert neighbour.poll() is None
+    neighbour.communicate(b"\n", timeout=30)
+
+
 async def test_a_shard_that_cannot_be_written_fails_its_episodes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

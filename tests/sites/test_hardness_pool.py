@@ -17,7 +17,6 @@ import pytest
 from replay.buffer import ReplayBuffer
 from replay.records import FailureKind, Source
 from rollout_workers import pool as pool_module
-from rollout_workers.browser_processes import MARK
 from rollout_workers.embedded_hosts import BrowserlessHost
 from rollout_workers.leases import Lease
 from rollout_workers.pool import RolloutPool, RolloutStopped
@@ -90,7 +89,6 @@ class GroupWithoutRay:
 
 @pytest.fixture(autouse=True)
 def without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(MARK, "")  # a worker in this process marks it; the mark must not outlive the test
     monkeypatch.setattr(pool_module, "WorkerGroup", GroupWithoutRay)
 
 
