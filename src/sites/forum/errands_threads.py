@@ -17,7 +17,7 @@ from sites.forum import sampling as s
 from sites.forum import words
 from sites.forum.data import ME, ForumData, Thread
 from sites.forum.state import SORTS, ForumState
-from sites.task_template import Expert, Parameters, TaskTemplate
+from sites.task_template import Expert, Parameters, TaskTemplate, noting
 
 _PROFILE = f"/user/{ME}"
 
@@ -83,13 +83,14 @@ def _show_top(forum: str) -> e.Skill:
 
 
 def _reply_to_better(task: Task) -> Expert:
-    p, points = task.parameters, {}
+    p, points, note = task.parameters, dict[str, int](), None
     for forum in (p["first"], p["second"]):
-        seen = yield from _show_top(forum)
+        seen = yield from noting(note, _show_top(forum))
         told = re.search(r"(\d+) points", " ".join(e.details(seen, e.thread_links(seen)[0].name)))
         if told is None:
             raise LookupError(f"expected the points of a thread, found {seen.page_text!r}")
         points[forum] = int(told[1])
+        note = f"{forum} {told[0]}"
     if points[p["first"]] > points[p["second"]]:
         seen = yield from _show_top(p["first"])
     yield from e.open_thread(seen, e.thread_links(seen)[0].name)
