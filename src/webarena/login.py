@@ -88,6 +88,8 @@ class _Attempt:
     def __init__(self, base: str, account: Account) -> None:
         self._base, self._account = base, account
         self._sent = False
+        self._named_at = ""
+        """Path of the page that asked for the user name alone, where one did."""
         self._seen = Seen()
         self._status = 200
 
@@ -107,11 +109,14 @@ class _Attempt:
             self._check_status()
             if self._sent and seen.logged_in:
                 return
-            if self._sent and (seen.refused or seen.password):
+            asked_again = seen.password or (seen.username and seen.path == self._named_at)
+            if self._sent and (seen.refused or asked_again):
                 raise self.failed("the site refused the user name or the password")
             if not self._sent and (seen.password or seen.username):
                 await page.send(seen, self._account)
                 self._sent = seen.password
+                if not self._sent:
+                    self._named_at = seen.path
             else:
                 await asyncio.sleep(_LOOK_AGAIN_S)
 

@@ -115,7 +115,8 @@ async def test_the_second_of_two_steps_that_refuses_is_told(session: BrowserSess
     site = ShapedSite(SHAPES["two pages"], FORM)
     with serving(site.app()) as port:
         wrong = Account(Secret(USERNAME), Secret("wr0ng & long"))
-        await failure_of(session, f"http://127.0.0.1:{port}", account=wrong, timeout_s=60.0)
+        failure = await failure_of(session, f"http://127.0.0.1:{port}", account=wrong, timeout_s=60.0)
+    assert "refused the user name or the password" in failure.detail
 
 
 async def test_wrong_credentials_are_told_at_once(session: BrowserSession, base: str) -> None:
