@@ -25,8 +25,13 @@ def changing_tasks(names: tuple[str, ...], count: int) -> list[Task]:
     return [task for task in found if not needs_browser(task)][:count]
 
 
+def tasks_over_several_sites(count: int) -> list[Task]:
+    return [task for task in changing_tasks((*SITES, "across"), 200) if len(task.sites) > 1][:count]
+
+
 async def compare(make: Callable[[], Environment], tasks: list[Task]) -> None:
     """Play all tasks at once, and then one by one in a single environment."""
+    assert len(tasks) == AT_ONCE
     environments = [make() for _ in tasks]
     try:
         at_once = await asyncio.gather(*(play_in(env, task) for env, task in zip(environments, tasks, strict=True)))
@@ -48,13 +53,12 @@ async def test_sixteen_episodes_on_a_site_do_not_see_each_other(site):
     app, tasks = create_app(0), changing_tasks((site,), AT_ONCE // 2)
     # Every task twice: two episodes that change the very same thing are the hardest to keep apart.
     await compare(lambda: BrowserlessEnvironment(app), [*tasks, *tasks])
-    assert len(tasks) == AT_ONCE // 2
     assert len(app.state.sessions) == 1, "all sessions but the public one are dropped"
 
 
 async def test_sixteen_episodes_over_several_sites_do_not_see_each_other():
     app = create_app(0)
-    tasks = [task for task in changing_tasks(("shop", "forum", "across"), 200) if len(task.sites) > 1][: AT_ONCE // 2]
+    tasks = tasks_over_several_sites(AT_ONCE // 2)
     await compare(lambda: BrowserlessEnvironment(app), [*tasks, *tasks])
 
 
@@ -62,5 +66,5 @@ async def test_sixteen_episodes_over_several_sites_do_not_see_each_other():
 @pytest.mark.slow
 @pytest.mark.asyncio(loop_scope="module")
 async def test_sixteen_episodes_in_one_chromium_do_not_see_each_other(session, sites):
-    tasks = [*changing_tasks(("shop",), AT_ONCE // 4), *changing_tasks(("forum",), AT_ONCE // 4)]
+    tasks = [*(changing_tasks((site,), 1)[0] for site in SITES), *tasks_over_several_sites(AT_ONCE // 2 - len(SITES))]
     await compare(lambda: BrowserEnvironment(session, sites), [*tasks, *tasks])
