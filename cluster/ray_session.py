@@ -1,7 +1,8 @@
 """A Ray of this run's own, or a connection to a cluster.
 
 Owns ``ray.init`` and ``ray.shutdown``. Invariants: a local Ray listens on this machine only, asks for
-a token that lives as long as the process, and has the cores and the object store that the plan names.
+a token that lives as long as the process, and has the cores and the object store that the plan names; it ends
+within a limit, and none of its processes outlives it.
 """
 
 from __future__ import annotations
@@ -9,9 +10,12 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+import psutil
 
 from cluster.config import Recipe
 from cluster.machine import Machine
@@ -19,6 +23,10 @@ from cluster.plan import make_plan
 
 logger = logging.getLogger(__name__)
 _ROOT = Path(__file__).resolve().parents[1]
+_SHUTDOWN_S = 30.0
+"""Fixed: a raylet that hangs would let ``ray.shutdown`` wait for ever."""
+_LEFT_S = 5.0
+"""Fixed: Ray gives its raylet a second to end its workers, and kills it; they may then live on for a minute."""
 
 
 @contextmanager
@@ -39,6 +47,7 @@ def ray_session(recipe: Recipe) -> Iterator[str]:
     path = os.pathsep.join([str(_ROOT / "src"), str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     # One thread per process: oversubscribed OpenMP slows small matrices down many times.
     environment = {"env_vars": {"PYTHONPATH": path, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}}
+    before = set(psutil.Process().children())
     if address:
         context = ray.init(address=address, runtime_env=environment, log_to_driver=False)
     else:
@@ -53,7 +62,40 @@ def ray_session(recipe: Recipe) -> Iterator[str]:
             log_to_driver=False,
             logging_level=logging.ERROR,
         )
+    started = [child for child in psutil.Process().children() if child not in before]
     try:
         yield context.dashboard_url or ""
     finally:
+        _end_ray(started)
+
+
+def _end_ray(started: list[psutil.Process]) -> None:
+    """Shut Ray down; kill what is left of the processes that ``ray.init`` ``started``, and of theirs."""
+    import ray
+
+    family = [*started]
+    for process in started:
+        with suppress(psutil.Error):
+            family += process.children(recursive=True)
+    overdue = threading.Timer(_SHUTDOWN_S, _kill, [family])
+    overdue.start()
+    try:
         ray.shutdown()
+    finally:
+        overdue.cancel()
+        _, left = psutil.wait_procs(family, timeout=_LEFT_S)
+        _kill(left)
+        psutil.wait_procs(left, timeout=_LEFT_S)
+
+
+def _kill(processes: Iterable[psutil.Process]) -> None:
+    killed = []
+    for process in processes:
+        with suppress(psutil.Error):
+            # One that has ended may wait for a container's first process to ask for its status, which some never do.
+            if process.status() != psutil.STATUS_ZOMBIE:
+                name = process.name()
+                process.kill()
+                killed.append(f"{name} ({process.pid})")
+    if killed:
+        logger.warning("processes of Ray did not end and were killed: %s", ", ".join(killed))

@@ -1,0 +1,74 @@
+"""A local Ray ends within a limit, whatever became of it, and none of its processes outlives it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+import ray
+
+from cluster import ray_session as module
+
+ROOT = Path(__file__).resolve().parents[2]
+FROZEN = """
+import os, signal
+import psutil
+from cluster import ray_session as module
+from cluster.config import Recipe
+module._SHUTDOWN_S = 3.0
+with module.ray_session(Recipe()):
+    raylet = next(child for child in psutil.Process().children() if child.name() == "raylet")
+    print(*(child.pid for child in psutil.Process().children(recursive=True)))
+    os.kill(raylet.pid, signal.SIGSTOP)
+"""
+
+
+def test_a_raylet_that_hangs_is_killed_and_nothing_of_ray_is_left() -> None:
+    paths = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    ended = subprocess.run(
+        [sys.executable, "-c", FROZEN],
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=True,
+    )
+    family = [int(pid) for pid in ended.stdout.split()]
+    assert len(family) > 2
+    assert [pid for pid in family if runs(pid)] == []
+    assert "processes of Ray did not end and were killed: " in ended.stderr
+    assert "raylet" in ended.stderr
+
+
+def test_what_ray_leaves_behind_is_killed_with_what_that_had_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ray, "shutdown", lambda: None)
+    monkeypatch.setattr(module, "_LEFT_S", 2.0)
+    code = "import subprocess; child = subprocess.Popen(['sleep', '600']); print(child.pid, flush=True); child.wait()"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        child = int(process.stdout.readline())
+        module._end_ray([psutil.Process(process.pid)])
+        assert not runs(process.pid)
+        assert not runs(child)
+
+
+def test_what_ends_by_itself_in_time_is_not_killed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(ray, "shutdown", lambda: None)
+    monkeypatch.setattr(module, "_LEFT_S", 60.0)
+    last_words = tmp_path / "last_words"
+    code = "import pathlib, sys, time; time.sleep(0.3); pathlib.Path(sys.argv[1]).write_text('done')"
+    with subprocess.Popen([sys.executable, "-c", code, str(last_words)]) as process:
+        module._end_ray([psutil.Process(process.pid)])
+        assert last_words.read_text() == "done"
+
+
+def runs(pid: int) -> bool:
+    """Whether the process is there, and not only its entry for a parent that has not asked for its status."""
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
