@@ -1,4 +1,4 @@
-"""The processes of a run, found through ``/proc``: its descendants, and what carries its environment.
+"""The processes of a run: its descendants, and what carries its environment.
 
 Reads only. An identity is a process id with its start time, so that a reused id is not taken for it.
 """
@@ -6,7 +6,10 @@ Reads only. An identity is a process id with its start time, so that a reused id
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
+
+import psutil
 
 from rollout_workers.browser_processes import process_mark
 
@@ -15,18 +18,11 @@ _PROC = Path("/proc")
 
 def descendants(root: int) -> dict[int, str]:
     """Return the command lines of all living descendants of a process, by process id."""
-    children: dict[int, list[int]] = {}
-    for folder in _PROC.glob("[0-9]*"):
-        try:
-            stat = (folder / "stat").read_text(encoding="utf-8", errors="replace")
-        except OSError:  # it ended meanwhile
-            continue
-        children.setdefault(int(stat.rpartition(")")[2].split()[1]), []).append(int(folder.name))
-    found, waiting = {}, list(children.get(root, ()))
-    while waiting:
-        pid = waiting.pop()
-        found[pid] = _command(pid)
-        waiting += children.get(pid, ())
+    found = {}
+    with suppress(psutil.NoSuchProcess):
+        for process in psutil.Process(root).children(recursive=True):
+            with suppress(psutil.NoSuchProcess):  # it ended meanwhile
+                found[process.pid] = " ".join(process.cmdline())
     return found
 
 
@@ -47,10 +43,3 @@ def with_variable(name: str, value: str) -> set[str]:
         if carries and (mark := process_mark(int(folder.name))):
             found.add(mark)
     return found
-
-
-def _command(pid: int) -> str:
-    try:
-        return (_PROC / str(pid) / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
-    except OSError:
-        return ""
