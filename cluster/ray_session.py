@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -42,29 +43,36 @@ def ray_session(recipe: Recipe) -> Iterator[str]:
         os.environ["RAY_AUTH_MODE"] = "token"
         os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
         os.environ.setdefault("RAY_DEDUP_LOGS", "1")
-    import ray
-
     path = os.pathsep.join([str(_ROOT / "src"), str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     # One thread per process: oversubscribed OpenMP slows small matrices down many times.
     environment = {"env_vars": {"PYTHONPATH": path, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}}
-    before = set(psutil.Process().children())
+    options: dict[str, Any]
     if address:
-        context = ray.init(address=address, runtime_env=environment, log_to_driver=False)
+        options = {"address": address}
     else:
         plan = make_plan(recipe, Machine.here())
-        context = ray.init(
-            num_cpus=int(plan.ray_cpus),
-            num_gpus=int(plan.ray_gpus),
-            include_dashboard=recipe.run.dashboard,
-            dashboard_host="127.0.0.1",
-            object_store_memory=recipe.run.resources.object_store_mb * 2**20,
-            runtime_env=environment,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-        )
+        options = {
+            "num_cpus": int(plan.ray_cpus),
+            "num_gpus": int(plan.ray_gpus),
+            "include_dashboard": recipe.run.dashboard,
+            "dashboard_host": "127.0.0.1",
+            "object_store_memory": recipe.run.resources.object_store_mb * 2**20,
+            "logging_level": logging.ERROR,
+        }
+    with running_ray(**options, runtime_env=environment, log_to_driver=False) as context:
+        yield context.dashboard_url or ""
+
+
+@contextmanager
+def running_ray(**options: Any) -> Iterator[Any]:
+    """Start or join Ray with options of ``ray.init`` and yield what that returns; end it, with what it started."""
+    import ray
+
+    before = set(psutil.Process().children())
+    context = ray.init(**options)
     started = [child for child in psutil.Process().children() if child not in before]
     try:
-        yield context.dashboard_url or ""
+        yield context
     finally:
         _end_ray(started)
 

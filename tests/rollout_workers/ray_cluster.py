@@ -11,6 +11,8 @@ from unittest.mock import patch
 import ray
 from ray._raylet import AuthenticationTokenLoader, Config
 
+from cluster.ray_session import running_ray
+
 ENVIRONMENT = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(16), "OMP_NUM_THREADS": "1"}
 
 
@@ -24,14 +26,11 @@ def small_ray(num_cpus: int = 2) -> Iterator[None]:
         if ray.is_initialized():
             yield
             return
-        ray.init(
+        with running_ray(
             num_cpus=num_cpus,
             include_dashboard=False,
             object_store_memory=128 * 2**20,
             log_to_driver=False,
             configure_logging=False,
-        )
-        try:
+        ):
             yield
-        finally:
-            ray.shutdown()
