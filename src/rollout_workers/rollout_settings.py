@@ -40,8 +40,9 @@ class RolloutSettings:
     """Seconds for one action in the browser, including settling and observing."""
     policy_deadline_s: float = 120.0
     """Seconds for one action of the policy, whatever its client does; the client's own deadline should be shorter."""
-    judge_deadline_s: float = 30.0
-    """Seconds for the verdict on one episode."""
+    judge_deadline_s: float = 35.0
+    """Seconds for the verdict on one episode; more than ``browser.evaluate_timeout_s``, so that a site that does not
+    answer is told as such and not as the judge's failure."""
     screenshot_deadline_s: float = 10.0
     """Seconds for one screenshot and its file."""
     episode_deadline_s: float = 300.0

@@ -94,7 +94,7 @@ def play(
     assert books.left_behind() == []
     assert report.counts["completed"] == len(specs)
     assert set(outcomes(config.shard_dir, report)) == {1.0}
-    assert all(code.startswith("infra/") for code in report.incidents)
+    assert all(code.startswith("infra/") for code in report.incidents), report.incidents
     assert report.worker_losses == 0
     return report
 
