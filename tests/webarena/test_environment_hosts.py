@@ -146,10 +146,10 @@ def test_waits_that_would_fail_episodes_that_only_wait_for_their_sites_are_told(
 def test_a_judge_that_is_waited_for_longer_than_the_verdict_is_told() -> None:
     judge = JudgeSettings(deadline_s=40.0)
     judged = replace(SETTINGS, judge="my_judges:make")
-    why = "expected at least 40 s because of judge.deadline_s, found 30 s"
+    why = "expected at least 40 s because of judge.deadline_s, found"
     assert waits_that_do_not_fit(PATIENT, BrowserSettings(), judged, judge) == {
-        "rollout.judge_deadline_s": why,
-        "browser.evaluate_timeout_s": why,
+        "rollout.judge_deadline_s": f"{why} 35 s",
+        "browser.evaluate_timeout_s": f"{why} 30 s",
     }
     assert waits_that_do_not_fit(PATIENT, BrowserSettings(), judged, JudgeSettings()) == {}
     assert waits_that_do_not_fit(PATIENT, BrowserSettings(), SETTINGS, judge) == {}, "nobody is asked"
