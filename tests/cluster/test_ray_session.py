@@ -12,6 +12,7 @@ import pytest
 import ray
 
 from cluster import ray_session as module
+from tests.e2e.processes import runs
 
 ROOT = Path(__file__).resolve().parents[2]
 FROZEN = """
@@ -64,11 +65,3 @@ def test_what_ends_by_itself_in_time_is_not_killed(monkeypatch: pytest.MonkeyPat
     with subprocess.Popen([sys.executable, "-c", code, str(last_words)]) as process:
         module._end_ray([psutil.Process(process.pid)])
         assert last_words.read_text() == "done"
-
-
-def runs(pid: int) -> bool:
-    """Whether the process is there, and not only its entry for a parent that has not asked for its status."""
-    try:
-        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return False

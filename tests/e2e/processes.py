@@ -8,6 +8,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 
 @dataclass(frozen=True, slots=True)
 class Process:
@@ -39,3 +41,11 @@ def left_after(name: str, value: str, seconds: float) -> list[Process]:
         except ProcessLookupError:
             continue
     return left
+
+
+def runs(pid: int) -> bool:
+    """Whether the process is there, and not only its entry for a parent that has not asked for its status."""
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False

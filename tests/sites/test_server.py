@@ -14,6 +14,7 @@ import pytest
 from sites.app import CONTROL_HEADER
 from sites.server import SiteServer, SiteServerError
 from sites.settings import SitesSettings
+from tests.e2e.processes import runs
 
 
 def test_the_server_answers_and_stops():
@@ -47,15 +48,6 @@ def test_the_server_dies_with_its_parent():
     parent.wait(5)
     parent.stdout.close()
     deadline = time.monotonic() + 5
-    while time.monotonic() < deadline and _runs(pid):
+    while time.monotonic() < deadline and runs(pid):
         time.sleep(0.05)
-    assert not _runs(pid)
-
-
-def _runs(pid: int) -> bool:
-    """Whether the process is there and not a zombie that waits for its reaper."""
-    try:
-        with open(f"/proc/{pid}/stat") as status:
-            return status.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+    assert not runs(pid)
