@@ -17,6 +17,7 @@ from replay.records import FailureKind
 from rollout_workers.pool import RolloutPool, RolloutStopped
 from rollout_workers.report import RolloutProgress
 from rollout_workers.rollout_settings import RolloutSettings
+from tests.e2e.processes import runs
 from tests.rollout_workers.fake_world import browsers, config, spec
 from tests.rollout_workers.ray_cluster import small_ray
 
@@ -79,7 +80,7 @@ def test_a_worker_that_dies_is_brought_back_and_its_episodes_are_played_again(tm
     assert report.worker_losses == 1
     assert report.incidents == {"infra/worker_died": 1}
     assert len(browsers(tmp_path)) == 2
-    assert not _alive(browsers(tmp_path)[0])
+    assert not runs(browsers(tmp_path)[0])
 
 
 def test_a_frozen_worker_is_killed_and_replaced(tmp_path: Path) -> None:
@@ -155,20 +156,12 @@ def test_closing_ends_workers_and_browsers(tmp_path: Path) -> None:
     pool.close()
     pool.close()
     ends = time.monotonic() + 10
-    while any(_alive(pid) for pid in processes) and time.monotonic() < ends:
+    while any(runs(pid) for pid in processes) and time.monotonic() < ends:
         time.sleep(0.05)
-    assert not [pid for pid in processes if _alive(pid)]
+    assert not [pid for pid in processes if runs(pid)]
     assert ray.is_initialized()
 
 
-def _alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return state not in ("Z", "X")
-
-
 def _kill(pid: int) -> None:
-    if _alive(pid):
+    if runs(pid):
         os.kill(pid, signal.SIGKILL)
