@@ -2,7 +2,8 @@
 
 Owns the way from a finished episode to its shard. Invariants: ``add`` returns after the shard that
 holds the trajectory is durable, never before; what cannot be written is an infrastructure failure of
-each episode concerned; writing happens in a thread, so that no other episode waits for the disk.
+each episode concerned; two attempts at one episode never share a shard; writing happens in a thread, so
+that no other episode waits for the disk.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ class ShardWriter:
 
     async def add(self, trajectory: Trajectory) -> str:
         """Return the path of the durable shard that holds ``trajectory``; raise ``EpisodeFailed`` if none does."""
-        if self._commit is None:
+        # An attempt that the driver has given up may end beside the one that replaced it.
+        twice = any(other.episode_id == trajectory.episode_id for other in self._open)
+        if self._commit is None or twice:
             self._open = []
             self._commit = asyncio.create_task(self._write_after_linger(self._open))
         self._open.append(trajectory)
@@ -39,7 +42,8 @@ class ShardWriter:
 
     async def _write_after_linger(self, group: list[Trajectory]) -> ShardInfo:
         await asyncio.sleep(self._linger_s)
-        self._commit = None  # from here on newcomers form the next group
+        if self._open is group:
+            self._commit = None  # from here on newcomers form the next group
         try:
             return await asyncio.wait_for(asyncio.to_thread(write_shard, self._directory, group), self._deadline_s)
         except (OSError, TimeoutError) as error:

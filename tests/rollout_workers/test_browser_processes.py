@@ -11,13 +11,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from rollout_workers.browser_processes import MarkedProcess, kill, marked_processes, orphans, process_mark
+from rollout_workers import browser_processes
+from rollout_workers.browser_processes import MARK, MarkedProcess, kill, marked_processes, orphans, process_mark
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
 
 OWNER = """
 import subprocess, sys, time
+from rollout_workers import browser_processes
 from rollout_workers.browser_processes import mark_children, start_guard
+browser_processes.MARK = sys.argv[2]
 mark = mark_children()
 guard = start_guard(mark, 60) if sys.argv[1] == "guarded" else None
 child = subprocess.Popen(["setsid", "sleep", "1000"], start_new_session=True)
@@ -26,10 +29,10 @@ sys.stdin.read()
 """
 
 
-def start_owner(kind: str) -> tuple[subprocess.Popen[str], str]:
+def start_owner(kind: str, variable: str) -> tuple[subprocess.Popen[str], str]:
     """Start a process that owns a detached child; return it and its mark."""
     owner = subprocess.Popen(
-        [sys.executable, "-c", OWNER, kind],
+        [sys.executable, "-c", OWNER, kind, variable],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -41,14 +44,16 @@ def start_owner(kind: str) -> tuple[subprocess.Popen[str], str]:
 
 @pytest.fixture
 def guarded() -> Iterator[tuple[subprocess.Popen[str], str]]:
-    owner, mark = start_owner("guarded")
+    owner, mark = start_owner("guarded", MARK)
     yield owner, mark
     _end(owner, mark)
 
 
 @pytest.fixture
-def unguarded() -> Iterator[tuple[subprocess.Popen[str], str]]:
-    owner, mark = start_owner("unguarded")
+def unguarded(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Its children carry a mark of their own: a worker of another test would end those that have lost their owner."""
+    monkeypatch.setattr(browser_processes, "MARK", "WAYMARK_UNGUARDED_OWNER")
+    owner, mark = start_owner("unguarded", browser_processes.MARK)
     yield owner, mark
     _end(owner, mark)
 

@@ -141,7 +141,7 @@ def test_answers_to_a_stopped_run_do_not_enter_the_next(tmp_path: Path) -> None:
             pool.run([spec(0, delay_s=0.5), spec(1, "task")])
         report = pool.run([spec(0), spec(2, delay_s=0.8)])
     assert report.counts["completed"] == 2
-    assert (report.attempts, report.late_answers) == (2, 0)
+    assert (report.attempts, report.late_answers) == (2, 0), report.incidents
 
 
 def test_nothing_to_play_is_no_work(tmp_path: Path) -> None:

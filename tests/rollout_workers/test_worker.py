@@ -63,6 +63,16 @@ async def test_episodes_that_finish_together_share_a_shard(tmp_path: Path) -> No
     assert {t.episode_id for t in read_shard(str(answers[0].shard))} == {"e0", "e1", "e2", "e3"}
 
 
+async def test_two_attempts_at_one_episode_that_finish_together_are_both_written(tmp_path: Path) -> None:
+    async with started(config(tmp_path, replace(SETTINGS, contexts_per_worker=3, shard_linger_s=0.3))) as worker:
+        first, second, other = await asyncio.gather(play(worker, 0), play(worker, 0), play(worker, 1))
+    assert (first.failure, second.failure, other.failure) == (None, None, None)
+    shards = {answer.shard: {t.episode_id for t in read_shard(str(answer.shard))} for answer in (first, second, other)}
+    assert len(shards) == 2
+    assert first.shard != second.shard
+    assert sorted(map(sorted, shards.values())) == [["e0"], ["e0", "e1"]]
+
+
 async def test_no_more_episodes_run_at_once_than_there_are_contexts(tmp_path: Path) -> None:
     async with started(config(tmp_path, SETTINGS)) as worker:
         playing = [asyncio.create_task(play(worker, i, delay_s=0.1)) for i in range(5)]
