@@ -1,13 +1,15 @@
 """Pictures of pages on disk, named by episode and step.
 
-Owns the layout ``<folder>/<episode>/<step>.png``. Invariant: a file under its final name is complete.
+Owns the layout ``<folder>/<episode>/<step>.png``. Invariant: a file under its final name is complete, also where two
+attempts at one episode write it at once.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
+
+from replay.durable import replace_file
 
 
 class ScreenshotFolder:
@@ -19,9 +21,5 @@ class ScreenshotFolder:
     def save(self, episode_id: str, index: int, png: bytes) -> str:
         """Store the page before step ``index`` and return its path relative to the folder."""
         name = f"{re.sub(r'[^A-Za-z0-9._-]', '_', episode_id)}/{index:02d}.png"
-        path = self._folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_suffix(".part")
-        unfinished.write_bytes(png)
-        os.replace(unfinished, path)
+        replace_file(self._folder / name, png)
         return name
