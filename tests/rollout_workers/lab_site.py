@@ -136,7 +136,7 @@ async def _broken(request: Request) -> Response:
 
 
 async def _hang(request: Request) -> Response:
-    await asyncio.sleep(3)
+    await asyncio.sleep(30)
     return HTMLResponse("<h1>late</h1>")
 
 

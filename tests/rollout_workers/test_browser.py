@@ -232,7 +232,7 @@ async def test_a_slow_page_is_shown_as_far_as_it_came_and_the_slot_is_not_reused
 async def test_a_failing_site_is_an_infrastructure_failure(
     session: BrowserSession, sites: SiteEndpoint, start: str, code: str
 ) -> None:
-    env = BrowserEnvironment(session, sites, replace(QUICK, reset_timeout_s=1.5))
+    env = BrowserEnvironment(session, sites, replace(QUICK, reset_timeout_s=6.0))
     with pytest.raises(EpisodeFailed) as caught:
         await env.reset(lab_task(start))
     assert (caught.value.failure.kind, caught.value.failure.code) == (FailureKind.INFRA, code)

@@ -25,6 +25,7 @@ from rollout_workers.report import EpisodeAnswer
 from rollout_workers.rollout_settings import RolloutSettings
 from rollout_workers.spec import WorkerConfig
 from rollout_workers.worker import RolloutWorker
+from tests.e2e.processes import runs
 from tests.rollout_workers.fake_world import browsers, config, spec
 
 SETTINGS = RolloutSettings(contexts_per_worker=2, shard_linger_s=0.05)
@@ -107,8 +108,11 @@ async def test_a_failed_episode_is_answered_with_its_type_and_leaves_no_shard(
 async def test_a_dead_browser_is_replaced_once_for_all_slots(tmp_path: Path) -> None:
     async with started(config(tmp_path, SETTINGS)) as worker:
         await asyncio.gather(play(worker, 0), play(worker, 1))
-        os.kill(browsers(tmp_path)[0], signal.SIGKILL)
-        await asyncio.sleep(0.05)
+        (browser,) = browsers(tmp_path)
+        os.kill(browser, signal.SIGKILL)
+        async with asyncio.timeout(30):
+            while runs(browser):
+                await asyncio.sleep(0.01)
         answers = await asyncio.gather(*(play(worker, i) for i in range(2, 6)))
         health = await worker.heartbeat()
     assert [answer.failure for answer in answers] == [None] * 4
@@ -227,7 +231,7 @@ def test_an_unknown_environment_is_refused_by_name(reference: str) -> None:
 
 async def test_an_episode_during_which_the_process_stood_still_is_not_scored(tmp_path: Path) -> None:
     async with started(config(tmp_path, replace(SETTINGS, loop_lag_limit_s=2.0))) as worker:
-        bystander = asyncio.create_task(play(worker, 0, delay_s=0.5))
+        bystander = asyncio.create_task(play(worker, 0, delay_s=2.5))
         await asyncio.sleep(0.2)
         stalled = await play(worker, 1, "stall")
         assert stalled.failure is not None

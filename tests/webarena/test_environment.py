@@ -518,7 +518,7 @@ class Silent(Echo):
 
 
 async def test_a_judge_is_waited_for_as_long_as_the_settings_say(world: World) -> None:
-    patience, judge = JudgeSettings(answer_timeout_s=0.05, deadline_s=0.3, retry_wait_s=0.01), Silent()
+    patience, judge = JudgeSettings(answer_timeout_s=0.1, deadline_s=1.5, retry_wait_s=0.01), Silent()
     judged = WebArenaEnvironment(world.session, replace(world.sites, judge=judge, patience=patience), BROWSER)
     await judged.reset(fake_task(evaluation=fuzzy(["Tea"]), require_login=False))
     failure = await failure_of(judged.evaluate("tea"))

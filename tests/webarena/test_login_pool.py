@@ -111,7 +111,7 @@ async def test_one_log_in_runs_at_a_time_for_an_account() -> None:
 async def test_a_session_that_does_not_come_in_time_is_a_failed_log_in_and_blocks_nobody() -> None:
     site = Site()
     site.takes_s = 30.0
-    pool = site.pool(timeout_s=0.02)
+    pool = site.pool(timeout_s=0.5)
     for _ in range(2):
         with pytest.raises(EpisodeFailed) as caught:
             await pool.lend("blue", "shop", "0")

@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -80,10 +79,9 @@ async def test_a_command_past_its_deadline_is_ended_with_what_it_started(tmp_pat
     alive = tmp_path / "alive"
     child = f"import time\nwhile True: open({str(alive)!r}, 'a').write('x'); time.sleep(0.02)"
     code = f"import subprocess, sys; print('began', flush=True); subprocess.run([sys.executable, '-c', {child!r}])"
-    began = time.monotonic()
-    detail = await failure_detail(CommandReset((sys.executable, "-c", code), timeout_s=1.5))
-    assert time.monotonic() - began < 10
-    assert "not done within 1.5 s; its last output: began" in detail
+    async with asyncio.timeout(60):
+        detail = await failure_detail(CommandReset((sys.executable, "-c", code), timeout_s=4.0))
+    assert "not done within 4 s; its last output: began" in detail
     await asyncio.sleep(0.2)
     size = alive.stat().st_size if alive.exists() else 0
     await asyncio.sleep(0.3)
@@ -91,10 +89,9 @@ async def test_a_command_past_its_deadline_is_ended_with_what_it_started(tmp_pat
 
 
 async def test_a_command_may_leave_servers_behind() -> None:
-    code = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(5)'])"
-    began = time.monotonic()
-    await CommandReset((sys.executable, "-c", code), timeout_s=20).reset("blue")
-    assert time.monotonic() - began < 5
+    code = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(15)'])"
+    async with asyncio.timeout(15):
+        await CommandReset((sys.executable, "-c", code), timeout_s=60).reset("blue")
 
 
 def test_only_deployments_with_a_reset_have_a_resetter() -> None:

@@ -34,7 +34,7 @@ class Shop(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         parts = urlsplit(self.path)
         if parts.path == "/slow":
-            time.sleep(1.5)
+            time.sleep(3.0)
         if parts.path == "/away":
             self.send_response(302)
             self.send_header("Location", "/rest/V1/orders")
@@ -163,7 +163,7 @@ async def test_a_shop_without_orders_gives_no_verdict(shop, addresses):
     ],
 )
 async def test_redirects_other_hosts_and_late_answers_are_failures(addresses, url, expected):
-    assert (await failure(SiteHttp(addresses, timeout_s=0.5).json("GET", url)))[:2] == expected
+    assert (await failure(SiteHttp(addresses, timeout_s=1.0).json("GET", url)))[:2] == expected
 
 
 async def test_a_shop_that_is_gone_is_unreachable():
