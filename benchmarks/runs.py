@@ -96,7 +96,7 @@ class FinishedRun:
     def buffer(self) -> ReplayBuffer:
         """The run's episodes."""
         buffer = ReplayBuffer(self.folders.episodes)
-        buffer.record(recorded_shards(self.manifest))
+        buffer.record(recorded_shards(self.manifest.entries()))
         return buffer
 
     @property

@@ -18,9 +18,9 @@ from cluster.ledger import LedgerLine, read_ledger
 from cluster.manifest import FILE_NAME, read_header
 from cluster.run_folders import SET_BACK
 from cluster.set_back import SetBack, read_set_backs
+from cluster.stage_data import recorded_shards
 from cluster.stage_files import Fault, StageEntry, scan_stages
 from replay.buffer import ReplayBuffer
-from replay.shards import SUFFIX
 from rollout_workers.leases import Event
 
 Key = tuple[int, str]
@@ -81,7 +81,7 @@ class RunRecord:
             faults.append(Fault(SET_BACK, str(error)))
         if buffer is None:
             buffer = ReplayBuffer(out / "episodes")
-            buffer.record(Path(name).name for entry in entries for name in entry.files if name.endswith(SUFFIX))
+            buffer.record(recorded_shards(entries))
         return cls(out, header, {(e.phase, e.stage): e for e in entries}, faults, buffer, lines, fault, set_backs)
 
     def episodes(self, key: Key) -> list[str]:

@@ -114,7 +114,7 @@ class Controller:
 
     def _record_shards(self) -> None:
         """Let what was recorded count, here and in the learner, whatever a dying worker may still write."""
-        shards = recorded_shards(self.manifest)
+        shards = recorded_shards(self.manifest.entries())
         self.buffer.record(shards)
         self.system.call("record", shards)
 

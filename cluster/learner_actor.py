@@ -7,7 +7,7 @@ stateless between stages, so a restart loses at most the running stage.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -39,8 +39,8 @@ class LearnerActor:
         self._learner = Learner(settings, policy)
         self._buffer = ReplayBuffer(RunFolders(Path(out)).episodes)
 
-    def record(self, shards: Sequence[str]) -> None:
-        """Let these shards' records count before any other of the same episodes."""
+    def record(self, shards: Mapping[str, int]) -> None:
+        """Let these shards' records count before any other of the same episodes; see ``ReplayBuffer.record``."""
         self._buffer.record(shards)
 
     def clone(self, episode_ids: Sequence[str]) -> dict[str, float]:

@@ -46,7 +46,7 @@ def _episodes(recipe: Recipe, manifest: RunManifest, system: System, tasks: Task
     settings = recipe.run.evaluation
     specs = tasks.evaluation(recipe.run.phases, screenshots=settings.screenshots)
     buffer = ReplayBuffer(system.folders.episodes)
-    buffer.record(recorded_shards(manifest))
+    buffer.record(recorded_shards(manifest.entries()))
     shown: list[EpisodeSpec] = [spec for spec in specs if spec.screenshots and spec.episode_id in buffer]
     critics = system.call("critics", [spec.episode_id for spec in shown])
     picture = pictures_in(system.folders.screenshots)

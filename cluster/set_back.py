@@ -22,14 +22,13 @@ from cluster.metrics_log import FILE_NAME as METRICS
 from cluster.metrics_log import MetricsLog
 from cluster.run_folders import SET_BACK, RunFolders
 from cluster.sessions import note_set_back
-from cluster.stage_data import recorded_shards
+from cluster.stage_data import recorded_shards, shard_files
 from cluster.stage_files import FOLDER as STAGES
-from cluster.stage_files import StageEntry, stage_folders
+from cluster.stage_files import stage_folders
 from cluster.summary import FILE_NAME as SUMMARY
 from replay.buffer import ReplayBuffer
 from replay.durable import force_to_disk
 from replay.records import Source
-from replay.shards import SUFFIX
 
 logger = logging.getLogger(__name__)
 _SHOWN = 3
@@ -83,7 +82,9 @@ def standing(manifest: RunManifest, shards: Collection[str]) -> tuple[int, list[
     first stage needs nothing, so that 0 is always among the answers.
     """
     entries = manifest.entries()
-    lost = [(at, name) for at, entry in enumerate(entries) for name in _shards(entry) if Path(name).name not in shards]
+    lost = [
+        (at, name) for at, entry in enumerate(entries) for name in shard_files(entry) if Path(name).name not in shards
+    ]
     kept = min((at for at, _ in lost), default=len(entries))
     why = [f"{name} is gone or damaged" for _, name in lost]
     while kept:
@@ -104,7 +105,7 @@ def keep_episodes_of(version: int, checksum: str, manifest: RunManifest, buffer:
     before = [found for found in read_set_backs(manifest.out) if str(version) in found.published]
     if not before or before[-1].published[str(version)] == checksum:
         return ""
-    aside, recorded, count = _folder(manifest.out, before[-1]), set(recorded_shards(manifest)), 0
+    aside, recorded, count = _folder(manifest.out, before[-1]), recorded_shards(manifest.entries()), 0
     while shards := _decided_by(version, buffer, recorded):
         for path, episodes in shards.items():
             _move(path, aside / path.relative_to(manifest.out))
@@ -166,10 +167,6 @@ def _decided_by(version: int, buffer: ReplayBuffer, recorded: Collection[str]) -
         if decided >= version and entry.shard.name not in recorded:
             found[entry.shard] = found.get(entry.shard, 0) + 1
     return found
-
-
-def _shards(entry: StageEntry) -> list[str]:
-    return [name for name in entry.files if name.endswith(SUFFIX)]
 
 
 def _folder(out: Path, record: SetBack) -> Path:

@@ -15,6 +15,7 @@ from typing import Any
 from analysis.metrics import Rate
 from analysis.results import EpisodeCounts, GroupResult, PhaseSummary, ReplayResult, SplitResult
 from cluster.manifest import RunManifest
+from cluster.stage_files import StageEntry
 from cluster.summary import RunSummary
 from replay.buffer import ReplayBuffer
 from replay.records import Failure
@@ -75,10 +76,18 @@ def split_data(
     return results
 
 
-def recorded_shards(manifest: RunManifest) -> list[str]:
-    """Return the file names of the shards that complete stages depend on, sorted."""
-    names = {Path(name).name for entry in manifest.entries() for name in entry.files if name.endswith(SUFFIX)}
-    return sorted(names)
+def recorded_shards(entries: Iterable[StageEntry]) -> dict[str, int]:
+    """Return the shards that these stages depend on: each file's name with the number of the first that does."""
+    first: dict[str, int] = {}
+    for number, entry in enumerate(entries):
+        for name in shard_files(entry):
+            first.setdefault(Path(name).name, number)
+    return first
+
+
+def shard_files(entry: StageEntry) -> list[str]:
+    """Return the shards that a stage depends on, as paths under the run folder."""
+    return [name for name in entry.files if name.endswith(SUFFIX)]
 
 
 def reasons(failures: Iterable[Failure]) -> dict[str, int]:

@@ -2,14 +2,15 @@
 
 Owns the index in memory and nothing on disk: the shards are the truth. Invariants: the index is the same
 for the same set of shards, in whatever order they were written; each episode id is there once; a shard that
-comes late, from a worker that was taken for dead, never takes the place of one that was recorded; unusable
+comes late, from a worker that was taken for dead, never takes the place of one that was recorded before; unusable
 files are skipped and reported, never fatal; trajectories are read when they are asked for.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable
+import math
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,12 +87,16 @@ class ReplayBuffer:
         self.directory = Path(directory)
         self._shards: dict[Path, list[Entry]] = {}
         self._entries: dict[str, Entry] = {}
-        self._recorded: set[str] = set()
+        self._recorded: dict[str, int] = {}
         self.report = self.refresh()
 
-    def record(self, shards: Iterable[str]) -> None:
-        """Let the records in these shards (file names) count before any other of the same episodes, from now on."""
-        self._recorded.update(shards)
+    def record(self, shards: Mapping[str, int]) -> None:
+        """Let the records in these shards count before any other of the same episodes, from now on.
+
+        ``shards`` are all that were recorded: file names with the number of the first stage that did. A late record may
+        lie in a shard that a later stage needs for another episode; so of two recorded ones the earlier stage's counts.
+        """
+        self._recorded = dict(shards)
         self.refresh()
 
     @property
@@ -177,7 +182,7 @@ class ReplayBuffer:
         return sorted(chosen, key=lambda entry: entry.episode_id)
 
     def _resolve(self) -> list[Duplicate]:
-        """Let one record count for each episode id: recorded ones first, then those with a verdict, then by name."""
+        """Let one record count for each episode id: the first recorded, then those with a verdict, then by name."""
         self._entries, duplicates = {}, []
         everything = [entry for entries in self._shards.values() for entry in entries]
         for entry in sorted(everything, key=self._precedence):
@@ -186,9 +191,9 @@ class ReplayBuffer:
                 duplicates.append(Duplicate(entry.episode_id, used.shard, entry.shard))
         return duplicates
 
-    def _precedence(self, entry: Entry) -> tuple[str, bool, bool, str, int]:
+    def _precedence(self, entry: Entry) -> tuple[str, float, bool, str, int]:
         shard = entry.shard.name
-        return entry.episode_id, shard not in self._recorded, entry.outcome is None, shard, entry.position
+        return entry.episode_id, self._recorded.get(shard, math.inf), entry.outcome is None, shard, entry.position
 
 
 def _index(path: Path) -> list[Entry]:

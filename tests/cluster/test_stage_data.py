@@ -10,7 +10,7 @@ import pytest
 from analysis.results import EpisodeCounts
 from cluster.config import build_recipe
 from cluster.manifest import RunManifest
-from cluster.stage_data import episode_data, flat_numbers, phase_summary, split_data, summarise
+from cluster.stage_data import episode_data, flat_numbers, phase_summary, recorded_shards, split_data, summarise
 from replay.buffer import ReplayBuffer
 from replay.records import Failure, FailureKind
 from tests.cluster.made_episodes import report, spec, store
@@ -109,6 +109,19 @@ def test_a_phase_is_summarised_as_far_as_it_has_come(tmp_path: Path, manifest: R
     assert whole.replay.reasons == {"below_band": 3, "above_band": 1}
     assert whole.losses == {"value.loss": 0.5, "actor.loss": 0.25}
     assert whole.evaluation["test"].success == 1.0
+
+
+def test_a_shard_is_recorded_by_the_first_stage_that_depends_on_it(manifest: RunManifest) -> None:
+    shards = [manifest.out / "episodes" / f"shard-{name}.arrow" for name in "zay"]
+    weights = manifest.out / "weights.safetensors"
+    for path in (*shards, weights):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(path.name)
+    manifest.complete_stage(0, "clone", files=shards[:1])
+    manifest.complete_stage(0, "publish", files=[weights])
+    manifest.complete_stage(1, "rollouts", files=shards)
+    recorded = recorded_shards(manifest.entries())
+    assert recorded == {"shard-z.arrow": 0, "shard-a.arrow": 2, "shard-y.arrow": 2}
 
 
 def test_the_summary_counts_the_episodes_of_all_stages_and_says_whether_it_is_whole(

@@ -76,6 +76,17 @@ def test_duplicates_resolve_the_same_way_in_any_order_of_writing(tmp_path):
     assert len(used) == 1
 
 
+def test_a_late_record_does_not_count_although_its_shard_is_needed_for_another_episode(tmp_path):
+    first = write_shard(tmp_path, [episode("a", 0.0)], stem="z").path.name
+    late = write_shard(tmp_path, [episode("a", 1.0), episode("b")], stem="a").path.name
+    buffer = ReplayBuffer(tmp_path)
+    assert buffer.entry("a").shard.name == late, "by its name it would count"
+    for recorded in ({first: 0}, {first: 0, late: 1}, {late: 1, first: 0}):
+        buffer.record(recorded)
+        assert (buffer.entry("a").shard.name, buffer.entry("a").outcome) == (first, 0.0)
+        assert buffer.entry("b").shard.name == late
+
+
 def test_refresh_finds_new_shards_and_forgets_removed_ones(tmp_path):
     buffer = ReplayBuffer(tmp_path / "not-yet-there")
     assert buffer.ids() == ()
