@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path
 
 import psutil
 
 from rollout_workers.browser_processes import process_mark
-
-_PROC = Path("/proc")
 
 
 def descendants(root: int) -> dict[int, str]:
@@ -33,13 +30,9 @@ def living(marks: Iterable[str]) -> set[str]:
 
 def with_variable(name: str, value: str) -> set[str]:
     """Return the identities of the living processes that inherited an environment variable with this value."""
-    wanted = f"{name}={value}".encode()
     found = set()
-    for folder in _PROC.glob("[0-9]*"):
-        try:
-            carries = wanted in (folder / "environ").read_bytes().split(b"\0")
-        except OSError:  # it ended meanwhile, or belongs to somebody else
-            continue
-        if carries and (mark := process_mark(int(folder.name))):
-            found.add(mark)
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):  # it ended meanwhile, or belongs to somebody else
+            if process.environ().get(name) == value and (mark := process_mark(process.pid)):
+                found.add(mark)
     return found

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import time
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 import psutil
 
@@ -19,14 +19,11 @@ class Process:
 
 def started_with(name: str, value: str) -> list[Process]:
     """Living processes of this machine, but not this one itself, whose environment had ``name=value``."""
-    found, wanted = [], f"{name}={value}".encode()
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if wanted in (folder / "environ").read_bytes().split(b"\0"):
-                title = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
-                found.append(Process(int(folder.name), title))
-        except OSError:  # it ended meanwhile, or belongs to somebody else
-            continue
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):  # it ended meanwhile, or belongs to somebody else
+            if process.environ().get(name) == value:
+                found.append(Process(process.pid, " ".join(process.cmdline()).strip()))
     return found
 
 
@@ -36,10 +33,8 @@ def left_after(name: str, value: str, seconds: float) -> list[Process]:
     while (left := started_with(name, value)) and time.monotonic() < ends:
         time.sleep(0.1)
     for process in left:
-        try:
+        with suppress(ProcessLookupError):
             os.kill(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
     return left
 
 

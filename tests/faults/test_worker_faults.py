@@ -16,6 +16,7 @@ import ray
 
 from rollout_workers.pool import RolloutPool
 from rollout_workers.rollout_settings import RolloutSettings
+from tests.e2e.processes import runs
 from tests.faults.books import Books, outcomes
 from tests.rollout_workers.fake_world import browsers, config, spec
 
@@ -48,7 +49,7 @@ def test_worker_sigkill_costs_time_only(tmp_path: Path) -> None:
     assert report.counts["completed"] == EPISODES
     assert report.incidents["infra/worker_died"] >= 1
     assert set(outcomes(worker_config.shard_dir, report)) == {1.0}
-    assert alive(browsers(tmp_path)) == []
+    assert not any(map(runs, browsers(tmp_path)))
 
 
 def test_worker_frozen_by_sigstop_is_killed_and_brought_back(tmp_path: Path) -> None:
@@ -67,8 +68,8 @@ def test_worker_frozen_by_sigstop_is_killed_and_brought_back(tmp_path: Path) -> 
     assert report.counts["completed"] == EPISODES
     assert report.incidents["infra/worker_hung"] >= 1
     assert set(outcomes(worker_config.shard_dir, report)) == {1.0}
-    assert alive(frozen) == []
-    assert alive(browsers(tmp_path)) == []
+    assert not any(map(runs, frozen))
+    assert not any(map(runs, browsers(tmp_path)))
 
 
 def test_worker_that_stood_still_for_a_moment_plays_what_it_had_again(tmp_path: Path) -> None:
@@ -118,16 +119,3 @@ def test_worker_removed_in_the_middle_of_an_episode_is_replaced_at_once(tmp_path
 
 def first(pool: RolloutPool) -> int:
     return next(iter(pool.process_ids().values()))
-
-
-def alive(pids: list[int]) -> list[int]:
-    """Those of the processes that are there and not just waiting to be reaped."""
-    found = []
-    for pid in pids:
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except FileNotFoundError:
-            continue
-        if state not in ("Z", "X"):
-            found.append(pid)
-    return found
