@@ -156,7 +156,7 @@ def test_a_wrong_recipe_ends_with_code_2_and_one_clear_line(tmp_path: Path, chil
     path = tmp_path / "r.yaml"
     path.write_text("run: {phase: 2}\n")
     done = subprocess.run([sys.executable, "-m", "cluster.cli", "check", str(path)], capture_output=True, text=True,
-                          timeout=30, check=False, env=child_env)  # fmt: skip
+                          timeout=120, check=False, env=child_env)  # fmt: skip
     assert done.returncode == ExitCode.USAGE
     assert done.stderr == f"waymark: {path}: unknown key 'run.phase'; did you mean 'run.phases'?\n"
 

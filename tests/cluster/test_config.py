@@ -130,7 +130,7 @@ def test_the_hash_is_the_same_in_another_process(child_env: dict[str, str]) -> N
     code = "from cluster.config import *; print(config_hash(Recipe()))"
     child = {**child_env, "PYTHONHASHSEED": "7"}
     command = [sys.executable, "-c", code]
-    other = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, env=child)
+    other = subprocess.run(command, capture_output=True, text=True, check=True, timeout=240, env=child)
     assert other.stdout.strip() == config_hash(Recipe())
 
 
@@ -176,7 +176,7 @@ def test_light_modules_import_nothing_heavy(module: str, child_env: dict[str, st
         f"import {module}, sys; print([m for m in ('torch', 'ray', 'playwright', 'transformers') if m in sys.modules])"
     )
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, env=child_env)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=240, env=child_env)
     assert done.stdout.strip() == "[]"
 
 

@@ -135,7 +135,7 @@ async def test_forty_episodes_in_chromium_leave_nothing(tmp_path: Path) -> None:
 
 
 def sessions_of(server: SiteServer) -> int:
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=240)
     connection.request("GET", "/_control/health", headers={CONTROL_HEADER: server.secret})
     count: int = json.loads(connection.getresponse().read())["sessions"]
     connection.close()

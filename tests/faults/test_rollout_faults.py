@@ -132,7 +132,7 @@ def test_a_killed_policy_server_is_waited_for_and_never_scored(
     model = build_tiny(LIMITS.tiny, TextTokenizer.load(worker_config.tokenizer), seed=0)
     model_dir = save_policy(model, worker_config.tokenizer, tmp_path / "model")
     handle = start_server(LIMITS, model_dir, num_cpus=0.5)
-    pids = [ray.get(handle.apply.remote(process_id), timeout=60)]
+    pids = [ray.get(handle.apply.remote(process_id), timeout=240)]
 
     def kill_server() -> None:
         os.kill(pids[0], signal.SIGKILL)
@@ -143,7 +143,7 @@ def test_a_killed_policy_server_is_waited_for_and_never_scored(
     with RolloutPool(replace(worker_config, policy=policy)) as pool:
         books = Books(pool, kill_server)
         report = books.play(specs)
-    pids.append(ray.get(handle.apply.remote(process_id), timeout=60))
+    pids.append(ray.get(handle.apply.remote(process_id), timeout=240))
     assert books.left_behind() == []
     assert pids[0] != pids[1], "the server was not killed, or did not come back"
     assert report.counts["completed"] == EPISODES

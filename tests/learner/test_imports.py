@@ -40,7 +40,7 @@ def test_settings_need_no_torch() -> None:
         env={"PYTHONPATH": source},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
     assert result.returncode == 0, result.stderr

@@ -119,4 +119,4 @@ def test_prompts_need_neither_torch_nor_transformers() -> None:
         "sys.exit(bool({'torch', 'transformers', 'ray'} & set(sys.modules)))"
     )
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
-    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60, env=env).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=240, env=env).returncode == 0

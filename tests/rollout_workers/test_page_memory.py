@@ -44,7 +44,7 @@ def _held(megabytes: int) -> Iterator[subprocess.Popen[bytes]]:
     process = holder(megabytes)
     yield process
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=240)
 
 
 class Wire:

@@ -29,8 +29,8 @@ SETTINGS = RolloutSettings(
     shard_linger_s=0.05,
     retry_delay_s=0.05,
     heartbeat_interval_s=0.2,
-    start_timeout_s=60.0,
-    stall_timeout_s=60.0,
+    start_timeout_s=240.0,
+    stall_timeout_s=240.0,
     sweep_grace_s=20.0,  # what other tests leave to their guards for a moment is not counted here
 )
 

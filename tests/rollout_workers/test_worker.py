@@ -167,7 +167,7 @@ async def test_stopping_spares_what_was_started_after_an_earlier_worker_had_stop
     async with started(config(tmp_path / "second", SETTINGS)):
         pass
     assert neighbour.poll() is None
-    neighbour.communicate(b"\n", timeout=30)
+    neighbour.communicate(b"\n", timeout=120)
 
 
 async def test_a_shard_that_cannot_be_written_fails_its_episodes(
@@ -215,7 +215,7 @@ def test_a_workers_process_needs_neither_torch_nor_ray() -> None:
         "import sys, rollout_workers.worker, rollout_workers.embedded_hosts;"
         "print(sorted({'torch', 'transformers', 'ray', 'pydantic'} & set(sys.modules)))"
     )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=_environment())
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240, env=_environment())
     assert run.stdout.strip() == "[]", run.stderr
 
 

@@ -58,7 +58,7 @@ async def acquired(leases: RemoteLeases, seconds: float) -> SiteLease:
 def test_the_sites_of_a_killed_worker_are_reset_and_then_given_to_the_next(tmp_path: Path) -> None:
     desk = start_desk(settings(tmp_path / "log"), "desk-1")
     worker = ray.remote(Worker).options(num_cpus=0).remote()
-    assert ray.get(worker.take.remote("desk-1"), timeout=60)
+    assert ray.get(worker.take.remote("desk-1"), timeout=240)
     ray.kill(worker)
 
     async def next_one() -> None:
