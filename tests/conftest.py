@@ -1,4 +1,4 @@
-"""One thread per process, and two guards: no process outlives the suite, no test changes what others start with."""
+"""What holds for every test: a thread a process, fair shares of the cores, nothing left in processes or environment."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ settings.register_profile("waymark", deadline=None, derandomize=True)
 settings.load_profile("waymark")
 
 os.environ["OMP_NUM_THREADS"] = "1"
+# Ray's workers are nice to others by default: beside two test processes that compute, they would hardly run at all.
+os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - it is spelled so
 os.environ["WAYMARK_TEST_SUITE"] = uuid.uuid4().hex
 
 pytest_plugins = ["tests.browser_fixtures"]

@@ -85,7 +85,7 @@ def test_a_worker_that_dies_is_brought_back_and_its_episodes_are_played_again(tm
 
 
 def test_a_frozen_worker_is_killed_and_replaced(tmp_path: Path) -> None:
-    settings = replace(SETTINGS, workers=1, hang_timeout_s=3.0)
+    settings = replace(SETTINGS, workers=1, hang_timeout_s=3.0, attempts=10)
     with RolloutPool(config(tmp_path, settings)) as pool:
         report = pool.run([spec(0, "freeze"), spec(1), spec(2)])
     assert report.counts["completed"] == 3
@@ -94,7 +94,7 @@ def test_a_frozen_worker_is_killed_and_replaced(tmp_path: Path) -> None:
 
 @pytest.mark.faults
 def test_a_stopped_process_is_replaced_although_it_cannot_even_be_killed_politely(tmp_path: Path) -> None:
-    settings = replace(SETTINGS, workers=1, hang_timeout_s=3.0, replace_after_s=2.0)
+    settings = replace(SETTINGS, workers=1, hang_timeout_s=3.0, replace_after_s=2.0, attempts=10)
     with RolloutPool(config(tmp_path, settings)) as pool:
         pool.run([spec(100)])
         (process,) = pool.process_ids().values()
