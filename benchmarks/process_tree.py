@@ -30,9 +30,14 @@ def living(marks: Iterable[str]) -> set[str]:
 
 def with_variable(name: str, value: str) -> set[str]:
     """Return the identities of the living processes that inherited an environment variable with this value."""
-    found = set()
+    return {mark for process in started_with(name, value) if (mark := process_mark(process.pid))}
+
+
+def started_with(name: str, value: str) -> list[psutil.Process]:
+    """Return the living processes that were started with an environment variable of this value."""
+    found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):  # it ended meanwhile, or belongs to somebody else
-            if process.environ().get(name) == value and (mark := process_mark(process.pid)):
-                found.add(mark)
+            if process.environ().get(name) == value:
+                found.append(process)
     return found

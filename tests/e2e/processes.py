@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import psutil
 
+from benchmarks import process_tree
+
 
 @dataclass(frozen=True, slots=True)
 class Process:
@@ -20,10 +22,9 @@ class Process:
 def started_with(name: str, value: str) -> list[Process]:
     """Living processes of this machine, but not this one itself, whose environment had ``name=value``."""
     found = []
-    for process in psutil.process_iter():
-        with suppress(psutil.Error):  # it ended meanwhile, or belongs to somebody else
-            if process.environ().get(name) == value:
-                found.append(Process(process.pid, " ".join(process.cmdline()).strip()))
+    for process in process_tree.started_with(name, value):
+        with suppress(psutil.Error):  # it ended meanwhile
+            found.append(Process(process.pid, " ".join(process.cmdline()).strip()))
     return found
 
 

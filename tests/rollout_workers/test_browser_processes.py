@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from rollout_workers import browser_processes
-from rollout_workers.browser_processes import MARK, MarkedProcess, kill, marked_processes, orphans, process_mark
+from rollout_workers.browser_processes import MarkedProcess, kill, marked_processes, orphans, process_mark
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
 
@@ -29,10 +29,10 @@ sys.stdin.read()
 """
 
 
-def start_owner(kind: str, variable: str) -> tuple[subprocess.Popen[str], str]:
+def start_owner(kind: str) -> tuple[subprocess.Popen[str], str]:
     """Start a process that owns a detached child; return it and its mark."""
     owner = subprocess.Popen(
-        [sys.executable, "-c", OWNER, kind, variable],
+        [sys.executable, "-c", OWNER, kind, browser_processes.MARK],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -44,7 +44,7 @@ def start_owner(kind: str, variable: str) -> tuple[subprocess.Popen[str], str]:
 
 @pytest.fixture
 def guarded() -> Iterator[tuple[subprocess.Popen[str], str]]:
-    owner, mark = start_owner("guarded", MARK)
+    owner, mark = start_owner("guarded")
     yield owner, mark
     _end(owner, mark)
 
@@ -53,7 +53,7 @@ def guarded() -> Iterator[tuple[subprocess.Popen[str], str]]:
 def unguarded(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Its children carry a mark of their own: a worker of another test would end those that have lost their owner."""
     monkeypatch.setattr(browser_processes, "MARK", "WAYMARK_UNGUARDED_OWNER")
-    owner, mark = start_owner("unguarded", browser_processes.MARK)
+    owner, mark = start_owner("unguarded")
     yield owner, mark
     _end(owner, mark)
 

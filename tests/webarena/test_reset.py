@@ -1,12 +1,15 @@
 """Resets: by the common reset server, by a command, and what is not there yet."""
 
 import asyncio
+import os
+import signal
 import sys
 from pathlib import Path
 
 import pytest
 
 from replay.records import EpisodeFailed, FailureKind
+from tests.e2e.processes import runs
 from tests.rollout_workers.lab_site import serving
 from tests.webarena.fake_sites import FakeResetServer, FakeSite
 from webarena.reset_command import CommandReset
@@ -88,10 +91,16 @@ async def test_a_command_past_its_deadline_is_ended_with_what_it_started(tmp_pat
     assert (alive.stat().st_size if alive.exists() else 0) == size
 
 
-async def test_a_command_may_leave_servers_behind() -> None:
-    code = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(15)'])"
-    async with asyncio.timeout(15):
-        await CommandReset((sys.executable, "-c", code), timeout_s=60).reset("blue")
+async def test_a_command_may_leave_servers_behind(tmp_path: Path) -> None:
+    noted = tmp_path / "pid"
+    code = (
+        "import subprocess, sys; left = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']);"
+        "open(sys.argv[1], 'w').write(str(left.pid))"
+    )
+    await CommandReset((sys.executable, "-c", code, str(noted)), timeout_s=60).reset("blue")
+    left = int(noted.read_text())
+    assert runs(left)
+    os.kill(left, signal.SIGKILL)
 
 
 def test_only_deployments_with_a_reset_have_a_resetter() -> None:
