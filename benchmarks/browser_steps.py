@@ -29,13 +29,13 @@ from benchmarks.raw_devtools import RawPage
 from benchmarks.recording import Recording, option_parser
 from benchmarks.runs import ROOT, child_environment
 from benchmarks.scripted_pages import SEED, Press, ScriptedPage, embedded_pages, miniwob_pages
-from rollout_workers import chromium
-from rollout_workers.browser import BrowserEnvironment, BrowserSession
-from rollout_workers.embedded import SiteEndpoint
-from rollout_workers.environment import Action
-from rollout_workers.hosts import EpisodeHosts, embedded_bypass
-from rollout_workers.miniwob.environment import MiniwobEnvironment
-from rollout_workers.miniwob.page_server import PageServer, page_folder
+from environments.browser import chromium
+from environments.browser.environment import BrowserEnvironment, BrowserSession
+from environments.embedded.sessions import SiteEndpoint
+from environments.hosts import EpisodeHosts, embedded_bypass
+from environments.miniwob.environment import MiniwobEnvironment
+from environments.miniwob.page_server import PageServer, page_folder
+from records.environment import Action
 from sites.server import SiteServer
 
 NAME = "browser_steps"

@@ -30,9 +30,9 @@ from benchmarks.process_tree import descendants, living, with_variable
 from benchmarks.recording import Recording, option_parser, percent
 from benchmarks.runs import FOLDER, LAPTOP, FinishedRun, RunFailed, start_training, train
 from cluster.errors import ExitCode
-from cluster.ledger import FOLDER as LEDGER
+from cluster.run_folder.ledger import FOLDER as LEDGER
+from environments.browser.processes import process_mark
 from replay.buffer import ReplayBuffer
-from rollout_workers.browser_processes import process_mark
 from rollout_workers.leases import Event
 
 NAME = "chaos"

@@ -15,8 +15,8 @@ import numpy as np
 from benchmarks.runs import FinishedRun
 from learner.metrics import Array, auc, kendall, spearman
 from learner.trainer import Learner
+from records.episodes import FloatArray, Trajectory
 from replay.progress import trajectory_progress
-from replay.records import FloatArray, Trajectory
 
 
 def critic_quality(run: FinishedRun) -> dict[str, dict[str, Any]]:

@@ -20,7 +20,7 @@ from judges.functions import FUNCTIONS
 from judges.interface import AnswerQuestion
 from judges.rules import RuleSet
 from judges.shop_functions import shop_functions
-from replay.records import EpisodeFailed
+from records.failures import EpisodeFailed
 
 LAST = f"{SHOP}/last"
 Undo = Callable[[Case, RuleSet], tuple[Case, RuleSet]]

@@ -21,11 +21,11 @@ from safetensors.torch import save
 from benchmarks import fuzz_inputs as draw
 from benchmarks.fuzzing import Target, require
 from cluster.errors import ManifestError
-from cluster.policy_folder import check_policy
+from cluster.run_folder.policy_folder import check_policy
 from policy.manifest import WeightManifest, WeightsRejected, read_manifest
 from policy.weights import check_weights, read_weights
+from records.episodes import Source, Step, Termination, Trajectory
 from replay.buffer import ReplayBuffer
-from replay.records import Source, Step, Termination, Trajectory
 from replay.shards import ShardError, read_shard, write_shard
 
 

@@ -20,19 +20,19 @@ from analysis.results import EpisodeCounts
 from benchmarks import fuzz_inputs as draw
 from benchmarks.fuzz_files import file_targets
 from benchmarks.fuzzing import Target, require
-from cluster.config import config_hash, load_recipe
 from cluster.errors import RecipeError
+from cluster.recipe.recipe import config_hash, load_recipe
+from environments.browser.page_reply import read_inputs, read_result
+from environments.browser.settings import BrowserSettings
+from environments.interface.grammar import FORMS, GrammarError, format_action, parse
+from environments.interface.observation import render
+from environments.interface.snapshot import RichView, Snapshot
+from environments.webarena.tasks.files import TaskFileError, load_tasks
 from judges.interface import AnswerQuestion
 from judges.patient import PatientJudge
 from judges.settings import JudgeSettings
 from judges.tokens import tokens
-from replay.records import EpisodeFailed
-from rollout_workers.grammar import FORMS, GrammarError, format_action, parse
-from rollout_workers.observation import render
-from rollout_workers.page_reply import read_inputs, read_result
-from rollout_workers.settings import BrowserSettings
-from rollout_workers.snapshot import RichView, Snapshot
-from webarena.task_files import TaskFileError, load_tasks
+from records.failures import EpisodeFailed
 
 # -- actions -----------------------------------------------------------------------------------
 

@@ -21,10 +21,10 @@ from typing import Any
 from benchmarks.process_tree import descendants, living, with_variable
 from benchmarks.recording import Recording, option_parser
 from benchmarks.runs import FOLDER, FinishedRun, check, start_training, train
-from cluster.manifest import RunManifest
+from cluster.run_folder.manifest import RunManifest
+from environments.browser.processes import marked_processes, process_mark
+from records.episodes import Source, Trajectory
 from replay.buffer import ReplayBuffer
-from replay.records import Source, Trajectory
-from rollout_workers.browser_processes import marked_processes, process_mark
 
 NAME = "kills"
 RECIPE = Path(__file__).with_name("deterministic.yaml")

@@ -22,7 +22,7 @@ from benchmarks.critic_quality import critic_quality
 from benchmarks.recording import Recording, option_parser, percent
 from benchmarks.runs import FOLDER, LAPTOP, FinishedRun, RunFailed, train
 from cluster.errors import ManifestError
-from cluster.summary import read_summary
+from cluster.run_folder.summary import read_summary
 
 NAME = "learning"
 CLONING = "cloning"

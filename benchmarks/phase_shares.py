@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks.recording import Recording, option_parser, percent
 from benchmarks.runs import FOLDER, LAPTOP, FinishedRun, train
 from cluster.errors import ManifestError
-from cluster.summary import read_summary
+from cluster.run_folder.summary import read_summary
 
 NAME = "phase_shares"
 PARTS = ("browser", "policy", "judge", "learner", "rest")

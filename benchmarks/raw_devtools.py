@@ -15,7 +15,7 @@ from playwright.async_api import BrowserContext, CDPSession, Page
 from playwright.async_api import Error as PlaywrightError
 
 from benchmarks.scripted_pages import Press
-from rollout_workers.browser_input import Command, commands
+from environments.browser.input import Command, commands
 
 _WAIT_S = 10.0
 _SCRIPT = """window.navigation?.addEventListener("navigate", event => {

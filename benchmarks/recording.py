@@ -26,9 +26,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cluster.durable import write_atomic
-from cluster.machine import Machine
-from cluster.versions import versions
+from cluster.preflight.machine import Machine
+from cluster.run_folder.durable import write_atomic
+from cluster.run_folder.versions import versions
 
 RESULTS = Path(__file__).resolve().parent / "results"
 SCHEMA = 1

@@ -22,8 +22,8 @@ from typing import Protocol
 from benchmarks.recording import Recording, option_parser
 from benchmarks.runs import FOLDER, FinishedRun, RunFailed, start_training, train
 from benchmarks.same_runs import Comparison
-from cluster.audit import audit
-from cluster.stage_files import stage_folders
+from cluster.audit.audit import audit
+from cluster.run_folder.stage_files import stage_folders
 
 NAME = "resume"
 RECIPE = Path(__file__).with_name("deterministic.yaml")

@@ -20,13 +20,13 @@ from typing import Any
 
 from benchmarks.cores import keep_to
 from benchmarks.recording import Recording, option_parser
-from cluster.config import build_recipe
-from cluster.policy_folder import read_along
 from cluster.ray_session import ray_session
+from cluster.recipe.recipe import build_recipe
+from cluster.run_folder.policy_folder import read_along
 from policy.tokenizer_training import train_tokenizer
-from replay.records import Source, Task
+from records.episodes import Source, Task
 from rollout_workers.report import RolloutReport
-from rollout_workers.rollout_settings import RolloutSettings
+from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
 from sites.server import SiteServer
 from sites.tasks import task_set

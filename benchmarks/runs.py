@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from cluster.config import Recipe, build_recipe
-from cluster.manifest import RunManifest
-from cluster.run_folders import RunFolders, checkpoint_name
-from cluster.stage_data import recorded_shards
+from cluster.recipe.recipe import Recipe, build_recipe
+from cluster.run_folder.layout import RunFolders, checkpoint_name
+from cluster.run_folder.manifest import RunManifest
+from cluster.run_folder.stage_data import recorded_shards
+from records.episodes import Trajectory
 from replay.buffer import ReplayBuffer
-from replay.records import Trajectory
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = Path("runs") / "benchmarks"

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.runs import FinishedRun
-from cluster.durable import sha256_file
-from cluster.stage_data import flat_numbers
-from replay.records import Step, Trajectory
+from cluster.run_folder.durable import sha256_file
+from cluster.run_folder.stage_data import flat_numbers
+from records.episodes import Step, Trajectory
 
 _TIMES = ("seconds", "tokens_per_s")
 

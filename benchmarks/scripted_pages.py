@@ -11,9 +11,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import urldefrag, urljoin
 
-from replay.records import EpisodeFailed, Task
-from rollout_workers.browserless import BrowserlessEnvironment
-from rollout_workers.miniwob.tasks import make_task
+from environments.browserless.environment import BrowserlessEnvironment
+from environments.miniwob.tasks import make_task
+from records.episodes import Task
+from records.failures import EpisodeFailed
 from sites.app import create_app
 from sites.registry import SITES
 

@@ -18,12 +18,12 @@ from typing import Any
 
 from benchmarks.process_tree import descendants
 from benchmarks.recording import Recording, option_parser
-from cluster.config import build_recipe
-from cluster.policy_folder import read_along
 from cluster.ray_session import ray_session
+from cluster.recipe.recipe import build_recipe
+from cluster.run_folder.policy_folder import read_along
 from policy.tokenizer_training import train_tokenizer
-from replay.records import Source, Task
-from rollout_workers.rollout_settings import RolloutSettings
+from records.episodes import Source, Task
+from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
 from sites.server import SiteServer
 from sites.tasks import task_set

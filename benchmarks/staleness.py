@@ -19,14 +19,14 @@ from dataclasses import dataclass, field
 from analysis.intervals import wilson
 from benchmarks.recording import Recording, option_parser, percent
 from benchmarks.scripted_pages import start_at
-from replay.records import Task
-from rollout_workers.browser import BrowserEnvironment, BrowserSession
-from rollout_workers.embedded import SiteEndpoint
-from rollout_workers.environment import Action, Observation
-from rollout_workers.miniwob.environment import MiniwobEnvironment
-from rollout_workers.miniwob.page_server import PageServer, page_folder
-from rollout_workers.miniwob.pages import PAGES
-from rollout_workers.miniwob.tasks import SITE, make_task
+from environments.browser.environment import BrowserEnvironment, BrowserSession
+from environments.embedded.sessions import SiteEndpoint
+from environments.miniwob.environment import MiniwobEnvironment
+from environments.miniwob.page_server import PageServer, page_folder
+from environments.miniwob.pages import PAGES
+from environments.miniwob.tasks import SITE, make_task
+from records.environment import Action, Observation
+from records.episodes import Task
 from sites.registry import SITES
 from sites.server import SiteServer
 

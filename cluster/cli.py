@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from cluster.check import Check
-    from cluster.config import Recipe
-    from cluster.plan import Plan
+    from cluster.preflight.check import Check
+    from cluster.preflight.plan import Plan
+    from cluster.recipe.recipe import Recipe
 
 app = typer.Typer(
     name="waymark",
@@ -100,14 +100,14 @@ def evaluate(
     import json
     from dataclasses import asdict
 
-    from cluster.durable import write_atomic
-    from cluster.run_settings import SPLITS
+    from cluster.recipe.run_settings import SPLITS
+    from cluster.run_folder.durable import write_atomic
 
     if split not in SPLITS:
         raise RecipeError(f"--split: expected one of {', '.join(SPLITS)}; found {split!r}")
     loaded, folder = _load(recipe, None, overrides)
     _require_ready(loaded, folder)
-    from cluster.result_table import evaluation_table
+    from cluster.display.result_table import evaluation_table
     from cluster.train import evaluate as run
 
     result = run(loaded, policy=policy, split=split, passes=passes)
@@ -122,10 +122,10 @@ def check(recipe: RecipeArgument, out: OutOption = None, overrides: SetOption = 
     import yaml
     from rich.text import Text
 
-    from cluster.config import config_hash, resolved
-    from cluster.doctor import examine
-    from cluster.machine import Machine
-    from cluster.plan import make_plan
+    from cluster.preflight.doctor import examine
+    from cluster.preflight.machine import Machine
+    from cluster.preflight.plan import make_plan
+    from cluster.recipe.recipe import config_hash, resolved
 
     loaded, folder = _load(recipe, out, overrides)
     machine = Machine.here()
@@ -142,8 +142,8 @@ def audit(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run folder; the run may still be going on.")],
 ) -> None:
     """Check that a run adds up: manifests, files, episodes, trained steps, attempts; exit code 1 when it does not."""
-    from cluster.audit import audit as check_run
-    from cluster.audit_table import show_report
+    from cluster.audit.audit import audit as check_run
+    from cluster.audit.table import show_report
 
     report = check_run(folder)
     show_report(_console(), report)
@@ -154,8 +154,8 @@ def audit(
 @app.command()
 def doctor() -> None:
     """Look at this machine: Python, packages, browser, cores, memory; exit code 3 when something is missing."""
-    from cluster.config import Recipe
-    from cluster.doctor import check_import, examine
+    from cluster.preflight.doctor import check_import, examine
+    from cluster.recipe.recipe import Recipe
 
     _report(_console(), [*examine(Recipe(), Path("runs")), check_import("ray")])
 
@@ -196,9 +196,9 @@ def check_environment(
     """Run an environment through its contract and measure it; exit code 1 when a point is not kept."""
     import json
 
-    from cluster.environment_check import check_environment_kind
-    from cluster.environment_table import show_report
-    from replay.records import EpisodeFailed
+    from cluster.preflight.environment import check_environment_kind
+    from cluster.preflight.environment_table import show_report
+    from records.failures import EpisodeFailed
 
     try:
         report = check_environment_kind(path, seconds=seconds, options=json.loads(options), deadline_s=deadline)
@@ -221,7 +221,7 @@ def main() -> None:
 
 def _load(path: Path, out: Path | None, overrides: list[str] | None) -> tuple[Recipe, Path]:
     """Return the recipe and the run folder."""
-    from cluster.config import load_recipe
+    from cluster.recipe.recipe import load_recipe
 
     recipe = load_recipe(path, overrides or ())
     return recipe, out or Path("runs") / recipe.run.name
@@ -229,8 +229,8 @@ def _load(path: Path, out: Path | None, overrides: list[str] | None) -> tuple[Re
 
 def _require_ready(recipe: Recipe, out: Path) -> None:
     """Raise ``MissingError`` naming everything this machine lacks for the recipe."""
-    from cluster.check import Status
-    from cluster.doctor import examine
+    from cluster.preflight.check import Status
+    from cluster.preflight.doctor import examine
 
     missing = [entry for entry in examine(recipe, out) if entry.status is Status.FAIL]
     if missing:

@@ -2,8 +2,8 @@
 
 Owns the order of stages. Holds ids and numbers; trajectories stay in their shards. Invariants: a stage
 is recorded only after everything it names is durable; a recorded stage is never run again, unless what it left was
-damaged and the run was set back (``cluster.set_back``); whatever happened in between, the same recipe and folder give
-the same sequence; no phase is complete before its ledger balances.
+damaged and the run was rolled back (``cluster.run_folder.rollback``); whatever happened in between, the same recipe
+and folder give the same sequence; no phase is complete before its ledger balances.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from cluster.audit import require_balance
-from cluster.config import Recipe
+from cluster.audit.audit import require_balance
+from cluster.display.progress import Progress
 from cluster.errors import RunStopped
-from cluster.ledger import LedgerFile
-from cluster.manifest import RunManifest
-from cluster.metrics_log import MetricsLog, read_metrics
-from cluster.progress import Progress
-from cluster.run_folders import CLONED, checkpoint_name, critics_name
-from cluster.set_back import go_back, keep_episodes_of
-from cluster.stage_data import episode_data, flat_numbers, recorded_shards, split_data
+from cluster.recipe.recipe import Recipe
+from cluster.run_folder.layout import CLONED, checkpoint_name, critics_name
+from cluster.run_folder.ledger import LedgerFile
+from cluster.run_folder.manifest import RunManifest
+from cluster.run_folder.metrics_log import MetricsLog, read_metrics
+from cluster.run_folder.rollback import go_back, keep_episodes_of
+from cluster.run_folder.stage_data import episode_data, flat_numbers, recorded_shards, split_data
 from cluster.system import System
 from cluster.task_sets import TaskSets
+from records.episodes import Source
 from replay.buffer import ReplayBuffer
 from replay.perplexity import Kept, band_filter
-from replay.records import Source
 from rollout_workers.report import RolloutReport
 from rollout_workers.spec import EpisodeSpec
 

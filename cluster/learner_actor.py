@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 import ray
 
-from cluster.run_folders import RunFolders
-from cluster.run_lock import RunLock
+from cluster.run_folder.layout import RunFolders
+from cluster.run_folder.lock import RunLock
 from learner.settings import LearnerSettings
 from learner.trainer import Learner
 from policy.manifest import WeightManifest
+from records.episodes import Trajectory
 from replay.buffer import ReplayBuffer
 from replay.perplexity import Kept, ScoredEpisode
-from replay.records import Trajectory
 
 _LOCK_WAIT_S = 60.0
 """Fixed: Ray ends the learner of a lost driver within seconds; one that lives on is somebody's."""

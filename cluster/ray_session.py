@@ -18,9 +18,9 @@ from typing import Any
 
 import psutil
 
-from cluster.config import Recipe
-from cluster.machine import Machine
-from cluster.plan import make_plan
+from cluster.preflight.machine import Machine
+from cluster.preflight.plan import make_plan
+from cluster.recipe.recipe import Recipe
 
 logger = logging.getLogger(__name__)
 _ROOT = Path(__file__).resolve().parents[1]

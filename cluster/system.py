@@ -21,15 +21,17 @@ from typing import Any
 import ray
 from safetensors import SafetensorError
 
-from cluster.config import Recipe
-from cluster.durable import put_folder, scratch_folder
+from cluster.display.progress import Progress
 from cluster.errors import ProcessLost, RecipeError, RunStopped
 from cluster.head_watch import HeadWatch
 from cluster.learner_actor import LearnerActor
-from cluster.policy_folder import build_policy, check_policy, copy_checkpoint, write_checksums
-from cluster.progress import Progress
-from cluster.run_folders import RunFolders
+from cluster.recipe.recipe import Recipe
+from cluster.run_folder.durable import put_folder, scratch_folder
+from cluster.run_folder.layout import RunFolders
+from cluster.run_folder.policy_folder import build_policy, check_policy, copy_checkpoint, write_checksums
 from cluster.task_sets import TaskSets
+from environments.webarena.leases.ray_desk import start_desk
+from environments.webarena.sites.deployments import with_addresses
 from learner.algorithms import Algorithm, resolve
 from learner.checkpoints import CheckpointError
 from learner.settings import LearnerSettings
@@ -48,8 +50,6 @@ from rollout_workers.report import RolloutProgress, RolloutReport
 from rollout_workers.spec import EpisodeSpec, PolicySource, WorkerConfig
 from sites.server import SiteServer
 from sites.watch import SiteWatch
-from webarena.deployments import with_addresses
-from webarena.leases_ray import start_desk
 
 logger = logging.getLogger(__name__)
 

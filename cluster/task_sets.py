@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from cluster.config import Recipe
 from cluster.errors import RecipeError
+from cluster.recipe.recipe import Recipe
 from curriculum.pool import HeldOut, TaskPool
 from curriculum.resample import next_tasks
-from replay.records import Source, Task
-from rollout_workers.environment_hosts import environment_kind
+from environments.kinds import environment_kind
+from environments.task_sources import TaskSource
+from records.episodes import Source, Task
 from rollout_workers.spec import EpisodeSpec
-from rollout_workers.task_sources import TaskSource
 from sites.demonstrations import Quality
 from sites.task_source import EmbeddedTasks
 

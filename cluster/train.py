@@ -16,18 +16,18 @@ from pathlib import Path
 from typing import NoReturn
 
 from analysis.results import SplitResult
-from cluster.config import Recipe
+from cluster.display.progress import Progress
+from cluster.display.result_table import result_table
 from cluster.errors import ProcessLost, RunInterrupted, RunStopped
-from cluster.ledger import LedgerFile
-from cluster.manifest import Resume, RunManifest
-from cluster.metrics_log import MetricsLog
-from cluster.progress import Progress
 from cluster.ray_session import ray_session
-from cluster.result_table import result_table
-from cluster.run_folders import RunFolders
-from cluster.run_lock import RunLock
-from cluster.stage_data import split_data, summarise
-from cluster.summary import RunSummary, write_summary
+from cluster.recipe.recipe import Recipe
+from cluster.run_folder.layout import RunFolders
+from cluster.run_folder.ledger import LedgerFile
+from cluster.run_folder.lock import RunLock
+from cluster.run_folder.manifest import Resume, RunManifest
+from cluster.run_folder.metrics_log import MetricsLog
+from cluster.run_folder.stage_data import split_data, summarise
+from cluster.run_folder.summary import RunSummary, write_summary
 from cluster.task_sets import TaskSets
 
 logger = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ def _play_session(recipe: Recipe, manifest: RunManifest) -> Progress:
     # Ray takes the signals for itself when it starts: take them back.
     with ray_session(recipe) as dashboard, _interruptible(out):
         from cluster.controller import Controller
-        from cluster.run_report import write_report
+        from cluster.display.run_report import write_report
         from cluster.system import System
 
         folders, tasks = RunFolders(out), TaskSets(recipe)

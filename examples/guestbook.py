@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs
 
-from replay.records import Task
-from rollout_workers.browser import BrowserEnvironment, BrowserSession, SiteSessions
-from rollout_workers.environment_hosts import EnvironmentKind
+from environments.browser.environment import BrowserEnvironment, BrowserSession, SiteSessions
+from environments.kinds import EnvironmentKind
+from environments.task_sources import ListedTasks
+from records.episodes import Task
 from rollout_workers.spec import WorkerConfig
-from rollout_workers.task_sources import ListedTasks
 
 LAYOUT = (
     '<!doctype html><title>Guest book</title><h1>Guest book</h1><p><a href="/">Entries</a> <a href="/sign">Sign</a>'

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
-from rollout_workers.browser import BrowserEnvironment, BrowserSession, SiteEndpoint
-from rollout_workers.settings import BrowserSettings
+from environments.browser.environment import BrowserEnvironment, BrowserSession, SiteEndpoint
+from environments.browser.settings import BrowserSettings
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

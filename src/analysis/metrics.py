@@ -15,7 +15,8 @@ from typing import Protocol
 import numpy as np
 
 from analysis.intervals import wilson
-from replay.records import Failure, Trajectory
+from records.episodes import Trajectory
+from records.failures import Failure
 
 HORIZON_ENDS = (5, 10, 15, 20, 30)
 

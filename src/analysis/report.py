@@ -23,7 +23,7 @@ from analysis.results import (
     evaluated_sites,
     evaluated_splits,
 )
-from replay.records import Trajectory
+from records.episodes import Trajectory
 
 _IMAGE_TYPES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from analysis.metrics import Episode, Rate, mean_pass_at_k, success_table
-from replay.records import Failure
+from records.failures import Failure
 
 
 @dataclass(frozen=True, slots=True)

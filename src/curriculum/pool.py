@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from replay.records import Task
+from records.episodes import Task
 
 
 class EvaluationLeakError(Exception):

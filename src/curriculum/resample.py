@@ -17,7 +17,7 @@ import numpy as np
 from curriculum.pool import TaskPool
 from curriculum.settings import CurriculumSettings
 from curriculum.similarity import EmbeddingSimilarity, Similarity, TfidfEncoder
-from replay.records import Task
+from records.episodes import Task
 
 Perturb = Callable[[Task, np.random.Generator], Task | None]
 """Returns a variation of a task with other parameters and an id of its own, or None where there is none."""

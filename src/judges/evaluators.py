@@ -20,8 +20,8 @@ from judges.patient import PatientJudge
 from judges.rule_errors import RuleError, text
 from judges.rules import WEBARENA, RuleSet
 from judges.settings import JudgeSettings
-from replay.records import EpisodeFailed, Failure, FailureKind
-from rollout_workers.environment import Verdict
+from records.environment import Verdict
+from records.failures import EpisodeFailed, Failure, FailureKind
 
 __all__ = ["PageView", "evaluate"]
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from judges.interface import PageView
 from judges.rule_errors import RuleError
-from replay.records import EpisodeFailed, Failure, FailureKind
+from records.failures import EpisodeFailed, Failure, FailureKind
 
 PageFunction = Callable[[PageView, tuple[str, ...]], Awaitable[str]]
 PREFIX = "func:"

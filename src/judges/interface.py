@@ -2,7 +2,7 @@
 
 Owns the protocols ``PageView``, ``HttpClient`` and ``AnswerJudge`` and the record of a question to a judge. Holds
 no clients: who implements these (a browser, an in-process app, a model) is not known here. Whatever goes
-wrong below is raised as ``replay.records.EpisodeFailed`` with a typed failure, never answered "no".
+wrong below is raised as ``records.episodes.EpisodeFailed`` with a typed failure, never answered "no".
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from replay.records import EpisodeFailed, Failure, FailureKind
+from records.failures import EpisodeFailed, Failure, FailureKind
 
 
 class PageView(Protocol):

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 
 from judges.interface import AnswerJudge, AnswerQuestion
 from judges.settings import JudgeSettings
-from replay.records import EpisodeFailed, Failure, FailureKind
+from records.failures import EpisodeFailed, Failure, FailureKind
 
 
 class PatientJudge:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from judges.functions import PageFunction, only_argument
 from judges.interface import HttpClient, PageView
 from judges.rule_errors import RuleError
-from replay.records import EpisodeFailed, Failure, FailureKind
+from records.failures import EpisodeFailed, Failure, FailureKind
 
 _SHOP = "__SHOPPING__"
 _LATEST = {

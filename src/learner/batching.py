@@ -15,7 +15,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from replay.records import IntArray
+from records.episodes import IntArray
 
 Indices = npt.NDArray[np.int64]
 

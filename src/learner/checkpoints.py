@@ -20,7 +20,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from replay.durable import force_to_disk
+from records.durable import force_to_disk
 
 COMPLETE = "COMPLETE"
 MANIFEST = "manifest.json"

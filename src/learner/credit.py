@@ -16,7 +16,7 @@ from learner.algorithms import Algorithm
 from learner.dataset import per_trajectory
 from learner.rewards import REWARDS, outcome_rewards
 from learner.settings import LearnerSettings
-from replay.records import FloatArray, Trajectory
+from records.episodes import FloatArray, Trajectory
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from transformers import PreTrainedModel
 
 from learner.batching import Batch, Sample, collate, micro_batches
 from learner.optimiser import Compute
-from replay.records import FloatArray
+from records.episodes import FloatArray
 
 
 class Critic(nn.Module):

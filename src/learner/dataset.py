@@ -16,8 +16,8 @@ import numpy.typing as npt
 from learner.algorithms import DataChoice
 from learner.batching import Sample
 from learner.settings import PotentialDataSettings
+from records.episodes import IntArray, Trajectory
 from replay.progress import trajectory_progress
-from replay.records import IntArray, Trajectory
 
 _Number = TypeVar("_Number", bound=np.generic)
 _NO_TOKENS: IntArray = np.zeros(0, dtype=np.int32)

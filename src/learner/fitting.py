@@ -17,7 +17,7 @@ from torch import Tensor
 from learner.batching import Batch, Indices, Sample, epoch_batches
 from learner.critics import Critic
 from learner.optimiser import Compute, set_learning_rate, update
-from replay.records import FloatArray
+from records.episodes import FloatArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from learner.batching import Batch, Sample, collate, micro_batches
-from replay.records import FloatArray
+from records.episodes import FloatArray
 
 
 def token_logprobs(model: PreTrainedModel, batch: Batch) -> Tensor:

@@ -1,6 +1,6 @@
 """Every constant of the learner, with its unit and its source.
 
-Owns the frozen dataclasses that ``cluster.config`` embeds. Imports neither torch nor pydantic. Learning
+Owns the frozen dataclasses that ``cluster.recipe.recipe`` embeds. Imports neither torch nor pydantic. Learning
 rates default to the published ones (seeds/000, table 6), which suit models of 8-12 B parameters; a tiny
 model needs larger ones, which its recipe states.
 """

@@ -35,15 +35,15 @@ from learner.dataset import (
     states,
     with_verdict,
 )
-from learner.duties import PotentialCritic, ValueCritic
 from learner.logprobs import check_output_layer, score_samples
 from learner.losses import POLICY_LOSSES
 from learner.metrics import ActorUpdate, CriticMetrics, CriticsUpdate, PhaseMetrics
 from learner.optimiser import Compute, adamw
 from learner.settings import LearnerSettings
+from learner.trained_critics import PotentialCritic, ValueCritic
 from policy.models import load_causal_lm, save_policy
 from policy.weights import WeightManifest, write_weights
-from replay.records import FloatArray, IntArray, Trajectory
+from records.episodes import FloatArray, IntArray, Trajectory
 
 _CLONE, _VALUE, _POTENTIAL, _ACTOR = range(4)
 

@@ -52,7 +52,7 @@ class EngineStopped(RuntimeError):
 
 
 class PolicyClient(Protocol):
-    """A policy endpoint. Raises ``replay.records.EpisodeFailed`` (kind policy) when it cannot answer in time."""
+    """A policy endpoint. Raises ``records.episodes.EpisodeFailed`` (kind policy) when it cannot answer in time."""
 
     async def complete(self, prompt_ids: Sequence[int], sampling: Sampling, *, session: str) -> Completion:
         """Return one completion; requests with the same ``session`` belong to one episode."""

@@ -10,7 +10,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from replay.durable import replace_file
+from records.durable import replace_file
 
 
 class WeightsRejected(ValueError):

@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from policy.tokenizer import TextTokenizer
-from replay.records import IntArray
+from records.episodes import IntArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from policy.client import Completion, RequestRefused, Sampling, WrongVersion
 from policy.manifest import WeightManifest, WeightsRejected
 from policy.publication import ServerUnreachable
 from policy.settings import PolicySettings
-from replay.records import EpisodeFailed, Failure, FailureKind
+from records.failures import EpisodeFailed, Failure, FailureKind
 
 _Result = TypeVar("_Result")
 

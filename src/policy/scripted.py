@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from policy.client import Completion, Sampling
 from policy.prompts import PromptFormat
 from policy.tokenizer import TextTokenizer
-from replay.records import EpisodeFailed, Failure
+from records.failures import EpisodeFailed, Failure
 
 Respond = Callable[[str, str, int], str | Failure]
 

@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 
 from policy.manifest import WeightManifest, WeightsRejected
-from replay.durable import replace_file
+from records.durable import replace_file
 
 Tensors = dict[str, torch.Tensor]
 

@@ -14,7 +14,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from replay.records import FailureKind, Source, Trajectory
+from records.episodes import Source, Trajectory
+from records.failures import FailureKind
 from replay.shards import SUFFIX, ShardError, ShardReader, translated
 
 logger = logging.getLogger(__name__)

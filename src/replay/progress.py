@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from replay.records import Trajectory
+from records.episodes import Trajectory
 
 BoolMatrix = npt.NDArray[np.bool_]
 

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from replay.records import Failure, FailureKind, Source, Step, Termination, Trajectory
+from records.episodes import Source, Step, Termination, Trajectory
+from records.failures import Failure, FailureKind
 
 VERSION = 1
 KIND_KEY, VERSION_KEY = b"waymark.kind", b"waymark.version"

@@ -1,6 +1,6 @@
 """Shards: immutable Arrow IPC files of trajectories, written so that a crash cannot leave half of one.
 
-Owns what a shard is, its writing (by ``replay.durable``) and its memory-mapped reading.
+Owns what a shard is, its writing (by ``records.durable``) and its memory-mapped reading.
 Invariants: a file under its final name is complete; the name ends in the first 32 hexadecimal digits of
 the content's SHA-256, so that writing the same episodes twice gives one file and a damaged file betrays
 itself; each record batch is one episode, so that one episode can be read without the rest. A shard is
@@ -19,8 +19,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from replay.durable import replace_file
-from replay.records import Trajectory
+from records.durable import replace_file
+from records.episodes import Trajectory
 from replay.schema import KIND, KIND_KEY, SCHEMA, VERSION, VERSION_KEY, from_batch, to_batch
 
 SUFFIX = ".arrow"

@@ -12,7 +12,7 @@ import math
 from collections import Counter, deque
 from collections.abc import Mapping
 
-from replay.records import Failure, FailureKind
+from records.failures import Failure, FailureKind
 
 ADVICE: Mapping[FailureKind, str] = {
     FailureKind.INFRA: "look at the browsers, the sites and the free memory of the rollout machines",

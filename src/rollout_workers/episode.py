@@ -15,16 +15,18 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from judges.subgoals import Acted, reached
+from environments.environment import Environment
+from environments.interface.grammar import GrammarError, parse
+from judges.milestones import Acted, reached
 from policy.client import PolicyClient
 from policy.prompts import PastAction, PromptFormat, PromptTooLong
 from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
-from replay.records import EpisodeFailed, Failure, FailureKind, Step, Termination, Trajectory
-from rollout_workers.deciders import Decider, Decision, PolicyDecider, Turn
-from rollout_workers.environment import Action, Element, Environment, Observation
-from rollout_workers.grammar import GrammarError, parse
-from rollout_workers.rollout_settings import RolloutSettings
+from records.environment import Action, Element, Observation
+from records.episodes import Step, Termination, Trajectory
+from records.failures import EpisodeFailed, Failure, FailureKind
+from rollout_workers.agent import Decider, Decision, PolicyDecider, Turn
+from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec
 
 _T = TypeVar("_T")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
-from replay.records import Failure, FailureKind
+from records.failures import Failure, FailureKind
 
 
 class EpisodeState(StrEnum):

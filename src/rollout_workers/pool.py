@@ -13,12 +13,12 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from replay.records import Failure, FailureKind
-from rollout_workers.browser_processes import kill, orphans
+from environments.browser.processes import kill, orphans
+from records.failures import Failure, FailureKind
 from rollout_workers.budget import FailureBudget, FailureBudgetExceeded
 from rollout_workers.leases import EpisodeLedger, EpisodeState, Journal, no_journal
 from rollout_workers.report import EpisodeAnswer, EpisodeSummary, RolloutProgress, RolloutReport
-from rollout_workers.rollout_settings import RolloutSettings
+from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
 from rollout_workers.worker_group import Answered, Lost, WorkerGroup
 

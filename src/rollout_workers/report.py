@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from replay.records import Failure, Source, Termination
+from records.episodes import Source, Termination
+from records.failures import Failure
 from rollout_workers.episode import Played
 from rollout_workers.leases import Lease
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from replay.durable import replace_file
+from records.durable import replace_file
 
 
 class ScreenshotFolder:

@@ -1,7 +1,7 @@
-"""What a browser worker can be told about its browser and its waits.
+"""The settings of rollouts: how many workers, how long to wait, how much may fail.
 
-Owns ``BrowserSettings``. Invariants: every wait is finite; imports only the standard library, so
-that the configuration can embed it without a browser.
+Owns ``RolloutSettings`` only. Every number has its unit in its name or its description; every wait
+in the package ends by one of these deadlines. Must not import torch, ray or pydantic.
 """
 
 from __future__ import annotations
@@ -10,85 +10,85 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 
-@dataclass(frozen=True)
-class BrowserSettings:
-    """How pages are opened, acted on and shown to the agent."""
+@dataclass(frozen=True, slots=True)
+class RolloutSettings:
+    """How episodes are played and who plays them."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
-    executable: str = ""
-    """Path of a Chromium or headless-shell binary; empty looks for Playwright's, then for installed ones."""
+    workers: int = 1
+    """Rollout worker processes, each with one Chromium."""
+    contexts_per_worker: int = 8
+    """Episodes that one worker plays at the same time, each in a browser context of its own."""
+    prefetch_per_worker: int = 8
+    """Episodes handed to a worker beyond its contexts, so that none of these waits for the driver or for a shard."""
+    worker_cpus: float = 0.5
+    """Ray CPUs that one worker reserves."""
+    worker_memory_mb: int = 0
+    """Memory in MB that one worker reserves with Ray; 0 reserves none."""
 
-    paint: bool = False
-    """Whether Chromium draws frames. Without it a page load costs a quarter less; screenshots are then drawn from a
-    copy of the page, ``requestAnimationFrame`` is a timer, and observers of size or intersection stay silent."""
+    temperature: float = 1.0
+    """Sampling temperature of training rollouts; each episode's spec carries it."""
+    top_p: float = 1.0
+    """Nucleus sampling mass; 1 keeps the whole distribution, which is what the loss assumes."""
+    max_steps: int = 20
+    """Actions per episode at most, for tasks that state no limit of their own."""
 
-    trusted_input: bool = True
-    """Whether mouse and keyboard are the browser's own, which pages cannot tell from a person's; otherwise actions are
-    DOM events, which cost a little less, press what is covered as well, and leave ``:hover`` styles alone."""
+    reset_deadline_s: float = 30.0
+    """Seconds for a reset and the first observation."""
+    step_deadline_s: float = 20.0
+    """Seconds for one action in the browser, including settling and observing."""
+    policy_deadline_s: float = 120.0
+    """Seconds for one action of the policy, whatever its client does; the client's own deadline should be shorter."""
+    judge_deadline_s: float = 35.0
+    """Seconds for the verdict on one episode; more than ``browser.evaluate_timeout_s``, so that a site that does not
+    answer is told as such and not as the judge's failure."""
+    screenshot_deadline_s: float = 10.0
+    """Seconds for one screenshot and its file."""
+    episode_deadline_s: float = 300.0
+    """Seconds for a whole episode."""
 
-    observation_format: str = "waymark"
-    """How a page is written down: ``waymark`` (short) or ``webrl`` (with boxes; needs a real browser)."""
+    attempts: int = 3
+    """Times that an episode is tried before its failure is final."""
+    retry_delay_s: float = 0.5
+    """Seconds before a failed episode is tried again; doubles with each attempt."""
+    infra_failure_share: float = 0.25
+    """Infrastructure incidents allowed among the newest ``failure_window`` attempts, as a share of them."""
+    task_failure_share: float = 0.1
+    """Task failures allowed among the newest ``failure_window`` attempts, as a share of them."""
+    policy_failure_share: float = 0.25
+    """Policy failures allowed among the newest ``failure_window`` attempts, as a share of them."""
+    judge_failure_share: float = 0.1
+    """Judge failures allowed among the newest ``failure_window`` attempts, as a share of them."""
+    failure_floor: int = 16
+    """Incidents of each kind that are always allowed, however small the run."""
+    failure_window: int = 256
+    """Newest attempts that these shares are of, so that a long run notices an outage as soon as a short one does."""
 
-    viewport_only: bool = False
-    """Whether only what lies in the viewport is shown (real browser only)."""
+    shard_linger_s: float = 0.25
+    """Seconds that a finished trajectory waits for others before a shard is written; bounds the number of files."""
+    shard_deadline_s: float = 60.0
+    """Seconds for writing one shard."""
 
-    viewport_width: int = 1280
-    """Width of the page area, in CSS pixels."""
-
-    viewport_height: int = 720
-    """Height of the page area, in CSS pixels."""
-
-    max_observation_chars: int = 20_000
-    """Longest observation text, in characters; the rest is cut at a line and said to be missing."""
-
-    max_tabs: int = 4
-    """Most tabs an episode may have open; a further one is closed and the agent told."""
-
-    page_memory_mb: int = 1500
-    """Most memory that the process of a context's pages may hold, in MB; past it that process is ended and the episode
-    has failed as ``infra/page_memory`` (Linux). Twice a second is looked; script objects alone never get past it."""
-
-    episodes_per_context: int = 50
-    """Episodes after which a browser context is replaced; Playwright keeps every request for as long as it lives."""
-
-    launch_timeout_s: float = 30.0
-    """Longest wait for Chromium to start, in seconds."""
-
-    reset_timeout_s: float = 30.0
-    """Longest wait for an episode's fresh state and first page, in seconds."""
-
-    site_timeout_s: float = 20.0
-    """Longest wait for the sites' server to open or confirm an episode's session, in seconds; covers its restart."""
-
-    step_timeout_s: float = 20.0
-    """Longest wait for one action and its observation, in seconds; past it the episode fails."""
-
-    navigation_timeout_s: float = 8.0
-    """Longest wait for a page that an action opens, in seconds; past it loading is stopped."""
-
-    new_tab_timeout_s: float = 3.0
-    """Longest wait for a tab that a page has opened, in seconds; past it the agent is told and stays where it is."""
-
-    settle_timeout_s: float = 2.0
-    """Longest wait for a page to become quiet after an action, in seconds."""
-
-    look_timeout_s: float = 5.0
-    """Longest time that the page script looks at a page, in seconds; what it has not come to by then is not shown."""
-
-    wait_action_s: float = 1.0
-    """How long the agent's own Wait action waits, in seconds."""
-
-    evaluate_timeout_s: float = 30.0
-    """Longest wait for the evaluator's look at the pages, in seconds."""
-
-    screenshot_timeout_s: float = 10.0
-    """Longest wait for a screenshot, in seconds."""
-
-    close_timeout_s: float = 10.0
-    """Longest wait for a page, context or browser to close, in seconds."""
-
-    @property
-    def shows_whole_page(self) -> bool:
-        """Whether an observation holds the page beyond the viewport, so that scrolling shows nothing new."""
-        return not self.viewport_only and self.observation_format != "webrl"
+    start_timeout_s: float = 120.0
+    """Seconds until at least one worker must be ready, and a started one must answer."""
+    heartbeat_interval_s: float = 1.0
+    """Seconds between two questions whether a worker is alive."""
+    hang_timeout_s: float = 30.0
+    """Seconds without an answer after which a worker is killed and replaced."""
+    loop_lag_warning_s: float = 2.0
+    """Seconds that a worker's event loop may run late before the driver's log has a warning."""
+    loop_lag_limit_s: float = 10.0
+    """Seconds of such a standstill after which the episodes in progress are played again instead of scored."""
+    probe_interval_s: float = 0.5
+    """Seconds between two attempts to reach a dead worker that Ray restarts."""
+    probe_timeout_s: float = 0.3
+    """Seconds to wait for the answer to one such attempt."""
+    replace_after_s: float = 30.0
+    """Seconds after which a dead worker that did not come back is replaced; at once where Ray has given it up."""
+    poll_timeout_s: float = 0.05
+    """Seconds that the driver waits for results in one turn of its loop."""
+    sweep_grace_s: float = 2.0
+    """Seconds that a dead worker's browser processes may take to end before they count as orphans and are killed."""
+    stall_timeout_s: float = 600.0
+    """Seconds without any finished episode or incident after which a run stops."""

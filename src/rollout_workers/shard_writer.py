@@ -12,7 +12,8 @@ import asyncio
 import logging
 from pathlib import Path
 
-from replay.records import EpisodeFailed, Failure, FailureKind, Trajectory
+from records.episodes import Trajectory
+from records.failures import EpisodeFailed, Failure, FailureKind
 from replay.shards import ShardInfo, write_shard
 
 logger = logging.getLogger(__name__)

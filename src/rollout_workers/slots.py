@@ -14,9 +14,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from replay.records import Failure, FailureKind
-from rollout_workers.environment import Environment
-from rollout_workers.environment_hosts import EnvironmentHost
+from environments.environment import Environment
+from environments.kinds import EnvironmentHost
+from records.failures import Failure, FailureKind
 
 logger = logging.getLogger(__name__)
 

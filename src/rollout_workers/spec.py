@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from environments.browser.settings import BrowserSettings
 from policy.settings import PolicySettings
-from replay.records import Source, Task
-from rollout_workers.rollout_settings import RolloutSettings
-from rollout_workers.settings import BrowserSettings
+from records.episodes import Source, Task
+from rollout_workers.settings import RolloutSettings
 
 
 @dataclass(frozen=True, slots=True)

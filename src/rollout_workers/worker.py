@@ -22,20 +22,21 @@ from dataclasses import dataclass
 from functools import partial
 from typing import IO, Any
 
+from environments.browser.processes import kill, kill_owned, mark_children, orphans, start_guard, unmark_children
+from environments.kinds import load, make_host
 from policy.client import PolicyClient
 from policy.formats import get_format
 from policy.prompts import PromptFormat
 from policy.tokenizer import TextTokenizer
-from replay.records import EpisodeFailed, Failure, FailureKind, Source
-from rollout_workers.browser_processes import kill, kill_owned, mark_children, orphans, start_guard, unmark_children
-from rollout_workers.deciders import Decider, PolicyDecider
-from rollout_workers.environment_hosts import load, make_host
+from records.episodes import Source
+from records.failures import EpisodeFailed, Failure, FailureKind
+from rollout_workers.agent import Decider, PolicyDecider
 from rollout_workers.episode import Played, play
 from rollout_workers.leases import Lease
 from rollout_workers.loop_lag import LoopLag
 from rollout_workers.report import EpisodeAnswer, EpisodeSummary
 from rollout_workers.screenshots import ScreenshotFolder
-from rollout_workers.scripted import ScriptedDecider, demonstrator
+from rollout_workers.scripted_agent import ScriptedDecider, demonstrator
 from rollout_workers.shard_writer import ShardWriter
 from rollout_workers.slots import Slots
 from rollout_workers.spec import EpisodeSpec, WorkerConfig

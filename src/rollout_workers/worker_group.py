@@ -19,7 +19,7 @@ import ray
 from ray.exceptions import ActorDiedError
 from ray.rllib.utils.actor_manager import CallResult, FaultTolerantActorManager
 
-from replay.records import Failure, FailureKind
+from records.failures import Failure, FailureKind
 from rollout_workers.leases import Lease
 from rollout_workers.members import Care, Member, MemberState
 from rollout_workers.report import EpisodeAnswer

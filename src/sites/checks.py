@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from replay.records import Subgoal
-from rollout_workers.placeholders import placeholder
+from records.episodes import Subgoal
+from records.placeholders import placeholder
 
 UNANSWERABLE = "N/A"
 """What WebArena wants to hear where a question has no answer."""

@@ -14,8 +14,8 @@ import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from replay.records import Task
-from rollout_workers.environment import Element, Observation
+from records.environment import Element, Observation
+from records.episodes import Task
 from sites.task_template import Expert, Intent
 from sites.tasks import template_named
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from rollout_workers.environment import Action, Observation
+from records.environment import Action, Observation
 from sites.task_template import Expert, Intent
 
 __all__ = ["Expert", "Intent", "read", "resolve"]

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from replay.records import Task
+from records.episodes import Task
 from sites.tasks import make_task, split_of, task_set, template_data, template_named
 
 _DRAWS = 40

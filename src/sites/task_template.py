@@ -12,8 +12,8 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from replay.records import Subgoal, Task
-from rollout_workers.environment import Observation
+from records.environment import Observation
+from records.episodes import Subgoal, Task
 
 Parameters = dict[str, Any]
 

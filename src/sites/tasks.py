@@ -15,8 +15,8 @@ from functools import cache, lru_cache
 from operator import itemgetter
 from typing import Any
 
-from replay.records import Task
-from rollout_workers.placeholders import placeholder
+from records.episodes import Task
+from records.placeholders import placeholder
 from sites.collections import COLLECTIONS
 from sites.registry import SITES
 from sites.task_template import Parameters, TaskTemplate

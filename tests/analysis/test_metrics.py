@@ -8,7 +8,8 @@ from itertools import combinations
 import pytest
 
 from analysis.metrics import horizon_bucket, mean_pass_at_k, pass_at_k, success_table
-from replay.records import Failure, FailureKind, Source, Termination, Trajectory
+from records.episodes import Source, Termination, Trajectory
+from records.failures import Failure, FailureKind
 
 
 def episode(outcome: float | None, task: str = "t", site: str = "shop", horizon: int = 4) -> Trajectory:

@@ -14,7 +14,8 @@ import pytest
 from analysis.charts import loss_chart, loss_names, site_chart, success_chart, time_chart
 from analysis.report import EpisodeView, Report, data_uri, render
 from analysis.results import EpisodeCounts, GroupResult, PhaseSummary, ReplayResult, SplitResult
-from replay.records import Failure, FailureKind, Source, Step, Termination, Trajectory
+from records.episodes import Source, Step, Termination, Trajectory
+from records.failures import Failure, FailureKind
 
 HOSTILE = "</pre></title><script>alert('x')</script><img src=x onerror=\"alert(1)\"> {{ 7 * 191 }} $x_1^{2$ & \x00"
 

@@ -13,19 +13,20 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from cluster.config import Recipe, build_recipe
 from cluster.controller import Controller
-from cluster.ledger import LedgerFile
-from cluster.manifest import RunManifest
-from cluster.metrics_log import MetricsLog
-from cluster.progress import Progress
-from cluster.run_folders import RunFolders
-from cluster.stage_data import PHASE, WARM_START
+from cluster.display.progress import Progress
+from cluster.recipe.recipe import Recipe, build_recipe
+from cluster.run_folder.layout import RunFolders
+from cluster.run_folder.ledger import LedgerFile
+from cluster.run_folder.manifest import RunManifest
+from cluster.run_folder.metrics_log import MetricsLog
+from cluster.run_folder.stage_data import PHASE, WARM_START
 from cluster.task_sets import TaskSets
 from learner.algorithms import resolve
+from records.episodes import Source
+from records.failures import Failure, FailureKind
 from replay.buffer import ReplayBuffer
 from replay.perplexity import ScoredEpisode
-from replay.records import Failure, FailureKind, Source
 from rollout_workers.leases import EpisodeLedger, Journal
 from rollout_workers.report import RolloutReport
 from rollout_workers.spec import EpisodeSpec

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from replay.records import Failure, Source, Step, Task, Termination, Trajectory
+from records.episodes import Source, Step, Task, Termination, Trajectory
+from records.failures import Failure
 from replay.shards import write_shard
 from rollout_workers.report import RolloutReport
 from rollout_workers.spec import EpisodeSpec

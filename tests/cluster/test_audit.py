@@ -21,14 +21,14 @@ import pytest
 from typer.testing import CliRunner
 
 from cluster import cli
-from cluster.audit import audit, require_balance
+from cluster.audit.audit import audit, require_balance
 from cluster.errors import ManifestError, RunError, RunStopped
-from cluster.manifest import RunManifest
-from cluster.stage_data import summarise
-from cluster.stage_files import StageEntry, stage_folders, write_stage
-from cluster.summary import write_summary
+from cluster.run_folder.manifest import RunManifest
+from cluster.run_folder.stage_data import summarise
+from cluster.run_folder.stage_files import StageEntry, stage_folders, write_stage
+from cluster.run_folder.summary import write_summary
+from records.episodes import Source, Trajectory
 from replay.buffer import ReplayBuffer
-from replay.records import Source, Trajectory
 from replay.shards import write_shard
 from tests.cluster.fake_run import Killed, Run, at
 

@@ -14,9 +14,10 @@ import pytest
 from typer.testing import CliRunner
 
 from analysis.results import GroupResult, SplitResult
-from cluster import cli, doctor
-from cluster.check import Check, Status
+from cluster import cli
 from cluster.errors import ExitCode, MissingError, RecipeError, RunError, RunInterrupted, RunStopped
+from cluster.preflight import doctor
+from cluster.preflight.check import Check, Status
 
 RUNNER = CliRunner()
 

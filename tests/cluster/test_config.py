@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from cluster.config import Recipe, build_recipe, config_hash, flatten, known_keys, load_recipe, resolved
 from cluster.errors import ExitCode, RecipeError
+from cluster.recipe.recipe import Recipe, build_recipe, config_hash, flatten, known_keys, load_recipe, resolved
 
 
 def settings_classes() -> list[type]:
@@ -127,7 +127,7 @@ def test_the_hash_depends_on_values_and_not_on_how_they_are_written(tmp_path: Pa
 
 
 def test_the_hash_is_the_same_in_another_process(child_env: dict[str, str]) -> None:
-    code = "from cluster.config import *; print(config_hash(Recipe()))"
+    code = "from cluster.recipe.recipe import *; print(config_hash(Recipe()))"
     child = {**child_env, "PYTHONHASHSEED": "7"}
     command = [sys.executable, "-c", code]
     other = subprocess.run(command, capture_output=True, text=True, check=True, timeout=240, env=child)
@@ -170,7 +170,9 @@ def test_flatten_and_known_keys_name_every_leaf() -> None:
     assert len(keys) == len(set(keys))
 
 
-@pytest.mark.parametrize("module", ["cluster.config", "cluster.cli", "cluster.plan", "cluster.manifest"])
+@pytest.mark.parametrize(
+    "module", ["cluster.recipe.recipe", "cluster.cli", "cluster.preflight.plan", "cluster.run_folder.manifest"]
+)
 def test_light_modules_import_nothing_heavy(module: str, child_env: dict[str, str]) -> None:
     code = (
         f"import {module}, sys; print([m for m in ('torch', 'ray', 'playwright', 'transformers') if m in sys.modules])"

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from cluster.errors import RunStopped
-from cluster.metrics_log import read_metrics
+from cluster.run_folder.metrics_log import read_metrics
+from records.episodes import Source
 from replay.buffer import ReplayBuffer
 from replay.perplexity import Kept
-from replay.records import Source
 from tests.cluster.fake_run import ORDER, Killed, Run, at, before, task_sets
 
 

@@ -13,19 +13,20 @@ import pytest
 from typer.testing import CliRunner
 
 from cluster import cli
-from cluster.config import build_recipe
-from cluster.environment_check import check_environment_kind
 from cluster.errors import ExitCode, MissingError, RecipeError
+from cluster.preflight.environment import check_environment_kind
+from cluster.recipe.recipe import build_recipe
 from cluster.task_sets import TaskSets
+from environments.browserless.environment import BrowserlessEnvironment
+from environments.contract import POINT_DEADLINE_S
+from environments.embedded.hosts import BrowserlessHost
+from environments.environment import Environment
+from environments.kinds import EnvironmentKind, environment_kind, make_host
+from environments.task_sources import ListedTasks
 from examples.guestbook import GUESTBOOK
-from replay.records import EpisodeFailed, Failure, FailureKind
-from rollout_workers.browserless import BrowserlessEnvironment
-from rollout_workers.contract import POINT_DEADLINE_S
-from rollout_workers.embedded_hosts import BrowserlessHost
-from rollout_workers.environment import Action, Environment, Observation
-from rollout_workers.environment_hosts import EnvironmentKind, environment_kind, make_host
+from records.environment import Action, Observation
+from records.failures import EpisodeFailed, Failure, FailureKind
 from rollout_workers.spec import WorkerConfig
-from rollout_workers.task_sources import ListedTasks
 
 RUNNER = CliRunner()
 ROOT = Path(__file__).resolve().parents[2]

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from cluster import sessions, versions
-from cluster.config import build_recipe, config_hash
-from cluster.durable import sha256_file, write_atomic
 from cluster.errors import ManifestError
-from cluster.manifest import RunManifest, changed_files
-from cluster.run_lock import RunLock
+from cluster.recipe.recipe import build_recipe, config_hash
+from cluster.run_folder import sessions, versions
+from cluster.run_folder.durable import sha256_file, write_atomic
+from cluster.run_folder.lock import RunLock
+from cluster.run_folder.manifest import RunManifest, changed_files
 
 RECIPE = build_recipe({"run": {"seed": 5}})
 
@@ -171,8 +171,8 @@ def test_a_write_that_fails_leaves_the_manifest_as_it_was(tmp_path: Path, monkey
 @pytest.mark.faults
 def test_sigkill_at_any_moment_leaves_a_manifest_that_opens(tmp_path: Path, child_env: dict[str, str]) -> None:
     code = (
-        "import sys; from pathlib import Path; from cluster.config import build_recipe;"
-        "from cluster.manifest import RunManifest;"
+        "import sys; from pathlib import Path; from cluster.recipe.recipe import build_recipe;"
+        "from cluster.run_folder.manifest import RunManifest;"
         "m = RunManifest.open(Path(sys.argv[1]), build_recipe({'run': {'seed': 5}})); n = len(m.stages());"
         "print('ready', flush=True);"
         "[m.complete_stage(i, 'learn', {'x': 'y' * 2000}) for i in range(n, n + 100000)]"

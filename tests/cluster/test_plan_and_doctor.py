@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cluster.check import Status
-from cluster.config import Recipe, build_recipe
-from cluster.doctor import (
+from cluster.preflight.check import Status
+from cluster.preflight.doctor import (
     check_import,
     check_memory,
     check_package,
@@ -20,8 +19,9 @@ from cluster.doctor import (
     check_writable,
     examine,
 )
-from cluster.machine import Machine
-from cluster.plan import make_plan
+from cluster.preflight.machine import Machine
+from cluster.preflight.plan import make_plan
+from cluster.recipe.recipe import Recipe, build_recipe
 
 MACHINE = Machine(cores=2, memory_mb=8000, available_mb=7000, shared_memory_mb=4000, gpus=0)
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from cluster import policy_folder
-from cluster.config import build_recipe, load_recipe
-from cluster.durable import sha256_file
 from cluster.errors import MissingError
-from cluster.policy_folder import CHECKSUMS, build_policy, copy_checkpoint, read_along, write_checksums
+from cluster.recipe.recipe import build_recipe, load_recipe
+from cluster.run_folder import policy_folder
+from cluster.run_folder.durable import sha256_file
+from cluster.run_folder.policy_folder import CHECKSUMS, build_policy, copy_checkpoint, read_along, write_checksums
 from cluster.task_sets import TaskSets
-from replay.records import Task
-from rollout_workers.grammar import parse
+from environments.interface.grammar import parse
+from records.episodes import Task
 
 TINY = {"width": 32, "layers": 1, "heads": 2, "key_value_heads": 2, "mlp_width": 32, "vocab_size": 700}
 

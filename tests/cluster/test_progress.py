@@ -8,10 +8,10 @@ import pytest
 from rich.console import Console
 
 from analysis.results import EpisodeCounts, GroupResult, PhaseSummary, SplitResult
-from cluster.progress import Progress
-from cluster.result_table import evaluation_table, result_table
-from cluster.run_state import RunState, duration
-from cluster.summary import RunSummary
+from cluster.display.progress import Progress
+from cluster.display.result_table import evaluation_table, result_table
+from cluster.display.run_state import RunState, duration
+from cluster.run_folder.summary import RunSummary
 
 
 class Clock:

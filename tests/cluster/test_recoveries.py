@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from cluster import train as entry
-from cluster.config import Recipe, build_recipe
 from cluster.errors import ProcessLost, RunStopped
-from cluster.manifest import RunManifest
+from cluster.recipe.recipe import Recipe, build_recipe
+from cluster.run_folder.manifest import RunManifest
 
 ENOUGH = RunStopped("the budget of failures is spent")
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from cluster.config import Recipe, flatten, resolved
-from cluster.reference import PAGE, attribute_docs, reference_page
+from cluster.recipe.recipe import Recipe, flatten, resolved
+from cluster.recipe.reference import PAGE, attribute_docs, reference_page
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,9 @@ class Documented:
 
 
 def test_the_page_in_the_repository_is_up_to_date() -> None:
-    assert PAGE.read_text(encoding="utf-8") == reference_page(), "run `python -m cluster.reference` and commit the page"
+    assert PAGE.read_text(encoding="utf-8") == reference_page(), (
+        "run `python -m cluster.recipe.reference` and commit the page"
+    )
 
 
 def test_every_setting_is_on_the_page() -> None:

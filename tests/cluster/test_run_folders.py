@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster.run_folders import CLONED, RunFolders, checkpoint_name, critics_name, kept_checkpoints
+from cluster.run_folder.layout import CLONED, RunFolders, checkpoint_name, critics_name, kept_checkpoints
 
 
 def fill(folders: RunFolders, phases: int) -> None:

@@ -8,11 +8,18 @@ from typing import Any
 import pytest
 
 from analysis.results import EpisodeCounts
-from cluster.config import build_recipe
-from cluster.manifest import RunManifest
-from cluster.stage_data import episode_data, flat_numbers, phase_summary, recorded_shards, split_data, summarise
+from cluster.recipe.recipe import build_recipe
+from cluster.run_folder.manifest import RunManifest
+from cluster.run_folder.stage_data import (
+    episode_data,
+    flat_numbers,
+    phase_summary,
+    recorded_shards,
+    split_data,
+    summarise,
+)
+from records.failures import Failure, FailureKind
 from replay.buffer import ReplayBuffer
-from replay.records import Failure, FailureKind
 from tests.cluster.made_episodes import report, spec, store
 
 CRASH = Failure(FailureKind.INFRA, "browser_crashed")

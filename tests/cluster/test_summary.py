@@ -11,9 +11,10 @@ import pytest
 
 from analysis.results import EpisodeCounts, GroupResult, PhaseSummary, ReplayResult, SplitResult
 from cluster.errors import ManifestError
-from cluster.metrics_log import MetricsLog, read_metrics
-from cluster.summary import RunSummary, read_summary, write_summary
-from replay.records import Failure, FailureKind, Source, Termination, Trajectory
+from cluster.run_folder.metrics_log import MetricsLog, read_metrics
+from cluster.run_folder.summary import RunSummary, read_summary, write_summary
+from records.episodes import Source, Termination, Trajectory
+from records.failures import Failure, FailureKind
 
 
 def episode(task: str, outcome: float | None) -> Trajectory:

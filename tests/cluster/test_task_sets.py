@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 import pytest
 
-from cluster.config import build_recipe
+from cluster.recipe.recipe import build_recipe
 from cluster.task_sets import TaskSets
-from replay.records import Source, Task
+from records.episodes import Source, Task
 from rollout_workers.spec import EpisodeSpec
 from sites.tasks import split_of, template_named
 

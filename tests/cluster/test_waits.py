@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster.config import Recipe, flatten, resolved
+from cluster.recipe.recipe import Recipe, flatten, resolved
 
 ROOT = Path(__file__).resolve().parents[2]
 SECTION = (

@@ -14,16 +14,16 @@ import pytest
 from typer.testing import CliRunner
 
 from cluster import cli
-from cluster.check import Status
-from cluster.config import Recipe, build_recipe, resolved
-from cluster.environment_check import check_environment_kind
 from cluster.errors import RecipeError
-from cluster.webarena_check import check_webarena
+from cluster.preflight.check import Status
+from cluster.preflight.environment import check_environment_kind
+from cluster.preflight.webarena import check_webarena
+from cluster.recipe.recipe import Recipe, build_recipe, resolved
+from environments.webarena.sites.addresses import SITES
+from environments.webarena.sites.deployments import with_addresses
 from judges.interface import NoJudge
-from tests.rollout_workers.lab_site import serving
-from tests.webarena.fake_sites import FakeSite
-from webarena.addresses import SITES
-from webarena.deployments import with_addresses
+from tests.environments.lab_site import serving
+from tests.environments.webarena.fake_sites import FakeSite
 
 PASSWORD = "hunter2 & more"
 WAITS = {"reset_deadline_s": 1100, "episode_deadline_s": 1700, "stall_timeout_s": 1700}

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curriculum.pool import EvaluationLeakError, HeldOut, TaskPool
-from replay.records import Task
+from records.episodes import Task
 
 
 def task(task_id: str, template: str = "shop.buy", item: str = "", intent: str = "", site: str = "shop") -> Task:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from curriculum.pool import EvaluationLeakError, HeldOut, TaskPool
 from curriculum.resample import Origin, next_tasks
 from curriculum.settings import CurriculumSettings
-from replay.records import Task
+from records.episodes import Task
 
 COLOURS = ("blue", "red", "green", "white", "black", "brown")
 KINDS = {"shop.buy": "Buy the {} kettle", "shop.review": "Review the {} chair", "forum.post": "Post on {} birds"}

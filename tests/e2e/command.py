@@ -15,9 +15,9 @@ from typing import Any
 
 import yaml
 
-from cluster.manifest import RunManifest
+from cluster.run_folder.manifest import RunManifest
+from records.episodes import Source
 from replay.buffer import ReplayBuffer
-from replay.records import Source
 from tests.e2e.processes import Process, left_after, started_with
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -20,10 +20,10 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from cluster.metrics_log import read_metrics
-from cluster.policy_folder import write_checksums
-from cluster.summary import read_summary
-from replay.records import Trajectory
+from cluster.run_folder.metrics_log import read_metrics
+from cluster.run_folder.policy_folder import write_checksums
+from cluster.run_folder.summary import read_summary
+from records.episodes import Trajectory
 from tests.e2e.command import Ended, Run, interrupt
 
 pytestmark = pytest.mark.slow

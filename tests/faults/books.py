@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from environments.browser.processes import MarkedProcess, marked_processes, process_mark
+from records.episodes import Trajectory
+from records.failures import Failure
 from replay.buffer import ReplayBuffer
-from replay.records import Failure, Trajectory
-from rollout_workers.browser_processes import MarkedProcess, marked_processes, process_mark
 from rollout_workers.leases import Event, Lease
 from rollout_workers.pool import RolloutPool
 from rollout_workers.report import RolloutProgress, RolloutReport

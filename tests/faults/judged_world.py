@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from judges.evaluators import evaluate
 from judges.settings import JudgeSettings
-from rollout_workers.environment import Verdict
+from records.environment import Verdict
 from rollout_workers.spec import WorkerConfig
 from tests.faults.judge_process import JudgeLine
 from tests.rollout_workers.fake_world import FakeEnvironment, FakeHost

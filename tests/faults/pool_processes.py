@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.process_tree import descendants
-from rollout_workers.browser_processes import MarkedProcess, marked_processes, process_mark
+from environments.browser.processes import MarkedProcess, marked_processes, process_mark
 from rollout_workers.pool import RolloutPool
 
 

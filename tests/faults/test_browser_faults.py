@@ -15,10 +15,10 @@ import pytest
 
 from policy.settings import PolicySettings, TinyShape
 from policy.tokenizer_training import train_tokenizer
-from replay.records import Source
+from records.episodes import Source
 from rollout_workers.pool import RolloutPool, RolloutStopped
 from rollout_workers.report import RolloutReport
-from rollout_workers.rollout_settings import RolloutSettings
+from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
 from sites.faults import FaultSettings
 from sites.server import SiteServer

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from rollout_workers.pool import RolloutPool, RolloutStopped
-from rollout_workers.rollout_settings import RolloutSettings
+from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import WorkerConfig
 from tests.faults import judged_world
 from tests.faults.books import Books, outcomes

@@ -19,10 +19,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.resume import KillPoint, half_written, kill_at
-from cluster.audit import audit
-from cluster.manifest import RunManifest
-from cluster.metrics_log import read_metrics
-from cluster.sessions import session_files
+from cluster.audit.audit import audit
+from cluster.run_folder.manifest import RunManifest
+from cluster.run_folder.metrics_log import read_metrics
+from cluster.run_folder.sessions import session_files
 from tests.cluster.fake_run import ORDER
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow]

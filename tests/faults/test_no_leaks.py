@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from environments.browser.processes import marked_processes, process_mark
+from environments.browser.settings import BrowserSettings
 from policy.settings import PolicySettings
 from policy.tokenizer_training import train_tokenizer
-from replay.records import Source, Task
-from rollout_workers.browser_processes import marked_processes, process_mark
+from records.episodes import Source, Task
 from rollout_workers.leases import Lease
-from rollout_workers.rollout_settings import RolloutSettings
-from rollout_workers.settings import BrowserSettings
+from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
 from rollout_workers.worker import RolloutWorker
 from sites.app import CONTROL_HEADER

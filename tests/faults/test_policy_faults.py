@@ -21,7 +21,7 @@ from policy.server_watch import ServerWatch
 from policy.settings import PolicySettings
 from rollout_workers.pool import RolloutPool, RolloutStopped
 from rollout_workers.report import RolloutReport
-from rollout_workers.rollout_settings import RolloutSettings
+from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import PolicySource, WorkerConfig
 from tests.faults import scripted_server
 from tests.faults.books import Books, judged

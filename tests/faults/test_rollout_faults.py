@@ -16,16 +16,16 @@ from pathlib import Path
 import pytest
 import ray
 
+from environments.browser.processes import marked_processes, process_mark
 from policy.models import save_policy
 from policy.presets import build_tiny
 from policy.server import start_server
 from policy.settings import PolicySettings, TinyShape
 from policy.tokenizer import TextTokenizer
 from policy.tokenizer_training import train_tokenizer
-from replay.records import Source, Task, Termination
-from rollout_workers.browser_processes import marked_processes, process_mark
+from records.episodes import Source, Task, Termination
 from rollout_workers.pool import RolloutPool
-from rollout_workers.rollout_settings import RolloutSettings
+from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec, PolicySource, WorkerConfig
 from sites.server import SiteServer
 from sites.tasks import task_set

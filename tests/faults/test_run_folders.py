@@ -18,11 +18,11 @@ from pathlib import Path
 
 import pytest
 
-from cluster.audit import audit
+from cluster.audit.audit import audit
 from cluster.errors import ManifestError
-from cluster.run_lock import RunLock
+from cluster.run_folder.lock import RunLock
+from records.episodes import Source
 from replay.buffer import ReplayBuffer
-from replay.records import Source
 from replay.shards import write_shard
 from tests.cluster.fake_run import Killed, Run, at, before
 
@@ -204,7 +204,7 @@ def test_a_second_controller_is_refused_by_the_first_ones_process(tmp_path: Path
 
 def test_a_learner_waits_for_the_one_of_a_killed_driver_to_end(tmp_path: Path) -> None:
     code = (
-        "import sys, time; from pathlib import Path; from cluster.run_lock import RunLock;"
+        "import sys, time; from pathlib import Path; from cluster.run_folder.lock import RunLock;"
         "lock = RunLock(Path(sys.argv[1]), name='learner.lock'); lock.__enter__();"
         "print('held', flush=True); time.sleep(600)"
     )

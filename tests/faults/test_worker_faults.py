@@ -15,7 +15,7 @@ import pytest
 import ray
 
 from rollout_workers.pool import RolloutPool
-from rollout_workers.rollout_settings import RolloutSettings
+from rollout_workers.settings import RolloutSettings
 from tests.e2e.processes import runs
 from tests.faults.books import Books, outcomes
 from tests.rollout_workers.fake_world import browsers, config, spec

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from rollout_workers.browser import SiteEndpoint
-from rollout_workers.settings import BrowserSettings
+from environments.browser.environment import SiteEndpoint
+from environments.browser.settings import BrowserSettings
 from sites.app import create_app
+from tests.environments.lab_site import SECRET, serving
 from tests.hostile.hostile_site import TRAP
-from tests.rollout_workers.lab_site import SECRET, serving
 
 SETTINGS = BrowserSettings(wait_action_s=0.01, navigation_timeout_s=2.0, settle_timeout_s=0.5, close_timeout_s=5.0)
 """Short waits: most of these pages use up whatever they are given. What must succeed has the usual step deadline."""

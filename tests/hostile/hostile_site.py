@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from replay.records import Task
+from records.episodes import Task
 from sites.site import Site, State
 
 CALM = (

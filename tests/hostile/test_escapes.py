@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from replay.records import EpisodeFailed
-from rollout_workers.browser import BrowserEnvironment
-from rollout_workers.environment import Action
+from environments.browser.environment import BrowserEnvironment
+from records.environment import Action
+from records.failures import EpisodeFailed
 from tests.hostile.hostile_site import trap_task
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]

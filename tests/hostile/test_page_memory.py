@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 import pytest_asyncio
 
-from replay.records import EpisodeFailed, FailureKind
-from rollout_workers.browser import BrowserEnvironment, BrowserSession, SiteEndpoint
-from rollout_workers.environment import Action
+from environments.browser.environment import BrowserEnvironment, BrowserSession, SiteEndpoint
+from records.environment import Action
+from records.failures import EpisodeFailed, FailureKind
 from tests.hostile.conftest import SETTINGS
 from tests.hostile.hostile_site import trap_task
 

@@ -10,11 +10,11 @@ import pytest
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Page, Response
 
-from replay.records import EpisodeFailed, FailureKind
-from rollout_workers.browser import BrowserEnvironment, BrowserSession, SiteEndpoint
-from rollout_workers.environment import Action, Observation
-from rollout_workers.notices import sentence
-from rollout_workers.observation import MAX_TEXT
+from environments.browser.environment import BrowserEnvironment, BrowserSession, SiteEndpoint
+from environments.interface.feedback import sentence
+from environments.interface.observation import MAX_TEXT
+from records.environment import Action, Observation
+from records.failures import EpisodeFailed, FailureKind
 from tests.hostile.conftest import SETTINGS
 from tests.hostile.hostile_site import FLOODING, HANGING, TAMPERING, trap_task
 

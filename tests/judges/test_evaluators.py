@@ -5,7 +5,7 @@ import pytest
 from judges.evaluators import evaluate
 from judges.interface import AnswerQuestion
 from judges.rules import WEBARENA_LITE
-from replay.records import EpisodeFailed, FailureKind
+from records.failures import EpisodeFailed, FailureKind
 
 
 class Page:

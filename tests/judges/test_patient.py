@@ -10,7 +10,7 @@ import pytest
 from judges.interface import AnswerQuestion
 from judges.patient import PatientJudge
 from judges.settings import JudgeSettings
-from replay.records import EpisodeFailed, Failure, FailureKind
+from records.failures import EpisodeFailed, Failure, FailureKind
 
 QUESTION = AnswerQuestion("How many lamps?", "two", "2")
 QUICK = JudgeSettings(answer_timeout_s=0.5, deadline_s=2.0, retry_wait_s=0.05)

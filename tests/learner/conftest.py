@@ -10,7 +10,8 @@ import pytest
 import torch
 from transformers import Gemma3ForCausalLM, Gemma3TextConfig
 
-from replay.records import Failure, FailureKind, Source, Step, Termination, Trajectory
+from records.episodes import Source, Step, Termination, Trajectory
+from records.failures import Failure, FailureKind
 
 VOCABULARY = 61
 

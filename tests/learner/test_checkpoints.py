@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from learner.checkpoints import CheckpointError
 from learner.settings import ActorSettings, CloneSettings, CriticSettings, LearnerSettings
 from learner.trainer import Learner
-from replay.records import Trajectory
+from records.episodes import Trajectory
 
 CRITIC = CriticSettings(learning_rate=1e-3, batch_steps=8)
 SETTINGS = LearnerSettings(

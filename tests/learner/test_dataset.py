@@ -11,7 +11,7 @@ from learner.algorithms import resolve
 from learner.credit import assign_credit
 from learner.dataset import best_against_start, outcome_targets, progress_targets, teaches_progress
 from learner.settings import LearnerSettings, PotentialDataSettings
-from replay.records import Trajectory
+from records.episodes import Trajectory
 
 RULES = PotentialDataSettings()
 

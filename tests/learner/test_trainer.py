@@ -15,7 +15,7 @@ from learner.settings import ActorSettings, CloneSettings, CriticSettings, Learn
 from learner.trainer import Learner
 from policy.models import load_causal_lm
 from policy.weights import put_weights, read_weights
-from replay.records import Trajectory
+from records.episodes import Trajectory
 
 GOOD, BAD = [10, 11, 2], [20, 21, 2]
 CRITIC = CriticSettings(learning_rate=3e-3, epochs=2, batch_steps=16, pretrain_learning_rate=3e-3, pretrain_epochs=10)

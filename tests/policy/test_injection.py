@@ -7,13 +7,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
+from environments.interface.observation import render_waymark
+from environments.interface.snapshot import Node, RichView, Snapshot
+from environments.interface.webrl_format import simplify
 from policy.formats import get_format
 from policy.prompts import PastAction
 from policy.tokenizer import TextTokenizer
 from policy.tokenizer_training import BOS, END_OF_ACTION, GLUE, PAD
-from rollout_workers.observation import render_waymark
-from rollout_workers.snapshot import Node, RichView, Snapshot
-from rollout_workers.webrl_format import simplify
 
 MARKERS = [
     "<start_of_turn>",

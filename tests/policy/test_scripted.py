@@ -8,7 +8,7 @@ from policy.client import Sampling
 from policy.formats import get_format
 from policy.scripted import ScriptedPolicy
 from policy.tokenizer import TextTokenizer
-from replay.records import EpisodeFailed, Failure, FailureKind
+from records.failures import EpisodeFailed, Failure, FailureKind
 
 
 async def test_it_answers_by_session_and_turn(tokenizer: TextTokenizer) -> None:

@@ -25,7 +25,7 @@ from policy.server import start_server
 from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
 from policy.weights import write_weights
-from replay.records import EpisodeFailed, FailureKind
+from records.failures import EpisodeFailed, FailureKind
 from tests.rollout_workers.ray_cluster import small_ray
 
 SETTINGS = PolicySettings(max_batch=4, attempt_timeout_s=30, deadline_s=240, server_restarts=3)

@@ -6,8 +6,9 @@ import logging
 import numpy as np
 import pytest
 
+from records.episodes import Source, Step, Termination, Trajectory
+from records.failures import Failure, FailureKind
 from replay.buffer import ReplayBuffer
-from replay.records import Failure, FailureKind, Source, Step, Termination, Trajectory
 from replay.shards import read_shard, write_shard
 
 

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from records.episodes import Source, Step, Termination, Trajectory
+from records.failures import Failure, FailureKind
 from replay.progress import progress_curve, progress_labels, trajectory_progress
-from replay.records import Failure, FailureKind, Source, Step, Termination, Trajectory
 
 
 def milestones(steps: int, first_done: list[int]) -> np.ndarray:

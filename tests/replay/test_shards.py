@@ -12,7 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from replay.records import Failure, FailureKind, Source, Step, Termination, Trajectory
+from records.episodes import Source, Step, Termination, Trajectory
+from records.failures import Failure, FailureKind
 from replay.schema import SCHEMA, VERSION_KEY, to_batch
 from replay.shards import (
     ForeignShardError,

@@ -17,9 +17,10 @@ from policy.client import Completion, Sampling
 from policy.formats import get_format
 from policy.tokenizer import TextTokenizer
 from policy.tokenizer_training import train_tokenizer
-from replay.records import EpisodeFailed, Failure, FailureKind, Source, Subgoal, Task
-from rollout_workers.environment import Action, Element, Observation, Verdict
-from rollout_workers.rollout_settings import RolloutSettings
+from records.environment import Action, Element, Observation, Verdict
+from records.episodes import Source, Subgoal, Task
+from records.failures import EpisodeFailed, Failure, FailureKind
+from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec, PolicySource, WorkerConfig
 
 CLICK, EXIT = '# Element: Lamp\ndo(action="Click", element="0")', 'exit(message="done")'

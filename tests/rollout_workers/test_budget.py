@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from replay.records import Failure, FailureKind
+from records.failures import Failure, FailureKind
 from rollout_workers.budget import FailureBudget, FailureBudgetExceeded
 
 

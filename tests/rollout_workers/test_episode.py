@@ -11,19 +11,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from environments.browserless.environment import BrowserlessEnvironment
 from policy.client import Completion, Sampling
 from policy.formats import get_format
 from policy.prompts import Prompt, PromptTooLong
 from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
 from policy.tokenizer_training import train_tokenizer
-from replay.records import EpisodeFailed, Failure, FailureKind, Source, Step, Subgoal, Task, Termination, Trajectory
-from rollout_workers.browserless import BrowserlessEnvironment
-from rollout_workers.deciders import PolicyDecider
-from rollout_workers.environment import Action, Element, Observation, Verdict
+from records.environment import Action, Element, Observation, Verdict
+from records.episodes import Source, Step, Subgoal, Task, Termination, Trajectory
+from records.failures import EpisodeFailed, Failure, FailureKind
+from rollout_workers.agent import PolicyDecider
 from rollout_workers.episode import play, run_episode
-from rollout_workers.rollout_settings import RolloutSettings
-from rollout_workers.scripted import NO_POLICY, ScriptedDecider, record_demonstration
+from rollout_workers.scripted_agent import NO_POLICY, ScriptedDecider, record_demonstration
+from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec
 from sites.app import create_app
 from sites.experts import Intent

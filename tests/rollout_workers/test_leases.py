@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from replay.records import Failure, FailureKind
+from records.failures import Failure, FailureKind
 from rollout_workers.leases import TRANSITIONS, EpisodeLedger, EpisodeState, Event, Lease
 
 INFRA = Failure(FailureKind.INFRA, "browser_crashed")

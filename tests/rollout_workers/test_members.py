@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rollout_workers.members import Care, Member, MemberState
-from rollout_workers.rollout_settings import RolloutSettings
+from rollout_workers.settings import RolloutSettings
 
 SETTINGS = RolloutSettings(heartbeat_interval_s=1, hang_timeout_s=10, replace_after_s=20, start_timeout_s=30)
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 import ray
 
+from records.failures import FailureKind
 from replay.buffer import ReplayBuffer
-from replay.records import FailureKind
 from rollout_workers.pool import RolloutPool, RolloutStopped
 from rollout_workers.report import RolloutProgress
-from rollout_workers.rollout_settings import RolloutSettings
+from rollout_workers.settings import RolloutSettings
 from tests.e2e.processes import runs
 from tests.rollout_workers.fake_world import browsers, config, spec
 from tests.rollout_workers.ray_cluster import small_ray

@@ -15,14 +15,15 @@ from pathlib import Path
 
 import pytest
 
-from replay.records import FailureKind, Source
+from environments.browser.processes import marked_processes
+from environments.kinds import load
+from records.episodes import Source
+from records.failures import FailureKind
 from replay.shards import read_shard
 from rollout_workers import shard_writer
-from rollout_workers.browser_processes import marked_processes
-from rollout_workers.environment_hosts import load
 from rollout_workers.leases import Lease
 from rollout_workers.report import EpisodeAnswer
-from rollout_workers.rollout_settings import RolloutSettings
+from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import WorkerConfig
 from rollout_workers.worker import RolloutWorker
 from tests.e2e.processes import runs
@@ -212,7 +213,7 @@ async def test_apply_runs_methods_by_name_as_the_actor_manager_sends_them(tmp_pa
 
 def test_a_workers_process_needs_neither_torch_nor_ray() -> None:
     code = (
-        "import sys, rollout_workers.worker, rollout_workers.embedded_hosts;"
+        "import sys, rollout_workers.worker, environments.embedded.hosts;"
         "print(sorted({'torch', 'transformers', 'ray', 'pydantic'} & set(sys.modules)))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240, env=_environment())

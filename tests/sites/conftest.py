@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from rollout_workers.browser import SiteEndpoint
-from rollout_workers.settings import BrowserSettings
+from environments.browser.environment import SiteEndpoint
+from environments.browser.settings import BrowserSettings
 from sites.app import create_app
 from sites.server import SiteServer
 from sites.settings import SitesSettings

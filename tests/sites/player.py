@@ -8,10 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from judges.subgoals import Acted, reached
-from replay.records import Task
-from rollout_workers.browserless import BrowserlessEnvironment
-from rollout_workers.environment import Environment, Observation
+from environments.browserless.environment import BrowserlessEnvironment
+from environments.environment import Environment
+from judges.milestones import Acted, reached
+from records.environment import Observation
+from records.episodes import Task
 from sites.demonstrations import Fault, Quality, planned_fault
 from sites.experts import Expert, Intent, resolve
 from sites.tasks import template_named

@@ -8,10 +8,10 @@ from functools import lru_cache
 from itertools import count
 from typing import Any
 
-from judges.subgoals import validate_task
-from replay.records import Task
-from rollout_workers.browserless import BrowserlessEnvironment
-from rollout_workers.environment import Observation
+from environments.browserless.environment import BrowserlessEnvironment
+from judges.milestones import validate_task
+from records.environment import Observation
+from records.episodes import Task
 from sites.demonstrations import Fault, Quality, demonstrate
 from sites.experts import Intent
 from sites.tasks import all_templates, generate

@@ -8,8 +8,8 @@ from collections import Counter
 
 import pytest
 
-from replay.records import Task
-from rollout_workers.browserless import BrowserlessEnvironment
+from environments.browserless.environment import BrowserlessEnvironment
+from records.episodes import Task
 from sites.across.skills import both
 from sites.across.tasks import TEMPLATES
 from sites.demonstrations import Quality, demonstrate

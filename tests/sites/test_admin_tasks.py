@@ -9,9 +9,9 @@ from functools import partial
 
 import pytest
 
-from replay.records import Task
-from rollout_workers.browserless import BrowserlessEnvironment
-from rollout_workers.environment import Observation
+from environments.browserless.environment import BrowserlessEnvironment
+from records.environment import Observation
+from records.episodes import Task
 from sites.admin.tasks import TEMPLATES
 from sites.experts import Intent
 from sites.tasks import SPLITS, generate, task_set

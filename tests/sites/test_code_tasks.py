@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from rollout_workers.browserless import BrowserlessEnvironment
+from environments.browserless.environment import BrowserlessEnvironment
 from sites.code.tasks import TEMPLATES
 from sites.tasks import generate, task_set
 from tests.sites.player import play

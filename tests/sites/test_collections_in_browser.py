@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from replay.records import Task
-from rollout_workers.browser import BrowserEnvironment
-from rollout_workers.browserless import BrowserlessEnvironment
+from environments.browser.environment import BrowserEnvironment
+from environments.browserless.environment import BrowserlessEnvironment
+from records.episodes import Task
 from sites.collections import COLLECTIONS
 from sites.registry import SITES
 from sites.tasks import generate, task_set

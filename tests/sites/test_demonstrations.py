@@ -7,9 +7,9 @@ from collections import Counter
 
 import pytest
 
-from replay.records import Task
-from rollout_workers.environment import Observation
-from rollout_workers.grammar import format_action, parse
+from environments.interface.grammar import format_action, parse
+from records.environment import Observation
+from records.episodes import Task
 from sites.demonstrations import Quality, demonstrate
 from sites.experts import Intent, resolve
 from sites.registry import SITES

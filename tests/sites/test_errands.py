@@ -7,7 +7,7 @@ from statistics import median
 
 import pytest
 
-from replay.records import Task
+from records.episodes import Task
 from sites.collections import COLLECTIONS
 from sites.registry import SITES
 from sites.tasks import LONGEST_HORIZON, generate

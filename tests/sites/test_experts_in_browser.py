@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rollout_workers.browserless import BrowserlessEnvironment
+from environments.browserless.environment import BrowserlessEnvironment
 from sites.registry import SITES
 from sites.tasks import generate
 from tests.sites.player import play_in

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from replay.records import Task
-from rollout_workers.browser import BrowserEnvironment, BrowserSession, SiteEndpoint
-from rollout_workers.settings import BrowserSettings
+from environments.browser.environment import BrowserEnvironment, BrowserSession, SiteEndpoint
+from environments.browser.settings import BrowserSettings
+from records.episodes import Task
 from sites.experts import Expert, Intent
 from sites.faults import FaultSettings
 from sites.registry import SITES

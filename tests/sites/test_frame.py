@@ -8,9 +8,9 @@ import time
 import pytest
 from starlette.testclient import TestClient
 
-from rollout_workers.html_page import HtmlPage
-from rollout_workers.observation import render
-from rollout_workers.settings import BrowserSettings
+from environments.browser.settings import BrowserSettings
+from environments.browserless.html_page import HtmlPage
+from environments.interface.observation import render
 from sites.app import CONTROL_HEADER, SCRIPTS, create_app
 from sites.registry import SITES
 from sites.rendering import MAX_FIELD_CHARS, clean_text, page_templates

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from replay.records import Task
-from rollout_workers.browser import BrowserEnvironment
-from rollout_workers.browserless import BrowserlessEnvironment
-from rollout_workers.environment import Environment
+from environments.browser.environment import BrowserEnvironment
+from environments.browserless.environment import BrowserlessEnvironment
+from environments.environment import Environment
+from records.episodes import Task
 from sites.app import create_app
 from sites.registry import SITES
 from sites.tasks import needs_browser, task_set

@@ -7,10 +7,10 @@ import time
 import pytest
 from starlette.testclient import TestClient
 
-from replay.records import EpisodeFailed, FailureKind
-from rollout_workers.browser import BrowserEnvironment, SiteEndpoint
-from rollout_workers.browserless import BrowserlessEnvironment
-from rollout_workers.environment import Action
+from environments.browser.environment import BrowserEnvironment, SiteEndpoint
+from environments.browserless.environment import BrowserlessEnvironment
+from records.environment import Action
+from records.failures import EpisodeFailed, FailureKind
 from sites.app import CONTROL_HEADER, create_app
 from sites.faults import FaultSettings
 from sites.server import SiteServer

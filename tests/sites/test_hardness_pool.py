@@ -14,14 +14,15 @@ from pathlib import Path
 
 import pytest
 
+from environments.embedded.hosts import BrowserlessHost
+from records.episodes import Source
+from records.failures import FailureKind
 from replay.buffer import ReplayBuffer
-from replay.records import FailureKind, Source
 from rollout_workers import pool as pool_module
-from rollout_workers.embedded_hosts import BrowserlessHost
 from rollout_workers.leases import Lease
 from rollout_workers.pool import RolloutPool, RolloutStopped
 from rollout_workers.report import EpisodeAnswer
-from rollout_workers.rollout_settings import RolloutSettings
+from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
 from rollout_workers.worker import RolloutWorker
 from rollout_workers.worker_group import Answered

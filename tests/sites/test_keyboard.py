@@ -9,9 +9,9 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Page
 
-from replay.records import Task
-from rollout_workers.browser import BrowserEnvironment, BrowserSession, SiteEndpoint
-from rollout_workers.environment import Action, Observation
+from environments.browser.environment import BrowserEnvironment, BrowserSession, SiteEndpoint
+from records.environment import Action, Observation
+from records.episodes import Task
 from sites.experts import Intent, resolve
 from sites.registry import SITES
 from sites.tasks import generate

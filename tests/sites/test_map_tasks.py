@@ -7,7 +7,7 @@ from functools import lru_cache, partial
 
 import pytest
 
-from replay.records import Task
+from records.episodes import Task
 from sites.map.tasks import TEMPLATES
 from sites.tasks import generate, split_of
 from tests.sites.task_checks import (

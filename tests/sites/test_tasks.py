@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from judges.subgoals import validate_task
+from judges.milestones import validate_task
 from sites.collections import COLLECTIONS
 from sites.registry import SITES
 from sites.tasks import (

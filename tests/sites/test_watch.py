@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from replay.records import EpisodeFailed
-from rollout_workers.embedded import SiteEndpoint
+from environments.embedded.sessions import SiteEndpoint
+from records.failures import EpisodeFailed
 from sites.server import SiteServer
 from sites.settings import SitesSettings
 from sites.watch import SiteWatch

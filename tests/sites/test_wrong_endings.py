@@ -11,9 +11,10 @@ from functools import lru_cache
 
 import pytest
 
-from replay.records import Task
-from rollout_workers.browserless import BrowserlessEnvironment
-from rollout_workers.environment import Environment, Observation
+from environments.browserless.environment import BrowserlessEnvironment
+from environments.environment import Environment
+from records.environment import Observation
+from records.episodes import Task
 from sites.collections import COLLECTIONS
 from sites.experts import Intent
 from sites.registry import SITES

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 
-from replay.records import Task
+from records.episodes import Task
 from sites import checks
 from sites.across.skills import Data, found_in_shop, go_to
 from sites.experts import read

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 
-from replay.records import Task
+from records.episodes import Task
 from sites import checks
 from sites.across.skills import Data, go_to
 from sites.forum import checks as forum

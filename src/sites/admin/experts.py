@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from replay.records import Task
-from rollout_workers.environment import Observation
+from records.environment import Observation
+from records.episodes import Task
 from sites.experts import read
 from sites.shop.experts import ANY, choose, click, finish, write
 from sites.task_template import Expert, Intent, Skill

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 
-from replay.records import Task
+from records.episodes import Task
 from sites import checks
 from sites.admin import checks as c
 from sites.admin import experts

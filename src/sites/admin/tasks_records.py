@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
-from replay.records import Task
+from records.episodes import Task
 from sites import checks
 from sites.admin import checks as c
 from sites.admin import experts, sampling

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from replay.records import Task
+from records.episodes import Task
 from sites import checks
 from sites.admin import checks as c
 from sites.admin import experts, reports

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from replay.records import Task
+from records.episodes import Task
 from sites import checks
 from sites.admin import checks as c
 from sites.admin import experts, sampling

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from replay.records import Task
-from rollout_workers.environment import Element, Observation
+from records.environment import Element, Observation
+from records.episodes import Task
 from sites.task_template import Expert, Intent, Skill
 
 PATHS = r"[a-z]+/[a-z]+"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from urllib.parse import urlencode
 
-from replay.records import Task
+from records.episodes import Task
 from sites import checks
 from sites.code import checks as c
 from sites.code import experts as e

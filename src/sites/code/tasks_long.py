@@ -5,7 +5,7 @@ Owns their instructions, parameters, evaluations, milestones and experts.
 
 from __future__ import annotations
 
-from replay.records import Task
+from records.episodes import Task
 from sites import checks
 from sites.code import checks as c
 from sites.code import experts as e

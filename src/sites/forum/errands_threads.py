@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import re
 
-from replay.records import Task
+from records.episodes import Task
 from sites import checks
 from sites.forum import checks as c
 from sites.forum import experts as e

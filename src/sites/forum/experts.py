@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from replay.records import Task
-from rollout_workers.environment import Element, Observation
+from records.environment import Element, Observation
+from records.episodes import Task
 from sites.forum.sampling import RANKS
 from sites.task_template import Expert, Intent, Skill
 

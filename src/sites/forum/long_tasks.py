@@ -7,7 +7,7 @@ or forum.
 
 from __future__ import annotations
 
-from replay.records import Task
+from records.episodes import Task
 from sites import checks
 from sites.forum import checks as c
 from sites.forum import experts as e

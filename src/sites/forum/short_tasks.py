@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from replay.records import Task
+from records.episodes import Task
 from sites import checks
 from sites.forum import checks as c
 from sites.forum import experts as e

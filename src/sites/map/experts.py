@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from replay.records import Task
-from rollout_workers.environment import Observation
+from records.environment import Observation
+from records.episodes import Task
 from sites.task_template import Expert, Intent, Skill
 
 PLACE = "[A-Z][a-z]+ [A-Z][a-z]+"

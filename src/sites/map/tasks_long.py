@@ -6,7 +6,7 @@ and ``experts``. Each of them is easily left unfinished or done to the wrong pla
 
 from __future__ import annotations
 
-from replay.records import Task
+from records.episodes import Task
 from sites import checks
 from sites.map import checks as c
 from sites.map import experts as e

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from replay.records import Task
+from records.episodes import Task
 from sites import checks
 from sites.map import checks as c
 from sites.map import experts as e

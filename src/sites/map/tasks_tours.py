@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 
-from replay.records import Task
+from records.episodes import Task
 from sites import checks
 from sites.map import checks as c
 from sites.map import experts as e

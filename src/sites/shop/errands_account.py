@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 
-from replay.records import Task
+from records.episodes import Task
 from sites import checks
 from sites.shop import checks as c
 from sites.shop import experts, sampling

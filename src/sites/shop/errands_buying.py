@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import random
 
-from replay.records import Task
-from rollout_workers.environment import Observation
+from records.environment import Observation
+from records.episodes import Task
 from sites import checks
 from sites.experts import read
 from sites.shop import checks as c

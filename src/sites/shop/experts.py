@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from rollout_workers.environment import Observation
+from records.environment import Observation
 from sites.task_template import Intent, Skill
 
 PRODUCT = r"[A-Z][a-z]+ [A-Z][a-z]+ [A-Z][a-z]+"

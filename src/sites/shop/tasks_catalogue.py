@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import re
 
-from replay.records import Task
+from records.episodes import Task
 from sites import checks
 from sites.experts import read
 from sites.shop import checks as c

@@ -10,7 +10,7 @@ import random
 import re
 from urllib.parse import urlencode
 
-from replay.records import Task
+from records.episodes import Task
 from sites import checks
 from sites.shop import checks as c
 from sites.shop import experts, sampling

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from rollout_workers.environment import Observation
+from records.environment import Observation
 from sites.task_template import Intent, Skill
 
 YEARS = r"\b\d{4}\b"

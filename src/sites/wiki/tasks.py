@@ -6,7 +6,7 @@ and ``experts``.
 
 from __future__ import annotations
 
-from replay.records import Task
+from records.episodes import Task
 from sites import checks
 from sites.task_template import Expert, Parameters, TaskTemplate, noting
 from sites.wiki import checks as c

@@ -1,0 +1,1 @@
+"""Does a run add up? Manifests, files, episodes, trained steps, attempts."""

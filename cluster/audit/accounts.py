@@ -1,0 +1,241 @@
+"""The part of an audit that counts: episodes, what was trained on, and the ledger of what was dispatched.
+
+Pure checks over a ``RunRecord``, of one phase or of all; nothing is written. Imports neither torch nor Ray.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from cluster.audit.record import CheckResult, Key, RunRecord, place
+from cluster.run_folder.ledger import LedgerLine
+from cluster.run_folder.stage_files import StageEntry
+from records.episodes import Source, Trajectory
+from rollout_workers.leases import Event
+
+_SOURCES = {"rollouts": Source.ROLLOUT, "evaluate": Source.EVALUATION}
+
+
+@dataclass(frozen=True, slots=True)
+class StageLedger:
+    """What became of the attempts of one stage, in all sessions together."""
+
+    leased: int
+    completed: int
+    failed: dict[str, int]
+    requeued: dict[str, int]
+    cut_short: int
+
+    @classmethod
+    def of(cls, lines: Iterable[LedgerLine]) -> StageLedger:
+        """Count the events; a lease that has no end was cut short by the end of its session."""
+        events: Counter[Event] = Counter()
+        failures: dict[Event, Counter[str]] = {Event.FAIL: Counter(), Event.REQUEUE: Counter()}
+        for line in lines:
+            events[line.event] += 1
+            if line.event in failures:
+                failures[line.event][line.failure] += 1
+        ended = events[Event.COMPLETE] + events[Event.FAIL] + events[Event.REQUEUE]
+        return cls(
+            leased=events[Event.LEASE],
+            completed=events[Event.COMPLETE],
+            failed=dict(failures[Event.FAIL]),
+            requeued=dict(failures[Event.REQUEUE]),
+            cut_short=events[Event.LEASE] - ended,
+        )
+
+
+def check_episodes(run: RunRecord, phases: Collection[int]) -> CheckResult:
+    """Dispatched is completed plus failed by kind; each completed episode is stored, judged, and in one stage only."""
+    result = CheckResult("episodes")
+    seen: dict[str, Key] = {}
+    for key, entry in run.entries.items():
+        ids = run.episodes(key)
+        for episode_id in ids:
+            first = seen.setdefault(episode_id, key)
+            if key[0] in phases:
+                result.require(first == key, f"episode {episode_id}", f"is counted in {place(first)} and {place(key)}")
+                _check_stored(result, run, key, entry, episode_id)
+        if key[0] in phases and "dispatched" in entry.data:
+            _check_counts(result, run, key, entry)
+    return result
+
+
+def check_training(run: RunRecord, phases: Collection[int]) -> CheckResult:
+    """Each trained step belongs to a stored episode with a verdict, played by the version that was published then."""
+    result = CheckResult("training")
+    for phase in sorted(phases):
+        if (phase, "publish") in run.entries:
+            _check_published(result, run, phase)
+            _check_versions(result, run, (phase, "evaluate"), phase)
+        if (phase, "rollouts") in run.entries:
+            _check_versions(result, run, (phase, "rollouts"), phase - 1)
+        if phase and (phase, "replay") in run.entries:
+            _check_replayed(result, run, phase)
+        if phase and (phase, "actor") in run.entries:
+            _check_amount(result, run, phase)
+    return result
+
+
+def check_ledger(run: RunRecord, phases: Collection[int]) -> CheckResult:
+    """Each attempt that was dispatched has one end, and each completed episode an attempt that can have made it."""
+    result = CheckResult("ledger", looked_at=sum(line.phase in phases for line in run.ledger))
+    if run.ledger_fault:
+        result.require(False, "ledger", run.ledger_fault)
+    for key, entry in run.entries.items():
+        if key[0] in phases and "dispatched" in entry.data:
+            _check_stage_ledger(result, run, key, entry)
+    return result
+
+
+def _check_stored(result: CheckResult, run: RunRecord, key: Key, entry: StageEntry, episode_id: str) -> None:
+    subject = f"episode {episode_id}"
+    if episode_id not in run.buffer:
+        result.require(False, subject, f"is counted in {place(key)}, but no shard holds it")
+        return
+    found = run.buffer.entry(episode_id)
+    named = {name.rpartition("/")[2] for name in entry.files}
+    result.require(found.shard.name in named, subject, f"lies in {found.shard.name}, which {place(key)} does not name")
+    source = _SOURCES.get(key[1], Source.DEMONSTRATION)
+    right = found.outcome in (0.0, 1.0) and found.phase == key[0] and found.source is source
+    result.require(
+        right,
+        subject,
+        f"expected a verdict, phase {key[0]} and source {source}; found outcome {found.outcome}, phase {found.phase} "
+        f"and source {found.source}",
+    )
+
+
+def _check_counts(result: CheckResult, run: RunRecord, key: Key, entry: StageEntry) -> None:
+    data, ids = entry.data, [i for i in run.episodes(key) if i in run.buffer]
+    failed = sum(data["failures"].values())
+    completed = len(set(data["episodes"]))
+    result.require(
+        data["dispatched"] == completed + failed,
+        place(key),
+        f"{data['dispatched']} episodes were dispatched, but {completed} are completed and {failed} failed",
+    )
+    successes = sum(run.buffer.entry(episode_id).outcome == 1.0 for episode_id in ids)
+    result.require(
+        successes == data["successes"],
+        place(key),
+        f"{data['successes']} successes were counted, but the shards hold {successes}",
+    )
+    for split, counted in data.get("splits", {}).items():
+        outcomes = [e.outcome for e in map(run.buffer.entry, ids) if e.split == split and e.outcome is not None]
+        mean = sum(outcomes) / len(outcomes) if outcomes else None
+        same = counted["n"] == len(outcomes) and (mean == counted["success"] or _close(mean, counted["success"]))
+        result.require(
+            same,
+            f"{place(key)}, split {split}",
+            f"success {counted['success']} over {counted['n']} episodes was counted, the shards hold {mean} over "
+            f"{len(outcomes)}",
+        )
+
+
+def _check_published(result: CheckResult, run: RunRecord, phase: int) -> None:
+    entry = run.entries[phase, "publish"]
+    manifest = entry.data["manifest"]
+    result.require(
+        manifest["version"] == phase and entry.files.get(manifest["path"]) == manifest["checksum"],
+        place((phase, "publish")),
+        f"expected version {phase} with the SHA-256 of its file, found version {manifest['version']} with another",
+    )
+
+
+def _check_versions(result: CheckResult, run: RunRecord, key: Key, version: int) -> None:
+    """Each step of each episode of a stage was decided by one version, which was published before."""
+    ids = [episode_id for episode_id in run.episodes(key) if episode_id in run.buffer]
+    if ids and (version, "publish") not in run.entries:
+        result.require(False, place(key), f"was played by version {version}, whose publication is not recorded")
+    for trajectory in run.buffer.trajectories(ids):
+        problem = _wrong_step(trajectory, version)
+        result.require(not problem, f"episode {trajectory.episode_id}", problem)
+
+
+def _wrong_step(trajectory: Trajectory, version: int) -> str:
+    """Return what is wrong with the first step of an episode that is not as it must be, or an empty text."""
+    if not trajectory.steps:
+        return "has no step"
+    for position, step in enumerate(trajectory.steps):
+        if step.index != position:
+            return f"step {position} has the number {step.index}"
+        if step.policy_version != version:
+            return f"step {position} was decided by version {step.policy_version}, expected version {version}"
+        if not len(step.action_ids) or not bool(np.isfinite(step.logprobs).all()):
+            return f"step {position} has no tokens, or a log-probability that is not a number"
+    return ""
+
+
+def _check_replayed(result: CheckResult, run: RunRecord, phase: int) -> None:
+    earlier = {episode_id for p in range(1, phase) for episode_id in run.episodes((p, "rollouts"))}
+    kept: dict[str, list[int]] = run.entries[phase, "replay"].data["kept"]
+    stored = [episode_id for episode_id in kept if episode_id in run.buffer]
+    for episode_id in kept:
+        result.require(
+            episode_id in earlier and episode_id in run.buffer,
+            f"episode {episode_id}",
+            f"is replayed in phase {phase}, but is no stored rollout of an earlier phase",
+        )
+    for trajectory in run.buffer.trajectories(stored):
+        steps = kept[trajectory.episode_id]
+        right = trajectory.outcome == 1.0 and all(0 <= step < len(trajectory.steps) for step in steps)
+        result.require(
+            right,
+            f"episode {trajectory.episode_id}",
+            f"is replayed in phase {phase} with steps {steps}; it has {len(trajectory.steps)} steps and outcome "
+            f"{trajectory.outcome}",
+        )
+
+
+def _check_amount(result: CheckResult, run: RunRecord, phase: int) -> None:
+    metrics = run.entries[phase, "actor"].data.get("metrics") or {}
+    if (phase, "replay") not in run.entries or "rollouts" not in metrics:
+        return
+    given = len(run.episodes((phase, "rollouts"))) + len(run.entries[phase, "replay"].data["kept"])
+    used = metrics["rollouts"] + metrics["replayed"] + metrics["left_out"]
+    result.require(
+        used == given, place((phase, "actor")), f"the learner was given {given} episodes, but accounts for {used}"
+    )
+
+
+def _check_stage_ledger(result: CheckResult, run: RunRecord, key: Key, entry: StageEntry) -> None:
+    lines = run.lines[key]
+    last = StageLedger.of(line for line in lines if line.session == entry.session)
+    result.require(
+        last.cut_short == 0,
+        place(key),
+        f"{last.leased} attempts were made in the session that completed it; {last.cut_short} of them have no end",
+    )
+    # Twice in two sessions is possible: the shard was damaged between them, and the episode played again.
+    ends = Counter((line.episode, line.session) for line in lines if line.event is Event.COMPLETE)
+    for (episode_id, session), times in ends.items():
+        found = f"was completed {times} times in {place(key)}, session {session}"
+        result.require(times == 1, f"episode {episode_id}", found)
+    # A stage that was set back need not ask for the same episodes again: other weights fail at other tasks.
+    since = run.set_back_in(key)
+    completed = {episode_id for episode_id, session in ends if session >= since}
+    done = set(run.episodes(key))
+    leased = {line.episode for line in lines if line.event is Event.LEASE}
+    for episode_id in sorted((done | completed) - (done & leased)):
+        found = "was never dispatched" if episode_id in done else "was completed, but is not counted"
+        result.require(False, f"episode {episode_id}", f"{found} in {place(key)}")
+    failed = Counter(
+        line.failure
+        for line in lines
+        if line.event is Event.FAIL and line.session == entry.session and line.episode not in done
+    )
+    result.require(
+        dict(failed) == entry.data["failures"],
+        place(key),
+        f"failures {entry.data['failures']} were counted, the ledger has {dict(failed)}",
+    )
+
+
+def _close(one: float | None, other: float | None) -> bool:
+    return one is not None and other is not None and math.isclose(one, other, abs_tol=1e-9)

@@ -1,0 +1,74 @@
+"""The proof of accounting: does a run folder add up? Behind ``waymark audit`` and the end of every phase.
+
+Owns what is checked and in which order. Invariants: nothing is written, and a run may go on meanwhile; each
+finding names what is wrong and where. Imports neither torch nor Ray.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from cluster.audit.accounts import StageLedger, check_episodes, check_ledger, check_training
+from cluster.audit.files import check_files, check_manifests, check_shards
+from cluster.audit.record import CheckResult, Finding, Key, RunRecord
+from cluster.errors import RunStopped
+from cluster.run_folder.rollback import SetBack
+from replay.buffer import ReplayBuffer
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class AuditReport:
+    """What was looked at and what is wrong; ``accounts`` has the attempts of each stage that played episodes.
+
+    ``set_backs`` are no findings: what they lost was done again.
+    """
+
+    checks: tuple[CheckResult, ...]
+    accounts: dict[Key, StageLedger]
+    set_backs: tuple[SetBack, ...] = ()
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Everything that is wrong, in the order of the checks."""
+        return [finding for check in self.checks for finding in check.findings]
+
+
+def audit(out: Path) -> AuditReport:
+    """Check a whole run folder: every manifest, every file, every episode, every trained step, every attempt.
+
+    Raises:
+        ManifestError: there is no run in ``out``.
+    """
+    run = RunRecord.read(out)
+    phases = {phase for phase, _ in run.entries}
+    checks = (
+        check_manifests(run),
+        check_files(run),
+        check_shards(run),
+        check_episodes(run, phases),
+        check_training(run, phases),
+        check_ledger(run, phases),
+    )
+    accounts = {key: StageLedger.of(lines) for key, lines in sorted(run.lines.items())}
+    return AuditReport(checks, accounts, tuple(run.set_backs))
+
+
+def require_balance(out: Path, phase: int, buffer: ReplayBuffer) -> None:
+    """Check the accounts of one phase that has just been completed; the files were hashed when they were recorded.
+
+    Raises:
+        RunStopped: they do not add up; the text says what is wrong.
+    """
+    run = RunRecord.read(out, buffer)
+    checks = [check(run, {phase}) for check in (check_episodes, check_training, check_ledger)]
+    findings = [finding for check in checks for finding in check.findings]
+    if findings:
+        lines = [f"  {finding.subject} {finding.found}" for finding in findings[:_SHOWN]]
+        raise RunStopped(
+            f"phase {phase} does not add up ({len(findings)} findings):\n" + "\n".join(lines) + f"\n"
+            f"`waymark audit {out}` lists all; nothing that depends on this was started, and the run does not go on "
+            "until it is put right"
+        )

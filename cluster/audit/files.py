@@ -1,0 +1,112 @@
+"""The part of an audit that looks at files: manifests in an unbroken chain, every file as it was recorded.
+
+Pure checks over a ``RunRecord``; nothing is written. Imports neither torch nor Ray.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from cluster.audit.record import CheckResult, Key, RunRecord, place
+from cluster.run_folder.durable import sha256_file
+from cluster.run_folder.layout import SET_BACK, kept_checkpoints
+from cluster.run_folder.metrics_log import read_metrics
+from cluster.run_folder.stage_data import PHASE, WARM_START
+from cluster.run_folder.stage_files import StageEntry
+from cluster.run_folder.summary import FILE_NAME as SUMMARY
+from replay.shards import SUFFIX
+
+
+def check_manifests(run: RunRecord) -> CheckResult:
+    """Each stage has a whole manifest, in the order of the algorithm, and none that left traces is gone."""
+    result = CheckResult("manifests", looked_at=len(run.entries))
+    for fault in run.faults:
+        result.require(False, fault.subject, fault.found)
+    for begun in run.set_backs:
+        unfinished = "is not finished; the run's command, started again, does the rest"
+        result.require(begun.done, f"{SET_BACK}/{begun.number:04d}", unfinished)
+    phases = int(run.header["config"]["run"]["phases"])
+    expected = [(0, stage) for stage in WARM_START] + [(p, stage) for p in range(1, phases + 1) for stage in PHASE]
+    found = list(run.entries)
+    if not run.faults:
+        unlike = [(e, f) for e, f in zip(expected, found, strict=False) if e != f]
+        for wanted, other in unlike[:1]:
+            result.require(False, place(other), f"stands where {place(wanted)} must come first")
+    for key in sorted(_left_traces(run) - set(found), key=expected.index):
+        result.require(False, place(key), "is in metrics.jsonl or in the summary, but its manifest is gone")
+    return result
+
+
+def check_files(run: RunRecord) -> CheckResult:
+    """Each file that a manifest names has the SHA-256 that it names; what is no longer kept may be gone."""
+    result = CheckResult("files")
+    keep = int(run.header["config"]["run"]["keep_checkpoints"])
+    for number, entry in enumerate(run.entries.values()):
+        complete = _last_complete(run, number)
+        checkpoints = _kept_names(complete, keep)
+        for name, digest in entry.files.items():
+            path = run.out / name
+            if path.is_file():
+                result.require(sha256_file(path) == digest, name, "has changed since it was recorded")
+            elif _is_needed(entry, name, complete, keep, checkpoints):
+                result.require(False, name, f"is gone; {place((entry.phase, entry.stage))} left it")
+    return result
+
+
+def check_shards(run: RunRecord) -> CheckResult:
+    """Each shard can be read and holds what its name says, and each record in it was dispatched, once each time."""
+    result = CheckResult("shards", looked_at=len(run.buffer.shards))
+    for skipped in run.buffer.report.skipped:
+        result.require(False, _relative(skipped.path, run.out), skipped.reason)
+    for episode_id, count in sorted(run.records.items()):
+        leases = run.leases[episode_id]
+        result.require(
+            count <= leases,
+            f"episode {episode_id}",
+            f"is stored {count} times, but was dispatched {leases} times; {_where(run, episode_id)}",
+        )
+    return result
+
+
+def _left_traces(run: RunRecord) -> set[Key]:
+    """Return the stages that the metrics or the summary know to be complete."""
+    known = {(line.get("phase"), line.get("stage")) for line in read_metrics(run.out)}
+    stages = {(phase, stage) for phase, stage in known if isinstance(phase, int) and isinstance(stage, str)}
+    try:
+        summary = json.loads((run.out / SUMMARY).read_text(encoding="utf-8"))
+        stages |= {(phase["phase"], stage) for phase in summary["phases"] for stage in phase["seconds"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        return stages
+    return stages
+
+
+def _last_complete(run: RunRecord, number: int) -> int:
+    """Return the last phase that was complete after the stage of this number, phases that were set back included."""
+    before = [stage for found in run.set_backs if number < found.kept for stage in found.stages]
+    return max((phase for phase, stage in [*run.entries, *before] if stage == "curriculum"), default=0)
+
+
+def _kept_names(complete: int, keep: int) -> set[str]:
+    return set(kept_checkpoints(complete, keep)) if complete else set()
+
+
+def _is_needed(entry: StageEntry, name: str, complete: int, keep: int, checkpoints: Iterable[str]) -> bool:
+    """Return whether a file must still be there when ``complete`` is the last complete phase."""
+    if name.endswith(SUFFIX) or not complete or entry.phase > complete:
+        return True
+    if name.startswith("checkpoints/"):
+        return name.split("/")[1] in checkpoints
+    return entry.phase > complete - keep  # published weights
+
+
+def _where(run: RunRecord, episode_id: str) -> str:
+    """Return the shards that hold records of an episode."""
+    shards = {run.buffer.entry(episode_id).shard}
+    shards |= {d.ignored for d in run.buffer.report.duplicates if d.episode_id == episode_id}
+    return "it is in " + " and ".join(sorted(path.name for path in shards))
+
+
+def _relative(path: Path, out: Path) -> str:
+    return path.relative_to(out).as_posix() if path.is_relative_to(out) else str(path)

@@ -1,0 +1,121 @@
+"""Everything that a run folder says about itself, read once, and what the checks of an audit return.
+
+Owns reading for ``cluster.audit.audit``. Invariants: nothing is written; what cannot be read is a finding, never an
+exception, but for a folder that holds no run at all. Imports neither torch nor Ray.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from cluster.errors import ManifestError
+from cluster.run_folder.durable import sha256_file
+from cluster.run_folder.layout import SET_BACK
+from cluster.run_folder.ledger import LedgerLine, read_ledger
+from cluster.run_folder.manifest import FILE_NAME, read_header
+from cluster.run_folder.rollback import SetBack, read_set_backs
+from cluster.run_folder.stage_data import recorded_shards
+from cluster.run_folder.stage_files import Fault, StageEntry, scan_stages
+from replay.buffer import ReplayBuffer
+from rollout_workers.leases import Event
+
+Key = tuple[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong: which check found it, where, and what."""
+
+    check: str
+    subject: str
+    found: str
+
+
+@dataclass
+class CheckResult:
+    """One check: its name, how many things it looked at, and what is wrong with them."""
+
+    name: str
+    looked_at: int = 0
+    findings: list[Finding] = field(default_factory=list)
+
+    def require(self, holds: bool, subject: str, found: str) -> None:
+        """Count one thing looked at, and a finding where it does not hold."""
+        self.looked_at += 1
+        if not holds:
+            self.findings.append(Finding(self.name, subject, found))
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """A run folder as it was read."""
+
+    out: Path
+    header: dict[str, Any]
+    entries: dict[Key, StageEntry]
+    faults: list[Fault]
+    buffer: ReplayBuffer
+    ledger: list[LedgerLine]
+    ledger_fault: str
+    set_backs: list[SetBack]
+
+    @classmethod
+    def read(cls, out: Path, buffer: ReplayBuffer | None = None) -> RunRecord:
+        """Read a run folder; raise ``ManifestError`` where it holds none. A buffer that is open already is used."""
+        header = read_header(out)
+        entries, _, faults = scan_stages(out, sha256_file(out / FILE_NAME))
+        lines: list[LedgerLine] = []
+        fault = ""
+        try:
+            lines.extend(read_ledger(out))
+        except ValueError as error:
+            fault = str(error)
+        set_backs: list[SetBack] = []
+        try:
+            set_backs.extend(read_set_backs(out))
+        except ManifestError as error:
+            faults.append(Fault(SET_BACK, str(error)))
+        if buffer is None:
+            buffer = ReplayBuffer(out / "episodes")
+            buffer.record(recorded_shards(entries))
+        return cls(out, header, {(e.phase, e.stage): e for e in entries}, faults, buffer, lines, fault, set_backs)
+
+    def episodes(self, key: Key) -> list[str]:
+        """Return the ids of the episodes of a stage, none where it is not complete."""
+        entry = self.entries.get(key)
+        found: list[str] = entry.data.get("episodes", []) if entry is not None else []
+        return found
+
+    def set_back_in(self, key: Key) -> int:
+        """Return the session in which a complete stage was set back last, 0 where it never was."""
+        number = list(self.entries).index(key)
+        return max((found.session for found in self.set_backs if found.kept <= number), default=0)
+
+    @cached_property
+    def leases(self) -> Counter[str]:
+        """How often each episode was handed to a worker, in all sessions."""
+        return Counter(line.episode for line in self.ledger if line.event is Event.LEASE)
+
+    @cached_property
+    def lines(self) -> dict[Key, list[LedgerLine]]:
+        """The ledger's lines of each stage."""
+        by_stage: dict[Key, list[LedgerLine]] = defaultdict(list)
+        for line in self.ledger:
+            by_stage[line.phase, line.stage].append(line)
+        return by_stage
+
+    @cached_property
+    def records(self) -> Counter[str]:
+        """How many stored records each episode has."""
+        stored = Counter(self.buffer.ids())
+        stored.update(duplicate.episode_id for duplicate in self.buffer.report.duplicates)
+        return stored
+
+
+def place(key: Key) -> str:
+    """Return a stage as a person reads it."""
+    return f"phase {key[0]} {key[1]}"

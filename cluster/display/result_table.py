@@ -1,0 +1,111 @@
+"""The table a run ends with: held-out success before RL and after every phase, and what was lost.
+
+Owns turning a ``RunSummary`` into rich tables; no number is computed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from analysis.results import EpisodeCounts, GroupResult, PhaseSummary, SplitResult, evaluated_sites, evaluated_splits
+from cluster.display.run_state import duration
+from cluster.run_folder.summary import RunSummary
+
+
+def result_table(summary: RunSummary) -> RenderableType:
+    """Return one table for each evaluated split and a line about lost episodes."""
+    tables = [
+        _SplitTable(split, [phase for phase in summary.phases if split in phase.evaluation])
+        for split in evaluated_splits(summary.phases)
+    ]
+    return Group(*tables, lost_line(summary.episodes))
+
+
+def evaluation_table(split: str, result: SplitResult) -> RenderableType:
+    """Return one evaluation by site, by horizon and by template, and a line about lost episodes."""
+    table = Table(title=Text(f"Success on {split} (% with 95 % intervals)"), title_justify="left")
+    table.add_column("group", no_wrap=True)
+    table.add_column("success", justify="right", no_wrap=True)
+    table.add_column("episodes", justify="right")
+    for prefix, groups in (
+        ("", {"all": result}),
+        ("site ", result.by_site),
+        ("expert's steps ", result.by_horizon),
+        ("", result.by_template),
+    ):
+        table.add_section()
+        for name, rate in groups.items():
+            table.add_row(Text(prefix + name), Text(rate_text(rate)), str(rate.n))
+    table.add_section()
+    for k, value in result.pass_at.items():
+        table.add_row(Text(f"pass@{k}"), f"{100 * value:.1f}", "")
+    lost = sum(result.lost.values())
+    return Group(table, lost_line(EpisodeCounts(result.n + lost, result.n, result.lost)))
+
+
+def lost_line(episodes: EpisodeCounts) -> Text:
+    """Return one sentence that accounts for every episode."""
+    if not episodes.failed:
+        return Text(f"Episodes: {episodes.dispatched} dispatched, all judged.")
+    lost = ", ".join(f"{count} {reason}" for reason, count in sorted(episodes.failed.items(), key=lambda kv: -kv[1]))
+    total = sum(episodes.failed.values())
+    return Text(
+        f"Episodes: {episodes.dispatched} dispatched, {episodes.completed} judged, {total} lost and left out "
+        f"of every rate ({lost})."
+    )
+
+
+@dataclass(frozen=True)
+class _SplitTable:
+    """A row for each site and a column for each evaluation: the first, and as many of the last as are wide enough."""
+
+    split: str
+    phases: Sequence[PhaseSummary]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        measured = [phase.evaluation[self.split] for phase in self.phases]
+        sites = evaluated_sites(self.phases, self.split)
+        tasks = max(result.n for result in measured)
+        room = (options.max_width - max(map(len, [*sites, "rollouts"])) - _FRAME) // _COLUMN
+        last = max(room - 1, 1)
+        shown = [*self.phases[:1], *self.phases[1:][-last:]]
+        results = [phase.evaluation[self.split] for phase in shown]
+        title = Text(f"Success on {self.split} ({tasks} episodes; % with 95 % intervals)")
+        table = Table("", title=title, title_justify="left")
+        for phase in shown:
+            table.add_column(_after(phase), justify="right", no_wrap=True)
+        table.add_row("all", *map(_cell, results), end_section=True)
+        for site in sites:
+            cells = [_cell(result.by_site.get(site)) for result in results]
+            table.add_row(Text(site), *cells, end_section=site == sites[-1])
+        table.add_row("lost", *(str(sum(result.lost.values())) for result in results))
+        table.add_row("rollouts", *(_cell(phase.rollout, interval=False) for phase in shown))
+        table.add_row("took", *(duration(sum(phase.seconds.values())) for phase in shown))
+        yield table
+        if left_out := self.phases[1:-last]:
+            yield Text(f"Too wide for this terminal, in the report: {', '.join(map(_after, left_out))}")
+
+
+_FRAME, _COLUMN = 4, 20
+"""Characters beside the names of the rows, and of a column that holds ``50.0 [43.0, 57.0]``."""
+
+
+def _after(phase: PhaseSummary) -> str:
+    return f"phase {phase.phase}" if phase.phase else "before RL"
+
+
+def _cell(rate: GroupResult | SplitResult | None, interval: bool = True) -> Text:
+    return Text(rate_text(rate, interval))
+
+
+def rate_text(rate: GroupResult | SplitResult | None, interval: bool = True) -> str:
+    """Return percent as ``61.0 [51.2, 70.0]``, or ``-`` where nothing was judged."""
+    if rate is None or rate.success is None:
+        return "-"
+    text = f"{100 * rate.success:.1f}"
+    return f"{text} [{100 * rate.low:.1f}, {100 * rate.high:.1f}]" if interval else text

@@ -1,0 +1,58 @@
+"""The report page of a run, filled from its manifest and its episodes.
+
+Owns which episodes are shown. Needs the running learner for the critics' predictions.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from analysis.report import EpisodeView, Report, pictures_in, render
+from cluster.recipe.recipe import Recipe
+from cluster.run_folder.durable import write_atomic
+from cluster.run_folder.manifest import RunManifest
+from cluster.run_folder.stage_data import recorded_shards, summarise
+from cluster.system import System
+from cluster.task_sets import TaskSets
+from replay.buffer import ReplayBuffer
+from rollout_workers.spec import EpisodeSpec
+
+FILE_NAME = "report.html"
+
+
+def write_report(recipe: Recipe, manifest: RunManifest, system: System, tasks: TaskSets) -> Path:
+    """Write ``OUT/report.html`` and return its path."""
+    summary = summarise(manifest, recipe.run.name, recipe.run.phases)
+    report = Report(
+        title=f"Waymark run {recipe.run.name}",
+        facts=(
+            ("algorithm", recipe.learner.algorithm),
+            ("recipe", manifest.config_hash[:16]),
+            ("seed", str(recipe.run.seed)),
+            ("sites", ", ".join(recipe.sites.names)),
+            ("commit", manifest.header["versions"].get("commit") or "unknown"),
+        ),
+        phases=summary.phases,
+        counts=summary.episodes,
+        episodes=_episodes(recipe, manifest, system, tasks),
+    )
+    path = manifest.out / FILE_NAME
+    write_atomic(path, render(report))
+    return path
+
+
+def _episodes(recipe: Recipe, manifest: RunManifest, system: System, tasks: TaskSets) -> tuple[EpisodeView, ...]:
+    """Return the episodes of the last evaluation that have pictures, the longest first."""
+    settings = recipe.run.evaluation
+    specs = tasks.evaluation(recipe.run.phases, screenshots=settings.screenshots)
+    buffer = ReplayBuffer(system.folders.episodes)
+    buffer.record(recorded_shards(manifest.entries()))
+    shown: list[EpisodeSpec] = [spec for spec in specs if spec.screenshots and spec.episode_id in buffer]
+    critics = system.call("critics", [spec.episode_id for spec in shown])
+    picture = pictures_in(system.folders.screenshots)
+    views = []
+    for spec, episode in zip(shown, buffer.trajectories(spec.episode_id for spec in shown), strict=True):
+        potentials, values = critics[spec.episode_id]
+        names = [subgoal.description for subgoal in spec.task.subgoals]
+        views.append(EpisodeView.of(episode, names, potentials, values, picture))
+    return tuple(sorted(views, key=lambda view: -len(view.steps)))

@@ -1,0 +1,1 @@
+"""What a run needs and whether it is there, before anything starts."""

@@ -1,0 +1,173 @@
+"""What is there and what is missing on this machine: the checks behind ``waymark doctor`` and ``waymark check``.
+
+Owns the checks; each states what was found and, where that is not enough, what to do. Nothing is
+started and nothing heavy is imported: packages are looked up, not loaded.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from cluster.preflight.check import Check, Status
+from cluster.preflight.machine import Machine
+from cluster.preflight.plan import make_plan
+from cluster.preflight.webarena import check_webarena
+from cluster.recipe.recipe import Recipe
+from cluster.run_folder.versions import package_version
+
+PYTHON_RANGE = ((3, 11), (3, 14))
+REQUIRED = {
+    "torch": "torch",
+    "transformers": "transformers",
+    "tokenizers": "tokenizers",
+    "safetensors": "safetensors",
+    "ray": "ray",
+    "gymnasium": "ray[rllib]",
+    "pyarrow": "pyarrow",
+    "playwright": "playwright",
+    "lxml": "lxml",
+    "starlette": "starlette",
+    "uvicorn": "uvicorn",
+    "jinja2": "jinja2",
+    "matplotlib": "matplotlib",
+    "tensorboard": "tensorboard",
+}
+MIN_MEMORY_MB = 6 * 1024
+IMPORT_TIMEOUT_S = 60.0
+"""Fixed: a package that takes longer to load makes every process of a run late, which is worth a word."""
+MIN_SHARED_MEMORY_MB = 256
+
+
+def examine(recipe: Recipe, out: Path, machine: Machine | None = None) -> list[Check]:
+    """Return every check for running ``recipe`` into ``out`` on this machine (or on ``machine``)."""
+    machine = machine or Machine.here()
+    return [
+        check_python(sys.version_info[:2]),
+        *[check_package(module, requirement) for module, requirement in REQUIRED.items()],
+        check_browser(recipe.browser.executable),
+        check_cores(machine),
+        check_memory(machine),
+        check_shared_memory(machine),
+        check_threads(os.environ.get("OMP_NUM_THREADS")),
+        check_writable(out),
+        *check_paths(recipe),
+        *check_webarena(recipe),
+        *check_plan(recipe, machine),
+    ]
+
+
+def check_python(version: tuple[int, ...]) -> Check:
+    """Python is in the supported range."""
+    low, high = PYTHON_RANGE
+    found = f"{platform.python_version()} at {sys.executable}"
+    if low <= version < high:
+        return Check("python", Status.OK, found)
+    wanted = f"{low[0]}.{low[1]} to {high[0]}.{high[1] - 1}"
+    return Check("python", Status.FAIL, found, f"use Python {wanted}")
+
+
+def check_package(module: str, requirement: str) -> Check:
+    """A package can be found by the import system (it is not imported)."""
+    distribution = requirement.partition("[")[0]
+    if importlib.util.find_spec(module) is None:
+        return Check(requirement, Status.FAIL, "not installed", f"run `make setup`, or pip install '{requirement}'")
+    return Check(requirement, Status.OK, package_version(distribution) or "installed, version unknown")
+
+
+def check_import(module: str, timeout_s: float = IMPORT_TIMEOUT_S) -> Check:
+    """A package that is installed can also be loaded; tried in a child process, so that this one stays light."""
+    name = f"import {module}"
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", name], capture_output=True, text=True, timeout=timeout_s, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return Check(name, Status.FAIL, f"not done after {timeout_s:g} s", "look for a busy or broken disk")
+    if done.returncode:
+        last = done.stderr.strip().splitlines()[-1:] or [f"ended with {done.returncode}"]
+        return Check(name, Status.FAIL, last[0], "run `make setup` in a fresh environment")
+    return Check(name, Status.OK, "works")
+
+
+def check_browser(executable: str) -> Check:
+    """A Chromium is there: the one set, Playwright's, headless-shell or an installed one."""
+    from environments.browser import chromium
+
+    try:
+        return Check("browser", Status.OK, str(chromium.find(executable)))
+    except chromium.BrowserMissing as error:
+        return Check("browser", Status.FAIL, "none that can be used", str(error))
+
+
+def check_cores(machine: Machine) -> Check:
+    """There are two cores to run on."""
+    found = f"{machine.cores:g} usable" + (f", {machine.gpus} GPU" if machine.gpus else "")
+    return (
+        Check("cores", Status.OK, found) if machine.cores >= 2 else Check("cores", Status.WARN, found, "two are better")
+    )
+
+
+def check_memory(machine: Machine) -> Check:
+    """There is memory for the laptop recipe."""
+    found = f"{machine.memory_mb} MiB, {machine.available_mb} MiB free"
+    if machine.memory_mb >= MIN_MEMORY_MB:
+        return Check("memory", Status.OK, found)
+    return Check("memory", Status.WARN, found, f"the laptop recipe wants {MIN_MEMORY_MB} MiB")
+
+
+def check_shared_memory(machine: Machine) -> Check:
+    """/dev/shm holds Ray's object store; Docker's default of 64 MiB does not."""
+    if machine.shared_memory_mb is None:
+        return Check("/dev/shm", Status.OK, "not used on this system")
+    found = f"{machine.shared_memory_mb} MiB"
+    if machine.shared_memory_mb >= MIN_SHARED_MEMORY_MB:
+        return Check("/dev/shm", Status.OK, found)
+    advice = f"at least {MIN_SHARED_MEMORY_MB} MiB keep the object store off the disk; with Docker: --shm-size=1g"
+    return Check("/dev/shm", Status.WARN, found, advice)
+
+
+def check_threads(setting: str | None) -> Check:
+    """One OpenMP thread a process; more make small torch loops many times slower on a shared machine."""
+    if setting == "1":
+        return Check("OMP_NUM_THREADS", Status.OK, "1")
+    return Check("OMP_NUM_THREADS", Status.OK, f"{setting or 'not set'}; the run sets 1 for each of its processes")
+
+
+def check_writable(out: Path) -> Check:
+    """The run folder, or the nearest folder above it that exists, can be written to."""
+    folder = out.absolute()
+    while not folder.exists():
+        folder = folder.parent
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return Check("write access", Status.OK, str(out))
+    except OSError as error:
+        return Check("write access", Status.FAIL, f"{folder}: {error.strerror}", "choose another --out")
+
+
+def check_paths(recipe: Recipe) -> list[Check]:
+    """Folders that the recipe names are there."""
+    path = str(recipe.checkpoint_path) if recipe.warm_start.checkpoint else ""
+    if not path or recipe.run.from_scratch:
+        return []
+    if Path(path).is_dir():
+        return [Check("warm_start.checkpoint", Status.OK, path)]
+    return [
+        Check("warm_start.checkpoint", Status.FAIL, f"{path} is not a folder", "correct it, or leave it empty to clone")
+    ]
+
+
+def check_plan(recipe: Recipe, machine: Machine) -> list[Check]:
+    """The recipe's processes fit on the machine."""
+    plan = make_plan(recipe, machine)
+    checks = [Check("plan", Status.FAIL, problem) for problem in plan.missing]
+    checks += [Check("plan", Status.WARN, warning) for warning in plan.warnings]
+    if not checks:
+        checks.append(Check("plan", Status.OK, f"{plan.memory_mb} MiB, {plan.ray_cpus:g} cores declared to Ray"))
+    return checks

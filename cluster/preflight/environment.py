@@ -1,0 +1,153 @@
+"""An environment on the test bench: every point of its contract, and how fast it is.
+
+Owns ``check_environment_kind``, whose report ``waymark env check`` prints. Invariants: environments are made as a
+worker makes them, by their host; everything that was started is closed; a measurement stops after the seconds
+asked for, and what fails meanwhile is counted, not hidden.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import statistics
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from environments.contract import POINT_DEADLINE_S, Point, examine
+from environments.environment import Environment
+from environments.kinds import EnvironmentHost, environment_kind, make_host
+from records.environment import Action
+from records.episodes import Task
+from records.failures import EpisodeFailed
+from rollout_workers.spec import WorkerConfig
+from sites.server import SiteServer
+from sites.settings import SitesSettings
+from sites.task_source import EmbeddedTasks
+
+_MOST_TASKS = 8
+_STEPS_AN_EPISODE = 8
+
+
+@dataclass(slots=True)
+class Throughput:
+    """What ``slots`` environments of one host did in ``seconds``; times of single resets and steps, in seconds."""
+
+    slots: int
+    seconds: float = 0.0
+    resets_s: list[float] = field(default_factory=list)
+    steps_s: list[float] = field(default_factory=list)
+    failures: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def steps_per_s(self) -> float:
+        """Steps of all slots together, by the clock."""
+        return len(self.steps_s) / self.seconds if self.seconds else 0.0
+
+    @property
+    def reset_ms(self) -> float:
+        """Median time of a reset, milliseconds."""
+        return 1000 * statistics.median(self.resets_s) if self.resets_s else 0.0
+
+    @property
+    def step_ms(self) -> float:
+        """Median time of a step, milliseconds."""
+        return 1000 * statistics.median(self.steps_s) if self.steps_s else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentReport:
+    """What was found: the points of the contract on one task, and a measurement for each number of slots.
+
+    An environment that breaks its contract is not measured.
+    """
+
+    task: Task
+    points: tuple[Point, ...]
+    measured: tuple[Throughput, ...]
+
+    @property
+    def broken(self) -> int:
+        """Number of points that are not kept."""
+        return sum(bool(point.broken) for point in self.points)
+
+
+def check_environment_kind(
+    name: str,
+    *,
+    seconds: float,
+    slots: Sequence[int] = (1, 4),
+    options: Mapping[str, Any] | None = None,
+    deadline_s: float = POINT_DEADLINE_S,
+) -> EnvironmentReport:
+    """Examine the environment called ``name`` (see ``environment_kind``); measure it ``seconds`` for each of ``slots``.
+
+    ``options`` are for its host and its tasks; each point of the contract may take ``deadline_s`` seconds.
+
+    Raises:
+        ValueError: when there is no such environment, or it brings no training task.
+        EpisodeFailed: when its host does not start.
+    """
+    kind, sites = environment_kind(name), SitesSettings()
+    config = WorkerConfig(shard_dir="", tokenizer="", environment=name, site_seed=sites.seed, options=options or {})
+    source = kind.tasks(config.options) if kind.tasks else EmbeddedTasks(sites.names, sites.seed)
+    tasks = source.task_set(0, "train", _MOST_TASKS, at_least=1)
+    with ExitStack() as started:
+        if kind.tasks is None:
+            server = started.enter_context(SiteServer(sites))
+            config = replace(config, site_port=server.port, site_secret=server.secret)
+        return asyncio.run(_check(config, tasks, seconds, slots, deadline_s))
+
+
+async def _check(
+    config: WorkerConfig, tasks: list[Task], seconds: float, slots: Sequence[int], deadline_s: float
+) -> EnvironmentReport:
+    host = make_host(config)
+    await host.start()
+    try:
+        points = await examine(await host.environment(), await host.environment(), tasks[0], deadline_s=deadline_s)
+        kept = not any(point.broken for point in points)
+        measured = [await _measure(host, tasks, seconds, count) for count in slots if kept]
+    finally:
+        await host.close()
+    return EnvironmentReport(tasks[0], tuple(points), tuple(measured))
+
+
+async def _measure(host: EnvironmentHost, tasks: list[Task], seconds: float, slots: int) -> Throughput:
+    """Let ``slots`` environments click about at the same time."""
+    found = Throughput(slots)
+    environments = [await host.environment() for _ in range(slots)]
+    started = time.perf_counter()
+    try:
+        await asyncio.gather(
+            *(_wander(env, tasks, found, random.Random(i), started + seconds) for i, env in enumerate(environments))
+        )
+    finally:
+        found.seconds = time.perf_counter() - started
+        for env in environments:
+            await env.close()
+    return found
+
+
+async def _wander(env: Environment, tasks: list[Task], found: Throughput, rng: random.Random, ends: float) -> None:
+    """Play episodes of a few random clicks until time is up."""
+    number = 0
+    while time.perf_counter() < ends:
+        number += 1
+        try:
+            started = time.perf_counter()
+            seen = await env.reset(rng.choice(tasks), seed=number, episode_id=f"throughput-{number}")
+            found.resets_s.append(time.perf_counter() - started)
+            for _ in range(_STEPS_AN_EPISODE):
+                if not seen.elements or time.perf_counter() > ends:
+                    break
+                started = time.perf_counter()
+                seen = await env.step(Action("click", element_id=rng.randrange(len(seen.elements))))
+                found.steps_s.append(time.perf_counter() - started)
+        except EpisodeFailed as error:
+            found.failures[f"{error.failure.kind}/{error.failure.code}"] += 1
+            # An environment that only fails must not turn this into a busy loop.
+            await asyncio.sleep(0.1)

@@ -1,0 +1,1 @@
+"""The recipe: every setting of a run, validated."""

@@ -1,0 +1,259 @@
+"""The recipe: one validated, immutable description of a run, read from YAML and overrides.
+
+Owns loading, overriding, checking and hashing. Invariants: importing this module pulls in neither
+torch nor ray nor a browser; a key that does not exist is an error that names the nearest one; no
+environment variable changes a recipe. Every default and its meaning is in the settings class that
+owns it; ``docs/reference/config.md`` is generated from those.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from cluster.errors import RecipeError
+from cluster.recipe.run_settings import RunSettings, WarmStartSettings
+from curriculum.settings import CurriculumSettings
+from environments.browser.settings import BrowserSettings
+from environments.webarena.settings import WebArenaSettings
+from judges.settings import JudgeSettings
+from learner.settings import LearnerSettings
+from policy.settings import PolicySettings
+from replay.settings import ReplaySettings
+from rollout_workers.settings import RolloutSettings
+from sites.settings import SitesSettings
+
+Raw = dict[str, Any]
+_WAYMARK = Path(__file__).resolve().parents[2]
+
+
+class Recipe(BaseModel):
+    """All settings of a run, one section for each package."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    run: RunSettings = RunSettings()
+    warm_start: WarmStartSettings = WarmStartSettings()
+    sites: SitesSettings = SitesSettings()
+    webarena: WebArenaSettings = WebArenaSettings()
+    judge: JudgeSettings = JudgeSettings()
+    browser: BrowserSettings = BrowserSettings()
+    rollout: RolloutSettings = RolloutSettings()
+    policy: PolicySettings = PolicySettings()
+    replay: ReplaySettings = ReplaySettings()
+    learner: LearnerSettings = LearnerSettings()
+    curriculum: CurriculumSettings = CurriculumSettings()
+
+    @property
+    def environment_options(self) -> dict[str, Any]:
+        """What the environment's hosts and its tasks are told beyond the settings of every environment."""
+        return {"webarena": self.webarena, "judge": self.judge}
+
+    @property
+    def checkpoint_path(self) -> Path:
+        """Where ``warm_start.checkpoint`` lies: as named from the working folder, else from Waymark's own."""
+        named = Path(self.warm_start.checkpoint).expanduser()
+        return named if named.is_absolute() or named.exists() else _WAYMARK / named
+
+
+def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
+    """Read a YAML recipe, apply ``a.b=value`` overrides in order, and validate the result.
+
+    Raises ``RecipeError`` with one line per problem: where it is, what was expected, what was found.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise RecipeError(f"cannot read the recipe {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise RecipeError(f"{path}: expected UTF-8 text, found other bytes: {error}") from error
+    return build_recipe(_parse_yaml(text, str(path)), overrides, origin=str(path))
+
+
+def build_recipe(raw: Any, overrides: Sequence[str] = (), origin: str = "recipe") -> Recipe:
+    """Validate a mapping as a recipe after applying overrides; ``origin`` names it in errors."""
+    if raw is None:
+        raw = {}
+    if not isinstance(raw, dict):
+        raise RecipeError(f"{origin}: expected sections such as 'run:', found a {type(raw).__name__}")
+    for override in overrides:
+        raw = _override(raw, override)
+    raw = _over_defaults({name: getattr(Recipe(), name) for name in Recipe.model_fields}, raw)
+    _require_finite(raw, origin)
+    try:
+        recipe = Recipe.model_validate(raw)
+    except ValidationError as error:
+        lines = [_explain(detail) for detail in error.errors()]
+        raise RecipeError("\n".join(f"{origin}: {line}" for line in lines)) from error
+    _require_finite(resolved(recipe), origin)  # once more: YAML takes 1e999 for a text, which then became a number
+    return recipe
+
+
+def resolved(recipe: Recipe) -> Raw:
+    """Return every setting, defaults included, as plain JSON values."""
+    return recipe.model_dump(mode="json")
+
+
+def flatten(raw: Raw, prefix: str = "") -> dict[str, Any]:
+    """Return ``{"section.key": value}`` for every leaf of a nested mapping; an empty mapping is a leaf."""
+    leaves: dict[str, Any] = {}
+    for key, value in raw.items():
+        path = f"{prefix}{key}"
+        if isinstance(value, dict) and value:
+            leaves.update(flatten(value, f"{path}."))
+        else:
+            leaves[path] = value
+    return leaves
+
+
+def config_hash(recipe: Recipe) -> str:
+    """Return a SHA-256 in hex over every resolved setting; independent of key order and of how a value was written."""
+    canonical = json.dumps(resolved(recipe), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(canonical.encode("utf-8")).hexdigest()
+
+
+def known_keys() -> list[str]:
+    """Return the dotted path of every setting and section, in order of definition."""
+    tree = resolved(Recipe())
+    return list(dict.fromkeys([*_section_paths(tree, ""), *flatten(tree)]))
+
+
+def nearest_key(path: str) -> str | None:
+    """Return the key most like ``path``: its last part elsewhere, then one beside it, then by spelling."""
+    keys = known_keys()
+    parent, _, leaf = path.rpartition(".")
+    prefix = f"{parent}." if parent else ""
+    same_leaf = [key for key in keys if key.rpartition(".")[2] == leaf]
+    if same_leaf:
+        return max(same_leaf, key=lambda key: difflib.SequenceMatcher(None, key, path).ratio())
+    siblings = [key[len(prefix) :] for key in keys if key.startswith(prefix)]
+    beside = difflib.get_close_matches(leaf, [name for name in siblings if name and "." not in name], n=1)
+    if beside:
+        return prefix + beside[0]
+    anywhere = difflib.get_close_matches(path, keys, n=1)
+    return anywhere[0] if anywhere else None
+
+
+def _parse_yaml(text: str, origin: str) -> Any:
+    try:
+        return yaml.load(text, Loader=_UniqueKeyLoader)
+    except yaml.YAMLError as error:
+        raise RecipeError(f"{origin}: not valid YAML: {error}") from error
+    except (ValueError, RecursionError) as error:
+        # A date that no calendar has, a number of thousands of digits, a thousand brackets.
+        raise RecipeError(f"{origin}: expected plain sections and values, found {error}") from error
+
+
+class _UniqueKeyLoader(yaml.SafeLoader):
+    """``yaml.SafeLoader`` without aliases, of which a few lines make a mapping of any size, and without doubled keys.
+
+    Of a key that is written twice YAML would silently keep the last.
+    """
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Build the next node; refuse one that stands for another."""
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()
+            raise yaml.composer.ComposerError(None, None, f"found the alias {event.anchor!r}", event.start_mark)
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Build a mapping after checking that its keys differ."""
+        seen: set[str] = set()
+        for key_node, _ in node.value:
+            key = str(key_node.value)
+            if key in seen:
+                raise yaml.constructor.ConstructorError(
+                    "while reading a section", node.start_mark, f"the key {key!r} is there twice", key_node.start_mark
+                )
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+def _override(raw: Raw, override: str) -> Raw:
+    """Return a copy of ``raw`` with one ``a.b=value`` applied; the value is read as YAML."""
+    path, equals, text = override.partition("=")
+    keys = path.strip().split(".")
+    if not equals or not all(keys):
+        raise RecipeError(f"--set expects section.key=value, found {override!r}")
+    value = _parse_yaml(text, f"--set {override}")
+
+    def place(node: Any, depth: int) -> Any:
+        if depth == len(keys):
+            return value
+        if node is None:
+            node = {}
+        if not isinstance(node, dict):
+            where = ".".join(keys[:depth])
+            raise RecipeError(f"--set {override}: {where} is a {type(node).__name__} here and has no {keys[depth]!r}")
+        return {**node, keys[depth]: place(node.get(keys[depth]), depth + 1)}
+
+    return place(raw, 0)
+
+
+def _over_defaults(defaults: Raw, raw: Raw) -> Raw:
+    """Return ``raw`` with what it leaves out taken from the defaults, section by section.
+
+    A section may have defaults of its own that differ from its class's (the potential critic's rates
+    do); setting one of its keys must not reset the others.
+    """
+    merged = dict(raw)
+    for name, default in defaults.items():
+        given = raw.get(name)
+        if not is_dataclass(default):
+            if name not in raw:
+                merged[name] = default
+        elif given is None or isinstance(given, dict):
+            inner = {field.name: getattr(default, field.name) for field in fields(default)}
+            merged[name] = _over_defaults(inner, given or {})
+    return merged
+
+
+def _require_finite(raw: Raw, origin: str) -> None:
+    problems = list(_non_finite(raw, ()))
+    if problems:
+        raise RecipeError("\n".join(f"{origin}: {problem}" for problem in problems))
+
+
+def _non_finite(value: Any, path: tuple[str, ...]) -> Iterable[str]:
+    """Yield a problem for every infinite or undefined number: no setting means one."""
+    if isinstance(value, float) and not math.isfinite(value):
+        yield f"{'.'.join(path)}: expected a finite number, found {value}"
+    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, child in children:
+        yield from _non_finite(child, (*path, str(key)))
+
+
+def _section_paths(tree: Raw, prefix: str) -> Iterable[str]:
+    for key, value in tree.items():
+        if isinstance(value, dict) and value:
+            yield f"{prefix}{key}"
+            yield from _section_paths(value, f"{prefix}{key}.")
+
+
+def _explain(detail: Any) -> str:
+    """Turn one pydantic error into a line for the reader."""
+    path = ".".join(str(part) for part in detail["loc"]) or "recipe"
+    if detail["type"] in {"extra_forbidden", "unexpected_keyword_argument"}:
+        nearest = nearest_key(path)
+        hint = f"; did you mean {nearest!r}?" if nearest else f"; there are: {', '.join(Recipe.model_fields)}"
+        return f"unknown key {path!r}{hint}"
+    if detail["type"] in {"dataclass_type", "dataclass_exact_type", "model_type"}:
+        return f"{path}: expected a section with keys of its own, found {_short(detail['input'])}"
+    if detail["type"] == "value_error":
+        return f"{path}: {str(detail['ctx']['error']).removeprefix(f'{path}: ')}"
+    return f"{path}: {detail['msg']}, found {_short(detail['input'])}"
+
+
+def _short(value: Any, limit: int = 80) -> str:
+    text = repr(value)
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

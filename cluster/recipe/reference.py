@@ -1,0 +1,111 @@
+"""The generated reference of every setting: ``python -m cluster.recipe.reference`` writes ``docs/reference/config.md``.
+
+Owns reading attribute docstrings from the settings' source. Invariant: the page says only what the
+code says, so a setting without a docstring is an error here, not a gap there.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import re
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cluster.recipe.recipe import Recipe
+from cluster.run_folder.durable import write_atomic
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "config.md"
+
+_INTRO = """\
+# Every setting of a recipe
+
+Generated from the code by `python -m cluster.recipe.reference`; do not edit.
+
+A recipe is a YAML file with the sections below. What it does not say has the default given here. An
+unknown key is an error that names the nearest one. On the command line, `--set section.key=value`
+overrides one setting, its value read as YAML: `--set run.phases=2 --set run.evaluation.splits=[test]`.
+`waymark check RECIPE` prints the result.
+"""
+
+
+def reference_page() -> str:
+    """Return the page as Markdown; raise ``ValueError`` naming a setting that has no docstring."""
+    parts = [_INTRO]
+    for name in Recipe.model_fields:
+        parts.extend(_section(name, Recipe.model_fields[name].get_default(call_default_factory=True), 2))
+    return "\n".join(parts)
+
+
+def attribute_docs(settings: type) -> dict[str, tuple[str, str]]:
+    """Return ``{field: (annotation as written, docstring)}`` of a dataclass, in order of definition."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(settings)))
+    body = next(node for node in tree.body if isinstance(node, ast.ClassDef)).body
+    documented: dict[str, tuple[str, str]] = {}
+    for node, following in zip(body, [*body[1:], None], strict=True):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            documented[node.target.id] = (ast.unparse(node.annotation), _docstring(following))
+    missing = [field.name for field in dataclasses.fields(settings) if not documented.get(field.name, ("", ""))[1]]
+    if missing:
+        raise ValueError(f"{settings.__module__}.{settings.__name__}: no docstring under {', '.join(missing)}")
+    return {field.name: documented[field.name] for field in dataclasses.fields(settings)}
+
+
+def _section(path: str, settings: Any, level: int) -> list[str]:
+    """Return the Markdown of one section and of the sections in it."""
+    docs = attribute_docs(type(settings))
+    summary = inspect.cleandoc(type(settings).__doc__ or "")
+    lines = [f"{'#' * level} {path}", "", _markdown(summary), ""]
+    inner: list[str] = []
+    rows: list[str] = []
+    for name, (annotation, doc) in docs.items():
+        value = getattr(settings, name)
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            inner.extend(_section(f"{path}.{name}", value, level + 1))
+        else:
+            rows.append(
+                f"| `{name}` | {_cell(f'`{annotation}`')} | {_cell(_default(value))} | {_cell(_markdown(doc))} |"
+            )
+    if rows:
+        lines += ["| key | type | default | meaning |", "|---|---|---|---|", *rows, ""]
+    return lines + inner
+
+
+def _docstring(node: ast.stmt | None) -> str:
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        return inspect.cleandoc(node.value.value)
+    return ""
+
+
+def _default(value: Any) -> str:
+    """Return a default as it would be written in a recipe."""
+    plain = _plain(value)
+    text = yaml.safe_dump(plain, default_flow_style=True, width=10_000, sort_keys=False, allow_unicode=True)
+    return f"`{text.removesuffix('...' + chr(10)).strip()}`"
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(child) for child in value]
+    if isinstance(value, dict):
+        return {key: _plain(child) for key, child in value.items()}
+    return value if value is None or type(value) in (bool, int, float, str) else str(value)
+
+
+def _markdown(text: str) -> str:
+    """Turn reStructuredText's double backticks into Markdown's single ones."""
+    return re.sub(r"``([^`]+)``", r"`\1`", text)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    write_atomic(PAGE, reference_page())

@@ -1,0 +1,61 @@
+"""Files and folders that are either wholly there or not there: write, fsync, rename, fsync the folder above.
+
+Owns atomic replacement and file hashes for the run folder. Invariant: a reader never sees half a
+file, or half a folder, under its final name, even after a power cut.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from records.durable import force_to_disk, replace_file
+
+
+def write_atomic(path: Path, content: str | bytes) -> None:
+    """Replace ``path`` by ``content`` (text is UTF-8) durably; its folder is created where missing."""
+    replace_file(path, content.encode("utf-8") if isinstance(content, str) else content)
+
+
+def write_folder(path: Path, files: Mapping[str, str]) -> None:
+    """Make the folder ``path``, which must not exist, with text files (name: content), written in this order."""
+    scratch = scratch_folder(path)
+    try:
+        scratch.mkdir()
+        for name, content in files.items():
+            (scratch / name).write_text(content, encoding="utf-8")
+            force_to_disk(scratch / name)
+        put_folder(scratch, path)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def scratch_folder(path: Path) -> Path:
+    """Return the name of a hidden folder beside ``path``, to be made, filled and handed to ``put_folder``."""
+    scratch = path.with_name(f".{path.name}.new")
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.parent.mkdir(parents=True, exist_ok=True)
+    return scratch
+
+
+def put_folder(scratch: Path, path: Path) -> None:
+    """Give a filled scratch folder its name, durably; what had that name before is removed."""
+    for entry in sorted(scratch.rglob("*")):
+        force_to_disk(entry)
+    force_to_disk(scratch)
+    shutil.rmtree(path, ignore_errors=True)
+    scratch.rename(path)
+    force_to_disk(path.parent)
+
+
+def sha256_file(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sha256_text(text: str) -> str:
+    """Return the SHA-256 of a text's UTF-8 in hex."""
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()

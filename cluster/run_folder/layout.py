@@ -1,0 +1,95 @@
+"""Where a run keeps what.
+
+Owns the layout of the run folder and the removal of old checkpoints. Invariant: what the manifest's
+newest stage needs is never removed.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from cluster.run_folder.stage_files import FOLDER as STAGES
+
+
+class RunFolders:
+    """Paths under one run folder ``out``."""
+
+    def __init__(self, out: Path) -> None:
+        self.out = out
+        self.policy = out / "policy"
+        """Configuration, tokenizer and initial weights of the policy."""
+        self.episodes = out / "episodes"
+        """Shards of every episode played."""
+        self.screenshots = out / "screenshots"
+        """Pictures of the episodes that are recorded with them."""
+        self.weights = out / "weights"
+        """Published weights, one file a version."""
+        self.trained = out / "trained"
+        """The policy after the last phase, as a folder that can be loaded by name."""
+        self.current_weights = out / "weights" / "current.json"
+        """Names the weights that were published last; a restarted server reads it."""
+        self.set_back = out / SET_BACK
+        """What was set aside because something that the run depended on was damaged."""
+
+    def checkpoint(self, name: str) -> Path:
+        """Return the folder of one checkpoint."""
+        return self.out / "checkpoints" / name
+
+    def checkpoint_files(self, name: str) -> list[Path]:
+        """Return the files of one checkpoint, sorted."""
+        return sorted(path for path in self.checkpoint(name).iterdir() if path.is_file())
+
+    def learned(self) -> list[Path]:
+        """Return every checkpoint and every file of published weights that is there, sorted."""
+        return sorted([*self.checkpoint(CLONED).parent.glob("[!.]*"), *self.weights.glob("[!.]*.safetensors")])
+
+    def forget_checkpoints(self, phase: int, keep: int) -> None:
+        """Remove what ``kept_checkpoints`` does not name once ``phase`` is complete, and weights as old as that."""
+        for old in range(0, phase + 1):
+            for name in (checkpoint_name(old), critics_name(old)):
+                if name not in kept_checkpoints(phase, keep):
+                    shutil.rmtree(self.checkpoint(name), ignore_errors=True)
+        for weights in sorted(self.weights.glob("*.safetensors"))[:-keep]:
+            weights.unlink(missing_ok=True)
+        shutil.rmtree(self.checkpoint(CLONED), ignore_errors=True)
+
+    def clear_leftovers(self) -> None:
+        """Remove what a killed process was still writing; all of it has a name that begins with a dot.
+
+        The pointer to the served weights goes as well: servers that start now wait for a publication.
+        """
+        aside = (self.set_back, *self.set_back.glob("[0-9]*"))
+        folders = (self.episodes, self.weights, self.checkpoint(CLONED).parent, self.out / STAGES, *aside)
+        leftovers = [path for folder in folders if folder.is_dir() for path in folder.glob(".*")]
+        for path in leftovers + [path for name in _WRITTEN for path in self.out.glob(f".{name}.*")]:
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+        self.current_weights.unlink(missing_ok=True)
+
+
+_WRITTEN = ("policy", "trained", "manifest.json", "metrics.jsonl", "summary.json", "report.html")
+"""What is written into the run folder itself; files of others there, hidden ones too, are left alone."""
+
+SET_BACK = "set_back"
+"""The folder of what was set aside, with a record of each set-back (see ``cluster.run_folder.rollback``)."""
+
+CLONED = "cloned"
+"""The checkpoint after cloning, before the critics have learned anything."""
+
+
+def checkpoint_name(phase: int) -> str:
+    """Return the name of the checkpoint after a phase (0: before the first)."""
+    return f"phase-{phase:03d}"
+
+
+def critics_name(phase: int) -> str:
+    """Return the name of the checkpoint in the middle of a phase, when its critics are trained and its actor is not."""
+    return f"{checkpoint_name(phase)}-critics"
+
+
+def kept_checkpoints(phase: int, keep: int) -> list[str]:
+    """Return the checkpoints that are kept once ``phase`` is complete: the ``keep`` newest."""
+    return [checkpoint_name(kept) for kept in range(max(0, phase - keep + 1), phase + 1)]

@@ -1,0 +1,211 @@
+"""The run's manifests: ``OUT/manifest.json`` says what run it is, one manifest a stage what is complete.
+
+Owns resuming. Invariants: a stage is done only when its manifest is there (``cluster.run_folder.stage_files``), which
+is written after everything it names is durable; none is ever changed; a run goes on only under the very recipe and the
+code it was last played with. Phase 0 is the warm start and the evaluation before RL; phases 1..N follow. The
+stages' names and order are the controller's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from cluster.errors import ManifestError
+from cluster.recipe.recipe import Recipe, config_hash, flatten, resolved
+from cluster.run_folder.durable import sha256_file, write_atomic
+from cluster.run_folder.sessions import begin_session, require_same_code, session_files
+from cluster.run_folder.stage_files import StageEntry, scan_stages, write_stage
+from cluster.run_folder.versions import versions
+
+FORMAT = 2
+FILE_NAME = "manifest.json"
+Resume = Literal["auto", "never", "other-code"]
+
+
+class RunManifest:
+    """The manifests of one run folder, in memory and on disk."""
+
+    def __init__(self, out: Path, header: dict[str, Any], entries: Sequence[StageEntry], last: str) -> None:
+        self.out = out
+        self.header = header
+        self._entries = {(entry.phase, entry.stage): entry for entry in entries}
+        self._last = last
+        self._session = len(session_files(out))
+
+    @classmethod
+    def open(cls, out: Path, recipe: Recipe, resume: Resume = "auto") -> RunManifest:
+        """Start a run in an empty folder, or continue the one there.
+
+        Raises ``ManifestError`` when a run is there and ``resume`` is ``never``; when it was made under another
+        recipe, or with other code and ``resume`` is not ``other-code`` (naming what differs); or when its
+        manifests cannot be read.
+        """
+        path = out / FILE_NAME
+        if not path.exists():
+            write_atomic(path, json.dumps(_new_header(recipe), indent=1) + "\n")
+        elif resume == "never":
+            raise ManifestError(
+                f"{out} already holds a run; choose another --out, or use --resume auto to go on with it"
+            )
+        manifest = cls.read(out)
+        manifest._require_recipe(recipe)
+        if resume != "other-code":
+            require_same_code(out)
+        return manifest
+
+    @classmethod
+    def read(cls, out: Path) -> RunManifest:
+        """Read the manifests of a run folder without checking them against a recipe."""
+        header = read_header(out)
+        return cls(out, header, *_read_stages(out))
+
+    def reload(self) -> None:
+        """Read the stages again, where more or fewer of them may be there than before; raise as ``read`` does."""
+        entries, self._last = _read_stages(self.out)
+        self._entries = {(entry.phase, entry.stage): entry for entry in entries}
+
+    @property
+    def session(self) -> int:
+        """The number of this start of the run's command."""
+        return self._session
+
+    def begin_session(self) -> int:
+        """Note that the run is started or goes on from here; return the session's number."""
+        self._session = begin_session(self.out)
+        return self._session
+
+    def stage_done(self, phase: int, stage: str) -> bool:
+        """Return whether this stage is complete."""
+        return (phase, stage) in self._entries
+
+    def data(self, phase: int, stage: str) -> Any:
+        """Return what the stage was completed with; raise ``KeyError`` where it is not complete."""
+        return self.entry(phase, stage).data
+
+    def entry(self, phase: int, stage: str) -> StageEntry:
+        """Return a complete stage's entry; raise ``KeyError`` naming what is complete where this one is not."""
+        try:
+            return self._entries[phase, stage]
+        except KeyError:
+            raise KeyError(f"phase {phase} stage {stage!r} is not complete; complete are {self.stages()}") from None
+
+    def entries(self) -> list[StageEntry]:
+        """Return the entries of the complete stages in the order in which they were completed."""
+        return list(self._entries.values())
+
+    def stages(self) -> list[tuple[int, str]]:
+        """Return the complete stages in the order in which they were completed."""
+        return list(self._entries)
+
+    def complete_stage(
+        self, phase: int, stage: str, data: Any = None, files: Sequence[Path] = (), seconds: float = 0.0
+    ) -> None:
+        """Record a stage as done, durably. ``data`` is JSON; ``files`` lie under the run folder and are hashed.
+
+        Raises ``ManifestError`` when the stage is already there, when ``data`` is not JSON, or when
+        a file is missing or lies elsewhere.
+        """
+        if self.stage_done(phase, stage):
+            raise ManifestError(f"phase {phase} stage {stage!r} is already complete; entries are never changed")
+        try:
+            stored = json.loads(json.dumps(data, allow_nan=False))
+        except (TypeError, ValueError) as error:
+            raise ManifestError(f"phase {phase} stage {stage!r}: its data is not JSON: {error}") from error
+        hashes = {self._relative(file): self._hash(file) for file in files}
+        entry = StageEntry(phase, stage, stored, hashes, seconds, _now(), self._session, self._last)
+        self._last = write_stage(self.out, len(self._entries), entry)
+        self._entries[phase, stage] = entry
+
+    @property
+    def config_hash(self) -> str:
+        """Hash of the recipe this run was started with."""
+        return str(self.header["config_hash"])
+
+    @property
+    def seconds(self) -> dict[int, dict[str, float]]:
+        """Seconds of each complete stage: ``{phase: {stage: seconds}}``."""
+        table: dict[int, dict[str, float]] = {}
+        for (phase, stage), entry in self._entries.items():
+            table.setdefault(phase, {})[stage] = entry.seconds
+        return table
+
+    def _require_recipe(self, recipe: Recipe) -> None:
+        if config_hash(recipe) == self.config_hash:
+            return
+        before, now = flatten(self.header["config"]), flatten(resolved(recipe))
+        gone = object()
+        differing = [key for key in sorted({*before, *now}) if before.get(key, gone) != now.get(key, gone)]
+        lines = [
+            f"  {key}: was {before.get(key, 'not there')!r}, is {now.get(key, 'not there')!r}" for key in differing
+        ]
+        raise ManifestError(
+            f"{self.out} holds a run of another recipe; these settings differ:\n" + "\n".join(lines) + "\n"
+            "put them back to go on with that run, or choose another --out for a new one"
+        )
+
+    def _relative(self, file: Path) -> str:
+        try:
+            return file.resolve().relative_to(self.out.resolve()).as_posix()
+        except ValueError as error:
+            raise ManifestError(f"{file} is not under the run folder {self.out}") from error
+
+    def _hash(self, file: Path) -> str:
+        try:
+            return sha256_file(file)
+        except OSError as error:
+            raise ManifestError(f"cannot record {file}: {error.strerror}") from error
+
+
+def read_header(out: Path) -> dict[str, Any]:
+    """Return what ``OUT/manifest.json`` says; raise ``ManifestError`` where there is none that can be used."""
+    path = out / FILE_NAME
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ManifestError(f"cannot read {path}: {error}; without it the run in {out} cannot go on") from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        found = content.get("format") if isinstance(content, dict) else type(content).__name__
+        raise ManifestError(f"{path}: expected manifest format {FORMAT}, found {found}; choose another --out")
+    return content
+
+
+def changed_files(out: Path, entry: StageEntry) -> list[str]:
+    """Return what is wrong with the files of a stage, one phrase for each file that is gone or has changed."""
+    wrong = []
+    for name, digest in entry.files.items():
+        path = out / name
+        if not path.is_file():
+            wrong.append(f"{name} is gone")
+        elif sha256_file(path) != digest:
+            wrong.append(f"{name} has changed")
+    return wrong
+
+
+def _read_stages(out: Path) -> tuple[list[StageEntry], str]:
+    """Return the entries of the complete stages and the newest one's SHA-256; raise where the chain is broken."""
+    entries, last, faults = scan_stages(out, sha256_file(out / FILE_NAME))
+    if faults:
+        raise ManifestError(
+            f"the run in {out} cannot go on: {faults[0].subject}: {faults[0].found}; restore it from a copy, or "
+            "start in a new --out (`waymark audit` lists everything that is wrong)"
+        )
+    return entries, last
+
+
+def _new_header(recipe: Recipe) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "config_hash": config_hash(recipe),
+        "config": resolved(recipe),
+        "seeds": {"run": recipe.run.seed, "sites": recipe.sites.seed, "evaluation": recipe.run.evaluation.seed},
+        "versions": versions(),
+        "created": _now(),
+    }
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,198 @@
+"""Back to before a damage: which stages can still stand, and how the others are set aside and done again.
+
+Owns ``OUT/set_back``: a record of each set-back (``0001.json``) and beside it the folder ``0001`` with what was set
+aside, each thing at the place it had in the run folder. Invariants: nothing is deleted; a record names what it moves
+and is durable before anything moves, so that the next start finishes what a killed one began; at each moment the
+stages that are left are those of a run that was stopped there. Whole shards stay, for their episodes need not be
+played twice, but only together with the weights that decided them. Imports neither torch nor Ray.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from cluster.errors import ManifestError
+from cluster.run_folder.durable import write_atomic
+from cluster.run_folder.layout import SET_BACK, RunFolders
+from cluster.run_folder.manifest import RunManifest, changed_files
+from cluster.run_folder.metrics_log import FILE_NAME as METRICS
+from cluster.run_folder.metrics_log import MetricsLog
+from cluster.run_folder.sessions import note_set_back
+from cluster.run_folder.stage_data import recorded_shards, shard_files
+from cluster.run_folder.stage_files import FOLDER as STAGES
+from cluster.run_folder.stage_files import stage_folders
+from cluster.run_folder.summary import FILE_NAME as SUMMARY
+from records.durable import force_to_disk
+from records.episodes import Source
+from replay.buffer import ReplayBuffer
+
+logger = logging.getLogger(__name__)
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class SetBack:
+    """One set-back: ``stages`` are done again, after the first ``kept`` ones, because of ``why``.
+
+    ``seconds`` is what these stages had taken; ``published`` has the SHA-256 of their weights by
+    version; ``moved`` are paths under the run folder, in the order in which they are moved.
+    """
+
+    number: int
+    session: int
+    kept: int
+    stages: tuple[tuple[int, str], ...]
+    seconds: float
+    why: tuple[str, ...]
+    published: dict[str, str]
+    moved: tuple[str, ...]
+    done: bool = False
+
+    @property
+    def line(self) -> str:
+        """What a person reads."""
+        (phase, stage), more = self.stages[0], len(self.why) - _SHOWN
+        why = [*self.why[:_SHOWN], *([f"{more} files more"] if more > 0 else [])]
+        return (
+            f"set back to before phase {phase} {stage}: {'; '.join(why)}. Done again: {len(self.stages)} of "
+            f"{self.kept + len(self.stages)} stages, which took {self.seconds:.1f} s; whole episodes are kept. What "
+            f"was set aside is in {SET_BACK}/{self.number:04d}"
+        )
+
+
+def go_back(manifest: RunManifest, buffer: ReplayBuffer, log: MetricsLog) -> list[SetBack]:
+    """Set the run back to where it can go on from; finish first what a killed session began. Return what was done."""
+    done = [_carry_out(manifest, log, begun) for begun in read_set_backs(manifest.out) if not begun.done]
+    kept, why = standing(manifest, buffer.shards)
+    if why:
+        planned = _plan(manifest, kept, why)
+        _write(manifest.out, planned)
+        done.append(_carry_out(manifest, log, planned))
+    return done
+
+
+def standing(manifest: RunManifest, shards: Collection[str]) -> tuple[int, list[str]]:
+    """Return how many stages, from the first, a run can go on after, and why not after all of them.
+
+    Every shard that they recorded must be among the usable ``shards``, and the newest of their checkpoints whole. The
+    first stage needs nothing, so that 0 is always among the answers.
+    """
+    entries = manifest.entries()
+    lost = [
+        (at, name) for at, entry in enumerate(entries) for name in shard_files(entry) if Path(name).name not in shards
+    ]
+    kept = min((at for at, _ in lost), default=len(entries))
+    why = [f"{name} is gone or damaged" for _, name in lost]
+    while kept:
+        newest = max(at for at, entry in enumerate(entries[:kept]) if "checkpoint" in entry.data)
+        changed = changed_files(manifest.out, entries[newest])
+        if not changed:
+            break
+        kept, why = newest, why + changed
+    return kept, why
+
+
+def keep_episodes_of(version: int, checksum: str, manifest: RunManifest, buffer: ReplayBuffer) -> str:
+    """Set aside what other weights of this version played, now that it is published again with this ``checksum``.
+
+    On a machine that does not repeat exactly, an actor that is trained again is another one. Episodes that the former
+    one or its successors decided are then neither trained on nor counted. Return a line that says so, or an empty one.
+    """
+    before = [found for found in read_set_backs(manifest.out) if str(version) in found.published]
+    if not before or before[-1].published[str(version)] == checksum:
+        return ""
+    aside, recorded, count = _folder(manifest.out, before[-1]), recorded_shards(manifest.entries()), 0
+    while shards := _decided_by(version, buffer, recorded):
+        for path, episodes in shards.items():
+            _move(path, aside / path.relative_to(manifest.out))
+            count += episodes
+        buffer.refresh()
+    line = (
+        f"version {version} was trained again and came out otherwise than before the set-back: {count} episodes that "
+        f"the former weights decided are set aside in {SET_BACK}/{aside.name} and played again"
+    )
+    logger.warning(line)
+    return line
+
+
+def read_set_backs(out: Path) -> list[SetBack]:
+    """Return the records of a run's set-backs, oldest first; raise ``ManifestError`` naming one that is damaged."""
+    return [_read(path) for path in sorted(RunFolders(out).set_back.glob("[0-9]*.json"))]
+
+
+def _plan(manifest: RunManifest, kept: int, why: list[str]) -> SetBack:
+    """Return what must move so that only the first ``kept`` stages are left, the newest stage first."""
+    out, entries = manifest.out, manifest.entries()
+    needed = {"/".join(name.split("/")[:2]) for entry in entries[:kept] for name in entry.files}
+    made = [path.relative_to(out).as_posix() for path in RunFolders(out).learned()]
+    stages = [f"{STAGES}/{path.name}" for path in reversed(stage_folders(out)[kept:])]
+    gone = entries[kept:]
+    published = [entry.data["manifest"] for entry in gone if entry.stage == "publish"]
+    earlier = read_set_backs(out)
+    return SetBack(
+        number=earlier[-1].number + 1 if earlier else 1,
+        session=manifest.session,
+        kept=kept,
+        stages=tuple((entry.phase, entry.stage) for entry in gone),
+        seconds=sum(entry.seconds for entry in gone),
+        why=tuple(why),
+        published={str(weights["version"]): weights["checksum"] for weights in published},
+        moved=(SUMMARY, *stages, *(name for name in made if name not in needed)),
+    )
+
+
+def _carry_out(manifest: RunManifest, log: MetricsLog, planned: SetBack) -> SetBack:
+    """Move everything, or what a killed session left to move, and note that it is done."""
+    aside = _folder(manifest.out, planned)
+    log.set_aside(planned.stages, aside / METRICS)
+    for name in planned.moved:
+        _move(manifest.out / name, aside / name)
+    manifest.reload()
+    logger.warning(planned.line)
+    note_set_back(manifest.out, manifest.session, planned.line)
+    done = replace(planned, done=True)
+    _write(manifest.out, done)
+    return done
+
+
+def _decided_by(version: int, buffer: ReplayBuffer, recorded: Collection[str]) -> dict[Path, int]:
+    """Return the shards, recorded ones left out, with episodes that this version or a later one decided; how many."""
+    found: dict[Path, int] = {}
+    for entry in map(buffer.entry, buffer.ids(sources=[Source.ROLLOUT, Source.EVALUATION])):
+        decided = entry.phase - (entry.source is Source.ROLLOUT)
+        if decided >= version and entry.shard.name not in recorded:
+            found[entry.shard] = found.get(entry.shard, 0) + 1
+    return found
+
+
+def _folder(out: Path, record: SetBack) -> Path:
+    return RunFolders(out).set_back / f"{record.number:04d}"
+
+
+def _move(source: Path, target: Path) -> None:
+    """Move a file or folder durably, where it was not moved already."""
+    if source.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        source.rename(target)
+        force_to_disk(target.parent)
+        force_to_disk(source.parent)
+
+
+def _write(out: Path, record: SetBack) -> None:
+    write_atomic(_folder(out, record).with_suffix(".json"), json.dumps(asdict(record), indent=1) + "\n")
+
+
+def _read(path: Path) -> SetBack:
+    try:
+        found = SetBack(**json.loads(path.read_text(encoding="utf-8")))
+        stages = tuple((int(phase), str(stage)) for phase, stage in found.stages)
+        outside = [name for name in found.moved if Path(name).is_absolute() or ".." in Path(name).parts]
+        if outside:
+            raise ValueError(f"{outside[0]!r} is not a place in the run folder")
+        return replace(found, stages=stages, why=tuple(found.why), moved=tuple(found.moved))
+    except (OSError, ValueError, TypeError) as error:
+        raise ManifestError(f"cannot read {path}: {error}; restore it from a copy, or start in a new --out") from error

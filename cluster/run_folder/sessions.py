@@ -1,0 +1,74 @@
+"""Each start of a run's command: ``OUT/sessions/0003.json`` says when it was and with which code.
+
+Owns these files and the rule that a run goes on with the code it was last played with. A session that rolled
+the run back (``cluster.run_folder.rollback``) says so in its file. Invariant: numbers only grow, so that whatever a
+session leaves can be told from what a later one did.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from cluster.errors import ManifestError
+from cluster.run_folder.durable import write_atomic
+from cluster.run_folder.versions import code_identity
+
+FOLDER = "sessions"
+
+
+def session_files(out: Path) -> list[Path]:
+    """Return the files of a run's sessions, oldest first."""
+    return sorted((out / FOLDER).glob("[0-9]*.json"))
+
+
+def begin_session(out: Path) -> int:
+    """Note that the run is started or goes on, durably; return the session's number, from 1."""
+    files = session_files(out)
+    number = int(files[-1].stem) + 1 if files else 1
+    content = {
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "host": platform.node(),
+        "process": os.getpid(),
+        "code": code_identity(),
+    }
+    write_atomic(out / FOLDER / f"{number:04d}.json", json.dumps(content, indent=1) + "\n")
+    return number
+
+
+def note_set_back(out: Path, session: int, line: str) -> None:
+    """Add to a session's file, durably, what was set back in it and why."""
+    path = out / FOLDER / f"{session:04d}.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content.setdefault("set_back", []).append(line)
+    write_atomic(path, json.dumps(content, indent=1) + "\n")
+
+
+def require_same_code(out: Path) -> None:
+    """Raise ``ManifestError`` naming what has changed since the run's last session.
+
+    Other code may give other numbers; a run that went on under it would be neither the old one nor a new one.
+    """
+    files = session_files(out)
+    if not files:
+        return
+    before, now = _code(files[-1]), code_identity()
+    differing = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
+    if differing:
+        lines = [f"  {name}: was {before.get(name)}, is {now.get(name)}" for name in differing]
+        raise ManifestError(
+            f"{out} holds a run that was last played with other code:\n" + "\n".join(lines) + "\n"
+            "put that back, or choose another --out for a new run, or go on all the same with --resume other-code"
+        )
+
+
+def _code(path: Path) -> dict[str, Any]:
+    try:
+        code: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["code"]
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise ManifestError(f"cannot read {path}: {error}; restore it from a copy, or start in a new --out") from error
+    return code

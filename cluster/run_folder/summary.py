@@ -1,0 +1,77 @@
+"""The run's numbers as one JSON file, ``OUT/summary.json``.
+
+Owns the schema that benchmarks and users read; it is described field by field in
+``docs/reference/summary.md`` and only ever grows within one ``schema`` number. Invariants: a number
+that does not exist is ``null``, never 0 and never NaN; the file is replaced whole.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from analysis.results import EpisodeCounts, PhaseSummary
+from cluster.errors import ManifestError
+from cluster.run_folder.durable import write_atomic
+
+SCHEMA = 1
+FILE_NAME = "summary.json"
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """The run; ``complete`` says whether each phase of the recipe is in it, ``seconds`` is its stages' wall time."""
+
+    name: str
+    config_hash: str
+    seeds: dict[str, int]
+    versions: dict[str, str | None]
+    phases: tuple[PhaseSummary, ...]
+    episodes: EpisodeCounts
+    complete: bool = False
+    seconds: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the summary in the documented schema."""
+        data = asdict(self)
+        counts = data.pop("episodes")
+        data["episodes"] = {
+            "dispatched": counts["dispatched"],
+            "completed": counts["completed"],
+            "by_failure": counts["failed"],
+        }
+        finite: dict[str, Any] = _finite({"schema": SCHEMA, **data})
+        return finite
+
+
+def write_summary(out: Path, summary: RunSummary) -> Path:
+    """Write ``OUT/summary.json`` and return its path."""
+    path = out / FILE_NAME
+    write_atomic(path, json.dumps(summary.to_json(), indent=1, allow_nan=False) + "\n")
+    return path
+
+
+def read_summary(out: Path) -> dict[str, Any]:
+    """Return the JSON of a run's summary; raise ``ManifestError`` where it is missing or of another schema."""
+    path = out / FILE_NAME
+    try:
+        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ManifestError(f"cannot read {path}: {error}") from error
+    if data.get("schema") != SCHEMA:
+        raise ManifestError(f"{path}: expected summary schema {SCHEMA}, found {data.get('schema')}")
+    return data
+
+
+def _finite(value: Any) -> Any:
+    """Replace numbers that JSON cannot hold by None."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: _finite(child) for key, child in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(child) for child in value]
+    return value

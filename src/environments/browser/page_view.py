@@ -1,0 +1,51 @@
+"""A real page as the evaluators see it.
+
+Owns ``BrowserPageView``. Invariants: addresses are canonical outside and stay on the episode's hosts;
+locators run in the page, never in Python.
+"""
+
+from __future__ import annotations
+
+from environments.browser.settings import BrowserSettings
+from environments.browser.tab import BrowserTab
+from environments.browserless.tabs import raise_for_status
+from environments.hosts import EpisodeHosts
+from records.failures import EpisodeFailed, Failure, FailureKind
+
+_READ = "(() => {{ try {{ const it = {locator}; return it == null ? '' : String(it); }} catch {{ return ''; }} }})()"
+_CONTENT = (
+    "(document.doctype ? new XMLSerializer().serializeToString(document.doctype) : '') + "
+    "document.documentElement.outerHTML"
+)
+
+
+class BrowserPageView:
+    """Implements ``judges.interface.PageView`` over a browser tab."""
+
+    def __init__(self, tab: BrowserTab, hosts: EpisodeHosts, settings: BrowserSettings) -> None:
+        self._tab, self._hosts, self._settings = tab, hosts, settings
+
+    async def url(self) -> str:
+        """Return the canonical address."""
+        return self._hosts.canonical(self._tab.page.url)
+
+    async def open(self, url: str) -> None:
+        """Navigate to a canonical address."""
+        real = self._hosts.real(url)
+        if not self._hosts.allows(real):
+            detail = f"{url} is not on the task's sites"
+            raise EpisodeFailed(Failure(FailureKind.TASK, "evaluation_url_refused", detail))
+        await self._tab.forget_page()
+        raise_for_status(url, await self._tab.goto(real, self._settings.evaluate_timeout_s))
+
+    async def content_text(self, locator: str) -> str:
+        """Return the page's HTML for '', else what the locator yields there."""
+        if not locator:
+            return await self._tab.read_text(_CONTENT)
+        try:
+            return await self._tab.read_text(_READ.format(locator=locator.strip().rstrip(";")))
+        except EpisodeFailed as error:
+            if "SyntaxError" not in error.failure.detail:
+                raise
+            detail = f"locator {locator!r} is no JavaScript expression: {error.failure.detail}"
+            raise EpisodeFailed(Failure(FailureKind.TASK, "evaluation_invalid", detail)) from error

@@ -1,0 +1,152 @@
+"""One Chromium for one worker, and the contexts its episodes run in.
+
+Owns the Chromium process and how contexts are closed off. Invariants: a context reaches its own hosts
+only (everything else goes to a proxy that refuses connections, see ``hosts.embedded_bypass``), runs no
+service workers and takes no downloads; Chromium ends with this process (its control pipe breaks).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import socket
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from playwright.async_api import Browser, BrowserContext, Playwright, async_playwright
+from playwright.async_api import Error as PlaywrightError
+
+from environments.browser import chromium
+from environments.browser.page_memory import PageMemory
+from environments.browser.page_painter import PortraitBrowser
+from environments.browser.page_scripts import FRAME_TIMER, PAGE_SCRIPT, WEBRL_SCRIPT
+from environments.browser.settings import BrowserSettings
+from records.failures import EpisodeFailed, Failure, FailureKind
+
+
+class BrowserSession:
+    """Starts Chromium on first use, and again when it has died."""
+
+    def __init__(self, settings: BrowserSettings | None = None, resolver_rules: str = chromium.LOOPBACK_ONLY) -> None:
+        """Take the settings and the names that Chromium resolves (its ``--host-resolver-rules``)."""
+        self.settings = settings or BrowserSettings()
+        self._resolver_rules = resolver_rules
+        self.session_id = secrets.token_hex(6)
+        self._lock = asyncio.Lock()
+        self._playwright: Playwright | None = None
+        self._browser: Browser | None = None
+        self._memory: PageMemory | None = None
+        self._portraits = PortraitBrowser(self.settings)
+        # Bound but never listening: whatever is sent here is refused at once, and nobody else can take the port.
+        self._black_hole = socket.socket()
+        self._black_hole.bind(("127.0.0.1", 0))
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of this session's Chromium (Linux)."""
+        return chromium.processes(self.session_id)
+
+    def page_ended_for_its_memory(self) -> Failure | None:
+        """Return why a page was ended that took too much memory, each time once; None when none was since."""
+        return None if self._memory is None else self._memory.take_ended()
+
+    async def open_context(self, bypass: str, **options: Any) -> BrowserContext:
+        """Open a context whose pages reach only the origins in ``bypass`` (Chromium's proxy bypass list).
+
+        ``options`` are Playwright's for contexts (``storage_state``, ``geolocation``, …).
+
+        Raises:
+            EpisodeFailed: ``infra/browser_launch_failed`` or ``infra/browser_crashed``.
+        """
+        browser = await self._running()
+        settings = self.settings
+        try:
+            async with asyncio.timeout(settings.launch_timeout_s):
+                size = {"width": settings.viewport_width, "height": settings.viewport_height}
+                context = await browser.new_context(
+                    **{"viewport": size, **options},
+                    proxy={"server": f"http://127.0.0.1:{self._black_hole.getsockname()[1]}", "bypass": bypass},
+                    service_workers="block",
+                    accept_downloads=False,
+                    locale="en-US",
+                    timezone_id="UTC",
+                )
+                await context.add_init_script(script="\n".join(self._init_scripts()))
+        except (PlaywrightError, TimeoutError) as error:
+            raise EpisodeFailed(Failure(FailureKind.INFRA, "browser_crashed", f"no context: {error}")) from error
+        return context
+
+    async def draw(self, html: str) -> bytes:
+        """Return a PNG of a page's copy, for sessions that draw nothing themselves.
+
+        Raises:
+            EpisodeFailed: ``infra/browser_crashed``.
+        """
+        await self._running()
+        assert self._playwright is not None
+        try:
+            return await self._portraits.draw(self._playwright, html)
+        except PlaywrightError as error:
+            raise EpisodeFailed(Failure(FailureKind.INFRA, "browser_crashed", f"no screenshot: {error}")) from error
+
+    async def close(self) -> None:
+        """End Chromium; safe to call twice."""
+        async with self._lock:
+            await self._stop()
+        self._black_hole.close()
+
+    def _init_scripts(self) -> list[str]:
+        """Return what every document runs before its own scripts, in this order (hence installed as one)."""
+        scripts = [] if self.settings.paint else [FRAME_TIMER]
+        scripts.append(PAGE_SCRIPT)
+        if self.settings.observation_format == "webrl":
+            scripts.append(WEBRL_SCRIPT)
+        return scripts
+
+    async def _running(self) -> Browser:
+        async with self._lock:
+            if self._browser is None or not self._browser.is_connected():
+                await self._stop()
+                await self._start()
+            assert self._browser is not None
+            return self._browser
+
+    async def _start(self) -> None:
+        try:
+            executable = chromium.find(self.settings.executable)
+            async with asyncio.timeout(self.settings.launch_timeout_s):
+                self._playwright = await async_playwright().start()
+                self._browser = await self._playwright.chromium.launch(
+                    executable_path=executable,
+                    args=chromium.launch_flags(
+                        self.session_id,
+                        self.settings.paint,
+                        self._resolver_rules,
+                        script_memory_mb=self.settings.page_memory_mb,
+                    ),
+                    timeout=self.settings.launch_timeout_s * 1000,
+                )
+                wire = await self._browser.new_browser_cdp_session()
+            self._memory = PageMemory(wire, self.settings.page_memory_mb)
+            self._memory.start()
+        except (PlaywrightError, TimeoutError, chromium.BrowserMissing) as error:
+            detail = f"Chromium did not start: {error or f'no answer in {self.settings.launch_timeout_s} s'}"
+            raise EpisodeFailed(Failure(FailureKind.INFRA, "browser_launch_failed", detail)) from error
+
+    async def _stop(self) -> None:
+        browser, playwright, memory = self._browser, self._playwright, self._memory
+        self._browser = self._playwright = self._memory = None
+        endings: list[Callable[[], Coroutine[Any, Any, None]]] = [self._portraits.close]
+        if memory is not None:
+            endings.append(memory.stop)
+        if browser is not None:
+            endings.append(browser.close)
+        if playwright is not None:
+            endings.append(playwright.stop)
+        for ending in endings:
+            try:
+                async with asyncio.timeout(self.settings.close_timeout_s):
+                    await ending()
+            except (PlaywrightError, TimeoutError):
+                # A dead or hung browser cannot say goodbye; it is gone or goes with its control pipe.
+                continue

@@ -1,0 +1,94 @@
+"""What a browser worker can be told about its browser and its waits.
+
+Owns ``BrowserSettings``. Invariants: every wait is finite; imports only the standard library, so
+that the configuration can embed it without a browser.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True)
+class BrowserSettings:
+    """How pages are opened, acted on and shown to the agent."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    executable: str = ""
+    """Path of a Chromium or headless-shell binary; empty looks for Playwright's, then for installed ones."""
+
+    paint: bool = False
+    """Whether Chromium draws frames. Without it a page load costs a quarter less; screenshots are then drawn from a
+    copy of the page, ``requestAnimationFrame`` is a timer, and observers of size or intersection stay silent."""
+
+    trusted_input: bool = True
+    """Whether mouse and keyboard are the browser's own, which pages cannot tell from a person's; otherwise actions are
+    DOM events, which cost a little less, press what is covered as well, and leave ``:hover`` styles alone."""
+
+    observation_format: str = "waymark"
+    """How a page is written down: ``waymark`` (short) or ``webrl`` (with boxes; needs a real browser)."""
+
+    viewport_only: bool = False
+    """Whether only what lies in the viewport is shown (real browser only)."""
+
+    viewport_width: int = 1280
+    """Width of the page area, in CSS pixels."""
+
+    viewport_height: int = 720
+    """Height of the page area, in CSS pixels."""
+
+    max_observation_chars: int = 20_000
+    """Longest observation text, in characters; the rest is cut at a line and said to be missing."""
+
+    max_tabs: int = 4
+    """Most tabs an episode may have open; a further one is closed and the agent told."""
+
+    page_memory_mb: int = 1500
+    """Most memory that the process of a context's pages may hold, in MB; past it that process is ended and the episode
+    has failed as ``infra/page_memory`` (Linux). Twice a second is looked; script objects alone never get past it."""
+
+    episodes_per_context: int = 50
+    """Episodes after which a browser context is replaced; Playwright keeps every request for as long as it lives."""
+
+    launch_timeout_s: float = 30.0
+    """Longest wait for Chromium to start, in seconds."""
+
+    reset_timeout_s: float = 30.0
+    """Longest wait for an episode's fresh state and first page, in seconds."""
+
+    site_timeout_s: float = 20.0
+    """Longest wait for the sites' server to open or confirm an episode's session, in seconds; covers its restart."""
+
+    step_timeout_s: float = 20.0
+    """Longest wait for one action and its observation, in seconds; past it the episode fails."""
+
+    navigation_timeout_s: float = 8.0
+    """Longest wait for a page that an action opens, in seconds; past it loading is stopped."""
+
+    new_tab_timeout_s: float = 3.0
+    """Longest wait for a tab that a page has opened, in seconds; past it the agent is told and stays where it is."""
+
+    settle_timeout_s: float = 2.0
+    """Longest wait for a page to become quiet after an action, in seconds."""
+
+    look_timeout_s: float = 5.0
+    """Longest time that the page script looks at a page, in seconds; what it has not come to by then is not shown."""
+
+    wait_action_s: float = 1.0
+    """How long the agent's own Wait action waits, in seconds."""
+
+    evaluate_timeout_s: float = 30.0
+    """Longest wait for the evaluator's look at the pages, in seconds."""
+
+    screenshot_timeout_s: float = 10.0
+    """Longest wait for a screenshot, in seconds."""
+
+    close_timeout_s: float = 10.0
+    """Longest wait for a page, context or browser to close, in seconds."""
+
+    @property
+    def shows_whole_page(self) -> bool:
+        """Whether an observation holds the page beyond the viewport, so that scrolling shows nothing new."""
+        return not self.viewport_only and self.observation_format != "webrl"

@@ -1,0 +1,376 @@
+"""One tab of a real browser: sends the page script its work and waits for pages it opens.
+
+Owns the calls into the page and the typing of what goes wrong there. Invariants: every wait is
+bounded by the settings; a step settles and looks in one call where no page load happens and in two where one does;
+Playwright's errors never leave this module untyped.
+
+Real input goes to the browser, not to the page, so a step with it has three parts: the page says what to press,
+a call that will settle and look is left waiting in the page, then the input is given and the call released.
+The call must wait before the input is given: once a page is being left, Chromium holds new calls back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from playwright.async_api import CDPSession, Dialog, Page
+from playwright.async_api import Error as PlaywrightError
+
+from environments.browser.input import Command, commands
+from environments.browser.page_painter import COPY
+from environments.browser.page_reply import MAX_NOTICES, MAX_REPLY, read_inputs, read_result
+from environments.browser.page_scripts import PAGE_SCRIPT
+from environments.browser.settings import BrowserSettings
+from records.failures import EpisodeFailed, Failure, FailureKind
+
+# Syntax only, because a page can replace every function; what is no text, or too long a one, never leaves the page.
+_BOUNDED = """(async () => {{ try {{ const said = await ({work});
+  return typeof said === "string" && said.length <= {limit} ? said : null; }} catch (thrown) {{
+  const said = thrown instanceof Object ? thrown.message : thrown;
+  throw typeof said === "string" && said.length < 1000 ? said : "an error without a message"; }} }})()"""
+_STEP = "window.__waymark ? window.__waymark.step({action}, {options}) : 'null'"
+_BEGIN = "window.__waymark ? window.__waymark.begin({action}, {options}) : 'null'"
+_FINISH = "window.__waymark ? window.__waymark.finish({options}) : 'null'"
+_HANDED = "window.__waymark?.handed()"
+_QUIETEN = """(() => {
+  try { sessionStorage.clear(); } catch { /* a document without an origin has none */ }
+  window.stop();
+  const last = window.setTimeout(() => {});
+  for (let id = last < 100000 ? last : 0; id > 0; id -= 1) window.clearTimeout(id);
+  return last < 100000;
+})()"""
+_QUIETEN_S = 2.0
+"""Fixed: past it the tab counts as not settled, which costs the next episode a new context only."""
+_LARGE = 200_000
+"""Characters from which on a reply is read in a thread."""
+MAX_TEXT = 20_000_000
+"""Longest text that evaluators and copies take from a page, in characters."""
+_BY_INPUT = frozenset({"click", "right_click", "hover", "type", "search", "press_enter"})
+_INPUT_WAIT_S = 2.0
+"""Fixed: nothing is lost past it, because the call that looks has its own ``settle_timeout_s``."""
+_LAST_EVENT_S = 0.1
+"""Fixed: the browser has confirmed the input by then, and its last event is on its way in the page."""
+_GONE = (
+    "Execution context was destroyed",
+    "Cannot find context",
+    "Inspected target navigated",
+    "Promise was collected",
+)
+_INTERRUPTED = "is interrupted by another navigation"
+_BLANK_TRIES = 5
+"""Times that a page's own navigation may come between a tab and its blank page."""
+_END_TOLD_S = 0.3
+"""Fixed: past it a failure keeps the name it has, which costs the episode the same."""
+_DEAD = ("crashed", "has been closed", "Browser closed", "Connection closed", "Target closed")
+
+_NOTHING_TOLD: dict[str, Any] = {
+    "code": "", "detail": "", "notices": [], "invalid": -1, "new_tab": False, "posted": False, "still": False,
+}  # fmt: skip
+
+_LOG = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class BrowserTab:
+    """A page with what is known about it.
+
+    ``last_title`` is what its last observation said; ``posted`` are the history entries that
+    answered a sent form, which cannot be returned to; ``settled`` turns false, for good, when a page did not
+    arrive in time, so that something may still be under way.
+    """
+
+    def __init__(self, page: Page, settings: BrowserSettings) -> None:
+        self.page = page
+        self.last_title = ""
+        self.settled = True
+        self._settings = settings
+        self.posted: list[str] = []
+        self._arrived = asyncio.Event()
+        self._side_notices: list[tuple[str, str]] = []
+        self._wire: CDPSession | None = None
+        page.on("domcontentloaded", lambda _: self._arrived.set())
+        page.on("download", lambda _: self._note("download"))
+        page.on("crash", lambda _: self._arrived.set())
+        page.on("dialog", self._accept)
+
+    def take_notices(self) -> list[tuple[str, str]]:
+        """Return (code, detail) of what happened beside the page script since the last call."""
+        taken, self._side_notices = self._side_notices, []
+        return taken
+
+    async def goto(self, url: str, timeout_s: float) -> int:
+        """Open an address and wait until its document is there; return the HTTP status (200 where there is none)."""
+        reply = await typed(self.page.goto(url, wait_until="domcontentloaded", timeout=timeout_s * 1000), url)
+        return 200 if reply is None else reply.status
+
+    async def read(self, expression: str) -> Any:
+        """Return the value of a JavaScript expression in the page, as JSON gives it."""
+        return await typed(self._evaluate(expression), self.page.url)
+
+    async def read_text(self, expression: str) -> str:
+        """Return the text that a JavaScript expression yields in the page.
+
+        Raises:
+            EpisodeFailed: ``infra/page_too_large`` when it is longer than ``MAX_TEXT``, or no text.
+        """
+        found = await self.read(_BOUNDED.format(work=expression, limit=MAX_TEXT))
+        if not isinstance(found, str):
+            detail = f"{self.page.url}: expected a text of at most {MAX_TEXT} characters"
+            raise EpisodeFailed(Failure(FailureKind.INFRA, "page_too_large", detail))
+        return found
+
+    async def forget_page(self) -> None:
+        """Forget what the document keeps for its tab (its session storage)."""
+        await self.read("try { sessionStorage.clear(); } catch { /* a document without an origin has none */ }")
+
+    async def quieten(self) -> None:
+        """End the requests and timers of the tab's document and forget what it keeps, so that nothing of it goes on.
+
+        For pages that mean no harm; a blank page in its place would cost a page load. After one that resists, the
+        tab counts as not settled.
+        """
+        try:
+            async with asyncio.timeout(_QUIETEN_S):
+                quiet = await self.read(_QUIETEN)
+        except (EpisodeFailed, TimeoutError) as error:
+            _LOG.debug("%s does not become quiet: %s", self.page.url, error)
+            quiet = False
+        self.settled = self.settled and quiet is True
+
+    async def step(self, action: dict[str, Any] | None, options: dict[str, Any]) -> dict[str, Any]:
+        """Act (or only look, with None), wait for quiet or for the next document, and return what is visible."""
+        self._arrived.clear()
+        by_input = self._settings.trusted_input and action is not None and action["kind"] in _BY_INPUT
+        result = await (self._act(action, options) if by_input else self._call(_STEP, action, options))
+        if result is not None and not result["navigating"]:
+            return result
+        told = _NOTHING_TOLD if result is None else result
+        if self._closed_itself():
+            return {**told, "navigating": True}
+        if action is not None and not self._arrived.is_set():
+            await self._arrival()
+        seen = await self._look(options)
+        if told["posted"] and not seen["redirects"]:
+            self.posted.append(seen["entry"])
+        seen["code"], seen["detail"], seen["still"] = told["code"], told["detail"], False
+        seen["notices"] = [*told["notices"], *seen["notices"]]
+        return seen
+
+    async def rest_mouse(self) -> None:
+        """Take the mouse off whatever it is over; without frames a movement alone would wait for one for seconds."""
+        corner = [self._settings.viewport_width - 1, self._settings.viewport_height - 1]
+        wire = await self._devtools()
+        await typed(_send(wire, commands([{"move": corner}])), self.page.url)
+
+    async def copy(self) -> str:
+        """Return the page's HTML with the state of its controls written into it."""
+        return await self.read_text(COPY)
+
+    async def history(self) -> tuple[int, list[str]]:
+        """Return the position in the tab's history and the addresses in it."""
+        found = await typed((await self._devtools()).send("Page.getNavigationHistory"), self.page.url)
+        return found["currentIndex"], [entry["url"] for entry in found["entries"]]
+
+    async def forget_history(self) -> None:
+        """Make the current page the first of the tab's history."""
+        await typed((await self._devtools()).send("Page.resetNavigationHistory"), self.page.url)
+
+    async def leave(self, origin: str) -> None:
+        """Go to a blank page and forget all that pages of ``origin`` keep, this tab's name and storage included.
+
+        No script of the page runs from the moment in which the forgetting begins: its last words would reach the
+        next episode.
+        """
+        wire, url = await self._devtools(), self.page.url
+        await typed(wire.send("Emulation.setScriptExecutionDisabled", {"value": True}), url)
+        own = {"securityOrigin": origin, "isLocalStorage": False}
+        await typed(wire.send("DOMStorage.clear", {"storageId": own}), url)
+        await self._go_to_blank(wire)
+        await typed(wire.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"}), url)
+        await typed(wire.send("Emulation.setScriptExecutionDisabled", {"value": False}), url)
+        await self.read("window.name = ''")
+
+    async def _go_to_blank(self, wire: CDPSession) -> None:
+        """Go to a blank page; one that keeps going elsewhere by itself is stopped, and may interrupt a few times."""
+        for left in reversed(range(_BLANK_TRIES)):
+            await typed(wire.send("Page.stopLoading"), self.page.url)
+            try:
+                await self.goto("about:blank", self._settings.reset_timeout_s)
+                return
+            except EpisodeFailed as error:
+                if not left or _INTERRUPTED not in error.failure.detail:
+                    raise
+
+    async def _devtools(self) -> CDPSession:
+        if self._wire is None:
+            self._wire = await typed(self.page.context.new_cdp_session(self.page), self.page.url)
+        return self._wire
+
+    async def _act(self, action: dict[str, Any] | None, options: dict[str, Any]) -> dict[str, Any] | None:
+        """Act by real input; None when the document went away under it."""
+        planned = await self._ask(_BEGIN, action, options)
+        if planned is None:
+            return None
+        wanted = commands(read_inputs(planned, self.page.url))
+        # Started after the call below has been sent, and only then: tasks run in the order they are made.
+        finishing = asyncio.ensure_future(self._call(_FINISH, None, options))
+        giving = asyncio.ensure_future(self._give(wanted))
+        try:
+            return await finishing
+        finally:
+            giving.cancel()
+            finishing.cancel()
+            await asyncio.gather(giving, finishing, return_exceptions=True)
+
+    def _closed_itself(self) -> bool:
+        """Whether the page has closed its tab, in a browser that lives on."""
+        browser = self.page.context.browser
+        return self.page.is_closed() and browser is not None and browser.is_connected()
+
+    async def _give(self, wanted: list[Command]) -> None:
+        """Give input, all of it at once and in order; a page that misses its last event is told that it is over."""
+        wire = await self._devtools()
+        try:
+            async with asyncio.timeout(_INPUT_WAIT_S):
+                await _send(wire, wanted)
+            await asyncio.sleep(_LAST_EVENT_S)
+            await wire.send("Runtime.evaluate", {"expression": _HANDED})
+        except (PlaywrightError, TimeoutError) as error:
+            # The page went away with the input, or is busy with it; the waiting call has its own deadline.
+            _LOG.debug("input to %s: %s", self.page.url, error)
+
+    async def _call(self, form: str, action: dict[str, Any] | None, options: dict[str, Any]) -> dict[str, Any] | None:
+        """Run the page script once and read its result; None when the document went away under it."""
+        raw = await self._ask(form, action, options)
+        if raw is None:
+            return None
+        large = len(raw) > _LARGE
+        url = self.page.url
+        result = await asyncio.to_thread(read_result, raw, url) if large else read_result(raw, url)
+        return {**result, "large": large}
+
+    async def _ask(self, form: str, action: dict[str, Any] | None, options: dict[str, Any]) -> str | None:
+        """Run the page script once; None when the document went away under it."""
+        call = form.format(action=json.dumps(action), options=json.dumps(options))
+        work = _BOUNDED.format(work=call, limit=MAX_REPLY)
+        try:
+            raw = await self._evaluate(work)
+            if raw == "null":
+                # Documents that Chromium itself makes (error pages, the first blank one) come without the script.
+                await self._evaluate(PAGE_SCRIPT)
+                raw = await self._evaluate(work)
+        except PlaywrightError as error:
+            if self._closed_itself() or any(sign in error.message for sign in _GONE):
+                return None
+            raise failure(error, self.page.url) from error
+        return raw if isinstance(raw, str) else ""
+
+    async def _evaluate(self, expression: str) -> Any:
+        """Evaluate in the page, past Playwright's own in-page machinery: it costs 4 ms of CPU a new document."""
+        reply = await (await self._devtools()).send(
+            "Runtime.evaluate",
+            {"expression": expression, "returnByValue": True, "awaitPromise": True, "userGesture": True},
+        )
+        if "exceptionDetails" in reply:
+            thrown = reply["exceptionDetails"]
+            error = thrown.get("exception", {})
+            detail = str(error.get("description") or error.get("value") or thrown.get("text"))[:300]
+            raise EpisodeFailed(Failure(FailureKind.INFRA, "page_script_failed", f"{self.page.url[:200]}: {detail}"))
+        return reply["result"].get("value")
+
+    async def _look(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Look at the current document, again where it is replaced meanwhile; the caller's deadline ends this."""
+        while True:
+            self._arrived.clear()
+            seen = await self._call(_STEP, None, options)
+            if seen is not None and not seen["navigating"]:
+                return seen
+            await self._arrival()
+
+    async def _arrival(self) -> None:
+        """Wait for the next document; one that takes too long is stopped, for Chromium answers nothing until then."""
+        try:
+            await asyncio.wait_for(self._arrived.wait(), self._settings.navigation_timeout_s)
+        except TimeoutError:
+            self._note("slow")
+            await typed((await self._devtools()).send("Page.stopLoading"), self.page.url)
+
+    def _note(self, code: str, detail: str = "") -> None:
+        self.settled = self.settled and code != "slow"
+        if len(self._side_notices) < MAX_NOTICES:
+            self._side_notices.append((code, detail))
+        self._arrived.set()
+
+    async def _accept(self, dialog: Dialog) -> None:
+        """Accept what the page script cannot intercept (``beforeunload``)."""
+        if len(self._side_notices) < MAX_NOTICES:
+            self._side_notices.append(("dialog", dialog.message[:1000]))
+        try:
+            await dialog.accept()
+        except PlaywrightError:
+            # The page closed under its dialog; there is nobody left to answer.
+            return
+
+
+async def _send(wire: CDPSession, wanted: list[Command]) -> None:
+    """Send commands in order without waiting for the answers in between."""
+    await asyncio.gather(*(wire.send(method, parameters) for method, parameters in wanted))
+
+
+async def typed(call: Coroutine[Any, Any, T], url: str) -> T:
+    """Await one Playwright call; raise what goes wrong as ``EpisodeFailed``."""
+    try:
+        return await call
+    except PlaywrightError as error:
+        raise failure(error, url) from error
+
+
+def failure(error: PlaywrightError, url: str) -> EpisodeFailed:
+    """Say whose fault a Playwright error is: a dead browser, an unreachable site, a slow one, or something else."""
+    text = error.message.splitlines()[0] if error.message else type(error).__name__
+    if any(sign in text for sign in _DEAD):
+        code = "browser_crashed"
+    elif "net::ERR_" in text:
+        code = "site_unreachable"
+    elif "Timeout" in text:
+        code = "step_timeout"
+    else:
+        code = "browser_error"
+    return EpisodeFailed(Failure(FailureKind.INFRA, code, f"{url}: {text}"))
+
+
+async def unless_crashed(crashed: asyncio.Event, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run ``work``; raise ``EpisodeFailed(infra/browser_crashed)`` as soon as ``crashed`` is set.
+
+    Chromium leaves calls into a page whose process has died unanswered, and only their deadline would end them; a
+    navigation that was under way fails a moment before the end is told, as if the site could not be reached.
+    """
+    working, crash = asyncio.ensure_future(work()), asyncio.ensure_future(crashed.wait())
+    try:
+        await asyncio.wait({working, crash}, return_when=asyncio.FIRST_COMPLETED)
+        error = working.exception() if working.done() else None
+        if error is not None:
+            await asyncio.wait({crash}, timeout=_END_TOLD_S)
+        if crash.done() and (error is not None or not working.done()):
+            died = Failure(FailureKind.INFRA, "browser_crashed", "the process of a tab has died")
+            raise EpisodeFailed(died) from error
+        return working.result()
+    finally:
+        working.cancel()
+        crash.cancel()
+        await asyncio.gather(working, crash, return_exceptions=True)
+
+
+async def deadline(seconds: float, what: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run ``work`` for at most ``seconds``; past it raise ``EpisodeFailed(infra/step_timeout)``."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await work()
+    except TimeoutError as error:
+        detail = f"{what}: not done within {seconds} s"
+        raise EpisodeFailed(Failure(FailureKind.INFRA, "step_timeout", detail)) from error

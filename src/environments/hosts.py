@@ -1,0 +1,68 @@
+"""Which hosts an episode may reach, and the translation between placeholders and real addresses.
+
+Owns ``EpisodeHosts``. Invariants: an address outside the episode's own hosts is never allowed;
+records only ever see canonical addresses (``__SHOP__/cart``). Pure: the network-level refusal that
+rests on it is set up by ``browser_session`` (see ``embedded_bypass``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from records.failures import EpisodeFailed, Failure, FailureKind
+from records.placeholders import canonical, origin
+
+_PLACEHOLDER = re.compile(r"__([A-Z0-9_]+?)__")
+
+
+class EpisodeHosts:
+    """The base addresses of one episode's sites, such as ``{"shop": "http://shop.e1.localhost:8000"}``."""
+
+    def __init__(self, bases: Mapping[str, str]) -> None:
+        self.bases = {site: base.rstrip("/") for site, base in bases.items()}
+        self._origins = {origin(base): site for site, base in self.bases.items()}
+
+    @classmethod
+    def embedded(cls, sites: tuple[str, ...], token: str, port: int | None = None) -> EpisodeHosts:
+        """Hosts of the embedded sites for one session ``token``; ``port`` None where nothing is served."""
+        end = f".{token}.localhost" + (f":{port}" if port else "")
+        return cls({site: f"http://{site}{end}" for site in sites})
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """Scheme, host and port of each site."""
+        return tuple(self._origins)
+
+    def real(self, canonical: str) -> str:
+        """Replace every placeholder by its site's base address.
+
+        Raises:
+            EpisodeFailed: ``task/unknown_site`` when a placeholder names a site the episode does not have.
+        """
+        return _PLACEHOLDER.sub(self._base, canonical)
+
+    def canonical(self, url: str) -> str:
+        """Replace the longest base under which ``url`` lies by its placeholder; other addresses stay as they are."""
+        return canonical(self.bases, url)
+
+    def allows(self, url: str) -> bool:
+        """Whether the address is on one of the episode's hosts, with its scheme and port."""
+        return origin(url) in self._origins
+
+    def _base(self, match: re.Match[str]) -> str:
+        site = match.group(1).lower()
+        if site not in self.bases:
+            known = ", ".join(sorted(self.bases))
+            detail = f"{match.group(0)} names no site of this task; its sites are {known}"
+            raise EpisodeFailed(Failure(FailureKind.TASK, "unknown_site", detail))
+        return self.bases[site]
+
+
+def embedded_bypass(token: str, port: int) -> str:
+    """Return Chromium's proxy bypass list: only the session's own hosts go past a proxy that refuses everything.
+
+    ``<-loopback>`` first takes away Chromium's built-in exception for ``localhost``. Which of its hosts a session
+    may visit is for the site server to say, so that one context serves episodes on any sites.
+    """
+    return f"<-loopback>,http://*.{token}.localhost:{port}"

@@ -1,0 +1,1 @@
+"""Who may use which deployment of WebArena's sites, and when."""

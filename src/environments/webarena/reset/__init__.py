@@ -1,0 +1,1 @@
+"""Putting a deployment's sites back to their first state."""

@@ -1,0 +1,59 @@
+"""Which way a deployment's sites are reset, as its settings say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from environments.kinds import load
+from environments.webarena.reset.command import CommandReset
+from environments.webarena.reset.http import HttpReset
+from environments.webarena.reset.kubernetes import KubernetesReset
+from environments.webarena.reset.protocol import Resetter
+from environments.webarena.settings import DeploymentSettings, ResetSettings
+
+
+class ResetUnavailable(ValueError):
+    """The configured way of resetting is not there; the message says what to use instead."""
+
+
+def resetters(deployments: tuple[DeploymentSettings, ...]) -> Mapping[str, Resetter]:
+    """Return a resetter for each deployment that has one.
+
+    Raises:
+        ResetUnavailable: for a kind that needs something that is not there.
+    """
+    made = {deployment.name: make_resetter(deployment.reset) for deployment in deployments}
+    return {name: resetter for name, resetter in made.items() if resetter is not None}
+
+
+def make_resetter(settings: ResetSettings) -> Resetter | None:
+    """Return the resetter that ``settings`` ask for, None where there is to be none; see ``resetters``."""
+    if settings.kind == "http":
+        return HttpReset(
+            settings.url,
+            timeout_s=settings.timeout_s,
+            poll_s=settings.poll_s,
+            status_timeout_s=settings.status_timeout_s,
+        )
+    if settings.kind == "command":
+        return CommandReset(settings.command, settings.timeout_s)
+    if settings.kind == "kubernetes":
+        return _kubernetes(settings)
+    return None
+
+
+def _kubernetes(settings: ResetSettings) -> Resetter:
+    if not settings.pods:
+        raise ResetUnavailable(
+            "reset.kind kubernetes: Waymark does not deploy the sites to Kubernetes yet, so it cannot restart their "
+            "pods by itself; name a function that makes an environments.webarena.reset.kubernetes.Pods in reset.pods "
+            "(module:name), or use kind command with a script that calls `kubectl rollout restart` and "
+            "`kubectl rollout status`"
+        )
+    try:
+        make = load(settings.pods)
+    except ValueError as error:
+        raise ResetUnavailable(f"reset.pods: {error}") from error
+    if not callable(make):
+        raise ResetUnavailable(f"reset.pods: expected a function that makes a Pods, found a {type(make).__name__}")
+    return KubernetesReset(make(), timeout_s=settings.timeout_s, poll_s=settings.poll_s)

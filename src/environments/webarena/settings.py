@@ -1,0 +1,143 @@
+"""What an environment over WebArena's containers can be told: where they are, how they are reset, how long to wait.
+
+Owns ``WebArenaSettings`` and its parts. Invariants: every wait is finite; no password is ever here (see
+``login_accounts``), because settings are written into run folders; imports only the standard library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+from urllib.parse import urlsplit
+
+RESET_KINDS = ("none", "http", "command", "kubernetes")
+
+
+@dataclass(frozen=True)
+class ResetSettings:
+    """How one deployment's sites are put back to their first state."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    kind: str = "none"
+    """``http`` (a reset server), ``command``, ``kubernetes`` (with ``pods``), or ``none``: then tasks that change a
+    site are refused."""
+
+    url: str = ""
+    """Address of the reset server, such as ``http://host:7565``; it answers ``/reset`` and ``/status``."""
+
+    command: tuple[str, ...] = ()
+    """Program and arguments that reset the sites and end with 0 when these are ready; no shell reads them."""
+
+    pods: str = ""
+    """``module:name`` of a function that makes an ``environments.webarena.reset.kubernetes.Pods``, which restarts the
+    sites' pods."""
+
+    timeout_s: float = 600.0
+    """Longest wait for a reset, in seconds; with Docker it takes 3 to 5 minutes."""
+
+    status_timeout_s: float = 30.0
+    """Longest wait for one answer of the reset server about its state, in seconds; past it the reset has failed."""
+
+    poll_s: float = 5.0
+    """Time between two questions to the reset server whether it is done, in seconds."""
+
+    def __post_init__(self) -> None:
+        if self.kind not in RESET_KINDS:
+            raise ValueError(f"reset.kind: expected one of {', '.join(RESET_KINDS)}, found {self.kind!r}")
+        if self.kind == "http" and not self.url.startswith(("http://", "https://")):
+            raise ValueError(f"reset.url: expected an address such as http://host:7565, found {self.url!r}")
+        if "@" in urlsplit(self.url).netloc:
+            raise ValueError(
+                "reset.url: expected an address without a password, found an '@' in it; it is shown in logs"
+            )
+        if self.kind == "command" and not self.command:
+            raise ValueError("reset.command: expected a program and its arguments, found nothing")
+        times = (self.timeout_s, self.status_timeout_s, self.poll_s)
+        if min(times) <= 0:
+            raise ValueError(f"reset: expected times above 0 s, found {', '.join(map(str, times))}")
+
+
+@dataclass(frozen=True)
+class DeploymentSettings:
+    """One set of site containers that is reset as a whole."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    name: str = "default"
+    """Name in logs and host aliases: lower-case letters, digits and hyphens."""
+
+    addresses: Mapping[str, str] = field(default_factory=dict)
+    """Base address of each site, such as ``shopping: http://shop.test:7770``; the first deployment takes what is
+    left out from the environment variables ``SHOPPING``, ``REDDIT`` and so on."""
+
+    extra_origins: tuple[str, ...] = ()
+    """Origins that pages may load from but the agent may not visit, such as the map's tile server."""
+
+    reset: ResetSettings = ResetSettings()
+    """How this deployment is reset."""
+
+    def __post_init__(self) -> None:
+        """Refuse passwords in addresses: settings are shown and kept in run folders."""
+        for where, address in [*self.addresses.items(), *(("extra_origins", extra) for extra in self.extra_origins)]:
+            if "@" in urlsplit(address).netloc:
+                raise ValueError(f"{where}: expected an address without a password, found one with an account in it")
+
+
+@dataclass(frozen=True)
+class WebArenaSettings:
+    """Episodes on WebArena's own sites."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    task_files: Mapping[str, str] = field(default_factory=dict)
+    """WebArena's JSON task file of each split that the run uses, such as ``train`` and ``test``; ``start-pages`` in
+    place of a file stands for tasks to look at the sites' start pages."""
+
+    deployments: tuple[DeploymentSettings, ...] = (DeploymentSettings(),)
+    """The sets of containers (``name``, ``addresses``, ``extra_origins``, ``reset``: see docs/environments.md);
+    several of them play tasks that change a site side by side."""
+
+    fresh_at_start: bool = False
+    """Whether the sites are known to be in their first state; otherwise the first lease of each deployment that can
+    be reset begins with a reset."""
+
+    judge: str = ""
+    """``module:name`` of a function that makes the judge of meaning (``judges.interface.AnswerJudge``) for tasks with
+    ``fuzzy_match``; without one, such tasks fail as ``judge/no_judge`` where their answer is no exact match."""
+
+    writes: Mapping[str, bool] = field(default_factory=dict)
+    """Task ids for which the rule that tells changing from reading tasks is wrong, with the right answer."""
+
+    credentials_file: str = ""
+    """JSON file ``{"shopping": {"username": …, "password": …}}``; it is asked before ``SHOPPING_USERNAME``,
+    ``SHOPPING_PASSWORD`` and so on."""
+
+    lease_timeout_s: float = 900.0
+    """Longest wait for the task's sites, resets by others included, in seconds."""
+
+    lease_hold_s: float = 1800.0
+    """Longest time that one episode may keep its sites, in seconds; past it they are taken back."""
+
+    lease_silence_s: float = 60.0
+    """A worker that the lease desk has not heard of for so long, in seconds, is taken for dead: its sites are reset
+    and given to others."""
+
+    login_timeout_s: float = 60.0
+    """Longest wait for a logged-in session, in seconds."""
+
+    login_load_timeout_s: float = 5.0
+    """Longest wait for the scripts and pictures of a log-in page, in seconds; past it the form is looked for all the
+    same, and what its scripts would have done with it is lost."""
+
+    login_margin_s: float = 300.0
+    """Life that a session must have left to be lent to an episode, in seconds; otherwise a new one is made."""
+
+    def __post_init__(self) -> None:
+        names = [deployment.name for deployment in self.deployments]
+        if not names or len(set(names)) != len(names):
+            raise ValueError(f"webarena.deployments: expected at least one and different names, found {names}")
+        for name in ("lease_timeout_s", "lease_hold_s", "lease_silence_s", "login_timeout_s", "login_load_timeout_s"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"webarena.{name}: expected a time above 0 s, found {getattr(self, name)}")

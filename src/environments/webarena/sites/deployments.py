@@ -1,0 +1,67 @@
+"""The deployments that the settings name, and the lease desk over them.
+
+Owns the way from ``WebArenaSettings`` to ``Deployment`` and ``LeaseDesk``. Invariant: addresses come from the
+settings, else for the first deployment from the environment of the process that asks. Starts nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+
+from environments.webarena.leases.desk import LeaseDesk
+from environments.webarena.leases.ledger import SiteLedger
+from environments.webarena.reset.resetters import resetters
+from environments.webarena.settings import WebArenaSettings
+from environments.webarena.sites.addresses import SITES, AddressError, SiteAddresses, variable
+from environments.webarena.sites.hosts import Deployment
+
+
+def with_addresses(settings: WebArenaSettings, environ: Mapping[str, str] = os.environ) -> WebArenaSettings:
+    """Return the settings with the first deployment's addresses from the environment in them.
+
+    So that all processes of a run, on whatever machine, mean the same sites.
+
+    Raises:
+        AddressError: for a site that WebArena does not have, or an address that is none.
+    """
+    first, *others = settings.deployments
+    found = SiteAddresses.from_environment(configured=first.addresses, environ=environ)
+    return replace(settings, deployments=(replace(first, addresses=dict(found.bases)), *others))
+
+
+def deployments_of(settings: WebArenaSettings) -> dict[str, Deployment]:
+    """Return the deployments.
+
+    Raises:
+        AddressError: where a deployment has not a single address, naming the variables; for a site that WebArena does
+            not have, or an address that is none.
+        ValueError: for a name that cannot be part of a host name.
+    """
+    made = {}
+    for deployment in with_addresses(settings).deployments:
+        if not deployment.addresses:
+            raise AddressError(
+                f"webarena deployment {deployment.name}: expected the address of at least one site, found none; set "
+                f"those that your tasks need of the environment variables {', '.join(map(variable, SITES))} (such as "
+                "SHOPPING=http://host:7770) for the first deployment, or webarena.deployments[].addresses"
+            )
+        addresses = SiteAddresses(deployment.addresses)
+        made[deployment.name] = Deployment.of(deployment.name, addresses, deployment.extra_origins)
+    return made
+
+
+def make_desk(settings: WebArenaSettings, *, fresh: bool | None = None, era: str = "") -> LeaseDesk:
+    """Return a lease desk over the deployments, which the caller closes.
+
+    ``fresh`` replaces ``settings.fresh_at_start``; ``era`` is for a desk that may have had a predecessor.
+
+    Raises:
+        ValueError: see ``deployments_of`` and ``reset.resetters``.
+    """
+    units = {name: tuple(deployment.addresses.bases) for name, deployment in deployments_of(settings).items()}
+    resetting = resetters(settings.deployments)
+    fresh = settings.fresh_at_start if fresh is None else fresh
+    ledger = SiteLedger(units, resettable=resetting, fresh=fresh, era=era)
+    return LeaseDesk(ledger, resetting, hold_s=settings.lease_hold_s)

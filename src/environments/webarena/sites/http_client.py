@@ -1,0 +1,104 @@
+"""Requests to the sites' own interfaces, which evaluators make for state that no page shows.
+
+Owns ``SiteHttp`` and ``site_functions``. Invariants: only the given sites are reached, redirects and proxies
+are not followed; every request ends within its time; tokens, accounts and bodies are in no message.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from http.client import HTTPException
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import urlencode
+from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
+
+from environments.webarena.login.accounts import Accounts, CredentialsMissing
+from environments.webarena.sites.addresses import AddressError, SiteAddresses
+from judges.functions import FUNCTIONS, PageFunction
+from judges.shop_functions import shop_functions
+from records.failures import EpisodeFailed, Failure, FailureKind
+
+_MAX_BYTES = 4_000_000
+_TIMEOUT_S = 20.0
+"""Only for callers that give none: episodes give ``browser.evaluate_timeout_s``."""
+_ADMINISTRATOR = "shopping_admin"
+
+
+class SiteHttp:
+    """``judges.interface.HttpClient`` for the sites at ``addresses``; each request may take ``timeout_s`` seconds."""
+
+    def __init__(self, addresses: SiteAddresses, *, timeout_s: float = _TIMEOUT_S) -> None:
+        self._addresses, self._timeout_s = addresses, timeout_s
+
+    async def json(
+        self, method: str, url: str, *, query: Mapping[str, str] | None = None, token: str = "", body: object = None
+    ) -> Any:
+        """See ``HttpClient.json``."""
+        request = Request(self._real(url) + (f"?{urlencode(query)}" if query else ""), method=method)
+        request.add_header("Accept", "application/json")
+        if token:
+            request.add_header("Authorization", f"Bearer {token}")
+        if body is not None:
+            request.add_header("Content-Type", "application/json")
+            request.data = json.dumps(body).encode()
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                content = await asyncio.to_thread(_send, request, self._timeout_s)
+        except TimeoutError as error:
+            raise _failed("site_timeout", f"{method} {url}: no answer within {self._timeout_s:g} s") from error
+        except HTTPError as error:
+            error.close()
+            raise _failed("site_api_refused", f"{method} {url}: expected status 200, found {error.code}") from error
+        except (OSError, HTTPException) as error:
+            raise _failed("site_unreachable", f"{method} {url}: {error}") from error
+        try:
+            return json.loads(content)
+        except ValueError as error:
+            raise _failed("site_api_unexpected", f"{method} {url}: expected JSON, found something else") from error
+
+    def _real(self, url: str) -> str:
+        try:
+            real = self._addresses.real(url)
+        except AddressError as error:
+            raise EpisodeFailed(Failure(FailureKind.TASK, "unknown_site", str(error))) from error
+        if self._addresses.site_of(real) is None:
+            raise EpisodeFailed(
+                Failure(FailureKind.TASK, "evaluation_url_refused", f"{url} is not on the task's sites")
+            )
+        return real
+
+
+def site_functions(
+    addresses: SiteAddresses, accounts: Accounts, *, timeout_s: float = _TIMEOUT_S
+) -> Mapping[str, PageFunction]:
+    """Return every function that WebArena's task files may name, for an episode on the sites at ``addresses``."""
+
+    def administrator() -> Mapping[str, str]:
+        try:
+            account = accounts.of(_ADMINISTRATOR)
+        except CredentialsMissing as error:
+            raise _failed("login_failed", str(error)) from error
+        return {"username": account.username.reveal(), "password": account.password.reveal()}
+
+    return {**FUNCTIONS, **shop_functions(SiteHttp(addresses, timeout_s=timeout_s), administrator)}
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    def redirect_request(self, *args: Any, **kwargs: Any) -> None:
+        """Return None, which makes a redirect an error."""
+
+
+def _send(request: Request, timeout_s: float) -> bytes:
+    opener = build_opener(ProxyHandler({}), _NoRedirects())
+    with opener.open(request, timeout=timeout_s) as answer:
+        content: bytes = answer.read(_MAX_BYTES + 1)
+    if len(content) > _MAX_BYTES:
+        raise HTTPException(f"more than {_MAX_BYTES} bytes")
+    return content
+
+
+def _failed(code: str, detail: str) -> EpisodeFailed:
+    return EpisodeFailed(Failure(FailureKind.INFRA, code, detail))

@@ -1,0 +1,84 @@
+"""What the environments of one worker share about WebArena's sites.
+
+Owns ``WebArenaSites``: the deployments, the leases on them, the pool of logged-in sessions, and how
+episodes are judged. Invariant: a session of before a reset is never used after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from environments.browser.session import BrowserSession
+from environments.webarena.leases.desk import SiteLeases
+from environments.webarena.leases.units import SiteLease
+from environments.webarena.login.accounts import Accounts, CredentialsMissing
+from environments.webarena.login.form_login import FormLogin, StoredLogin
+from environments.webarena.login.forms import LOGIN_FORMS, LoginForm
+from environments.webarena.login.pool import LoginPool
+from environments.webarena.settings import WebArenaSettings
+from environments.webarena.sites.addresses import SiteAddresses
+from environments.webarena.sites.hosts import Deployment, WebArenaHosts, episode_hosts
+from environments.webarena.sites.http_client import site_functions
+from judges.functions import PageFunction
+from judges.interface import AnswerJudge
+from judges.settings import JudgeSettings
+from records.episodes import Task
+from records.failures import EpisodeFailed, Failure, FailureKind
+
+
+@dataclass(frozen=True)
+class WebArenaSites:
+    """See the module; ``judge`` compares meanings (None where no task asks for it), waited for with ``patience``."""
+
+    settings: WebArenaSettings
+    deployments: Mapping[str, Deployment]
+    leases: SiteLeases
+    logins: LoginPool
+    forms: Mapping[str, LoginForm]
+    accounts: Accounts
+    judge: AnswerJudge | None = None
+    patience: JudgeSettings = JudgeSettings()
+
+    def hosts(self, lease: SiteLease) -> WebArenaHosts:
+        """Return the hosts that an episode with this lease may reach."""
+        return episode_hosts({site: self.deployments[unit] for site, unit in lease.units.items()})
+
+    def functions(self, lease: SiteLease, timeout_s: float) -> Mapping[str, PageFunction]:
+        """Return the functions that a task's evaluators may name; a request of theirs takes ``timeout_s`` at most."""
+        bases = {site: self.deployments[unit].real_addresses.bases[site] for site, unit in lease.units.items()}
+        return site_functions(SiteAddresses(bases), self.accounts, timeout_s=timeout_s)
+
+    def logins_of(self, task: Task) -> tuple[str, ...]:
+        """Return the sites at which the task's episode is to be logged in."""
+        return tuple(site for site in task.sites if task.require_login and site in self.forms)
+
+
+def make_sites(
+    settings: WebArenaSettings,
+    deployments: Mapping[str, Deployment],
+    session: BrowserSession,
+    accounts: Accounts,
+    *,
+    leases: SiteLeases,
+    forms: Mapping[str, LoginForm] = LOGIN_FORMS,
+    judge: AnswerJudge | None = None,
+    patience: JudgeSettings | None = None,
+) -> WebArenaSites:
+    """Return the sites for the environments of one worker, over the leases of all of them."""
+    form_login = FormLogin(session, timeout_s=settings.login_timeout_s, load_timeout_s=settings.login_load_timeout_s)
+
+    async def log_in(deployment: str, site: str) -> StoredLogin:
+        try:
+            account = accounts.of(site)
+        except CredentialsMissing as error:
+            raise EpisodeFailed(Failure(FailureKind.INFRA, "login_failed", str(error))) from error
+        return await form_login.log_in(deployments[deployment].addresses.bases[site], forms[site], account)
+
+    logins = LoginPool(
+        log_in,
+        lifetime_s=lambda site: forms[site].lifetime_s,
+        margin_s=settings.login_margin_s,
+        timeout_s=settings.login_timeout_s,
+    )
+    return WebArenaSites(settings, deployments, leases, logins, forms, accounts, judge, patience or JudgeSettings())

@@ -1,0 +1,1 @@
+"""WebArena's task files: their format, their limits, and what is drawn from them."""

@@ -1,0 +1,147 @@
+"""The records that flow through Waymark: task -> episode -> trajectory -> verdict -> shard -> batch.
+
+Owns every type that crosses a process or is written to disk. Invariants: records are immutable;
+token ids and log-probabilities are those the policy produced and are never re-tokenised; an
+episode without a verdict has ``outcome is None`` and is never a reward of 0. Imports only the
+standard library and numpy, so that learners, workers and tools share it at no cost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from records.failures import Failure
+
+IntArray = npt.NDArray[np.int32]
+FloatArray = npt.NDArray[np.float32]
+
+
+class Source(StrEnum):
+    """Why an episode was played."""
+
+    ROLLOUT = "rollout"
+    DEMONSTRATION = "demonstration"
+    EVALUATION = "evaluation"
+
+
+class Termination(StrEnum):
+    """How an episode that ran to its end ended."""
+
+    EXIT = "exit"
+    MAX_STEPS = "max_steps"
+
+
+@dataclass(frozen=True, slots=True)
+class Subgoal:
+    """One milestone of a task: what it means, and a declarative check (see ``judges.milestones``)."""
+
+    description: str
+    check: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One task in WebArena's schema, typed; ``raw`` keeps the JSON object it came from, losslessly.
+
+    ``evaluation`` is WebArena's ``eval`` object. ``template`` groups tasks that share an intent
+    template, ``horizon`` is the number of steps of the scripted expert (0 where none exists).
+    """
+
+    task_id: str
+    sites: tuple[str, ...]
+    intent: str
+    start_url: str
+    evaluation: dict[str, Any]
+    template: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+    require_login: bool = False
+    require_reset: bool = False
+    split: str = ""
+    horizon: int = 0
+    max_steps: int = 0
+    subgoals: tuple[Subgoal, ...] = ()
+    raw: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def site(self) -> str:
+        """The task's first site, by which results are grouped."""
+        return self.sites[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One decision: the state the policy saw, the tokens it produced, and what came of them.
+
+    ``prompt_ids`` (P,) and ``action_ids`` (A,) are int32; ``logprobs`` (A,) are the behaviour
+    policy's natural-log probabilities of ``action_ids`` at ``temperature``. ``subgoals`` (K,) says
+    which milestones had been reached in the state *before* the action. ``notice`` is the one line
+    the agent was told about its previous action; ``parse_error`` is set when this action did not
+    parse; ``element`` describes the element acted on. ``truncated_tokens`` counts observation
+    tokens left out of the prompt. Times are seconds.
+    """
+
+    index: int
+    url: str
+    observation: str
+    prompt_ids: IntArray
+    action_ids: IntArray
+    logprobs: FloatArray
+    policy_version: int
+    temperature: float
+    action_text: str
+    subgoals: tuple[bool, ...] = ()
+    parse_error: str | None = None
+    notice: str | None = None
+    element: str | None = None
+    truncated_tokens: int = 0
+    browser_s: float = 0.0
+    policy_s: float = 0.0
+    screenshot: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """One episode. Exactly one of ``outcome`` and ``failure`` is set.
+
+    ``outcome`` is the verdict in {0.0, 1.0}; ``evidence`` is the evaluator's JSON; ``failure``
+    says why there is no verdict. ``final_subgoals`` (K,) is the milestone vector after the last
+    action. ``policy_version`` is the version that produced the first action.
+    """
+
+    episode_id: str
+    task_id: str
+    template: str
+    site: str
+    split: str
+    intent: str
+    source: Source
+    phase: int
+    seed: int
+    steps: tuple[Step, ...]
+    termination: Termination | None
+    answer: str | None
+    outcome: float | None
+    failure: Failure | None
+    final_subgoals: tuple[bool, ...] = ()
+    evidence: str = ""
+    horizon: int = 0
+    policy_version: int = 0
+    worker: str = ""
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        if (self.outcome is None) == (self.failure is None):
+            raise ValueError(
+                f"episode {self.episode_id}: exactly one of outcome and failure must be set, "
+                f"found outcome={self.outcome!r} and failure={self.failure!r}"
+            )
+
+    @property
+    def success(self) -> bool:
+        """Whether a verdict exists and says that the task was solved."""
+        return self.outcome == 1.0

@@ -1,0 +1,107 @@
+"""Who chooses the next action: the one point where policies and demonstrators differ.
+
+Owns the ``Decider`` protocol and the decider that asks a policy. Invariants: a decision carries the
+token ids that will be trained on, exactly as the policy produced them; a reply of other weights than the
+spec names is refused. Must not import torch or ray.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from policy.client import PolicyClient, Sampling
+from policy.prompts import PastAction, PromptFormat
+from policy.settings import PolicySettings
+from policy.tokenizer import TextTokenizer
+from records.environment import Observation
+from records.episodes import FloatArray, IntArray
+from records.failures import EpisodeFailed, Failure, FailureKind
+from rollout_workers.spec import EpisodeSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What there is to decide on: instruction, page, past actions, and what the agent is told about the last one."""
+
+    index: int
+    intent: str
+    observation: Observation
+    history: Sequence[PastAction]
+    notice: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One action as tokens: ``prompt_ids`` (P,), ``action_ids`` (A,), ``logprobs`` (A,) in nats; see ``Step``."""
+
+    prompt_ids: IntArray
+    action_ids: IntArray
+    logprobs: FloatArray
+    action_text: str
+    policy_version: int
+    temperature: float
+    truncated_tokens: int
+
+
+class Decider(Protocol):
+    """Chooses the actions of one episode."""
+
+    async def decide(self, turn: Turn) -> Decision:
+        """Return the next action; raise ``EpisodeFailed`` if there is none, ``PromptTooLong`` if there is no room."""
+        ...
+
+
+class PolicyDecider:
+    """Asks a policy for every action, with a sampling seed that depends on episode and step only."""
+
+    def __init__(
+        self,
+        policy: PolicyClient,
+        prompt_format: PromptFormat,
+        tokenizer: TextTokenizer,
+        spec: EpisodeSpec,
+        *,
+        top_p: float = 1.0,
+        limits: PolicySettings | None = None,
+    ) -> None:
+        self._policy = policy
+        self._format = prompt_format
+        self._tokenizer = tokenizer
+        self._spec = spec
+        self._top_p = top_p
+        self._limits = limits or PolicySettings()
+
+    async def decide(self, turn: Turn) -> Decision:
+        """Return the policy's next action."""
+        prompt = self._format.build(
+            self._tokenizer,
+            intent=turn.intent,
+            history=turn.history,
+            observation=turn.observation.text,
+            notice=turn.notice,
+            max_prompt_tokens=self._limits.max_prompt_tokens,
+        )
+        sampling = Sampling(
+            temperature=self._spec.temperature,
+            top_p=self._top_p,
+            max_new_tokens=self._limits.max_new_tokens,
+            seed=self._spec.step_seed(turn.index),
+            version=self._spec.version,
+        )
+        reply = await self._policy.complete(prompt.ids.tolist(), sampling, session=self._spec.episode_id)
+        if self._spec.version not in (None, reply.version):
+            detail = f"expected a reply of version {self._spec.version}, found one of version {reply.version}"
+            raise EpisodeFailed(Failure(FailureKind.POLICY, "wrong_version", detail))
+        return Decision(
+            prompt_ids=prompt.ids,
+            action_ids=np.asarray(reply.action_ids, dtype=np.int32),
+            logprobs=np.asarray(reply.logprobs, dtype=np.float32),
+            action_text=self._format.action_text(self._tokenizer, reply.action_ids),
+            policy_version=reply.version,
+            temperature=self._spec.temperature,
+            truncated_tokens=prompt.truncated_tokens,
+        )

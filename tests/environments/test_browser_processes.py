@@ -1,0 +1,107 @@
+"""A worker's processes are found by their mark and do not outlive it, however it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from environments.browser import processes as browser_processes
+from environments.browser.processes import MarkedProcess, kill, marked_processes, orphans, process_mark
+
+pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
+
+OWNER = """
+import subprocess, sys, time
+from rollout_workers import browser_processes
+from rollout_workers.browser_processes import mark_children, start_guard
+browser_processes.MARK = sys.argv[2]
+mark = mark_children()
+guard = start_guard(mark, 60) if sys.argv[1] == "guarded" else None
+child = subprocess.Popen(["setsid", "sleep", "1000"], start_new_session=True)
+print(mark, flush=True)
+sys.stdin.read()
+"""
+
+
+def start_owner(kind: str) -> tuple[subprocess.Popen[str], str]:
+    """Start a process that owns a detached child; return it and its mark."""
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER, kind, browser_processes.MARK],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+    )
+    assert owner.stdout is not None
+    return owner, owner.stdout.readline().strip()
+
+
+@pytest.fixture
+def guarded() -> Iterator[tuple[subprocess.Popen[str], str]]:
+    owner, mark = start_owner("guarded")
+    yield owner, mark
+    _end(owner, mark)
+
+
+@pytest.fixture
+def unguarded(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Its children carry a mark of their own: a worker of another test would end those that have lost their owner."""
+    monkeypatch.setattr(browser_processes, "MARK", "WAYMARK_UNGUARDED_OWNER")
+    owner, mark = start_owner("unguarded")
+    yield owner, mark
+    _end(owner, mark)
+
+
+def test_children_carry_the_mark_while_their_owner_lives(guarded: tuple[subprocess.Popen[str], str]) -> None:
+    owner, mark = guarded
+    (child,) = wait_for(mark, 1)
+    assert mark == process_mark(owner.pid)
+    assert "sleep" in child.command
+    assert not child.orphaned
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_the_guard_ends_a_dead_owners_children(guarded: tuple[subprocess.Popen[str], str], how: int) -> None:
+    owner, mark = guarded
+    wait_for(mark, 1)
+    owner.send_signal(how)
+    owner.wait(10)
+    assert wait_for(mark, 0) == []
+
+
+def test_orphans_are_those_whose_owner_is_gone(unguarded: tuple[subprocess.Popen[str], str]) -> None:
+    owner, mark = unguarded
+    wait_for(mark, 1)
+    assert mark not in {process.owner for process in orphans()}
+    owner.kill()
+    owner.wait(10)
+    ours = [process for process in orphans() if process.owner == mark]
+    assert len(ours) == 1
+    assert kill(ours) == 1
+    assert wait_for(mark, 0) == []
+
+
+def test_a_reused_process_id_is_not_taken_for_the_owner() -> None:
+    mine = process_mark(os.getpid())
+    assert mine is not None
+    pid, _, started = mine.partition(":")
+    assert process_mark(int(pid)) != f"{pid}:{int(started) + 1}"
+
+
+def wait_for(mark: str, count: int) -> list[MarkedProcess]:
+    ends = time.monotonic() + 10
+    while len(found := marked_processes(mark)) != count and time.monotonic() < ends:
+        time.sleep(0.02)
+    return found
+
+
+def _end(owner: subprocess.Popen[str], mark: str) -> None:
+    owner.kill()
+    owner.communicate()
+    kill(marked_processes(mark))

@@ -1,0 +1,28 @@
+"""Waits of a browser episode are those of the settings; nothing is started here."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+
+import pytest
+
+from environments.browser.environment import BrowserEnvironment, BrowserSession, SiteSessions
+from environments.browser.settings import BrowserSettings
+from environments.interface.feedback import sentence
+
+
+async def test_a_tab_that_does_not_come_is_told_after_the_wait_of_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+
+    async def never(work: Awaitable[None], timeout_s: float) -> None:
+        waits.append(timeout_s)
+        work.close()  # type: ignore[attr-defined]
+        raise TimeoutError
+
+    session = BrowserSession(BrowserSettings(new_tab_timeout_s=17.0))
+    env = BrowserEnvironment(session, SiteSessions(port=0))
+    monkeypatch.setattr(asyncio, "wait_for", never)
+    assert await env._follow_new_tab() == [sentence("slow")]
+    assert waits == [17.0]
+    await session.close()

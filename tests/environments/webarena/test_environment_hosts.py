@@ -1,0 +1,360 @@
+"""Host names and addresses of episodes on WebArena's sites, and the host that makes their environments."""
+
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cluster.errors import RecipeError
+from cluster.recipe.recipe import build_recipe
+from cluster.task_sets import TaskSets
+from environments.browser.settings import BrowserSettings
+from environments.webarena.host import webarena_host, webarena_tasks
+from environments.webarena.judge import needs_judge
+from environments.webarena.leases.modes import changes_sites
+from environments.webarena.login.accounts import Accounts
+from environments.webarena.settings import DeploymentSettings, ResetSettings, WebArenaSettings
+from environments.webarena.sites.addresses import SITES, AddressError, SiteAddresses
+from environments.webarena.sites.deployments import deployments_of, with_addresses
+from environments.webarena.sites.hosts import Deployment, WebArenaHosts, episode_hosts, resolver_rules
+from environments.webarena.sites.shared import make_sites
+from environments.webarena.waits import waits_that_do_not_fit
+from judges.interface import AnswerQuestion
+from judges.settings import JudgeSettings
+from records.failures import EpisodeFailed, FailureKind
+from rollout_workers.settings import RolloutSettings
+from rollout_workers.spec import WorkerConfig
+from tests.environments.webarena.fake_sites import fake_task
+
+ONE_HOST = {
+    "shopping": "http://wa.test:7770",
+    "shopping_admin": "http://wa.test:7780/admin",
+    "reddit": "http://wa.test:9999",
+    "wikipedia": "http://wa.test:8888/wikipedia/A/Landing",
+}
+
+
+def deployment(bases: dict[str, str], name: str = "blue") -> Deployment:
+    return Deployment.of(name, SiteAddresses(bases))
+
+
+@pytest.mark.parametrize(
+    ("real", "canonical"),
+    [
+        ("http://wa.test:7780/admin", "__SHOPPING_ADMIN__/"),
+        ("http://wa.test:7780/admin/sales/order?x=1", "__SHOPPING_ADMIN__/sales/order?x=1"),
+        ("http://wa.test:7780/administrator", "__SHOPPING_ADMIN_ROOT__/administrator"),
+        ("http://wa.test:8888/wikipedia/A/Boston", "__WIKIPEDIA_ROOT__/wikipedia/A/Boston"),
+        ("http://wa.test:7770/cart#top", "__SHOPPING__/cart#top"),
+        ("http://wa.test:77/", "http://wa.test:77/"),
+        ("http://example.com/", "http://example.com/"),
+    ],
+)
+def test_addresses_are_canonical_also_where_a_site_lies_under_a_path(real: str, canonical: str) -> None:
+    hosts = WebArenaHosts(ONE_HOST)
+    assert hosts.canonical(real) == canonical
+    assert hosts.real(canonical).rstrip("/") == real.rstrip("/")
+    assert hosts.allows(real) == (not canonical.startswith("http"))
+
+
+def test_addresses_inside_a_text_are_replaced_and_others_that_begin_alike_are_not() -> None:
+    hosts = WebArenaHosts({"shopping": "http://wa.test", "reddit": "http://wa.test:9999"})
+    text = (
+        "See http://wa.test:9999/f/a, http://wa.test. Not http://wa.test.evil, http://wa.test:99990 or http://wa.tests"
+    )
+    assert hosts.canonical_text(text) == (
+        "See __REDDIT__/f/a, __SHOPPING__. Not http://wa.test.evil, http://wa.test:99990 or http://wa.tests"
+    )
+
+
+def test_only_the_episodes_origins_pass_the_proxy() -> None:
+    hosts = WebArenaHosts(
+        {"shopping_admin": "http://wa.test:7780/admin", "map": "https://map.test"}, ["http://tiles.test:8080/tile"]
+    )
+    assert hosts.bypass == "<-loopback>,http://wa.test:7780,https://map.test:443,http://tiles.test:8080"
+    assert not hosts.allows("http://tiles.test:8080/tile"), "what pages load from is not for the agent to visit"
+    assert hosts.site_of("http://wa.test:7780/other") == "shopping_admin"
+    assert hosts.site_of("http://tiles.test:8080/tile") is None
+
+
+def test_a_clash_on_one_host_name_is_avoided_by_an_alias_that_the_browser_resolves() -> None:
+    blue = deployment(ONE_HOST)
+    assert blue.addresses.bases["reddit"] == "http://reddit.blue.webarena.test:9999"
+    assert {**blue.addresses.bases, "reddit": ONE_HOST["reddit"]} == ONE_HOST
+    assert blue.real_addresses.bases == ONE_HOST
+    assert resolver_rules([blue]) == "MAP reddit.blue.webarena.test wa.test, MAP * ~NOTFOUND, EXCLUDE wa.test"
+    apart = deployment({"shopping": "http://shop.test:80", "reddit": "http://Forum.test"})
+    assert apart.addresses.bases == {"shopping": "http://shop.test", "reddit": "http://forum.test"}
+    assert apart.aliases == {}
+
+
+def test_sites_that_would_overwrite_each_others_session_are_not_played_together() -> None:
+    blue = deployment({"shopping": "https://wa.test:1", "reddit": "https://wa.test:2"})
+    assert blue.aliases == {}
+    with pytest.raises(EpisodeFailed) as caught:
+        episode_hosts({"shopping": blue, "reddit": blue})
+    assert (caught.value.failure.kind, caught.value.failure.code) == (FailureKind.TASK, "hosts_clash")
+    assert episode_hosts({"reddit": blue}).bases == {"reddit": "https://wa.test:2"}
+
+
+def test_a_deployments_name_must_fit_into_a_host_name() -> None:
+    with pytest.raises(ValueError, match="found 'Blue!'"):
+        deployment(ONE_HOST, "Blue!")
+
+
+def test_the_first_deployment_takes_addresses_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOPPING", "http://wa.test:7770")
+    monkeypatch.setenv("MAP", "http://wa.test:3000")
+    settings = WebArenaSettings(
+        deployments=(
+            DeploymentSettings("blue", {"map": "http://map.test"}),
+            DeploymentSettings("green", {"map": "http://two.test"}),
+        )
+    )
+    found = deployments_of(settings)
+    assert found["blue"].addresses.bases == {"map": "http://map.test", "shopping": "http://wa.test:7770"}
+    assert found["green"].addresses.bases == {"map": "http://two.test"}
+    with pytest.raises(ValueError, match="expected the address of at least one site"):
+        deployments_of(
+            WebArenaSettings(deployments=(DeploymentSettings("blue", ONE_HOST), DeploymentSettings("green")))
+        )
+
+
+RESETTING = ResetSettings(kind="http", url="http://wa.test:7565")
+SETTINGS = WebArenaSettings(deployments=(DeploymentSettings("blue", ONE_HOST, reset=RESETTING),))
+PATIENT = RolloutSettings(reset_deadline_s=1050.0, episode_deadline_s=1700.0, stall_timeout_s=1700.0)
+
+
+def config(settings: WebArenaSettings = SETTINGS, rollout: RolloutSettings = PATIENT) -> WorkerConfig:
+    return WorkerConfig("", "", environment="webarena", settings=rollout, options={"webarena": settings})
+
+
+def test_waits_that_would_fail_episodes_that_only_wait_for_their_sites_are_told() -> None:
+    found = waits_that_do_not_fit(RolloutSettings(), BrowserSettings(), SETTINGS, JudgeSettings())
+    assert found["rollout.reset_deadline_s"].startswith("expected at least 1050 s because of webarena's waits")
+    hasty = replace(PATIENT, episode_deadline_s=2000.0)
+    assert waits_that_do_not_fit(hasty, BrowserSettings(), SETTINGS, JudgeSettings()) == {
+        "rollout.stall_timeout_s": "expected at least 2000 s because of rollout.episode_deadline_s, found 1700 s",
+        "webarena.lease_hold_s": "expected at least 2000 s because of rollout.episode_deadline_s, found 1800 s",
+    }
+    assert waits_that_do_not_fit(PATIENT, BrowserSettings(), SETTINGS, JudgeSettings()) == {}
+
+
+def test_a_judge_that_is_waited_for_longer_than_the_verdict_is_told() -> None:
+    judge = JudgeSettings(deadline_s=40.0)
+    judged = replace(SETTINGS, judge="my_judges:make")
+    why = "expected at least 40 s because of judge.deadline_s, found"
+    assert waits_that_do_not_fit(PATIENT, BrowserSettings(), judged, judge) == {
+        "rollout.judge_deadline_s": f"{why} 35 s",
+        "browser.evaluate_timeout_s": f"{why} 30 s",
+    }
+    assert waits_that_do_not_fit(PATIENT, BrowserSettings(), judged, JudgeSettings()) == {}
+    assert waits_that_do_not_fit(PATIENT, BrowserSettings(), SETTINGS, judge) == {}, "nobody is asked"
+
+
+def test_the_waits_of_a_log_in_are_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[dict[str, float]] = []
+    monkeypatch.setattr("environments.webarena.sites.shared.FormLogin", lambda session, **waits: given.append(waits))
+    settings = replace(SETTINGS, login_timeout_s=90.0, login_load_timeout_s=11.0)
+    make_sites(settings, {}, None, Accounts({}), leases=None)  # type: ignore[arg-type]
+    assert given == [{"timeout_s": 90.0, "load_timeout_s": 11.0}]
+
+
+async def test_a_host_takes_the_judges_waits_from_a_recipe_and_from_plain_options() -> None:
+    options = {"webarena": SETTINGS, "judge": {"deadline_s": 3}}
+    host = webarena_host(replace(config(), options=options))
+    assert host._webarena.patience == JudgeSettings(deadline_s=3.0)
+    await host.close()
+    with pytest.raises(ValueError, match="option judge.deadlin_s: Unexpected keyword argument"):
+        webarena_host(replace(config(), options={**options, "judge": {"deadlin_s": 3}}))
+
+
+def test_workers_that_would_reset_the_sites_under_each_other_are_refused() -> None:
+    with pytest.raises(ValueError, match="rollout.workers: expected 1 where sites are reset, found 2: without a lease"):
+        webarena_host(config(rollout=replace(PATIENT, workers=2)))
+
+
+def test_plain_options_become_settings_and_what_is_wrong_with_them_is_told() -> None:
+    plain = {"deployments": [{"name": "blue", "addresses": ONE_HOST}], "task_files": {"train": "start-pages"}}
+    tasks = webarena_tasks({"webarena": plain}).task_set(0, "train", 9, at_least=1)
+    assert {task.start_url for task in tasks} == {f"__{site.upper()}__/" for site in ONE_HOST}
+    with pytest.raises(ValueError, match="option webarena.deploymnts: Unexpected keyword argument"):
+        webarena_tasks({"webarena": {"deploymnts": []}})
+
+
+def test_start_pages_log_in_where_there_is_an_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"SHOPPING": "http://wa.test", "MAP": "http://wa.test:3", "SHOPPING_USERNAME": "u"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("SHOPPING_PASSWORD", "p")
+    tasks = webarena_tasks({}).task_set(0, "train", 2)
+    assert {task.sites[0]: task.require_login for task in tasks} == {"shopping": True, "map": False}
+    assert not any(needs_judge(task) or changes_sites(task) for task in tasks)
+
+
+class Judge:
+    """A judge of meaning."""
+
+    name = "echo"
+
+    async def matches(self, question: AnswerQuestion) -> bool:
+        return question.answer == question.reference
+
+    async def same_reason(self, question: AnswerQuestion) -> bool:
+        return True
+
+
+async def test_a_judge_is_named_by_the_recipe_and_what_is_none_is_refused() -> None:
+    here = __name__
+    for judge, name in ((f"{here}:Judge", "echo"), ("", None)):
+        host = webarena_host(config(replace(SETTINGS, judge=judge)))
+        assert getattr(host._webarena.judge, "name", None) == name
+        await host.close()
+    for name, complaint in {
+        f"{here}:PATIENT": "expected a function that makes a judge, found a RolloutSettings",
+        f"{here}:SiteAddresses.from_environment": "has no",
+        f"{here}:RolloutSettings": "found a RolloutSettings without matches, same_reason",
+        "no_such_module:judge": "webarena.judge: .*cannot import 'no_such_module'",
+        "judge": "webarena.judge: expected 'module:name', found 'judge'",
+    }.items():
+        with pytest.raises(ValueError, match=complaint):
+            webarena_host(config(replace(SETTINGS, judge=name)))
+
+
+FUZZY = {"eval_types": ["string_match"], "reference_answers": {"fuzzy_match": ["tea"]}}
+NOT_POSSIBLE = {"eval_types": ["string_match"], "reference_answers": {"fuzzy_match": "N/A"}, "string_note": "no tea"}
+ON_A_PAGE = {
+    "eval_types": ["program_html"],
+    "program_html": [{"url": "last", "locator": "", "required_contents": {"fuzzy_match": "tea"}}],
+}
+EXACT = {"eval_types": ["string_match"], "reference_answers": {"exact_match": "tea"}}
+UNUSED = {"eval_types": ["url_match"], "reference_url": "__MAP__", "reference_answers": {"fuzzy_match": ["tea"]}}
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "needed"), [(FUZZY, True), (NOT_POSSIBLE, True), (ON_A_PAGE, True), (EXACT, False), (UNUSED, False)]
+)
+def test_which_tasks_need_a_judge(evaluation: dict[str, object], needed: bool) -> None:
+    assert needs_judge(fake_task(evaluation=evaluation)) is needed
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"deployments": ()}, "expected at least one"),
+        ({"deployments": (DeploymentSettings(), DeploymentSettings())}, "different names"),
+        ({"lease_hold_s": 0.0}, "lease_hold_s: expected a time above 0 s"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        WebArenaSettings(**changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.browser
+async def test_the_host_makes_environments_until_its_browser_is_gone() -> None:
+    host = webarena_host(config())
+    assert host.alive()
+    await host.start()
+    environment = await host.environment()
+    assert await environment.screenshot() is None
+    assert host.alive()
+    await host.close()
+    assert not host.alive()
+    await host.close()
+
+
+def task_file(path: Path, *numbers: int) -> str:
+    entries = [
+        {
+            "task_id": number, "sites": ["shopping"], "require_login": True, "storage_state": None, "geolocation": None,
+            "start_url": "__SHOPPING__", "intent_template": "Find {{it}}", "instantiation_dict": {"it": number},
+            "intent": f"Find {number}", "require_reset": False, "intent_template_id": number % 2,
+            "eval": {"eval_types": ["string_match"], "reference_answers": {"exact_match": "x"}},
+        }
+        for number in numbers
+    ]  # fmt: skip
+    path.write_text(json.dumps(entries))
+    return str(path)
+
+
+def test_a_recipe_names_the_environment_its_sites_and_its_tasks(tmp_path: Path) -> None:
+    files = {"train": task_file(tmp_path / "train.json", 1, 2, 3), "test": task_file(tmp_path / "test.json", 4, 5)}
+    recipe = build_recipe(
+        {
+            "run": {"environment": "webarena"},
+            "webarena": {"task_files": files, "deployments": [{"name": "blue", "addresses": ONE_HOST}]},
+        }
+    )
+    source = TaskSets(recipe)._source
+    assert {task.task_id for task in source.task_set(0, "train", 3)} == {"webarena.1", "webarena.2", "webarena.3"}
+    assert [task.split for task in source.task_set(0, "test", 2)] == ["test", "test"]
+    one = source.task("webarena.1", {"it": 1})
+    assert source.similar(one, random.Random(0)) == source.task("webarena.1", {"it": 3})
+    with pytest.raises(KeyError):
+        source.task("webarena.1", {"it": 9})
+    with pytest.raises(ValueError, match="webarena.task_files: expected a task file for each split"):
+        webarena_tasks({"webarena": WebArenaSettings()}).task_set(0, "train", 1)
+
+
+def test_without_any_address_the_variables_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for site in SITES:
+        monkeypatch.delenv(site.upper(), raising=False)
+        monkeypatch.delenv(f"WA_{site.upper()}", raising=False)
+    for ask in (lambda: webarena_tasks({}).task_set(0, "train", 1), lambda: webarena_host(WorkerConfig("", ""))):
+        with pytest.raises(AddressError, match="SHOPPING, SHOPPING_ADMIN, REDDIT, GITLAB, MAP, WIKIPEDIA, HOMEPAGE"):
+            ask()
+
+
+@pytest.mark.parametrize(
+    ("address", "complaint"),
+    [
+        ("http://root:hunter2@wa.test:1", "SHOPPING: expected an address without a password"),
+        ("http://wa.test:99999", "SHOPPING: expected an address such as http://host:port"),
+        ("http://:80", "SHOPPING: expected an address such as http://host:port"),
+    ],
+)
+def test_an_address_that_would_be_a_secret_or_is_none_is_refused(address: str, complaint: str) -> None:
+    with pytest.raises(AddressError, match=complaint) as caught:
+        SiteAddresses({"shopping": address})
+    assert "hunter2" not in str(caught.value)
+    with pytest.raises(ValueError, match="reset.url: expected an address without a password") as refused:
+        ResetSettings(kind="http", url="http://root:hunter2@wa.test:1")
+    assert "hunter2" not in str(refused.value)
+
+
+def test_the_runs_addresses_are_those_of_the_driver() -> None:
+    settings = WebArenaSettings(deployments=(DeploymentSettings("blue"), DeploymentSettings("green", ONE_HOST)))
+    filled = with_addresses(settings, {"MAP": "http://map.test/"})
+    assert filled.deployments[0].addresses == {"map": "http://map.test"}
+    assert filled.deployments[1] == settings.deployments[1]
+    assert with_addresses(filled, {"MAP": "http://elsewhere.test"}) == filled
+
+
+@pytest.mark.parametrize(
+    "section",
+    [{"deploymnts": []}, {"deployments": [{"nme": "x"}]}, {"deployments": [{"reset": {"password": "x"}}]}],
+)
+def test_keys_that_do_not_exist_are_refused(section: dict[str, object]) -> None:
+    with pytest.raises(RecipeError, match="unknown key 'webarena"):
+        build_recipe({"webarena": section})
+
+
+async def test_the_recipe_and_the_judge_in_the_documentation_fit_together(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "environments.md").read_text(encoding="utf-8")
+    section = page.split("\n## WebArena\n", 1)[1]
+    recipe = build_recipe(yaml.safe_load(section.split("```yaml\n", 1)[1].split("```", 1)[0]))
+    (tmp_path / "my_judges.py").write_text(section.split("```python\n", 1)[1].split("```", 1)[0])
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("SHOPPING", "http://wa.test:7770")
+    assert waits_that_do_not_fit(recipe.rollout, recipe.browser, recipe.webarena, recipe.judge) == {}
+    host = webarena_host(WorkerConfig("", "", browser=recipe.browser, options=recipe.environment_options))
+    assert host._webarena.patience == recipe.judge == JudgeSettings(answer_timeout_s=20.0, deadline_s=60.0)
+    assert (await host.environment()).__class__.__name__ == "WebArenaEnvironment"
+    question = AnswerQuestion("Find it", "Tea", "tea")
+    assert await host._webarena.judge.matches(question)  # type: ignore[union-attr]
+    await host.close()
