@@ -143,7 +143,7 @@ class World:
             for press in page.actions:
                 took, seen = await _timed(env.step(await _action(env, press)))
                 steps.append(took)
-                if "ended the task" in (seen.notice or ""):
+                if "ended the task" in (seen.feedback or ""):
                     break
             return reset_ms, steps
 

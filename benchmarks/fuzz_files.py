@@ -36,7 +36,8 @@ def _shard() -> bytes:
         Step(
             index=index, url="__SHOP__/", observation="@ Shop\nlink Lamp 0", prompt_ids=np.arange(9, dtype=np.int32),
             action_ids=np.arange(4, dtype=np.int32), logprobs=np.full(4, -0.5, np.float32), policy_version=1,
-            temperature=1.0, action_text="go_backward()", subgoals=(True, False), notice="told", element="link Lamp",
+            temperature=1.0, action_text="go_backward()", milestones=(True, False), feedback="told",
+            element="link Lamp",
         )
         for index in range(3)
     )  # fmt: skip
@@ -44,7 +45,7 @@ def _shard() -> bytes:
         Trajectory(
             episode_id=f"e{number}", task_id="t", template="t", site="shop", split="train", intent="Buy", phase=1,
             seed=0, source=Source.ROLLOUT, steps=steps, termination=Termination.EXIT, answer="", outcome=1.0,
-            failure=None, final_subgoals=(True, True), evidence="[]",
+            failure=None, final_milestones=(True, True), evidence="[]",
         )
         for number in range(2)
     ]  # fmt: skip

@@ -70,7 +70,7 @@ _PAGE: dict[str, Any] = {
     "invalid": -1,
     "new_tab": False,
     "posted": False,
-    "notices": [{"code": "dialog", "detail": "Hi"}],
+    "feedback": [{"code": "dialog", "detail": "Hi"}],
     "navigating": False,
     "still": True,
     "url": "http://lab.e1.localhost:8000/",

@@ -1,7 +1,7 @@
 """The floor for browser steps: as few DevTools calls as an action, and a look at the page, can be done with.
 
 Owns ``RawPage``. It finds the element, gives real input, and returns the document's text and HTML after three idle
-turns of its event loop: no element table, no names, no watch for requests or timers, no notices, nothing refused.
+turns of its event loop: no element table, no names, no watch for requests or timers, no feedback, nothing refused.
 Only a change of document is waited for, since otherwise the old one would be read.
 """
 

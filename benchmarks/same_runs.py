@@ -114,7 +114,7 @@ def _facts(episode: Trajectory) -> dict[str, Any]:
         "episodes: ending and answer": (episode.termination, episode.answer),
         "episodes: evidence": episode.evidence,
         "episodes: number of steps": len(episode.steps),
-        "episodes: subgoals at the end": episode.final_subgoals,
+        "episodes: milestones at the end": episode.final_milestones,
     }
 
 
@@ -125,7 +125,7 @@ def _step_facts(step: Step) -> dict[str, Any]:
         "steps: action ids": step.action_ids,
         "steps: log-probabilities": step.logprobs,
         "steps: policy version": step.policy_version,
-        "steps: subgoals": step.subgoals,
+        "steps: milestones": step.milestones,
     }
 
 

@@ -122,7 +122,7 @@ async def _episode(
             return
         action = _random_action(rng, seen)
         seen = await env.step(action)
-        if "ended the task" in (seen.notice or ""):
+        if "ended the task" in (seen.feedback or ""):
             return
         counted.steps[site] += 1
         await asyncio.sleep(options.wait)

@@ -22,7 +22,7 @@ from cluster.run_folder.layout import CLONED, checkpoint_name, critics_name
 from cluster.run_folder.ledger import LedgerFile
 from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.metrics_log import MetricsLog, read_metrics
-from cluster.run_folder.rollback import go_back, keep_episodes_of
+from cluster.run_folder.rollback import keep_episodes_of, roll_back
 from cluster.run_folder.stage_data import episode_data, flat_numbers, recorded_shards, split_data
 from cluster.system import System
 from cluster.task_sets import TaskSets
@@ -102,7 +102,7 @@ class Controller:
 
     def _take_up(self) -> None:
         """Go back to before what is damaged, and write down what a killed session had no time for."""
-        for found in go_back(self.manifest, self.buffer, self.log):
+        for found in roll_back(self.manifest, self.buffer, self.log):
             self.progress.note(found.line)
         for skipped in self.buffer.report.skipped:  # now no stage depends on them: their episodes are played again
             skipped.path.rename(skipped.path.with_name(skipped.path.name + ".unusable"))
@@ -227,7 +227,7 @@ class Controller:
         return self.tasks.choose(phase + 1, failed, played, values)
 
     def _counted(self, phase: int) -> list[str]:
-        """Return the rollouts that a phase counts; those of a late shard, or of before a set-back, are none of them."""
+        """Return the rollouts that a phase counts; those of a late shard, or of before a rollback, are none of them."""
         episodes: list[str] = self.manifest.data(phase, "rollouts")["episodes"]
         return episodes
 

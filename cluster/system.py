@@ -286,7 +286,7 @@ class System:
             intent=self._tasks.pool.tasks[0].intent,
             history=(),
             observation="@ Probe\nlink Home 0\nbutton Search 1",
-            notice=None,
+            feedback=None,
             max_prompt_tokens=self.recipe.policy.max_prompt_tokens,
         )
         action = prompt_format.action_ids(tokenizer, '# Element: Home\ndo(action="Click", element="0")')

@@ -98,7 +98,7 @@ class TaskSets:
         run = self._recipe.run
         return [
             EpisodeSpec(f"p{phase:03d}-{i:04d}-{attempt}-{task.task_id}", task, Source.ROLLOUT, phase, run.seed,
-                        temperature=self._recipe.rollout.temperature)
+                        temperature=self._recipe.rollout.temperature, group=f"p{phase:03d}-{i:04d}-{task.task_id}")
             for i, task in enumerate(tasks)
             for attempt in range(run.attempts_per_task)
         ]  # fmt: skip

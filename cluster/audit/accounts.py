@@ -217,8 +217,8 @@ def _check_stage_ledger(result: CheckResult, run: RunRecord, key: Key, entry: St
     for (episode_id, session), times in ends.items():
         found = f"was completed {times} times in {place(key)}, session {session}"
         result.require(times == 1, f"episode {episode_id}", found)
-    # A stage that was set back need not ask for the same episodes again: other weights fail at other tasks.
-    since = run.set_back_in(key)
+    # A stage that was rolled back need not ask for the same episodes again: other weights fail at other tasks.
+    since = run.rolled_back_in(key)
     completed = {episode_id for episode_id, session in ends if session >= since}
     done = set(run.episodes(key))
     leased = {line.episode for line in lines if line.event is Event.LEASE}

@@ -13,7 +13,7 @@ from cluster.audit.accounts import StageLedger, check_episodes, check_ledger, ch
 from cluster.audit.files import check_files, check_manifests, check_shards
 from cluster.audit.record import CheckResult, Finding, Key, RunRecord
 from cluster.errors import RunStopped
-from cluster.run_folder.rollback import SetBack
+from cluster.run_folder.rollback import Rollback
 from replay.buffer import ReplayBuffer
 
 _SHOWN = 3
@@ -23,12 +23,12 @@ _SHOWN = 3
 class AuditReport:
     """What was looked at and what is wrong; ``accounts`` has the attempts of each stage that played episodes.
 
-    ``set_backs`` are no findings: what they lost was done again.
+    ``rollbacks`` are no findings: what they lost was done again.
     """
 
     checks: tuple[CheckResult, ...]
     accounts: dict[Key, StageLedger]
-    set_backs: tuple[SetBack, ...] = ()
+    rollbacks: tuple[Rollback, ...] = ()
 
     @property
     def findings(self) -> list[Finding]:
@@ -53,7 +53,7 @@ def audit(out: Path) -> AuditReport:
         check_ledger(run, phases),
     )
     accounts = {key: StageLedger.of(lines) for key, lines in sorted(run.lines.items())}
-    return AuditReport(checks, accounts, tuple(run.set_backs))
+    return AuditReport(checks, accounts, tuple(run.rollbacks))
 
 
 def require_balance(out: Path, phase: int, buffer: ReplayBuffer) -> None:

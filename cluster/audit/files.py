@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cluster.audit.record import CheckResult, Key, RunRecord, place
 from cluster.run_folder.durable import sha256_file
-from cluster.run_folder.layout import SET_BACK, kept_checkpoints
+from cluster.run_folder.layout import ROLLBACKS, kept_checkpoints
 from cluster.run_folder.metrics_log import read_metrics
 from cluster.run_folder.stage_data import PHASE, WARM_START
 from cluster.run_folder.stage_files import StageEntry
@@ -24,9 +24,9 @@ def check_manifests(run: RunRecord) -> CheckResult:
     result = CheckResult("manifests", looked_at=len(run.entries))
     for fault in run.faults:
         result.require(False, fault.subject, fault.found)
-    for begun in run.set_backs:
+    for begun in run.rollbacks:
         unfinished = "is not finished; the run's command, started again, does the rest"
-        result.require(begun.done, f"{SET_BACK}/{begun.number:04d}", unfinished)
+        result.require(begun.done, f"{ROLLBACKS}/{begun.number:04d}", unfinished)
     phases = int(run.header["config"]["run"]["phases"])
     expected = [(0, stage) for stage in WARM_START] + [(p, stage) for p in range(1, phases + 1) for stage in PHASE]
     found = list(run.entries)
@@ -83,8 +83,8 @@ def _left_traces(run: RunRecord) -> set[Key]:
 
 
 def _last_complete(run: RunRecord, number: int) -> int:
-    """Return the last phase that was complete after the stage of this number, phases that were set back included."""
-    before = [stage for found in run.set_backs if number < found.kept for stage in found.stages]
+    """Return the last phase that was complete after the stage of this number, phases that were rolled back included."""
+    before = [stage for found in run.rollbacks if number < found.kept for stage in found.stages]
     return max((phase for phase, stage in [*run.entries, *before] if stage == "curriculum"), default=0)
 
 

@@ -14,10 +14,10 @@ from typing import Any
 
 from cluster.errors import ManifestError
 from cluster.run_folder.durable import sha256_file
-from cluster.run_folder.layout import SET_BACK
+from cluster.run_folder.layout import ROLLBACKS
 from cluster.run_folder.ledger import LedgerLine, read_ledger
 from cluster.run_folder.manifest import FILE_NAME, read_header
-from cluster.run_folder.rollback import SetBack, read_set_backs
+from cluster.run_folder.rollback import Rollback, read_rollbacks
 from cluster.run_folder.stage_data import recorded_shards
 from cluster.run_folder.stage_files import Fault, StageEntry, scan_stages
 from replay.buffer import ReplayBuffer
@@ -61,7 +61,7 @@ class RunRecord:
     buffer: ReplayBuffer
     ledger: list[LedgerLine]
     ledger_fault: str
-    set_backs: list[SetBack]
+    rollbacks: list[Rollback]
 
     @classmethod
     def read(cls, out: Path, buffer: ReplayBuffer | None = None) -> RunRecord:
@@ -74,15 +74,15 @@ class RunRecord:
             lines.extend(read_ledger(out))
         except ValueError as error:
             fault = str(error)
-        set_backs: list[SetBack] = []
+        rollbacks: list[Rollback] = []
         try:
-            set_backs.extend(read_set_backs(out))
+            rollbacks.extend(read_rollbacks(out))
         except ManifestError as error:
-            faults.append(Fault(SET_BACK, str(error)))
+            faults.append(Fault(ROLLBACKS, str(error)))
         if buffer is None:
             buffer = ReplayBuffer(out / "episodes")
             buffer.record(recorded_shards(entries))
-        return cls(out, header, {(e.phase, e.stage): e for e in entries}, faults, buffer, lines, fault, set_backs)
+        return cls(out, header, {(e.phase, e.stage): e for e in entries}, faults, buffer, lines, fault, rollbacks)
 
     def episodes(self, key: Key) -> list[str]:
         """Return the ids of the episodes of a stage, none where it is not complete."""
@@ -90,10 +90,10 @@ class RunRecord:
         found: list[str] = entry.data.get("episodes", []) if entry is not None else []
         return found
 
-    def set_back_in(self, key: Key) -> int:
-        """Return the session in which a complete stage was set back last, 0 where it never was."""
+    def rolled_back_in(self, key: Key) -> int:
+        """Return the session in which a complete stage was rolled back last, 0 where it never was."""
         number = list(self.entries).index(key)
-        return max((found.session for found in self.set_backs if found.kept <= number), default=0)
+        return max((found.session for found in self.rollbacks if found.kept <= number), default=0)
 
     @cached_property
     def leases(self) -> Counter[str]:

@@ -23,7 +23,7 @@ _MEANING = {
 
 
 def show_report(console: Console, report: AuditReport) -> None:
-    """Print the attempts of each stage, why some of them failed, what was set back, what was checked, each finding."""
+    """Print each stage's attempts, why some failed, what was rolled back, what was checked, and each finding."""
     accounts = _table("stage", "attempts", "completed", "failed", "requeued", "cut short")
     reasons: list[str] = []
     for (phase, stage), ledger in report.accounts.items():
@@ -39,7 +39,7 @@ def show_report(console: Console, report: AuditReport) -> None:
     console.print(accounts)
     for reason in reasons:
         console.print(Text(reason), soft_wrap=True)
-    for found in report.set_backs:
+    for found in report.rollbacks:
         console.print(Text(f"session {found.session}: {found.line}"), soft_wrap=True)
     console.print(checks)
     for finding in report.findings:

@@ -53,6 +53,6 @@ def _episodes(recipe: Recipe, manifest: RunManifest, system: System, tasks: Task
     views = []
     for spec, episode in zip(shown, buffer.trajectories(spec.episode_id for spec in shown), strict=True):
         potentials, values = critics[spec.episode_id]
-        names = [subgoal.description for subgoal in spec.task.subgoals]
+        names = [milestone.description for milestone in spec.task.milestones]
         views.append(EpisodeView.of(episode, names, potentials, values, picture))
     return tuple(sorted(views, key=lambda view: -len(view.steps)))

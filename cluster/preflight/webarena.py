@@ -132,13 +132,13 @@ def _judge(recipe: Recipe, tasks: dict[str, list[Task]]) -> list[Check]:
     try:
         judge = load_judge(recipe.webarena.judge)
     except ValueError as error:
-        return [Check("judge of meaning", Status.FAIL, str(error))]
+        return [Check("LLM judge", Status.FAIL, str(error))]
     asking = {split: [task for task in found if needs_judge(task)] for split, found in tasks.items()}
     if judge is not None:
-        return [Check("judge of meaning", Status.OK, f"{judge.name}, for {sum(map(len, asking.values()))} tasks")]
+        return [Check("LLM judge", Status.OK, f"{judge.name}, for {sum(map(len, asking.values()))} tasks")]
     return [
         Check(
-            "judge of meaning",
+            "LLM judge",
             Status.WARN,
             f"none, and {_some(found)} of {split} need one",
             "name one in webarena.judge, or leave them out; an answer that is no exact match fails as judge/no_judge",

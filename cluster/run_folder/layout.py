@@ -29,7 +29,7 @@ class RunFolders:
         """The policy after the last phase, as a folder that can be loaded by name."""
         self.current_weights = out / "weights" / "current.json"
         """Names the weights that were published last; a restarted server reads it."""
-        self.set_back = out / SET_BACK
+        self.rollbacks = out / ROLLBACKS
         """What was set aside because something that the run depended on was damaged."""
 
     def checkpoint(self, name: str) -> Path:
@@ -59,7 +59,7 @@ class RunFolders:
 
         The pointer to the served weights goes as well: servers that start now wait for a publication.
         """
-        aside = (self.set_back, *self.set_back.glob("[0-9]*"))
+        aside = (self.rollbacks, *self.rollbacks.glob("[0-9]*"))
         folders = (self.episodes, self.weights, self.checkpoint(CLONED).parent, self.out / STAGES, *aside)
         leftovers = [path for folder in folders if folder.is_dir() for path in folder.glob(".*")]
         for path in leftovers + [path for name in _WRITTEN for path in self.out.glob(f".{name}.*")]:
@@ -73,8 +73,8 @@ class RunFolders:
 _WRITTEN = ("policy", "trained", "manifest.json", "metrics.jsonl", "summary.json", "report.html")
 """What is written into the run folder itself; files of others there, hidden ones too, are left alone."""
 
-SET_BACK = "set_back"
-"""The folder of what was set aside, with a record of each set-back (see ``cluster.run_folder.rollback``)."""
+ROLLBACKS = "rollbacks"
+"""The folder of what was set aside, with a record of each rollback (see ``cluster.run_folder.rollback``)."""
 
 CLONED = "cloned"
 """The checkpoint after cloning, before the critics have learned anything."""

@@ -2,7 +2,7 @@
 
 Owns both files. Invariants: a line is one JSON object ``{"time", "phase", "stage", <name>: number…}``
 (``time`` is seconds since the epoch); lines are only appended, so a stage that was cut short and
-done again has two lines, of which the last counts; those of stages that are set back are moved elsewhere. Event
+done again has two lines, of which the last counts; those of stages that are rolled back are moved elsewhere. Event
 files keep both. Needs neither torch nor TensorFlow.
 """
 

@@ -1,6 +1,6 @@
 """Back to before a damage: which stages can still stand, and how the others are set aside and done again.
 
-Owns ``OUT/set_back``: a record of each set-back (``0001.json``) and beside it the folder ``0001`` with what was set
+Owns ``OUT/rollbacks``: a record of each rollback (``0001.json``) and beside it the folder ``0001`` with what was set
 aside, each thing at the place it had in the run folder. Invariants: nothing is deleted; a record names what it moves
 and is durable before anything moves, so that the next start finishes what a killed one began; at each moment the
 stages that are left are those of a run that was stopped there. Whole shards stay, for their episodes need not be
@@ -17,11 +17,11 @@ from pathlib import Path
 
 from cluster.errors import ManifestError
 from cluster.run_folder.durable import write_atomic
-from cluster.run_folder.layout import SET_BACK, RunFolders
+from cluster.run_folder.layout import ROLLBACKS, RunFolders
 from cluster.run_folder.manifest import RunManifest, changed_files
 from cluster.run_folder.metrics_log import FILE_NAME as METRICS
 from cluster.run_folder.metrics_log import MetricsLog
-from cluster.run_folder.sessions import note_set_back
+from cluster.run_folder.sessions import note_rollback
 from cluster.run_folder.stage_data import recorded_shards, shard_files
 from cluster.run_folder.stage_files import FOLDER as STAGES
 from cluster.run_folder.stage_files import stage_folders
@@ -35,8 +35,8 @@ _SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class SetBack:
-    """One set-back: ``stages`` are done again, after the first ``kept`` ones, because of ``why``.
+class Rollback:
+    """One rollback: ``stages`` are done again, after the first ``kept`` ones, because of ``why``.
 
     ``seconds`` is what these stages had taken; ``published`` has the SHA-256 of their weights by
     version; ``moved`` are paths under the run folder, in the order in which they are moved.
@@ -58,15 +58,15 @@ class SetBack:
         (phase, stage), more = self.stages[0], len(self.why) - _SHOWN
         why = [*self.why[:_SHOWN], *([f"{more} files more"] if more > 0 else [])]
         return (
-            f"set back to before phase {phase} {stage}: {'; '.join(why)}. Done again: {len(self.stages)} of "
+            f"rolled back to before phase {phase} {stage}: {'; '.join(why)}. Done again: {len(self.stages)} of "
             f"{self.kept + len(self.stages)} stages, which took {self.seconds:.1f} s; whole episodes are kept. What "
-            f"was set aside is in {SET_BACK}/{self.number:04d}"
+            f"was set aside is in {ROLLBACKS}/{self.number:04d}"
         )
 
 
-def go_back(manifest: RunManifest, buffer: ReplayBuffer, log: MetricsLog) -> list[SetBack]:
-    """Set the run back to where it can go on from; finish first what a killed session began. Return what was done."""
-    done = [_carry_out(manifest, log, begun) for begun in read_set_backs(manifest.out) if not begun.done]
+def roll_back(manifest: RunManifest, buffer: ReplayBuffer, log: MetricsLog) -> list[Rollback]:
+    """Roll the run back to where it can go on from; finish first what a killed session began. Return what was done."""
+    done = [_carry_out(manifest, log, begun) for begun in read_rollbacks(manifest.out) if not begun.done]
     kept, why = standing(manifest, buffer.shards)
     if why:
         planned = _plan(manifest, kept, why)
@@ -102,7 +102,7 @@ def keep_episodes_of(version: int, checksum: str, manifest: RunManifest, buffer:
     On a machine that does not repeat exactly, an actor that is trained again is another one. Episodes that the former
     one or its successors decided are then neither trained on nor counted. Return a line that says so, or an empty one.
     """
-    before = [found for found in read_set_backs(manifest.out) if str(version) in found.published]
+    before = [found for found in read_rollbacks(manifest.out) if str(version) in found.published]
     if not before or before[-1].published[str(version)] == checksum:
         return ""
     aside, recorded, count = _folder(manifest.out, before[-1]), recorded_shards(manifest.entries()), 0
@@ -112,19 +112,19 @@ def keep_episodes_of(version: int, checksum: str, manifest: RunManifest, buffer:
             count += episodes
         buffer.refresh()
     line = (
-        f"version {version} was trained again and came out otherwise than before the set-back: {count} episodes that "
-        f"the former weights decided are set aside in {SET_BACK}/{aside.name} and played again"
+        f"version {version} was trained again and came out otherwise than before the rollback: {count} episodes that "
+        f"the former weights decided are set aside in {ROLLBACKS}/{aside.name} and played again"
     )
     logger.warning(line)
     return line
 
 
-def read_set_backs(out: Path) -> list[SetBack]:
-    """Return the records of a run's set-backs, oldest first; raise ``ManifestError`` naming one that is damaged."""
-    return [_read(path) for path in sorted(RunFolders(out).set_back.glob("[0-9]*.json"))]
+def read_rollbacks(out: Path) -> list[Rollback]:
+    """Return the records of a run's rollbacks, oldest first; raise ``ManifestError`` naming one that is damaged."""
+    return [_read(path) for path in sorted(RunFolders(out).rollbacks.glob("[0-9]*.json"))]
 
 
-def _plan(manifest: RunManifest, kept: int, why: list[str]) -> SetBack:
+def _plan(manifest: RunManifest, kept: int, why: list[str]) -> Rollback:
     """Return what must move so that only the first ``kept`` stages are left, the newest stage first."""
     out, entries = manifest.out, manifest.entries()
     needed = {"/".join(name.split("/")[:2]) for entry in entries[:kept] for name in entry.files}
@@ -132,8 +132,8 @@ def _plan(manifest: RunManifest, kept: int, why: list[str]) -> SetBack:
     stages = [f"{STAGES}/{path.name}" for path in reversed(stage_folders(out)[kept:])]
     gone = entries[kept:]
     published = [entry.data["manifest"] for entry in gone if entry.stage == "publish"]
-    earlier = read_set_backs(out)
-    return SetBack(
+    earlier = read_rollbacks(out)
+    return Rollback(
         number=earlier[-1].number + 1 if earlier else 1,
         session=manifest.session,
         kept=kept,
@@ -145,7 +145,7 @@ def _plan(manifest: RunManifest, kept: int, why: list[str]) -> SetBack:
     )
 
 
-def _carry_out(manifest: RunManifest, log: MetricsLog, planned: SetBack) -> SetBack:
+def _carry_out(manifest: RunManifest, log: MetricsLog, planned: Rollback) -> Rollback:
     """Move everything, or what a killed session left to move, and note that it is done."""
     aside = _folder(manifest.out, planned)
     log.set_aside(planned.stages, aside / METRICS)
@@ -153,7 +153,7 @@ def _carry_out(manifest: RunManifest, log: MetricsLog, planned: SetBack) -> SetB
         _move(manifest.out / name, aside / name)
     manifest.reload()
     logger.warning(planned.line)
-    note_set_back(manifest.out, manifest.session, planned.line)
+    note_rollback(manifest.out, manifest.session, planned.line)
     done = replace(planned, done=True)
     _write(manifest.out, done)
     return done
@@ -169,8 +169,8 @@ def _decided_by(version: int, buffer: ReplayBuffer, recorded: Collection[str]) -
     return found
 
 
-def _folder(out: Path, record: SetBack) -> Path:
-    return RunFolders(out).set_back / f"{record.number:04d}"
+def _folder(out: Path, record: Rollback) -> Path:
+    return RunFolders(out).rollbacks / f"{record.number:04d}"
 
 
 def _move(source: Path, target: Path) -> None:
@@ -182,13 +182,13 @@ def _move(source: Path, target: Path) -> None:
         force_to_disk(source.parent)
 
 
-def _write(out: Path, record: SetBack) -> None:
+def _write(out: Path, record: Rollback) -> None:
     write_atomic(_folder(out, record).with_suffix(".json"), json.dumps(asdict(record), indent=1) + "\n")
 
 
-def _read(path: Path) -> SetBack:
+def _read(path: Path) -> Rollback:
     try:
-        found = SetBack(**json.loads(path.read_text(encoding="utf-8")))
+        found = Rollback(**json.loads(path.read_text(encoding="utf-8")))
         stages = tuple((int(phase), str(stage)) for phase, stage in found.stages)
         outside = [name for name in found.moved if Path(name).is_absolute() or ".." in Path(name).parts]
         if outside:

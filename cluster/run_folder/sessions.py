@@ -40,11 +40,11 @@ def begin_session(out: Path) -> int:
     return number
 
 
-def note_set_back(out: Path, session: int, line: str) -> None:
-    """Add to a session's file, durably, what was set back in it and why."""
+def note_rollback(out: Path, session: int, line: str) -> None:
+    """Add to a session's file, durably, what was rolled back in it and why."""
     path = out / FOLDER / f"{session:04d}.json"
     content = json.loads(path.read_text(encoding="utf-8"))
-    content.setdefault("set_back", []).append(line)
+    content.setdefault("rollback", []).append(line)
     write_atomic(path, json.dumps(content, indent=1) + "\n")
 
 

@@ -30,15 +30,15 @@ _IMAGE_TYPES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"
 
 @dataclass(frozen=True, slots=True)
 class StepView:
-    """One step as shown: ``subgoals`` and ``potential`` describe the state before the action."""
+    """One step as shown: ``milestones`` and ``potential`` describe the state before the action."""
 
     url: str
     observation: str
     action: str
     element: str | None = None
-    notice: str | None = None
+    feedback: str | None = None
     parse_error: str | None = None
-    subgoals: tuple[bool, ...] = ()
+    milestones: tuple[bool, ...] = ()
     potential: float | None = None
     value: float | None = None
     screenshot: bytes | None = None
@@ -58,15 +58,15 @@ class EpisodeView:
     ending: str
     answer: str | None
     evidence: str
-    subgoal_names: tuple[str, ...]
-    final_subgoals: tuple[bool, ...]
+    milestone_names: tuple[str, ...]
+    final_milestones: tuple[bool, ...]
     steps: tuple[StepView, ...]
 
     @classmethod
     def of(
         cls,
         episode: Trajectory,
-        subgoal_names: Sequence[str] = (),
+        milestone_names: Sequence[str] = (),
         potentials: Sequence[float] = (),
         values: Sequence[float] = (),
         picture: Callable[[str], bytes | None] = lambda reference: None,
@@ -87,9 +87,9 @@ class EpisodeView:
                 step.observation,
                 step.action_text,
                 step.element,
-                step.notice,
+                step.feedback,
                 step.parse_error,
-                step.subgoals,
+                step.milestones,
                 float(potentials[index]) if len(potentials) else None,
                 float(values[index]) if len(values) else None,
                 picture(step.screenshot) if step.screenshot else None,
@@ -100,7 +100,7 @@ class EpisodeView:
         ending = f"{episode.failure.kind}/{episode.failure.code}" if episode.failure else str(episode.termination)
         return cls(
             episode.episode_id, episode.intent, episode.site, episode.template, episode.split, episode.phase,
-            outcome, ending, episode.answer, episode.evidence, tuple(subgoal_names), episode.final_subgoals, steps,
+            outcome, ending, episode.answer, episode.evidence, tuple(milestone_names), episode.final_milestones, steps,
         )  # fmt: skip
 
 

@@ -57,7 +57,7 @@ async def examine(
 
     ``wandering`` is the number of links and buttons that are tried; each point ends after
     ``deadline_s`` seconds. The task's start page must have at least one link or button; its evaluation must need
-    no judge of meaning. What an environment raises breaks the point it was raised in.
+    no LLM judge. What an environment raises breaks the point it was raised in.
     """
     check = _Check(one, other, task, wandering, deadline_s)
     points = [
@@ -103,8 +103,8 @@ class _Check:
         """An episode starts with an observation and nothing to tell."""
         self._first = await self.one.reset(self.task, seed=0, episode_id="contract-1")
         self._observation(self.first, "reset")
-        if self.first.notice is not None:
-            self._say(f"reset: expected no notice, found {self.first.notice!r}")
+        if self.first.feedback is not None:
+            self._say(f"reset: expected no feedback, found {self.first.feedback!r}")
 
     async def reset_again(self) -> None:
         """Whatever happened meanwhile, an episode starts as the one before did."""
@@ -132,8 +132,8 @@ class _Check:
             seen = await self.one.step(action)
             self._observation(seen, action.kind)
             self._same(first, seen, f"{action.kind}, which is impossible here, leaves the page alone")
-            if not seen.notice:
-                self._say(f"{action.kind}: expected a notice that it could not be done, found none")
+            if not seen.feedback:
+                self._say(f"{action.kind}: expected feedback that it could not be done, found none")
         for kind in ("wait", "scroll_down", "scroll_up", "press_enter"):
             self._observation(await self.one.step(Action(kind)), kind)
 
@@ -150,11 +150,11 @@ class _Check:
             for field in [e for e in there.elements if e.role in ("textbox", "searchbox")][:1]:
                 typed = await self.one.step(Action("type", "abc", field.element_id))
                 value = typed.elements[field.element_id].value
-                if not value and not typed.notice:
-                    self._say(f"type into {field.name!r}: expected the text or a notice, found neither")
+                if not value and not typed.feedback:
+                    self._say(f"type into {field.name!r}: expected the text or feedback, found neither")
             if there.url != here.url and element.role == "link":
                 back = await self.one.step(Action("go_backward"))
-                if back.notice is None and back.url != here.url:  # a link may have opened a tab without a past
+                if back.feedback is None and back.url != here.url:  # a link may have opened a tab without a past
                     self._say(f"go_backward from {there.url}: expected {here.url}, found {back.url}")
             here = await self.one.step(Action("wait"))
 
@@ -192,8 +192,8 @@ class _Check:
             self._say(f"{what}: expected a canonical url such as __SHOP__/…, found {seen.url!r}")
         if seen.page_text != " ".join(seen.page_text.split()):
             self._say(f"{what}: expected page_text with white space collapsed")
-        if seen.notice is not None and ("\n" in seen.notice or not seen.notice.strip()):
-            self._say(f"{what}: expected a notice of one line, found {seen.notice!r}")
+        if seen.feedback is not None and ("\n" in seen.feedback or not seen.feedback.strip()):
+            self._say(f"{what}: expected feedback of one line, found {seen.feedback!r}")
 
     def _same(self, one: Observation, other: Observation, promise: str) -> None:
         if (one.text, one.url, one.elements) != (other.text, other.url, other.elements):

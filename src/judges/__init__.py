@@ -1,1 +1,1 @@
-"""Verdicts and milestones: WebArena's evaluators and subgoal checks."""
+"""Verdicts and milestones: WebArena's evaluators and milestone checks."""

@@ -48,9 +48,9 @@ async def evaluate(
         page: the page on which the episode ended; it is not navigated when ``fresh_page`` is given.
         fresh_page: makes another page of the same session, for targets with an address; called at most
             once. Without it the last page itself is navigated, as WebArena's harness does.
-        intent: the instruction, which a judge of meaning needs.
+        intent: the instruction, which an LLM judge needs.
         rules: the dialect of WebArena's rules (``judges.rules``).
-        judge: the judge of meaning; without one, a rule that needs it raises.
+        judge: the LLM judge; without one, a rule that needs it raises.
         patience: how long that judge is waited for.
         functions: the functions that ``func:`` may name.
 

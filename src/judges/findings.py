@@ -1,7 +1,7 @@
 """What the rules of one episode found so far: evidence, the verdict, and the questions that wait for a judge.
 
 Owns ``Findings`` and how a text is held against a task's references. Invariants: every rule leaves one line of
-evidence a reference; rules that need a judge of meaning are only noted here and asked last, while the verdict
+evidence a reference; rules that need an LLM judge are only noted here and asked last, while the verdict
 is still open.
 """
 

@@ -1,4 +1,4 @@
-"""What an evaluator asks of the outside: pages, a site's own interface, and a judge of meaning where there is one.
+"""What an evaluator asks of the outside: pages, a site's own interface, and an LLM judge where there is one.
 
 Owns the protocols ``PageView``, ``HttpClient`` and ``AnswerJudge`` and the record of a question to a judge. Holds
 no clients: who implements these (a browser, an in-process app, a model) is not known here. Whatever goes
@@ -88,7 +88,7 @@ class NoJudge:
 
 def _no_judge(rule: str, question: AnswerQuestion) -> EpisodeFailed:
     detail = (
-        f"{rule} of {question.reference!r} against {question.answer!r} needs a judge of meaning and none is "
+        f"{rule} of {question.reference!r} against {question.answer!r} needs an LLM judge and none is "
         "configured; configure a judge, or leave tasks with fuzzy_match out"
     )
     return EpisodeFailed(Failure(FailureKind.JUDGE, "no_judge", detail))

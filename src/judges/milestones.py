@@ -1,4 +1,4 @@
-"""Declarative milestone checks: is a subgoal true of what the agent sees now and has done so far?
+"""Declarative milestone checks: is a milestone true of what the agent sees now and has done so far?
 
 Owns the little language of checks (``url``, ``text``, ``element``, ``acted``, ``all``, ``any``) and its
 validation. Pure: reads an observation and a list of past actions, nothing else. ``reached`` keeps
@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from records.environment import Action, Element, Observation
-from records.episodes import Subgoal, Task
+from records.episodes import Milestone, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Acted:
         return cls(action.kind, element.name if element else "", action.argument)
 
 
-def check(subgoal_check: Mapping[str, Any], observation: Observation, action_history: Sequence[Acted]) -> bool:
+def check(milestone_check: Mapping[str, Any], observation: Observation, action_history: Sequence[Acted]) -> bool:
     """Whether the check holds now.
 
     ``url`` is an fnmatch pattern on the canonical URL with its query; ``text`` a list of strings that
@@ -41,31 +41,31 @@ def check(subgoal_check: Mapping[str, Any], observation: Observation, action_his
     Raises:
         ValueError: for a malformed check; run ``validate`` when tasks are loaded.
     """
-    validate(subgoal_check)
-    return _holds(subgoal_check, observation, action_history)
+    validate(milestone_check)
+    return _holds(milestone_check, observation, action_history)
 
 
 def reached(
-    subgoals: Sequence[Subgoal],
+    milestones: Sequence[Milestone],
     previous: Sequence[bool],
     observation: Observation,
     action_history: Sequence[Acted],
 ) -> tuple[bool, ...]:
     """Return the milestone vector (K,) of this state: what was reached stays reached; ``previous`` may be empty."""
-    before = tuple(previous) or (False,) * len(subgoals)
-    if len(before) != len(subgoals):
-        raise ValueError(f"milestones: expected {len(subgoals)} earlier values, found {len(before)}")
+    before = tuple(previous) or (False,) * len(milestones)
+    if len(before) != len(milestones):
+        raise ValueError(f"milestones: expected {len(milestones)} earlier values, found {len(before)}")
     return tuple(
-        done or check(subgoal.check, observation, action_history)
-        for done, subgoal in zip(before, subgoals, strict=True)
+        done or check(milestone.check, observation, action_history)
+        for done, milestone in zip(before, milestones, strict=True)
     )
 
 
-def validate(subgoal_check: object, where: str = "check") -> None:
+def validate(milestone_check: object, where: str = "check") -> None:
     """Raise ``ValueError`` that says where a check is malformed and what is expected there."""
-    if not isinstance(subgoal_check, Mapping) or len(subgoal_check) != 1:
-        raise _malformed(where, f"an object with one of {sorted(_CHECKS)}", subgoal_check)
-    ((kind, argument),) = subgoal_check.items()
+    if not isinstance(milestone_check, Mapping) or len(milestone_check) != 1:
+        raise _malformed(where, f"an object with one of {sorted(_CHECKS)}", milestone_check)
+    ((kind, argument),) = milestone_check.items()
     if kind not in _CHECKS:
         raise _malformed(where, f"one of {sorted(_CHECKS)}", kind)
     where = f"{where}.{kind}"
@@ -82,15 +82,15 @@ def validate(subgoal_check: object, where: str = "check") -> None:
 
 
 def validate_task(task: Task, count: int = 4) -> None:
-    """Raise ``ValueError`` unless the task has exactly ``count`` subgoals with well-formed checks."""
-    if len(task.subgoals) != count:
-        raise ValueError(f"task {task.task_id}: expected {count} subgoals, found {len(task.subgoals)}")
-    for index, subgoal in enumerate(task.subgoals):
-        validate(subgoal.check, f"task {task.task_id}: subgoals[{index}].check")
+    """Raise ``ValueError`` unless the task has exactly ``count`` milestones with well-formed checks."""
+    if len(task.milestones) != count:
+        raise ValueError(f"task {task.task_id}: expected {count} milestones, found {len(task.milestones)}")
+    for index, milestone in enumerate(task.milestones):
+        validate(milestone.check, f"task {task.task_id}: milestones[{index}].check")
 
 
-def _holds(subgoal_check: Mapping[str, Any], observation: Observation, history: Sequence[Acted]) -> bool:
-    ((kind, argument),) = subgoal_check.items()
+def _holds(milestone_check: Mapping[str, Any], observation: Observation, history: Sequence[Acted]) -> bool:
+    ((kind, argument),) = milestone_check.items()
     return _CHECKS[kind](argument, observation, history)
 
 
@@ -164,4 +164,4 @@ def _non_empty_list(value: object, where: str) -> list[Any] | tuple[Any, ...]:
 
 
 def _malformed(where: str, expected: str, found: object) -> ValueError:
-    return ValueError(f"{where}: expected {expected}, found {found!r}; correct the subgoal's check")
+    return ValueError(f"{where}: expected {expected}, found {found!r}; correct the milestone's check")

@@ -1,4 +1,4 @@
-"""A judge of meaning that may be down, slow or talk nonsense, made into one that answers or fails as a judge.
+"""An LLM judge that may be down, slow or talk nonsense, made into one that answers or fails as a judge.
 
 Owns ``PatientJudge``. Invariants: every question ends by a deadline; only yes and no are answers; whatever else
 happens is asked again while there is time, and is then ``EpisodeFailed`` of kind judge, never "no".

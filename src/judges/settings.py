@@ -1,4 +1,4 @@
-"""How long a judge of meaning is waited for.
+"""How long an LLM judge is waited for.
 
 Owns ``JudgeSettings``. Standard library only.
 """
@@ -11,7 +11,7 @@ from typing import ClassVar
 
 @dataclass(frozen=True)
 class JudgeSettings:
-    """How long one episode's questions to a judge of meaning (``webarena.judge``) are waited for."""
+    """How long one episode's questions to an LLM judge (``webarena.judge``) are waited for."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 

@@ -67,7 +67,7 @@ def teaches_progress(trajectory: Trajectory, settings: PotentialDataSettings) ->
     """Whether the potential critic learns from this trajectory: a success, short, and without long repetition."""
     if not trajectory.success or len(trajectory.steps) >= settings.max_steps:
         return False
-    if not (trajectory.final_subgoals or trajectory.steps[0].subgoals):
+    if not (trajectory.final_milestones or trajectory.steps[0].milestones):
         return False
     runs = (len(list(run)) for _, run in groupby(step.action_text for step in trajectory.steps))
     return max(runs) <= settings.max_identical_actions

@@ -19,7 +19,7 @@ from transformers.cache_utils import DynamicCache, DynamicLayer
 
 from policy.client import RequestRefused, Sampling
 from policy.kv_slots import KeyValueSlots
-from policy.sampling import Chooser, choose
+from policy.sampling import Sampler, choose
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class GenerationResult:
 @dataclass(slots=True)
 class _Reply:
     request: GenerationRequest
-    chooser: Chooser
+    sampler: Sampler
     ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     reason: str | None = None
@@ -119,10 +119,10 @@ class GenerationEngine:
         if min(request.prompt_ids) < 0 or max(request.prompt_ids) >= self.vocab_size:
             raise RequestRefused(f"prompt ids must lie in [0, {self.vocab_size}); is this the model's tokenizer?")
         try:
-            chooser = Chooser(request.sampling)
+            sampler = Sampler(request.sampling)
         except ValueError as error:
             raise RequestRefused(str(error)) from error
-        self._waiting.append(_Reply(request, chooser))
+        self._waiting.append(_Reply(request, sampler))
 
     @torch.inference_mode()
     def cancel(self, request_id: int) -> bool:
@@ -208,7 +208,7 @@ class GenerationEngine:
         self._extend(self._running, logits[:, -1])
 
     def _extend(self, replies: list[_Reply], logits: torch.Tensor) -> None:
-        tokens, logprobs = choose(logits, [reply.chooser for reply in replies])
+        tokens, logprobs = choose(logits, [reply.sampler for reply in replies])
         self.new_tokens += len(replies)
         for reply, token, logprob in zip(replies, tokens, logprobs, strict=True):
             reply.ids.append(token)

@@ -32,12 +32,12 @@ _FRAMED = re.compile(
     r"(do|exit|go_backward|go_forward)[^\S\n]*\())",
     re.IGNORECASE | re.MULTILINE,
 )
-"""Where a line begins as the task, the cue, a notice or an action does."""
+"""Where a line begins as the task, the cue, feedback or an action does."""
 
 
 @dataclass(frozen=True)
 class WaymarkFormat(PromptFormat):
-    """Waymark's compact format: task, earlier actions, the last notice, the page, and the cue to act.
+    """Waymark's compact format: task, earlier actions, the last feedback, the page, and the cue to act.
 
     With ``instructions`` the prompt opens with a description of the grammar, for models that were
     not trained on it.
@@ -48,19 +48,19 @@ class WaymarkFormat(PromptFormat):
     instructions: bool = False
 
     def before_page(
-        self, tokenizer: TextTokenizer, intent: str, history: Sequence[PastAction], notice: str | None
+        self, tokenizer: TextTokenizer, intent: str, history: Sequence[PastAction], feedback: str | None
     ) -> list[int]:
-        """Return the ids of the task, of each action with what it was answered, and of the latest notice."""
+        """Return the ids of the task, of each action with what it was answered, and of the latest feedback."""
         opening = INSTRUCTIONS if self.instructions else ""
         ids = tokenizer.encode(f"{opening}Task: {_one_line(intent)}\n")
         for past, following in zip(history, [*history, None][1:], strict=True):
             ids += past.action_ids
             if not past.action_ids or past.action_ids[-1] not in tokenizer.stop_ids:
                 ids += tokenizer.encode("\n")
-            if following is not None and past.notice:
-                ids += tokenizer.encode(_notice_line(past.notice))
-        if notice:
-            ids += tokenizer.encode(_notice_line(notice))
+            if following is not None and past.feedback:
+                ids += tokenizer.encode(_feedback_line(past.feedback))
+        if feedback:
+            ids += tokenizer.encode(_feedback_line(feedback))
         return [*ids, *tokenizer.encode("\nPage:\n")]
 
     def after_page(self, tokenizer: TextTokenizer) -> list[int]:
@@ -85,5 +85,5 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _notice_line(text: str) -> str:
+def _feedback_line(text: str) -> str:
     return f"! {_one_line(text)}\n"

@@ -20,7 +20,7 @@ _TURN_MARKS = ("<|eot_id|>", "<|start_header_id|>", "<|end_header_id|>")
 
 
 class WebRLFormat(PromptFormat):
-    """Rounds of user and assistant turns; a notice, which the lineage never had, precedes the current page.
+    """Rounds of user and assistant turns; feedback, which the lineage never had, precedes the current page.
 
     The page is one line; it is cut where an element begins.
     """
@@ -34,7 +34,7 @@ class WebRLFormat(PromptFormat):
     )
 
     def before_page(
-        self, tokenizer: TextTokenizer, intent: str, history: Sequence[PastAction], notice: str | None
+        self, tokenizer: TextTokenizer, intent: str, history: Sequence[PastAction], feedback: str | None
     ) -> list[int]:
         """Return the ids of the task line, of each round, and of the current round's opening."""
         ids = tokenizer.encode(f"Task Instruction: {intent}\n\n")
@@ -45,7 +45,7 @@ class WebRLFormat(PromptFormat):
             ids += without_stop(tokenizer, past.action_ids)
             ids += tokenizer.encode("\n\n")
         ids += _turn(tokenizer, f"Round {len(history)}\n\n", "user")
-        return ids if not notice else [*ids, *tokenizer.encode(f"Notice: {' '.join(notice.split())}\n")]
+        return ids if not feedback else [*ids, *tokenizer.encode(f"Notice: {' '.join(feedback.split())}\n")]
 
     def after_page(self, tokenizer: TextTokenizer) -> list[int]:
         """Return the ids that open the assistant's turn."""

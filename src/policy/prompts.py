@@ -3,7 +3,7 @@
 Owns ``PromptFormat`` and how much of a page fits. Invariants: past actions enter by the ids the policy produced,
 never as text; only the observation is ever cut, at a line's end (``webrl``: before an element), and the number of
 tokens left out is reported; a prompt never exceeds its limit; nothing that a page says stands in a prompt as its
-task, history, notice or cue.
+task, history, feedback or cue.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class PastAction:
     """An earlier action: the ids the policy produced, and what the agent was told about it, if anything."""
 
     action_ids: Sequence[int]
-    notice: str | None = None
+    feedback: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,9 @@ class PromptFormat(ABC):
 
     @abstractmethod
     def before_page(
-        self, tokenizer: TextTokenizer, intent: str, history: Sequence[PastAction], notice: str | None
+        self, tokenizer: TextTokenizer, intent: str, history: Sequence[PastAction], feedback: str | None
     ) -> list[int]:
-        """Return the ids of task, earlier actions and ``notice``, the last thing that the agent was told."""
+        """Return the ids of task, earlier actions and ``feedback``, the last thing that the agent was told."""
 
     @abstractmethod
     def after_page(self, tokenizer: TextTokenizer) -> list[int]:
@@ -79,7 +79,7 @@ class PromptFormat(ABC):
         intent: str,
         history: Sequence[PastAction],
         observation: str,
-        notice: str | None,
+        feedback: str | None,
         max_prompt_tokens: int,
     ) -> Prompt:
         """Return the prompt for the next action, with as much of ``observation`` as fits.
@@ -88,7 +88,7 @@ class PromptFormat(ABC):
             PromptTooLong: what may not be cut exceeds ``max_prompt_tokens``.
         """
         head = [] if tokenizer.bos_id is None else [tokenizer.bos_id]
-        head += self.before_page(tokenizer, intent, history, notice or (history[-1].notice if history else None))
+        head += self.before_page(tokenizer, intent, history, feedback or (history[-1].feedback if history else None))
         tail = self.after_page(tokenizer)
         room = max_prompt_tokens - len(head) - len(tail)
         if room < 0:

@@ -1,6 +1,6 @@
 """Choose the next token of each reply from its logits.
 
-Owns ``Chooser``, one reply's own stream of random numbers, and ``choose``, which serves a batch of
+Owns ``Sampler``, one reply's own stream of random numbers, and ``choose``, which serves a batch of
 them. A choice depends on the reply's seed, its step and its logits alone, never on its neighbours.
 """
 
@@ -14,7 +14,7 @@ import torch
 from policy.client import Sampling
 
 
-class Chooser:
+class Sampler:
     """One reply's decoding settings and its uniform random numbers, drawn from ``sampling.seed``."""
 
     def __init__(self, sampling: Sampling) -> None:
@@ -28,21 +28,21 @@ class Chooser:
         return 0.0 if self._generator is None else float(self._generator.random())
 
 
-def choose(logits: torch.Tensor, choosers: Sequence[Chooser]) -> tuple[list[int], list[float]]:
+def choose(logits: torch.Tensor, samplers: Sequence[Sampler]) -> tuple[list[int], list[float]]:
     """Return one token id and its natural-log probability per row of ``logits`` (rows, vocabulary).
 
     Log-probabilities are those of the distribution at the row's temperature (at temperature 1 when
     greedy) before ``top_p`` narrows it, so that a learner can recompute them from its own logits.
     """
     raw = logits.float()
-    temperatures = torch.tensor([c.sampling.temperature or 1.0 for c in choosers], device=raw.device)
+    temperatures = torch.tensor([c.sampling.temperature or 1.0 for c in samplers], device=raw.device)
     logprobs = torch.log_softmax(raw / temperatures[:, None], dim=-1)
     tokens = raw.argmax(dim=-1)
-    sampled = [i for i, c in enumerate(choosers) if c.sampling.temperature > 0]
+    sampled = [i for i, c in enumerate(samplers) if c.sampling.temperature > 0]
     if sampled:
         rows = torch.tensor(sampled, device=raw.device)
-        uniforms = torch.tensor([choosers[i].uniform() for i in sampled], dtype=torch.float64, device=raw.device)
-        top_p = [choosers[i].sampling.top_p for i in sampled]
+        uniforms = torch.tensor([samplers[i].uniform() for i in sampled], dtype=torch.float64, device=raw.device)
+        top_p = [samplers[i].sampling.top_p for i in sampled]
         tokens[rows] = _invert(_nucleus(logprobs[rows].double().exp(), top_p), uniforms)
     chosen = logprobs.gather(1, tokens[:, None])[:, 0]
     return tokens.tolist(), chosen.tolist()

@@ -26,7 +26,7 @@ class Observation:
 
     ``url`` is canonical: hosts are replaced by the site's placeholder (``__SHOP__/cart``), so that
     records do not depend on ports or sessions. ``page_text`` is the whole visible text with white
-    space collapsed, for milestone checks. ``notice`` tells the agent what its last action did not do.
+    space collapsed, for milestone checks. ``feedback`` tells the agent what its last action did not do.
     ``intent`` is there on an episode's first observation only, and only where the environment itself makes the
     instruction up: it then takes the place of the task's.
     """
@@ -36,7 +36,7 @@ class Observation:
     title: str
     page_text: str
     elements: tuple[Element, ...]
-    notice: str | None = None
+    feedback: str | None = None
     intent: str | None = None
 
     def find(self, name: str, role: str | None = None, nth: int = 0) -> Element:

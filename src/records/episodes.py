@@ -37,7 +37,7 @@ class Termination(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Subgoal:
+class Milestone:
     """One milestone of a task: what it means, and a declarative check (see ``judges.milestones``)."""
 
     description: str
@@ -64,7 +64,7 @@ class Task:
     split: str = ""
     horizon: int = 0
     max_steps: int = 0
-    subgoals: tuple[Subgoal, ...] = ()
+    milestones: tuple[Milestone, ...] = ()
     raw: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -78,8 +78,8 @@ class Step:
     """One decision: the state the policy saw, the tokens it produced, and what came of them.
 
     ``prompt_ids`` (P,) and ``action_ids`` (A,) are int32; ``logprobs`` (A,) are the behaviour
-    policy's natural-log probabilities of ``action_ids`` at ``temperature``. ``subgoals`` (K,) says
-    which milestones had been reached in the state *before* the action. ``notice`` is the one line
+    policy's natural-log probabilities of ``action_ids`` at ``temperature``. ``milestones`` (K,) says
+    which milestones had been reached in the state *before* the action. ``feedback`` is the one line
     the agent was told about its previous action; ``parse_error`` is set when this action did not
     parse; ``element`` describes the element acted on. ``truncated_tokens`` counts observation
     tokens left out of the prompt. Times are seconds.
@@ -94,9 +94,9 @@ class Step:
     policy_version: int
     temperature: float
     action_text: str
-    subgoals: tuple[bool, ...] = ()
+    milestones: tuple[bool, ...] = ()
     parse_error: str | None = None
-    notice: str | None = None
+    feedback: str | None = None
     element: str | None = None
     truncated_tokens: int = 0
     browser_s: float = 0.0
@@ -109,8 +109,9 @@ class Trajectory:
     """One episode. Exactly one of ``outcome`` and ``failure`` is set.
 
     ``outcome`` is the verdict in {0.0, 1.0}; ``evidence`` is the evaluator's JSON; ``failure``
-    says why there is no verdict. ``final_subgoals`` (K,) is the milestone vector after the last
-    action. ``policy_version`` is the version that produced the first action.
+    says why there is no verdict. ``final_milestones`` (K,) is the milestone vector after the last
+    action. ``policy_version`` is the version that produced the first action. Episodes of one task that
+    were sampled side by side share their ``group``, which group-relative advantages need.
     """
 
     episode_id: str
@@ -127,12 +128,13 @@ class Trajectory:
     answer: str | None
     outcome: float | None
     failure: Failure | None
-    final_subgoals: tuple[bool, ...] = ()
+    final_milestones: tuple[bool, ...] = ()
     evidence: str = ""
     horizon: int = 0
     policy_version: int = 0
     worker: str = ""
     seconds: float = 0.0
+    group: str = ""
 
     def __post_init__(self) -> None:
         if (self.outcome is None) == (self.failure is None):

@@ -18,37 +18,37 @@ BoolMatrix = npt.NDArray[np.bool_]
 
 
 def progress_labels(
-    subgoals: BoolMatrix | Sequence[Sequence[bool]],
-    subgoal_count: int,
-    final_subgoals: Sequence[bool] | None = None,
+    milestones: BoolMatrix | Sequence[Sequence[bool]],
+    milestone_count: int,
+    final_milestones: Sequence[bool] | None = None,
 ) -> npt.NDArray[np.float64]:
     """Return p* (T,) for the states before each of the T actions; see ``progress_curve``."""
-    return progress_curve(subgoals, subgoal_count, final_subgoals)[:-1]
+    return progress_curve(milestones, milestone_count, final_milestones)[:-1]
 
 
 def progress_curve(
-    subgoals: BoolMatrix | Sequence[Sequence[bool]],
-    subgoal_count: int,
-    final_subgoals: Sequence[bool] | None = None,
+    milestones: BoolMatrix | Sequence[Sequence[bool]],
+    milestone_count: int,
+    final_milestones: Sequence[bool] | None = None,
 ) -> npt.NDArray[np.float64]:
     """Return p* (T + 1,), the last value being the state after the last action, which is always 1.
 
-    The key step t_j is the first state in which at least j subgoals are done, t_0 = 0. With
-    m = min(subgoals done at the end, K - 1), p* runs linearly from j/K at t_j to (j + 1)/K at t_{j+1} for
+    The key step t_j is the first state in which at least j milestones are done, t_0 = 0. With
+    m = min(milestones done at the end, K - 1), p* runs linearly from j/K at t_j to (j + 1)/K at t_{j+1} for
     j < m, and from m/K at t_m to 1 at the end T. Where key steps coincide the highest one holds.
 
     Args:
-        subgoals: (T, K), whether each subgoal was done in the state before each action.
-        subgoal_count: K.
-        final_subgoals: (K,), the same for the state after the last action; None means as before it.
+        milestones: (T, K), whether each milestone was done in the state before each action.
+        milestone_count: K.
+        final_milestones: (K,), the same for the state after the last action; None means as before it.
 
     Raises:
         ValueError: for T = 0, K = 0, or a matrix of another width.
     """
-    done = _done_matrix(subgoals, subgoal_count, final_subgoals)
+    done = _done_matrix(milestones, milestone_count, final_milestones)
     counts = np.logical_or.accumulate(done, axis=0).sum(axis=1)
     end = len(counts) - 1
-    reached = min(int(counts[-1]), subgoal_count - 1)
+    reached = min(int(counts[-1]), milestone_count - 1)
     # counts never fall, so the first state with at least j done is found by bisection.
     key_steps = np.searchsorted(counts, np.arange(reached + 1), side="left")
     states = np.arange(end + 1)
@@ -56,9 +56,9 @@ def progress_curve(
     starts = key_steps[segment]
     last = segment == reached
     stops = np.where(last, end, key_steps[np.minimum(segment + 1, reached)])
-    low = segment / subgoal_count
-    high = np.where(last, 1.0, (segment + 1) / subgoal_count)
-    # Only the end of an episode whose m-th subgoal came with its last action is a segment of length zero.
+    low = segment / milestone_count
+    high = np.where(last, 1.0, (segment + 1) / milestone_count)
+    # Only the end of an episode whose m-th milestone came with its last action is a segment of length zero.
     length = stops - starts
     share = np.where(length > 0, (states - starts) / np.maximum(length, 1), 1.0)
     return np.minimum(low + share * (high - low), 1.0)
@@ -75,22 +75,22 @@ def trajectory_progress(trajectory: Trajectory) -> npt.NDArray[np.float64]:
             f"episode {trajectory.episode_id}: progress labels need a success, found outcome {trajectory.outcome!r}; "
             "label successes only"
         )
-    rows = [step.subgoals for step in trajectory.steps]
-    final = trajectory.final_subgoals
+    rows = [step.milestones for step in trajectory.steps]
+    final = trajectory.final_milestones
     return progress_labels(rows, len(final) or len(rows[0]), final or None)
 
 
 def _done_matrix(
-    subgoals: BoolMatrix | Sequence[Sequence[bool]], subgoal_count: int, final: Sequence[bool] | None
+    milestones: BoolMatrix | Sequence[Sequence[bool]], milestone_count: int, final: Sequence[bool] | None
 ) -> BoolMatrix:
     """Return (T + 1, K) with the final state's row, checked."""
-    done = np.asarray(subgoals, dtype=np.bool_)
-    if subgoal_count < 1 or done.ndim != 2 or len(done) == 0 or done.shape[1] != subgoal_count:
+    done = np.asarray(milestones, dtype=np.bool_)
+    if milestone_count < 1 or done.ndim != 2 or len(done) == 0 or done.shape[1] != milestone_count:
         raise ValueError(
-            f"progress labels: expected a (T, K) matrix with T >= 1 and K = {subgoal_count} >= 1, found {done.shape}; "
-            "record every step's subgoals"
+            f"progress labels: expected a (T, K) matrix with T >= 1 and K = {milestone_count} >= 1, found "
+            f"{done.shape}; record every step's milestones"
         )
     last = done[-1] if final is None else np.asarray(final, dtype=np.bool_)
-    if last.shape != (subgoal_count,):
-        raise ValueError(f"progress labels: expected {subgoal_count} final subgoals, found {last.shape}")
+    if last.shape != (milestone_count,):
+        raise ValueError(f"progress labels: expected {milestone_count} final milestones, found {last.shape}")
     return np.concatenate([done, last[None]])

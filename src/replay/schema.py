@@ -17,7 +17,7 @@ import pyarrow as pa
 from records.episodes import Source, Step, Termination, Trajectory
 from records.failures import Failure, FailureKind
 
-VERSION = 1
+VERSION = 2
 KIND_KEY, VERSION_KEY = b"waymark.kind", b"waymark.version"
 KIND = b"trajectories"
 
@@ -32,9 +32,9 @@ STEP_TYPE = pa.struct(
         pa.field("policy_version", pa.int64(), nullable=False),
         pa.field("temperature", pa.float64(), nullable=False),
         pa.field("action_text", pa.string(), nullable=False),
-        pa.field("subgoals", pa.list_(pa.bool_()), nullable=False),
+        pa.field("milestones", pa.list_(pa.bool_()), nullable=False),
         pa.field("parse_error", pa.string()),
-        pa.field("notice", pa.string()),
+        pa.field("feedback", pa.string()),
         pa.field("element", pa.string()),
         pa.field("truncated_tokens", pa.int32(), nullable=False),
         pa.field("browser_s", pa.float64(), nullable=False),
@@ -62,11 +62,12 @@ SCHEMA = pa.schema(
         pa.field("source", pa.string(), nullable=False),
         pa.field("phase", pa.int32(), nullable=False),
         pa.field("seed", pa.int64(), nullable=False),
+        pa.field("group", pa.string(), nullable=False),
         pa.field("termination", pa.string()),
         pa.field("answer", pa.string()),
         pa.field("outcome", pa.float64()),
         pa.field("failure", FAILURE_TYPE),
-        pa.field("final_subgoals", pa.list_(pa.bool_()), nullable=False),
+        pa.field("final_milestones", pa.list_(pa.bool_()), nullable=False),
         pa.field("evidence", pa.string(), nullable=False),
         pa.field("horizon", pa.int32(), nullable=False),
         pa.field("policy_version", pa.int64(), nullable=False),
@@ -78,9 +79,9 @@ SCHEMA = pa.schema(
 )
 
 _ARRAYS = {"prompt_ids": np.int32, "action_ids": np.int32, "logprobs": np.float32}
-_STEP_SCALARS = [field.name for field in STEP_TYPE if field.name not in {*_ARRAYS, "subgoals"}]
+_STEP_SCALARS = [field.name for field in STEP_TYPE if field.name not in {*_ARRAYS, "milestones"}]
 _EPISODE_SCALARS = [
-    name for name in SCHEMA.names if name not in {"steps", "final_subgoals", "failure", "source", "termination"}
+    name for name in SCHEMA.names if name not in {"steps", "final_milestones", "failure", "source", "termination"}
 ]
 
 
@@ -95,7 +96,7 @@ def to_batch(trajectory: Trajectory) -> pa.RecordBatch:
     failure = trajectory.failure
     row["source"] = str(trajectory.source)
     row["termination"] = None if trajectory.termination is None else str(trajectory.termination)
-    row["final_subgoals"] = [bool(done) for done in trajectory.final_subgoals]
+    row["final_milestones"] = [bool(done) for done in trajectory.final_milestones]
     row["failure"] = None
     if failure is not None:
         row["failure"] = {
@@ -120,14 +121,14 @@ def from_batch(batch: pa.RecordBatch) -> Trajectory:
         source=Source(row["source"]),
         termination=None if termination is None else Termination(termination),
         failure=None if failure is None else Failure(FailureKind(failure["kind"]), failure["code"], failure["detail"]),
-        final_subgoals=tuple(row["final_subgoals"]),
+        final_milestones=tuple(row["final_milestones"]),
         steps=_steps(batch.column("steps").flatten()),
     )
 
 
 def _steps(rows: pa.StructArray) -> tuple[Step, ...]:
     columns: dict[str, list[Any]] = {name: rows.field(name).to_pylist() for name in _STEP_SCALARS}
-    columns["subgoals"] = [tuple(values) for values in rows.field("subgoals").to_pylist()]
+    columns["milestones"] = [tuple(values) for values in rows.field("milestones").to_pylist()]
     for name in _ARRAYS:
         columns[name] = _views(rows.field(name))
     steps = tuple(Step(**{name: values[i] for name, values in columns.items()}) for i in range(len(rows)))
@@ -145,7 +146,7 @@ def _views(lists: pa.ListArray) -> list[Any]:
 
 def _step_row(episode_id: str, step: Step) -> dict[str, Any]:
     row: dict[str, Any] = {name: _storable(getattr(step, name)) for name in _STEP_SCALARS}
-    row["subgoals"] = [bool(done) for done in step.subgoals]
+    row["milestones"] = [bool(done) for done in step.milestones]
     for name, dtype in _ARRAYS.items():
         array = getattr(step, name)
         if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:

@@ -1,6 +1,6 @@
 """Who chooses the next action: the one point where policies and demonstrators differ.
 
-Owns the ``Decider`` protocol and the decider that asks a policy. Invariants: a decision carries the
+Owns the ``Agent`` protocol and the agent that asks a policy. Invariants: a decision carries the
 token ids that will be trained on, exactly as the policy produced them; a reply of other weights than the
 spec names is refused. Must not import torch or ray.
 """
@@ -31,7 +31,7 @@ class Turn:
     intent: str
     observation: Observation
     history: Sequence[PastAction]
-    notice: str | None
+    feedback: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Decision:
     truncated_tokens: int
 
 
-class Decider(Protocol):
+class Agent(Protocol):
     """Chooses the actions of one episode."""
 
     async def decide(self, turn: Turn) -> Decision:
@@ -55,7 +55,7 @@ class Decider(Protocol):
         ...
 
 
-class PolicyDecider:
+class PolicyAgent:
     """Asks a policy for every action, with a sampling seed that depends on episode and step only."""
 
     def __init__(
@@ -82,7 +82,7 @@ class PolicyDecider:
             intent=turn.intent,
             history=turn.history,
             observation=turn.observation.text,
-            notice=turn.notice,
+            feedback=turn.feedback,
             max_prompt_tokens=self._limits.max_prompt_tokens,
         )
         sampling = Sampling(

@@ -25,7 +25,7 @@ from policy.tokenizer import TextTokenizer
 from records.environment import Action, Element, Observation
 from records.episodes import Step, Termination, Trajectory
 from records.failures import EpisodeFailed, Failure, FailureKind
-from rollout_workers.agent import Decider, Decision, PolicyDecider, Turn
+from rollout_workers.agent import Agent, Decision, PolicyAgent, Turn
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec
 
@@ -54,13 +54,13 @@ async def run_episode(
     limits: PolicySettings | None = None,
 ) -> Trajectory:
     """Let a policy play one episode; see ``play``. ``limits`` are in tokens."""
-    decider = PolicyDecider(policy, prompt_format, tokenizer, spec, top_p=settings.top_p, limits=limits)
-    return (await play(env, decider, spec, settings)).trajectory
+    agent = PolicyAgent(policy, prompt_format, tokenizer, spec, top_p=settings.top_p, limits=limits)
+    return (await play(env, agent, spec, settings)).trajectory
 
 
 async def play(
     env: Environment,
-    decider: Decider,
+    agent: Agent,
     spec: EpisodeSpec,
     settings: RolloutSettings,
     *,
@@ -72,7 +72,7 @@ async def play(
     Returns a trajectory with an outcome, or, where ``EpisodeFailed`` was raised below or a deadline
     passed, one with the failure and the steps so far. Errors that nobody typed propagate.
     """
-    episode = _Episode(env, decider, spec, settings, save_screenshot)
+    episode = _Episode(env, agent, spec, settings, save_screenshot)
     started = time.perf_counter()
     failure: Failure | None = None
     try:
@@ -97,14 +97,14 @@ async def within(deadline_s: float, failure: Failure, work: Awaitable[_T]) -> _T
 @dataclass(slots=True)
 class _Episode:
     env: Environment
-    decider: Decider
+    agent: Agent
     spec: EpisodeSpec
     settings: RolloutSettings
     save_screenshot: SaveScreenshot | None
     steps: list[Step] = field(default_factory=list)
     history: list[PastAction] = field(default_factory=list)
     acted: list[Acted] = field(default_factory=list)
-    subgoals: tuple[bool, ...] = ()
+    milestones: tuple[bool, ...] = ()
     termination: Termination | None = None
     answer: str | None = None
     outcome: float | None = None
@@ -124,10 +124,10 @@ class _Episode:
         )
         self.reset_s = time.perf_counter() - started
         self.intent = observation.intent or spec.task.intent
-        self._check_subgoals(observation)
-        notice = observation.notice
+        self._check_milestones(observation)
+        feedback = observation.feedback
         for index in range(spec.task.max_steps or settings.max_steps):
-            turn = Turn(index, self.intent, observation, tuple(self.history), notice)
+            turn = Turn(index, self.intent, observation, tuple(self.history), feedback)
             screenshot = await self._screenshot(index)
             asked = time.perf_counter()
             try:
@@ -145,7 +145,7 @@ class _Episode:
                 _step(
                     turn,
                     decision,
-                    self.subgoals,
+                    self.milestones,
                     parse_error,
                     element,
                     screenshot,
@@ -153,11 +153,11 @@ class _Episode:
                     policy_s=policy_s,
                 )
             )
-            notice = parse_error or (following.notice if following is not observation else None)
-            self.history.append(PastAction(decision.action_ids.tolist(), notice))
+            feedback = parse_error or (following.feedback if following is not observation else None)
+            self.history.append(PastAction(decision.action_ids.tolist(), feedback))
             if action is not None and (element is not None or action.element_id is None):
                 self.acted.append(Acted.of(action, element))
-            self._check_subgoals(following)
+            self._check_milestones(following)
             observation = following
             if action is not None and action.kind == "exit":
                 self.termination, self.answer = Termination.EXIT, action.argument or ""
@@ -168,7 +168,7 @@ class _Episode:
     async def _decide(self, turn: Turn) -> Decision:
         deadline_s = self.settings.policy_deadline_s
         failure = Failure(FailureKind.POLICY, "policy_deadline", f"no action within {deadline_s:g} s")
-        return await within(deadline_s, failure, self.decider.decide(turn))
+        return await within(deadline_s, failure, self.agent.decide(turn))
 
     async def _act(self, action: Action | None, observation: Observation) -> Observation:
         """Return what is there after the action; what is not an action, and an exit, leave the page alone."""
@@ -192,11 +192,11 @@ class _Episode:
         png = await within(deadline_s, _too_slow("screenshot", deadline_s), self.env.screenshot())
         return None if png is None else await asyncio.to_thread(self.save_screenshot, self.spec.episode_id, index, png)
 
-    def _check_subgoals(self, observation: Observation) -> None:
+    def _check_milestones(self, observation: Observation) -> None:
         try:
-            self.subgoals = reached(self.spec.task.subgoals, self.subgoals, observation, self.acted)
+            self.milestones = reached(self.spec.task.milestones, self.milestones, observation, self.acted)
         except ValueError as error:
-            raise EpisodeFailed(Failure(FailureKind.TASK, "malformed_subgoal", str(error))) from error
+            raise EpisodeFailed(Failure(FailureKind.TASK, "malformed_milestone", str(error))) from error
 
     def trajectory(self, failure: Failure | None, worker: str, seconds: float) -> Trajectory:
         """Return the record of what was played."""
@@ -211,12 +211,13 @@ class _Episode:
             source=self.spec.source,
             phase=self.spec.phase,
             seed=self.spec.seed,
+            group=self.spec.group,
             steps=tuple(self.steps),
             termination=None if failure else self.termination,
             answer=self.answer,
             outcome=None if failure else self.outcome,
             failure=failure,
-            final_subgoals=self.subgoals,
+            final_milestones=self.milestones,
             evidence=self.evidence,
             horizon=task.horizon,
             policy_version=self.steps[0].policy_version if self.steps else 0,
@@ -228,7 +229,7 @@ class _Episode:
 def _step(
     turn: Turn,
     decision: Decision,
-    subgoals: tuple[bool, ...],
+    milestones: tuple[bool, ...],
     parse_error: str | None,
     element: Element | None,
     screenshot: str | None,
@@ -246,9 +247,9 @@ def _step(
         policy_version=decision.policy_version,
         temperature=decision.temperature,
         action_text=decision.action_text,
-        subgoals=subgoals,
+        milestones=milestones,
         parse_error=parse_error,
-        notice=turn.notice,
+        feedback=turn.feedback,
         element=f"{element.role} {element.name}" if element else None,
         truncated_tokens=decision.truncated_tokens,
         browser_s=browser_s,

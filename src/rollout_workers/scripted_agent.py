@@ -1,6 +1,6 @@
 """Episodes that a demonstrator plays: the same loop as a policy's, with intents instead of samples.
 
-Owns ``ScriptedDecider`` and the choice of a task's demonstrator. Invariants: the recorded tokens are
+Owns ``ScriptedAgent`` and the choice of a task's demonstrator. Invariants: the recorded tokens are
 the policy's own prompt and the formatted action, so that cloning trains on what a policy will see;
 a demonstrator reads observations only. Used for cloning data and for measuring browsers without a
 policy. Must not import torch or ray.
@@ -27,7 +27,7 @@ NO_POLICY = -1
 """The policy version of actions that no policy produced."""
 
 
-class ScriptedDecider:
+class ScriptedAgent:
     """Turns the intents of an expert into decisions.
 
     Log-probabilities are 0: the demonstrator takes its action with certainty; the policy version is
@@ -61,7 +61,7 @@ class ScriptedDecider:
             intent=turn.intent,
             history=turn.history,
             observation=turn.observation.text,
-            notice=turn.notice,
+            feedback=turn.feedback,
             max_prompt_tokens=self._limits.max_prompt_tokens,
         )
         text = format_action(action)
@@ -115,5 +115,5 @@ async def record_demonstration(
     limits: PolicySettings | None = None,
 ) -> Trajectory:
     """Let the task's demonstrator play one episode; see ``episode.play``."""
-    decider = ScriptedDecider(demonstrator(spec), prompt_format, tokenizer, spec, limits=limits)
-    return (await play(env, decider, spec, settings)).trajectory
+    agent = ScriptedAgent(demonstrator(spec), prompt_format, tokenizer, spec, limits=limits)
+    return (await play(env, agent, spec, settings)).trajectory

@@ -26,7 +26,7 @@ class EpisodeSpec:
     ``seed`` it determines every sampling seed. ``temperature`` 0 is greedy. A ``DEMONSTRATION`` is
     played by the task's expert, imperfectly as ``quality`` says (``sites.demonstrations.Quality``;
     None is flawless); other sources ask the policy, whose weights must be of ``version`` where that is given.
-    ``screenshots`` keeps a picture of every page.
+    ``screenshots`` keeps a picture of every page. ``group`` names the episodes that are sampled for one task.
     """
 
     episode_id: str
@@ -38,6 +38,7 @@ class EpisodeSpec:
     screenshots: bool = False
     quality: Any = None
     version: int | None = None
+    group: str = ""
 
     def step_seed(self, index: int) -> int:
         """Return the sampling seed of one step: a 62-bit hash of seed, episode and step."""

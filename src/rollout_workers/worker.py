@@ -30,13 +30,13 @@ from policy.prompts import PromptFormat
 from policy.tokenizer import TextTokenizer
 from records.episodes import Source
 from records.failures import EpisodeFailed, Failure, FailureKind
-from rollout_workers.agent import Decider, PolicyDecider
+from rollout_workers.agent import Agent, PolicyAgent
 from rollout_workers.episode import Played, play
 from rollout_workers.leases import Lease
 from rollout_workers.loop_lag import LoopLag
 from rollout_workers.report import EpisodeAnswer, EpisodeSummary
 from rollout_workers.screenshots import ScreenshotFolder
-from rollout_workers.scripted_agent import ScriptedDecider, demonstrator
+from rollout_workers.scripted_agent import ScriptedAgent, demonstrator
 from rollout_workers.shard_writer import ShardWriter
 from rollout_workers.slots import Slots
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
@@ -152,12 +152,12 @@ class RolloutWorker:
     async def _play(self, lease: Lease, spec: EpisodeSpec, answers: list[EpisodeAnswer]) -> None:
         if self._slots is None:
             raise EpisodeFailed(Failure(FailureKind.INFRA, "worker_not_started", f"{self._name} has no browser yet"))
-        decider, stalls = self._decider(spec), self._lag.stalls
+        agent, stalls = self._agent(spec), self._lag.stalls
         async with self._slots.borrow() as (slot, env):
             slot.report(Failure(FailureKind.INFRA, "interrupted"))  # stands unless the episode comes to an end
             played: Played = await play(
                 env,
-                decider,
+                agent,
                 spec,
                 self._config.settings,
                 worker=self._name,
@@ -177,17 +177,17 @@ class RolloutWorker:
         detail = f"{self._name} stood still for more than {limit_s:g} s: stopped, out of memory, or short of CPU"
         return Failure(FailureKind.INFRA, "worker_stalled", detail)
 
-    def _decider(self, spec: EpisodeSpec) -> Decider:
+    def _agent(self, spec: EpisodeSpec) -> Agent:
         limits = self._config.policy_settings
         if self._tokenizer is None or self._format is None:
             raise EpisodeFailed(Failure(FailureKind.INFRA, "worker_not_started", f"{self._name} has no tokenizer yet"))
         if spec.source is Source.DEMONSTRATION:
-            return ScriptedDecider(demonstrator(spec), self._format, self._tokenizer, spec, limits=limits)
+            return ScriptedAgent(demonstrator(spec), self._format, self._tokenizer, spec, limits=limits)
         if self._policy is None:
             detail = f"episode {spec.episode_id} needs a policy, and the worker was configured without one"
             raise EpisodeFailed(Failure(FailureKind.POLICY, "no_policy", detail))
         top_p = self._config.settings.top_p
-        return PolicyDecider(self._policy, self._format, self._tokenizer, spec, top_p=top_p, limits=limits)
+        return PolicyAgent(self._policy, self._format, self._tokenizer, spec, top_p=top_p, limits=limits)
 
     async def _contained(self, work: Any) -> Failure | None:
         """Run ``work`` as a task and return what went wrong, typed; nothing is raised but cancellation."""

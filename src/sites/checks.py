@@ -2,7 +2,7 @@
 
 Owns the shapes of both. A site's own ``checks`` module names its pages (``PagesOf``) and the things that are done
 there. Invariants: only WebArena's evaluators; the exact rule stands beside WebArena's fuzzy one for "N/A", so that
-no judge of meaning is asked.
+no LLM judge is asked.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from records.episodes import Subgoal
+from records.episodes import Milestone
 from records.placeholders import placeholder
 
 UNANSWERABLE = "N/A"
@@ -19,7 +19,7 @@ Check = dict[str, Any]
 Evaluation = dict[str, Any]
 Target = dict[str, Any]
 Step = tuple[str, Check]
-Milestones = tuple[Subgoal, Subgoal, Subgoal, Subgoal]
+Milestones = tuple[Milestone, Milestone, Milestone, Milestone]
 
 
 def evaluation(*kinds: str, **fields: Any) -> Evaluation:
@@ -115,7 +115,7 @@ def milestones(*steps: Step) -> Milestones:
     """Return the four milestones of a task from (description, check) pairs."""
     if len(steps) != 4:
         raise ValueError(f"a task has exactly four milestones, found {len(steps)}")
-    first, second, third, fourth = (Subgoal(*step) for step in steps)
+    first, second, third, fourth = (Milestone(*step) for step in steps)
     return first, second, third, fourth
 
 

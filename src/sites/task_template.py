@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from records.environment import Observation
-from records.episodes import Subgoal, Task
+from records.episodes import Milestone, Task
 
 Parameters = dict[str, Any]
 
@@ -60,7 +60,7 @@ class TaskTemplate:
     """One kind of task of one site, or of several.
 
     ``sample(data, rng)`` draws parameters; ``intent`` is a format string over them; ``evaluation``
-    and ``subgoals`` (exactly four, in the order in which they are reached) are computed from the
+    and ``milestones`` (exactly four, in the order in which they are reached) are computed from the
     parameters and the site's data; ``expert(task)`` yields intents, is sent the observation after
     each, and ends with an ``exit``. ``horizon`` is the expert's number of actions, exit included: a
     number, or a function of parameters and data. ``split`` is train, validation or test. A task starts on
@@ -74,7 +74,7 @@ class TaskTemplate:
     intent: str
     sample: Callable[[Any, random.Random], Parameters]
     evaluation: Callable[[Parameters, Any], dict[str, Any]]
-    subgoals: Callable[[Parameters, Any], tuple[Subgoal, Subgoal, Subgoal, Subgoal]]
+    milestones: Callable[[Parameters, Any], tuple[Milestone, Milestone, Milestone, Milestone]]
     expert: Callable[[Task], Expert]
     horizon: int | Callable[[Parameters, Any], int]
     require_login: bool = True

@@ -135,7 +135,7 @@ def make_task(template: TaskTemplate, parameters: Parameters, data: Any) -> Task
         split=split_of(template, parameters),
         horizon=horizon,
         max_steps=horizon + max(_SPARE_STEPS, horizon // _SPARE_SHARE),
-        subgoals=template.subgoals(parameters, data),
+        milestones=template.milestones(parameters, data),
     )
 
 

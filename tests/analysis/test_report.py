@@ -31,8 +31,8 @@ def png() -> bytes:
 def step(index: int, text: str = "plain", screenshot: str | None = None) -> Step:
     return Step(
         index=index, url=text, observation=text, prompt_ids=np.zeros(1, np.int32), action_ids=np.zeros(1, np.int32),
-        logprobs=np.zeros(1, np.float32), policy_version=1, temperature=1.0, action_text=text, subgoals=(True, False),
-        parse_error=text, notice=text, element=text, screenshot=screenshot,
+        logprobs=np.zeros(1, np.float32), policy_version=1, temperature=1.0, action_text=text, milestones=(True, False),
+        parse_error=text, feedback=text, element=text, screenshot=screenshot,
     )  # fmt: skip
 
 
@@ -41,7 +41,7 @@ def episode(text: str = "plain", outcome: float | None = 1.0) -> Trajectory:
     return Trajectory(
         episode_id="e1", task_id="t", template=text, site=text, split=text, intent=text, source=Source.EVALUATION,
         phase=1, seed=0, steps=(step(0, text, "shot"), step(1, text)), termination=Termination.EXIT, answer=text,
-        outcome=outcome, failure=failure, final_subgoals=(True, True), evidence=text,
+        outcome=outcome, failure=failure, final_milestones=(True, True), evidence=text,
     )  # fmt: skip
 
 

@@ -38,7 +38,7 @@ class Silent(BrowserlessEnvironment):
     """Tells the agent nothing."""
 
     async def step(self, action: Action) -> Observation:
-        return replace(await super().step(action), notice=None)
+        return replace(await super().step(action), feedback=None)
 
 
 class Broken(BrowserlessEnvironment):
@@ -103,7 +103,7 @@ def test_a_point_that_is_not_kept_is_named_with_what_was_found_and_ends_with_cod
     assert ended.value.code == ExitCode.FAILED
     said = capsys.readouterr()
     assert "FAIL  what is impossible is told and changes nothing" in said.out
-    assert "expected a notice that it could not be done, found none" in said.out
+    assert "expected feedback that it could not be done, found none" in said.out
     assert said.out.count("ok    ") == POINTS - 1
     assert f"{HERE}:HostOf breaks 1 of {POINTS} points of the contract" in said.err
 

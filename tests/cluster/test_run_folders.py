@@ -61,7 +61,7 @@ def test_what_was_half_written_goes_and_what_others_put_there_stays(tmp_path: Pa
         "stages/.0007-phase-001-replay.new",
         ".trained.new/x",
         "kept/.mine",
-        "set_back/0001",
+        "rollbacks/0001",
     ):
         (tmp_path / name).mkdir(parents=True)
     for name in (
@@ -70,8 +70,8 @@ def test_what_was_half_written_goes_and_what_others_put_there_stays(tmp_path: Pa
         ".gitignore",
         "notes.txt",
         ".metrics.jsonl.77.tmp",
-        "set_back/.0002.json.77.tmp",
-        "set_back/0001/.metrics.jsonl.77.tmp",
+        "rollbacks/.0002.json.77.tmp",
+        "rollbacks/0001/.metrics.jsonl.77.tmp",
     ):
         (tmp_path / name).write_text("")
     folders.clear_leftovers()

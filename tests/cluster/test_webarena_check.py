@@ -109,8 +109,8 @@ def test_tasks_that_need_a_judge_or_a_reset_that_is_not_there_are_named(
     made = complete(files, monkeypatch)
     assert found(made, Status.FAIL) == {}
     warnings = found(made, Status.WARN)
-    assert "none, and 2 tasks (webarena.2, webarena.3) of train need one" in warnings["judge of meaning"]
-    assert "webarena.judge" in warnings["judge of meaning"]
+    assert "none, and 2 tasks (webarena.2, webarena.3) of train need one" in warnings["LLM judge"]
+    assert "webarena.judge" in warnings["LLM judge"]
     assert "none, and 1 tasks (webarena.5) change a site" in warnings["site resets"]
 
 
@@ -119,7 +119,7 @@ def test_a_judge_and_a_reset_settle_that(files: dict[str, str], monkeypatch: pyt
     made = complete(files, monkeypatch, judge=f"{__name__}:Judge", deployments=[{"name": "blue", "reset": reset}])
     assert (found(made, Status.FAIL), found(made, Status.WARN)) == ({}, {})
     said = found(made, Status.OK)
-    assert "echo, for 2 tasks" in said["judge of meaning"]
+    assert "echo, for 2 tasks" in said["LLM judge"]
     assert "blue: shopping http://shopping.test, reddit http://reddit.test" in said["site addresses"]
     assert PASSWORD not in str(check_webarena(made))
 
@@ -127,7 +127,7 @@ def test_a_judge_and_a_reset_settle_that(files: dict[str, str], monkeypatch: pyt
 @pytest.mark.parametrize(
     ("changes", "name", "complaint"),
     [
-        ({"judge": "nowhere:judge"}, "judge of meaning", "cannot import 'nowhere'"),
+        ({"judge": "nowhere:judge"}, "LLM judge", "cannot import 'nowhere'"),
         ({"deployments": [{"reset": {"kind": "kubernetes"}}]}, "site resets", "reset.pods"),
         ({"lease_timeout_s": 5000}, "rollout.reset_deadline_s", "expected at least 5150 s"),
         ({"credentials_file": "/no/such/file"}, "site accounts", "cannot be read"),
@@ -170,7 +170,7 @@ def test_the_command_shows_it_and_ends_with_code_3(
     path.write_text(json.dumps({"run": {"environment": "webarena"}, "webarena": {"task_files": files}}))
     done = CliRunner().invoke(cli.app, ["check", str(path)])
     assert done.exit_code != 0
-    for text in ("site addresses", "SHOPPING, SHOPPING_ADMIN", "rollout.reset_deadline_s", "judge of meaning"):
+    for text in ("site addresses", "SHOPPING, SHOPPING_ADMIN", "rollout.reset_deadline_s", "LLM judge"):
         assert text in done.output
     assert PASSWORD not in done.output
 

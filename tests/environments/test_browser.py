@@ -121,7 +121,7 @@ async def test_scripts_are_waited_for(env: BrowserEnvironment, button: str, beco
     seen = await do(env, seen, "click", button)
     assert seen.page_text.endswith(becomes)
     if button == "Ask":
-        assert seen.notice == "The page showed a message and it was accepted: Really?"
+        assert seen.feedback == "The page showed a message and it was accepted: Really?"
 
 
 async def test_a_page_change_by_script_is_followed(env: BrowserEnvironment) -> None:
@@ -138,8 +138,8 @@ async def test_an_element_that_went_away_is_told(env: BrowserEnvironment) -> Non
     assert all(e.name != "Vanish" for e in after.elements)
     env._shown = replace(env._shown, elements=seen.elements, targets=(*env._shown.targets, 999))  # type: ignore[type-var]
     stale = await env.step(Action("click", element_id=len(seen.elements) - 1))
-    assert stale.notice is not None
-    assert "no longer on the page" in stale.notice
+    assert stale.feedback is not None
+    assert "no longer on the page" in stale.feedback
     assert vanish.name == "Vanish"
 
 
@@ -157,7 +157,7 @@ async def test_an_episode_leaves_nothing_to_the_next(env: BrowserEnvironment) ->
     assert env._tab.page is page, "the slot should have been taken over"
     left = await page.evaluate("() => [document.cookie, localStorage.length, sessionStorage.length]")
     assert left == ["", 0, 0]
-    assert (await env.step(Action("go_backward"))).notice == "There is no earlier page to go back to."
+    assert (await env.step(Action("go_backward"))).feedback == "There is no earlier page to go back to."
 
 
 async def test_the_evaluators_page_leaves_nothing_to_the_next_episode(env: BrowserEnvironment) -> None:
@@ -223,8 +223,8 @@ async def test_a_slow_page_is_shown_as_far_as_it_came_and_the_slot_is_not_reused
     await env._tab.page.evaluate("() => { document.querySelector('a').href = '/hang'; }")
     seen = await env.step(Action("click", element_id=0))
     assert seen.url == "__LAB__/new"
-    assert seen.notice is not None
-    assert "took too long" in seen.notice
+    assert seen.feedback is not None
+    assert "took too long" in seen.feedback
     token = env._token
     await env.reset(lab_task("/new"))
     assert env._token != token

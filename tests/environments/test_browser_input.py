@@ -80,11 +80,11 @@ async def test_any_text_arrives_as_it_was_written(env: BrowserEnvironment, text:
 
 async def test_a_number_that_is_none_is_refused(env: BrowserEnvironment) -> None:
     seen = await do(env, await env.reset(lab_task("/input")), "type", "Digits", "12")
-    assert (seen.find("Digits").value, seen.notice) == ("12", None)
+    assert (seen.find("Digits").value, seen.feedback) == ("12", None)
     seen = await do(env, seen, "type", "Digits", "2 & <b>")
     assert seen.find("Digits").value == ""
-    assert seen.notice is not None
-    assert "does not accept" in seen.notice
+    assert seen.feedback is not None
+    assert "does not accept" in seen.feedback
 
 
 async def test_enter_is_the_keyboards_own(env: BrowserEnvironment) -> None:
@@ -103,9 +103,9 @@ async def test_the_mouse_rests_on_what_it_hovers_over(env: BrowserEnvironment) -
 async def test_what_lies_over_an_element_is_named(env: BrowserEnvironment, by_events: BrowserEnvironment) -> None:
     seen = await do(env, await env.reset(lab_task("/input")), "click", "Below")
     number = seen.find("Below").element_id
-    assert seen.notice == f"Element {number} (button Below) is covered by dialog Cookies."
+    assert seen.feedback == f"Element {number} (button Below) is covered by dialog Cookies."
     seen = await do(by_events, await by_events.reset(lab_task("/input")), "click", "Below")
-    assert seen.notice == "Nothing on the page changed."
+    assert seen.feedback == "Nothing on the page changed."
 
 
 async def test_what_no_mouse_reaches_is_used_by_keyboard(env: BrowserEnvironment) -> None:
@@ -117,33 +117,33 @@ async def test_what_no_mouse_reaches_is_used_by_keyboard(env: BrowserEnvironment
 async def test_a_click_that_did_nothing_is_told(env: BrowserEnvironment, by_events: BrowserEnvironment) -> None:
     for driver in (env, by_events):
         seen = await do(driver, await driver.reset(lab_task("/input")), "click", "Dead")
-        assert seen.notice == "Nothing on the page changed."
-        assert (await do(driver, seen, "press_enter", "Dead")).notice == seen.notice
+        assert seen.feedback == "Nothing on the page changed."
+        assert (await do(driver, seen, "press_enter", "Dead")).feedback == seen.feedback
         for name in ("Field", "Press", "Tick me"):
-            assert (await do(driver, seen, "click", name)).notice is None, name
+            assert (await do(driver, seen, "click", name)).feedback is None, name
 
 
 @pytest.mark.parametrize("name", ["Attach", "Attach anew"])
 async def test_a_file_chooser_is_declined_and_told(env: BrowserEnvironment, name: str) -> None:
     seen = await do(env, await env.reset(lab_task("/input")), "click", name)
-    assert seen.notice == "The page asked for a file, which cannot be given here."
+    assert seen.feedback == "The page asked for a file, which cannot be given here."
 
 
 @pytest.mark.parametrize("name", ["Save", "Report"])
 async def test_a_file_that_is_offered_is_told(env: BrowserEnvironment, name: str) -> None:
     seen = await do(env, await env.reset(lab_task("/files")), "click", name)
-    assert (seen.url, seen.notice) == ("__LAB__/files", "The file that the page offered was not downloaded.")
+    assert (seen.url, seen.feedback) == ("__LAB__/files", "The file that the page offered was not downloaded.")
 
 
 async def test_messages_are_accepted_and_told(env: BrowserEnvironment) -> None:
     seen = await do(env, await env.reset(lab_task("/files")), "click", "Ask twice")
     told = "The page showed a message and it was accepted: "
-    assert seen.notice == f"{told}Your name? {told}Sure?"
+    assert seen.feedback == f"{told}Your name? {told}Sure?"
     seen = await do(env, seen, "click", "Hold")
     seen = await do(env, seen, "click", "Leave")
     assert seen.url == "__LAB__/new"
-    assert seen.notice is not None
-    assert seen.notice.startswith("The page showed a message")
+    assert seen.feedback is not None
+    assert seen.feedback.startswith("The page showed a message")
 
 
 async def test_a_new_tab_is_followed_and_the_old_one_can_be_gone_back_to(env: BrowserEnvironment) -> None:
@@ -198,7 +198,7 @@ async def test_frames_and_shadow_trees_are_acted_on(env: BrowserEnvironment) -> 
     seen = await do(env, seen, "type", "Dark", "light")
     assert seen.find("Dark").value == "light"
     seen = await do(env, seen, "click", "In the shadow")
-    assert (seen.notice, "trusted true" in seen.page_text) == (None, True)
+    assert (seen.feedback, "trusted true" in seen.page_text) == (None, True)
     seen = await do(env, seen, "click", "Leave frame")
     assert "New page" in seen.page_text
-    assert (seen.url, seen.notice) == ("__LAB__/frames", None)
+    assert (seen.url, seen.feedback) == ("__LAB__/frames", None)

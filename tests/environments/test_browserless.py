@@ -1,4 +1,4 @@
-"""Episodes without a browser: forms, history, tabs, notices, failures and the evaluators' view."""
+"""Episodes without a browser: forms, history, tabs, feedback, failures and the evaluators' view."""
 
 from dataclasses import replace
 
@@ -56,13 +56,13 @@ async def test_what_cannot_be_sent_is_told(env: BrowserlessEnvironment) -> None:
     seen = await do(env, seen, "type", "Count", "9")
     seen = await do(env, seen, "click", "Send")
     assert seen.url == "__LAB__/form"
-    assert seen.notice == "The form was not sent: Count is not filled in as it must be."
+    assert seen.feedback == "The form was not sent: Count is not filled in as it must be."
     seen = await do(env, seen, "type", "Count", "many")
-    assert seen.notice == "Element 2 (textbox Count) does not accept 'many'."
+    assert seen.feedback == "Element 2 (textbox Count) does not accept 'many'."
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "argument", "notice"),
+    ("kind", "name", "argument", "feedback"),
     [
         ("type", "Start", "x", "Nothing can be typed into element 12 (link Start)."),
         ("type", "Fixed", "x", "Element 9 (textbox Fixed) cannot be changed."),
@@ -71,11 +71,11 @@ async def test_what_cannot_be_sent_is_told(env: BrowserlessEnvironment) -> None:
     ],
 )
 async def test_impossible_actions_are_told(
-    env: BrowserlessEnvironment, kind: str, name: str, argument: str, notice: str
+    env: BrowserlessEnvironment, kind: str, name: str, argument: str, feedback: str
 ) -> None:
     seen = await env.reset(lab_task("/form"))
     after = await do(env, seen, kind, name, argument)
-    assert after.notice == notice
+    assert after.feedback == feedback
     assert after.text == seen.text
 
 
@@ -88,7 +88,7 @@ async def test_going_back_restores_what_was_typed(env: BrowserlessEnvironment) -
     assert seen.find("Who").value == "somebody"
     seen = await env.step(Action("go_forward"))
     assert seen.title == "Lab"
-    assert (await env.step(Action("go_forward"))).notice == "There is no later page to go forward to."
+    assert (await env.step(Action("go_forward"))).feedback == "There is no later page to go forward to."
 
 
 async def test_an_answer_to_a_form_is_not_returned_to(env: BrowserlessEnvironment) -> None:
@@ -97,8 +97,8 @@ async def test_an_answer_to_a_form_is_not_returned_to(env: BrowserlessEnvironmen
     seen = await do(env, seen, "click", "Start")
     seen = await env.step(Action("go_backward"))
     assert seen.title == "Lab"
-    assert seen.notice is not None
-    assert "answered a form" in seen.notice
+    assert seen.feedback is not None
+    assert "answered a form" in seen.feedback
 
 
 async def test_tabs_open_switch_and_have_an_end(env: BrowserlessEnvironment) -> None:
@@ -109,7 +109,7 @@ async def test_tabs_open_switch_and_have_an_end(env: BrowserlessEnvironment) -> 
     assert seen.title == "Lab"
     for _ in range(5):
         seen = await do(env, await env.step(Action("switch_tab", "0")), "click", "New tab")
-    assert seen.notice == "Too many tabs are open; the new one was closed."
+    assert seen.feedback == "Too many tabs are open; the new one was closed."
 
 
 @pytest.mark.parametrize("link", ["Away", "Hidden way out"])
@@ -117,8 +117,8 @@ async def test_other_hosts_are_refused(env: BrowserlessEnvironment, link: str) -
     seen = await env.reset(lab_task())
     after = await do(env, seen, "click", link)
     assert after.url == "__LAB__/"
-    assert after.notice is not None
-    assert "outside this task's sites" in after.notice
+    assert after.feedback is not None
+    assert "outside this task's sites" in after.feedback
 
 
 async def test_a_start_outside_the_sites_is_the_tasks_fault(env: BrowserlessEnvironment) -> None:

@@ -15,7 +15,7 @@ class Silent(BrowserlessEnvironment):
     """Tells the agent nothing."""
 
     async def step(self, action: Action) -> Observation:
-        return replace(await super().step(action), notice=None)
+        return replace(await super().step(action), feedback=None)
 
 
 class Renumbering(BrowserlessEnvironment):
@@ -56,7 +56,7 @@ class Undecided(BrowserlessEnvironment):
 @pytest.mark.parametrize(
     ("kind", "complaint"),
     [
-        (Silent, "expected a notice that it could not be done, found none"),
+        (Silent, "expected feedback that it could not be done, found none"),
         (Renumbering, "expected element ids from 0 in order, found 1 at 0"),
         (Leaking, "a second reset gives the same first observation"),
         (RealAddresses, "expected a canonical url"),

@@ -71,7 +71,7 @@ async def solve(env: MiniwobEnvironment, page: str, seed: int) -> Verdict:
     action = next(solution, None)
     while action is not None:
         seen = await env.step(action)
-        if seen.notice and "has ended" in seen.notice:
+        if seen.feedback and "has ended" in seen.feedback:
             break
         try:
             action = solution.send(seen)
@@ -141,10 +141,10 @@ async def test_a_part_of_the_reward_does_not_pass(env: MiniwobEnvironment) -> No
 async def test_what_a_page_gave_stays_whatever_is_done_afterwards(env: MiniwobEnvironment) -> None:
     first = await env.reset(make_task("click-test-2", 3))
     ended = await env.step(Action("click", None, first.find("ONE").element_id))
-    assert ended.notice == "The page has ended the task; nothing more can be done on it."
+    assert ended.feedback == "The page has ended the task; nothing more can be done on it."
     for action in (Action("click", None, first.find("TWO").element_id), Action("wait"), Action("go_backward")):
         later = await env.step(action)
-        assert later == replace(ended, notice="The page has ended the task already; nothing was done.")
+        assert later == replace(ended, feedback="The page has ended the task already; nothing was done.")
     assert (await env.evaluate(None)).outcome == 1.0
 
 
@@ -218,7 +218,7 @@ async def test_the_agent_and_the_record_get_the_pages_own_instruction(env: Miniw
     assert clicker.asked == ["Click button ONE."] * 2
     assert played.trajectory.intent == "Click button ONE."
     assert played.trajectory.outcome == 1.0
-    assert played.trajectory.steps[1].notice == "The page has ended the task; nothing more can be done on it."
+    assert played.trajectory.steps[1].feedback == "The page has ended the task; nothing more can be done on it."
 
 
 async def test_a_worker_gets_it_by_name() -> None:

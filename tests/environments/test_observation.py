@@ -108,10 +108,10 @@ def test_long_names_values_and_option_lists_are_cut() -> None:
         "http://x/",
     )
     rendered = render_waymark(page.snapshot(), ALL)
-    _, button, field, chooser = rendered.text.split("\n")
+    _, button, field, sampler = rendered.text.split("\n")
     assert button == f"button {'n' * 80} 0"
     assert field == f"textbox v = {'w' * 120}… 1"
-    assert chooser.endswith("| 18 | 19 | …) 2")
+    assert sampler.endswith("| 18 | 19 | …) 2")
     assert rendered.elements[1].value == "w" * 200
     assert len(rendered.elements[2].options) == 50
 

@@ -12,7 +12,7 @@ from records.failures import EpisodeFailed
 
 TOLD = {
     "code": "", "detail": "", "invalid": -1, "new_tab": False, "posted": False, "navigating": True, "still": False,
-    "notices": [{"code": "dialog", "detail": "hello"}],
+    "feedback": [{"code": "dialog", "detail": "hello"}],
 }  # fmt: skip
 
 
@@ -21,17 +21,17 @@ def read(**changed: Any) -> dict[str, Any]:
 
 
 def test_what_the_script_says_is_taken() -> None:
-    assert read()["notices"] == TOLD["notices"]
+    assert read()["feedback"] == TOLD["feedback"]
 
 
 @pytest.mark.parametrize(
-    "notice",
+    "feedback",
     [{}, [], "dialog", 3, {"code": "dialog"}, {"code": "dialog", "detail": 3}, {"code": "unheard_of", "detail": ""},
      {"code": ["dialog"], "detail": ""}, {"code": {"dialog": 1}, "detail": ""}],
 )  # fmt: skip
-def test_a_notice_of_another_form_fails_the_episode(notice: object) -> None:
-    with pytest.raises(EpisodeFailed, match="notices|code|detail"):
-        read(notices=[notice])
+def test_a_feedback_of_another_form_fails_the_episode(feedback: object) -> None:
+    with pytest.raises(EpisodeFailed, match="feedback|code|detail"):
+        read(feedback=[feedback])
 
 
 @pytest.mark.parametrize("name", sorted(TOLD))

@@ -1,4 +1,4 @@
-"""A judge of meaning in a process of its own, which answers as a file says: yes, nonsense, or never.
+"""An LLM judge in a process of its own, which answers as a file says: yes, nonsense, or never.
 
 One line in, one line out. ``JudgeLine`` is the client: it asks over a socket and hands on what was said.
 """

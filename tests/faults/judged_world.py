@@ -1,4 +1,4 @@
-"""The small world of the worker tests, with a verdict that needs a judge of meaning."""
+"""The small world of the worker tests, with a verdict that needs an LLM judge."""
 
 from __future__ import annotations
 

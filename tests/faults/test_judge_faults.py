@@ -1,4 +1,4 @@
-"""Rows of the recovery matrix: the judge of meaning is down, slow, or talks nonsense.
+"""Rows of the recovery matrix: the LLM judge is down, slow, or talks nonsense.
 
 Every answer is right, so an outcome of 0 would be a judge's trouble that was scored.
 """

@@ -1,4 +1,4 @@
-"""A run whose recorded files rot on the disk sets itself back, does the rest again, and ends as if nothing had been.
+"""A run whose recorded files rot on the disk rolls itself back, does the rest again, and ends as if nothing had been.
 
 Real files; the phase loop runs over a system without processes (``tests.cluster.fake_run``).
 """
@@ -21,7 +21,7 @@ from cluster import cli
 from cluster.audit.audit import audit
 from cluster.errors import ManifestError
 from cluster.run_folder.metrics_log import read_metrics
-from cluster.run_folder.rollback import read_set_backs
+from cluster.run_folder.rollback import read_rollbacks
 from cluster.run_folder.stage_data import summarise
 from cluster.run_folder.summary import write_summary
 from records.episodes import Source
@@ -114,7 +114,7 @@ def test_a_damaged_checkpoint_costs_what_came_after_the_last_whole_one_and_no_ep
         damage(checkpoint(run, name))
     assert audit(run.out).findings != []
     run.start()
-    (found,) = read_set_backs(run.out)
+    (found,) = read_rollbacks(run.out)
     assert list(found.stages) == stages[stages.index(first) :]
     assert found.why[0].startswith(f"checkpoints/{damaged[0]}/actor.safetensors ")
     played.update(spec.episode_id for spec in run.system.specs)
@@ -148,7 +148,7 @@ def test_a_damaged_shard_costs_its_own_episodes_and_the_learning_since(
     damage(path)
     assert any(path.name in finding.subject for finding in audit(run.out).findings)
     run.start()
-    (found,) = read_set_backs(run.out)
+    (found,) = read_rollbacks(run.out)
     assert found.stages[0] in (first, (0, "critics"))
     assert found.why == (f"episodes/{path.name} is gone or damaged",)
     played.update(spec.episode_id for spec in run.system.specs)
@@ -172,7 +172,7 @@ def test_a_run_goes_back_to_the_start_where_all_checkpoints_before_the_damage_we
     truncate(checkpoint(run, "phase-002") if what == "checkpoint" else shard(run, Source.ROLLOUT, 1))
     with pytest.raises(Killed):
         run.start(before(("update_critics", 2)))
-    assert read_set_backs(run.out)[0].kept == 0
+    assert read_rollbacks(run.out)[0].kept == 0
     assert [what[1] for what in run.system.asked if what[0] == "checkpoint"][0] == "cloned"
     assert audit(run.out).findings == [], "weights of later phases are not taken for newer ones"
     run.start()
@@ -185,14 +185,14 @@ def test_a_damaged_file_that_nothing_needs_any_more_sets_nothing_back(tmp_path: 
     truncate(checkpoint(run, "phase-000"))
     truncate(run.out / "weights" / "actor-000000.safetensors")
     run.start()
-    assert read_set_backs(run.out) == []
+    assert read_rollbacks(run.out) == []
 
 
 def test_weights_that_are_served_again_are_written_again(tmp_path: Path, undisturbed: Run) -> None:
     run = cut_short(tmp_path, ("play", "rollout", 2))
     truncate(run.out / "weights" / "actor-000001.safetensors")
     run.start()
-    assert read_set_backs(run.out) == []
+    assert read_rollbacks(run.out) == []
     assert_as_undisturbed(run, undisturbed)
 
 
@@ -205,16 +205,16 @@ def test_the_loss_is_said_in_numbers_wherever_somebody_may_look(
     seconds += run.manifest.entry(1, "curriculum").seconds
     with caplog.at_level(logging.WARNING):
         run.start()
-    (found,) = read_set_backs(run.out)
+    (found,) = read_rollbacks(run.out)
     assert found.seconds == pytest.approx(seconds)
     assert found.session == 2
     assert found.line.startswith(
-        "set back to before phase 1 critics: checkpoints/phase-001/actor.safetensors has changed; "
+        "rolled back to before phase 1 critics: checkpoints/phase-001/actor.safetensors has changed; "
         "checkpoints/phase-001-critics/actor.safetensors is gone. Done again: 5 of 11 stages, which took "
     )
-    assert json.loads((run.out / "sessions" / "0002.json").read_text())["set_back"] == [found.line]
+    assert json.loads((run.out / "sessions" / "0002.json").read_text())["rollbacks"] == [found.line]
     assert found.line in caplog.messages
-    assert "set back to before phase 1 critics" in " ".join(run.output.getvalue().split())
+    assert "rolled back to before phase 1 critics" in " ".join(run.output.getvalue().split())
     done = CliRunner().invoke(cli.app, ["audit", str(run.out)], catch_exceptions=False)
     assert f"session 2: {found.line}" in done.output
 
@@ -225,9 +225,9 @@ def test_what_was_set_aside_is_still_there(tmp_path: Path) -> None:
     before_it = {path.relative_to(run.out): path.read_bytes() for path in run.out.rglob("*") if path.is_file()}
     lines = [(line["phase"], line["stage"]) for line in read_metrics(run.out)]
     run.start()
-    aside = run.out / "set_back" / "0001"
+    aside = run.out / "rollbacks" / "0001"
     moved = {path.relative_to(aside): path.read_bytes() for path in aside.rglob("*") if path.is_file()}
-    (found,) = read_set_backs(run.out)
+    (found,) = read_rollbacks(run.out)
     assert {name: before_it[name] for name in moved if name.name != "metrics.jsonl"} == {
         name: content for name, content in moved.items() if name.name != "metrics.jsonl"
     }
@@ -259,7 +259,7 @@ RENAMINGS = 15
 
 
 @pytest.mark.parametrize("number", [*range(RENAMINGS), RENAMINGS + 1])
-def test_a_set_back_that_is_killed_anywhere_is_finished_by_the_next_start(
+def test_a_rollback_that_is_killed_anywhere_is_finished_by_the_next_start(
     tmp_path: Path, undisturbed: Run, number: int
 ) -> None:
     run = cut_short(tmp_path, ("play", "rollout", 2))
@@ -272,11 +272,11 @@ def test_a_set_back_that_is_killed_anywhere_is_finished_by_the_next_start(
             run.start(at(0))
     assert len(done) == min(number, RENAMINGS)
     if done[1:]:
-        begun = read_set_backs(run.out)[0].done is False
+        begun = read_rollbacks(run.out)[0].done is False
         named = [f"{finding.check}: {finding.subject}" for finding in audit(run.out).findings]
-        assert ("manifests: set_back/0001" in named) is begun
+        assert ("manifests: rollbacks/0001" in named) is begun
     run.start()
-    (found,) = read_set_backs(run.out)
+    (found,) = read_rollbacks(run.out)
     assert found.done
     assert found.stages[0] == (1, "critics")
     assert_as_undisturbed(run, undisturbed)
@@ -293,7 +293,7 @@ def test_a_second_damage_sets_back_a_second_time(tmp_path: Path, undisturbed: Ru
         run.start(before(("update_actor", 2)))
     truncate(shard(run, Source.ROLLOUT, 2))
     run.start()
-    assert [found.stages[0] for found in read_set_backs(run.out)] == [(1, "actor"), (1, "critics"), (2, "rollouts")]
+    assert [found.stages[0] for found in read_rollbacks(run.out)] == [(1, "actor"), (1, "critics"), (2, "rollouts")]
     assert_as_undisturbed(run, undisturbed)
 
 
@@ -313,7 +313,7 @@ def test_a_complete_run_without_its_report_whose_last_checkpoint_is_damaged_trai
     assert_as_undisturbed(run, undisturbed)
 
 
-def test_a_run_that_was_set_back_and_is_not_finished_adds_up(tmp_path: Path) -> None:
+def test_a_run_that_was_rollbacks_and_is_not_finished_adds_up(tmp_path: Path) -> None:
     """Its third phase had let go of checkpoints that its second one alone would still keep."""
     run = cut_short(tmp_path, ("play", "rollout", 3), run={"phases": 3})
     truncate(checkpoint(run, "phase-002"))
@@ -338,9 +338,9 @@ def test_episodes_stay_only_with_the_weights_that_decided_them(
     with pytest.raises(Killed):
         run.start(before(("play", "rollout", 2)), luck=", another one")
     system = run.start(luck=", another one")
-    assert read_set_backs(run.out)[0].stages[0] == (1, "critics")
+    assert read_rollbacks(run.out)[0].stages[0] == (1, "critics")
     assert f": {len(former)} episodes that the former weights decided are set aside" in " ".join(caplog.messages)
-    assert len(list((run.out / "set_back" / "0001" / "episodes").iterdir())) == len(former)
+    assert len(list((run.out / "rollbacks" / "0001" / "episodes").iterdir())) == len(former)
     stored = set(ReplayBuffer(run.out / "episodes").ids())
     assert kept < stored
     assert former - stored, "other failures, and so other tasks"
@@ -349,7 +349,7 @@ def test_episodes_stay_only_with_the_weights_that_decided_them(
 
 
 def test_an_episode_that_is_not_asked_for_again_is_neither_trained_on_nor_chosen_by(tmp_path: Path) -> None:
-    """An episode that was lost in the first phase is played after the set-back and fails: other tasks follow."""
+    """An episode that was lost in the first phase is played after the rollback and fails: other tasks follow."""
     sections = {"run": {"phases": 3, "keep_checkpoints": 3}}
     whole = cut_short(tmp_path / "whole", ("update_critics", 1), **sections)
     buffer = ReplayBuffer(whole.out / "episodes")
@@ -374,14 +374,14 @@ def test_an_episode_that_is_not_asked_for_again_is_neither_trained_on_nor_chosen
     assert audit(run.out).findings == []
 
 
-def test_a_record_of_a_set_back_that_is_damaged_is_named(tmp_path: Path) -> None:
+def test_a_record_of_a_rollback_that_is_damaged_is_named(tmp_path: Path) -> None:
     run = cut_short(tmp_path, ("play", "evaluation", 1))
     truncate(checkpoint(run, "phase-001"))
     run.start()
-    (run.out / "set_back" / "0001.json").write_text("{")
-    with pytest.raises(ManifestError, match=r"set_back/0001\.json"):
+    (run.out / "rollbacks" / "0001.json").write_text("{")
+    with pytest.raises(ManifestError, match=r"rollbacks/0001\.json"):
         run.start()
-    assert any(finding.subject == "set_back" and "0001.json" in finding.found for finding in audit(run.out).findings)
+    assert any(finding.subject == "rollbacks" and "0001.json" in finding.found for finding in audit(run.out).findings)
 
 
 @pytest.mark.parametrize("place", ["../elsewhere", "/etc/elsewhere"])
@@ -389,7 +389,7 @@ def test_a_record_that_would_move_what_lies_outside_is_refused(tmp_path: Path, p
     run = cut_short(tmp_path, ("play", "evaluation", 1))
     truncate(checkpoint(run, "phase-001"))
     run.start()
-    path = run.out / "set_back" / "0001.json"
+    path = run.out / "rollbacks" / "0001.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"moved": [place], "done": False}))
     with pytest.raises(ManifestError, match="is not a place in the run folder"):
         run.start()

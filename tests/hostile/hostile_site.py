@@ -143,7 +143,7 @@ TAMPERING = {
     "iterator": "Array.prototype[Symbol.iterator] = function* () { for (;;) yield 1 }",
     "setters": (
         "for (const name of ['code', 'detail', 'root', 'n', 'name', 'type', 'value', 'href', "
-        "'notices', '0', 'url'])Object.defineProperty(Object.prototype, name, {set(v) { throw new "
+        "'feedback', '0', 'url'])Object.defineProperty(Object.prototype, name, {set(v) { throw new "
         "Error(name) }, get() { return {} }})"
     ),
     "defaults": (
@@ -170,11 +170,13 @@ TAMPERING = {
     ),
     "waymark": "try { window.__waymark = {step: () => 'mine'} } catch {}; delete window.__waymark",
     "state": (
-        "Object.assign(window.__waymark.state, {refs: null, notices: 5, invalid: {}, origins: 7, code: {}, roots: 3})"
+        "Object.assign(window.__waymark.state, {refs: null, feedback: 5, invalid: {}, origins: 7, code: {}, roots: 3})"
     ),
-    "notices": ("setInterval(() => { window.__waymark.state.notices.push({code: 'nonsense', detail: {}}, null, 5) })"),
-    "manynotices": (
-        "setInterval(() => { for (let i = 0; i < 1e4; i++) __waymark.state.notices.push({code: "
+    "feedback": (
+        "setInterval(() => { window.__waymark.state.feedback.push({code: 'nonsense', detail: {}}, null, 5) })"
+    ),
+    "muchfeedback": (
+        "setInterval(() => { for (let i = 0; i < 1e4; i++) __waymark.state.feedback.push({code: "
         "'dialog', detail: 'x'}) })"
     ),
     "refs": "setInterval(() => { window.__waymark.state.refs = Array(9).fill(document.body) })",
@@ -190,7 +192,7 @@ TAMPERING = {
     ),
     "popup_reply": (
         "const w = open('about:blank'); w.__waymark = {step: () => JSON.stringify({navigating: "
-        "false, code: 'zz',notices: 3, url: 5, title: null, root: [1, 2], invalid: 'x', new_tab: 0, "
+        "false, code: 'zz',feedback: 3, url: 5, title: null, root: [1, 2], invalid: 'x', new_tab: 0, "
         "still: 9, status: '200', redirects: [], entry: {}})}"
     ),
     "popup_thenable": "const w = open('about:blank'); w.__waymark = {step: () => ({then() {}})}",
@@ -198,7 +200,7 @@ TAMPERING = {
     "popup_tree": (
         "const w = open('about:blank'); const root = JSON.parse('['.repeat(900) + "
         "']'.repeat(900));w.__waymark = {step: () => JSON.stringify({navigating: false, code: '', "
-        "detail: '', notices: [], url: w.location.href,title: '', root, invalid: -1, new_tab: false, "
+        "detail: '', feedback: [], url: w.location.href,title: '', root, invalid: -1, new_tab: false, "
         "posted: false, still: true, status: 0, redirects: 0, entry: '', cut: false})}"
     ),
 }

@@ -182,8 +182,8 @@ async def test_nothing_is_downloaded(env: BrowserEnvironment, tmp_path: Path, mo
     monkeypatch.chdir(tmp_path)
     seen = await env.reset(trap_task("/trap/flood/downloads/click"))
     seen = await env.step(Action("click", element_id=seen.find("Go").element_id))
-    assert seen.notice is not None
-    assert "was not downloaded" in seen.notice
+    assert seen.feedback is not None
+    assert "was not downloaded" in seen.feedback
     assert list(tmp_path.iterdir()) == []
 
 

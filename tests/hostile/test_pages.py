@@ -51,7 +51,7 @@ async def trapped(env: BrowserEnvironment, kind: str, name: str) -> Observation 
 async def assert_nothing_is_left(env: BrowserEnvironment) -> None:
     """The next episode in the slot works, and finds an empty browser."""
     seen = await env.reset(trap_task())
-    assert (seen.text, seen.url, seen.notice) == ("@ Calm\n# Calm\nbutton Go 0", "__LAB__/calm", None)
+    assert (seen.text, seen.url, seen.feedback) == ("@ Calm\n# Calm\nbutton Go 0", "__LAB__/calm", None)
     kept = "[document.cookie, localStorage.length, sessionStorage.length, window.name, history.length].join()"
     assert await env._tab.read(kept) == ",0,0,,1"
     assert len(env._open_context.pages) == 1 + (env._judging_tab is not None)
@@ -111,7 +111,7 @@ async def test_a_flood_is_cut_and_shown(env: BrowserEnvironment, name: str) -> N
     assert len(seen.text) <= SETTINGS.max_observation_chars + 1_100
     assert len(seen.page_text) < 2_100_000
     assert len(seen.url) <= 4_000
-    assert len(seen.notice or "") < 8 * (MAX_TEXT + 60)
+    assert len(seen.feedback or "") < 8 * (MAX_TEXT + 60)
     assert sum(len(e.name) + len(e.value) for e in seen.elements) < 200_000
     await assert_nothing_is_left(env)
 
@@ -145,7 +145,7 @@ async def test_a_page_too_large_to_be_shown_whole_is_shown_in_part_and_the_agent
     seen = await trapped(env, "flood", name)
     env._settings = usual
     assert isinstance(seen, Observation), seen
-    assert seen.notice == sentence("large")
+    assert seen.feedback == sentence("large")
     assert len(seen.text) <= SETTINGS.max_observation_chars + 1_100
     await assert_nothing_is_left(env)
 
@@ -154,7 +154,7 @@ async def test_a_look_at_a_page_ends_when_its_time_is_over(env: BrowserEnvironme
     usual = env._settings
     env._settings = replace(usual, reset_timeout_s=120.0, step_timeout_s=120.0, look_timeout_s=0.001)
     seen = await env.reset(trap_task("/trap/flood/elements/load"))
-    assert seen.notice == sentence("large")
+    assert seen.feedback == sentence("large")
     assert len(seen.elements) < 1_000
     env._settings = replace(env._settings, look_timeout_s=120.0)
     assert len((await env.step(Action("wait"))).elements) > 1_000
@@ -181,7 +181,7 @@ async def test_what_a_page_replaces_after_the_script_changes_nothing(env: Browse
         "data",
         "clobber",
         "state",
-        "notices",
+        "feedback",
         "frozen",
         "everything",
         "popup",

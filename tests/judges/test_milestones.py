@@ -1,4 +1,4 @@
-"""Subgoal checks: each kind, their combination, monotonicity, and what a malformed one says."""
+"""Milestone checks: each kind, their combination, monotonicity, and what a malformed one says."""
 
 import pytest
 from hypothesis import given
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from judges.milestones import Acted, check, reached, validate, validate_task
 from records.environment import Action, Element, Observation
-from records.episodes import Subgoal, Task
+from records.episodes import Milestone, Task
 
 CART = Observation(
     text="",
@@ -19,7 +19,7 @@ HISTORY = [Acted("type", "Search", "Blue Kettle"), Acted("click", "Add to cart")
 
 
 @pytest.mark.parametrize(
-    ("subgoal_check", "holds"),
+    ("milestone_check", "holds"),
     [
         ({"url": "__SHOP__/cart*"}, True),
         ({"url": "__SHOP__/cart"}, False),
@@ -44,8 +44,8 @@ HISTORY = [Acted("type", "Search", "Blue Kettle"), Acted("click", "Add to cart")
         ({"any": [{"url": "*orders*"}, {"all": [{"text": ["red"]}]}]}, False),
     ],
 )
-def test_checks(subgoal_check, holds):
-    assert check(subgoal_check, CART, HISTORY) is holds
+def test_checks(milestone_check, holds):
+    assert check(milestone_check, CART, HISTORY) is holds
 
 
 def test_what_the_agent_calls_an_element_does_not_count():
@@ -56,16 +56,16 @@ def test_what_the_agent_calls_an_element_does_not_count():
 
 @given(st.lists(st.booleans(), min_size=2, max_size=2))
 def test_milestones_never_come_undone(previous):
-    subgoals = (Subgoal("in the cart", {"url": "*cart*"}), Subgoal("ordered", {"url": "*orders*"}))
-    now = reached(subgoals, previous, CART, HISTORY)
+    milestones = (Milestone("in the cart", {"url": "*cart*"}), Milestone("ordered", {"url": "*orders*"}))
+    now = reached(milestones, previous, CART, HISTORY)
     assert now == (True, previous[1])
 
 
 def test_the_first_state_has_no_earlier_milestones():
-    subgoals = (Subgoal("in the cart", {"url": "*cart*"}), Subgoal("ordered", {"url": "*orders*"}))
-    assert reached(subgoals, (), CART, []) == (True, False)
+    milestones = (Milestone("in the cart", {"url": "*cart*"}), Milestone("ordered", {"url": "*orders*"}))
+    assert reached(milestones, (), CART, []) == (True, False)
     with pytest.raises(ValueError, match="expected 2 earlier values, found 1"):
-        reached(subgoals, (True,), CART, [])
+        reached(milestones, (True,), CART, [])
 
 
 @pytest.mark.parametrize(
@@ -89,18 +89,18 @@ def test_the_first_state_has_no_earlier_milestones():
 def test_malformed_checks_say_where_and_what(malformed, message):
     with pytest.raises(ValueError, match=message):
         validate(malformed)
-    with pytest.raises(ValueError, match="correct the subgoal's check"):
+    with pytest.raises(ValueError, match="correct the milestone's check"):
         check(malformed, CART, HISTORY)
 
 
-def test_a_task_has_four_well_formed_subgoals():
-    good = Subgoal("cart", {"url": "*cart*"})
+def test_a_task_has_four_well_formed_milestones():
+    good = Milestone("cart", {"url": "*cart*"})
 
-    def task(*subgoals: Subgoal) -> Task:
-        return Task("shop.1", ("shop",), "Buy", "__SHOP__/", {}, "shop.buy", subgoals=subgoals)
+    def task(*milestones: Milestone) -> Task:
+        return Task("shop.1", ("shop",), "Buy", "__SHOP__/", {}, "shop.buy", milestones=milestones)
 
     validate_task(task(good, good, good, good))
-    with pytest.raises(ValueError, match="task shop.1: expected 4 subgoals, found 1"):
+    with pytest.raises(ValueError, match="task shop.1: expected 4 milestones, found 1"):
         validate_task(task(good))
-    with pytest.raises(ValueError, match=r"task shop.1: subgoals\[3\].check.url"):
-        validate_task(task(good, good, good, Subgoal("bad", {"url": 1})))
+    with pytest.raises(ValueError, match=r"task shop.1: milestones\[3\].check.url"):
+        validate_task(task(good, good, good, Milestone("bad", {"url": 1})))

@@ -53,10 +53,10 @@ def trajectory() -> Callable[..., Trajectory]:
         outcome: float | None = 1.0,
         episode_id: str = "e0",
         reached: Sequence[int] | None = None,
-        subgoal_count: int = 4,
+        milestone_count: int = 4,
     ) -> Trajectory:
-        counts = list(reached) if reached is not None else [0] * len(pairs) + [subgoal_count]
-        vectors = [tuple(k < count for k in range(subgoal_count)) for count in counts]
+        counts = list(reached) if reached is not None else [0] * len(pairs) + [milestone_count]
+        vectors = [tuple(k < count for k in range(milestone_count)) for count in counts]
         steps = tuple(
             Step(
                 index=t,
@@ -68,7 +68,7 @@ def trajectory() -> Callable[..., Trajectory]:
                 policy_version=0,
                 temperature=1.0,
                 action_text=" ".join(map(str, action)),
-                subgoals=vectors[t],
+                milestones=vectors[t],
             )
             for t, (prompt, action) in enumerate(pairs)
         )
@@ -87,7 +87,7 @@ def trajectory() -> Callable[..., Trajectory]:
             answer=None,
             outcome=outcome,
             failure=None if outcome is not None else Failure(FailureKind.INFRA, "browser_crashed"),
-            final_subgoals=vectors[-1],
+            final_milestones=vectors[-1],
         )
 
     return make

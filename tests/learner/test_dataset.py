@@ -30,7 +30,7 @@ def test_progress_is_taught_by_clean_successes(trajectory: Callable[..., Traject
 
 
 def test_targets_by_hand(trajectory: Callable[..., Trajectory]) -> None:
-    # K = 4; one subgoal done in state 2, all at the end (T = 4). m = 3, so t_1 = 2 and t_2 = t_3 = t_4 = 4:
+    # K = 4; one milestone done in state 2, all at the end (T = 4). m = 3, so t_1 = 2 and t_2 = t_3 = t_4 = 4:
     # 0 to 1/4 over states 0..2 gives 0, 1/8, 1/4; from 1/4 at 2 to 2/4 at 4 gives 3/8 at state 3.
     success = trajectory(steps([5, 6, 7, 8]), reached=[0, 0, 1, 1, 4])
     np.testing.assert_allclose(progress_targets([success]), [0.0, 0.125, 0.25, 0.375])

@@ -25,8 +25,8 @@ def llama() -> TextTokenizer:
     return TextTokenizer(bare, stop_ids=[end], bos_id=begin, pad_id=end)
 
 
-def past(prompt_format: PromptFormat, tokenizer: TextTokenizer, text: str, notice: str | None = None) -> PastAction:
-    return PastAction(prompt_format.action_ids(tokenizer, text), notice)
+def past(prompt_format: PromptFormat, tokenizer: TextTokenizer, text: str, feedback: str | None = None) -> PastAction:
+    return PastAction(prompt_format.action_ids(tokenizer, text), feedback)
 
 
 def test_the_waymark_prompt_reads_as_designed(tokenizer: TextTokenizer, page: str) -> None:
@@ -40,7 +40,7 @@ def test_the_waymark_prompt_reads_as_designed(tokenizer: TextTokenizer, page: st
         intent="Buy the lamp",
         history=history,
         observation=page,
-        notice="there is no earlier page",
+        feedback="there is no earlier page",
         max_prompt_tokens=400,
     )
     assert tokenizer.decode(prompt.ids.tolist()) == (
@@ -54,7 +54,7 @@ def test_the_webrl_prompt_reads_as_in_its_lineage(llama: TextTokenizer) -> None:
     webrl = get_format("webrl")
     history = [past(webrl, llama, "go_backward()"), past(webrl, llama, "exit()")]
     prompt = webrl.build(
-        llama, intent="Do it", history=history, observation="<html></html>", notice=None, max_prompt_tokens=900
+        llama, intent="Do it", history=history, observation="<html></html>", feedback=None, max_prompt_tokens=900
     )
     user = "<|eot_id|><|start_header_id|>user<|end_header_id|>\n"
     assistant = "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n"
@@ -69,7 +69,7 @@ def test_the_webrl_prompt_reads_as_in_its_lineage(llama: TextTokenizer) -> None:
 def test_a_page_cannot_forge_a_turn(llama: TextTokenizer) -> None:
     def marks(page: str) -> int:
         prompt = get_format("webrl").build(
-            llama, intent="Do it", history=[], observation=page, notice=None, max_prompt_tokens=900
+            llama, intent="Do it", history=[], observation=page, feedback=None, max_prompt_tokens=900
         )
         return sum(int(i) in llama.control_ids for i in prompt.ids)
 
@@ -83,7 +83,7 @@ def test_past_actions_enter_by_the_ids_the_policy_produced(
     spelled_out = [tokenizer.encode(c)[0] for c in "Add to cart"]
     assert spelled_out != tokenizer.encode("Add to cart")
     ids = prompt_format.build(
-        tokenizer, intent="x", history=[PastAction(spelled_out)], observation=page, notice=None, max_prompt_tokens=900
+        tokenizer, intent="x", history=[PastAction(spelled_out)], observation=page, feedback=None, max_prompt_tokens=900
     ).ids.tolist()
     assert any(ids[i : i + len(spelled_out)] == spelled_out for i in range(len(ids)))
 
@@ -98,7 +98,7 @@ def test_only_the_page_is_cut_and_at_a_line_end(
             intent="Buy the Red desk lamp",
             history=[past(prompt_format, tokenizer, "go_backward()")],
             observation=page,
-            notice="look again",
+            feedback="look again",
             max_prompt_tokens=limit,
         )
 

@@ -11,14 +11,14 @@ from replay.progress import progress_curve, progress_labels, trajectory_progress
 
 
 def milestones(steps: int, first_done: list[int]) -> np.ndarray:
-    """(steps, K) matrix in which subgoal k is done from step ``first_done[k]`` on."""
+    """(steps, K) matrix in which milestone k is done from step ``first_done[k]`` on."""
     return np.arange(steps)[:, None] >= np.array(first_done)[None]
 
 
 def trajectory(rows: list[tuple[bool, ...]], final: tuple[bool, ...], outcome: float | None) -> Trajectory:
     empty = np.empty(0, np.int32)
     steps = tuple(
-        Step(i, "__SHOP__/", "", empty, empty, np.empty(0, np.float32), 0, 1.0, "", subgoals=row)
+        Step(i, "__SHOP__/", "", empty, empty, np.empty(0, np.float32), 0, 1.0, "", milestones=row)
         for i, row in enumerate(rows)
     )
     failure = None if outcome is not None else Failure(FailureKind.INFRA, "browser_crashed")
@@ -40,22 +40,22 @@ def test_labels_leave_out_the_state_after_the_last_action():
     assert labels[-1] == pytest.approx(14 / 15)
 
 
-def test_two_subgoals_in_one_step_take_the_upper_end():
+def test_two_milestones_in_one_step_take_the_upper_end():
     # t_1 = t_2 = 2 of K = 4, T = 4, nothing else: from 0 to 1/4 before, then 2/4 at once, then up to 1.
     assert progress_curve(milestones(4, [2, 2, 9, 9]), 4) == pytest.approx([0, 0.125, 0.5, 0.75, 1])
 
 
-def test_a_subgoal_that_is_true_at_the_start_starts_the_curve_there():
+def test_a_milestone_that_is_true_at_the_start_starts_the_curve_there():
     assert progress_curve(milestones(2, [0, 9]), 2) == pytest.approx([0.5, 0.75, 1])
 
 
-def test_no_subgoal_at_all_is_a_straight_line():
+def test_no_milestone_at_all_is_a_straight_line():
     assert progress_curve(milestones(4, [9, 9]), 2) == pytest.approx([0, 0.25, 0.5, 0.75, 1])
 
 
-def test_all_subgoals_with_the_last_action_anchor_to_the_end():
+def test_all_milestones_with_the_last_action_anchor_to_the_end():
     # The final state alone has both: t_1 = T = 3, so the first segment runs to the end and ends at 1.
-    curve = progress_curve(milestones(3, [9, 9]), 2, final_subgoals=(True, True))
+    curve = progress_curve(milestones(3, [9, 9]), 2, final_milestones=(True, True))
     assert curve == pytest.approx([0, 1 / 6, 1 / 3, 1])
 
 
@@ -84,7 +84,7 @@ def test_labels_are_monotone_bounded_and_end_at_one(case):
     assert curve[0] >= 0
     assert curve[-1] == 1.0
     counts = np.logical_or.accumulate(np.array(rows, dtype=bool)).sum(axis=1)
-    # Before the last subgoal, a state with j subgoals done lies between j/K and (j + 1)/K.
+    # Before the last milestone, a state with j milestones done lies between j/K and (j + 1)/K.
     early = counts < k
     assert np.all(curve[:-1][early] >= counts[early] / k - 1e-12)
 

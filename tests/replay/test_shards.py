@@ -38,8 +38,8 @@ def steps(draw, index=0):
         index=index, url=draw(TEXT), observation=draw(TEXT),
         prompt_ids=np.array(ids, np.int32), action_ids=np.array(actions, np.int32),
         logprobs=np.array(logprobs, np.float32), policy_version=draw(st.integers(0, 2**40)),
-        temperature=draw(st.floats(0, 2)), action_text=draw(TEXT), subgoals=draw(MILESTONES),
-        parse_error=draw(st.none() | TEXT), notice=draw(st.none() | TEXT), element=draw(st.none() | TEXT),
+        temperature=draw(st.floats(0, 2)), action_text=draw(TEXT), milestones=draw(MILESTONES),
+        parse_error=draw(st.none() | TEXT), feedback=draw(st.none() | TEXT), element=draw(st.none() | TEXT),
         truncated_tokens=draw(st.integers(0, 10**6)), browser_s=0.25, policy_s=0.5,
         screenshot=draw(st.none() | TEXT),
     )  # fmt: skip
@@ -55,7 +55,7 @@ def trajectories(draw, episode_id="e0"):
         termination=draw(st.none() | st.sampled_from(Termination)), answer=draw(st.none() | TEXT),
         outcome=None if failed else draw(st.sampled_from([0.0, 1.0])),
         failure=Failure(draw(st.sampled_from(FailureKind)), "code", draw(TEXT)) if failed else None,
-        final_subgoals=draw(MILESTONES), evidence=draw(TEXT), horizon=3, policy_version=7, worker="w", seconds=1.5,
+        final_milestones=draw(MILESTONES), evidence=draw(TEXT), horizon=3, policy_version=7, worker="w", seconds=1.5,
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from policy.formats import get_format
 from policy.tokenizer import TextTokenizer
 from policy.tokenizer_training import train_tokenizer
 from records.environment import Action, Element, Observation, Verdict
-from records.episodes import Source, Subgoal, Task
+from records.episodes import Milestone, Source, Task
 from records.failures import EpisodeFailed, Failure, FailureKind
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec, PolicySource, WorkerConfig
@@ -140,7 +140,7 @@ def spec(
         template="shop.open",
         parameters={"fault": fault, "times": times, "delay_s": delay_s},
         max_steps=4,
-        subgoals=(Subgoal("on the lamp's page", {"url": "__SHOP__/lamp"}),),
+        milestones=(Milestone("on the lamp's page", {"url": "__SHOP__/lamp"}),),
     )
     return EpisodeSpec(f"e{index}", task, Source.ROLLOUT, phase=0, seed=index, screenshots=screenshots)
 

@@ -57,7 +57,7 @@ def test_the_limit_grows_with_the_run_above_a_floor(episodes: int, limit: int) -
     assert budget.exceeded() is FailureKind.INFRA
 
 
-def test_a_long_run_may_have_accidents_for_ever_and_still_notices_an_outage_at_once() -> None:
+def test_a_long_run_may_have_accidents_for_ever_and_still_feedback_an_outage_at_once() -> None:
     budget = FailureBudget.for_run(100_000, {FailureKind.INFRA: 0.25}, floor=16, window=100)
     for _ in range(1000):
         budget.record(infra())

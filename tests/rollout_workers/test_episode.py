@@ -19,11 +19,11 @@ from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
 from policy.tokenizer_training import train_tokenizer
 from records.environment import Action, Element, Observation, Verdict
-from records.episodes import Source, Step, Subgoal, Task, Termination, Trajectory
+from records.episodes import Milestone, Source, Step, Task, Termination, Trajectory
 from records.failures import EpisodeFailed, Failure, FailureKind
-from rollout_workers.agent import PolicyDecider
+from rollout_workers.agent import PolicyAgent
 from rollout_workers.episode import play, run_episode
-from rollout_workers.scripted_agent import NO_POLICY, ScriptedDecider, record_demonstration
+from rollout_workers.scripted_agent import NO_POLICY, ScriptedAgent, record_demonstration
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec
 from sites.app import create_app
@@ -40,9 +40,9 @@ TASK = Task(
     split="train",
     horizon=2,
     max_steps=4,
-    subgoals=(
-        Subgoal("on the lamp's page", {"url": "__SHOP__/lamp"}),
-        Subgoal("pressed Lamp", {"acted": {"kind": "click", "name": "Lamp"}}),
+    milestones=(
+        Milestone("on the lamp's page", {"url": "__SHOP__/lamp"}),
+        Milestone("pressed Lamp", {"acted": {"kind": "click", "name": "Lamp"}}),
     ),
 )
 SPEC = EpisodeSpec("e1", TASK, Source.ROLLOUT, phase=3, seed=11)
@@ -69,9 +69,9 @@ class PlainFormat:
 
     name: str = "plain"
 
-    def build(self, tokenizer, *, intent, history, observation, notice, max_prompt_tokens) -> Prompt:  # type: ignore[no-untyped-def]
-        past = [[tokenizer.decode([i for i in h.action_ids if i]), h.notice] for h in history]
-        ids = tokenizer.encode(json.dumps({"intent": intent, "past": past, "page": observation, "notice": notice}))
+    def build(self, tokenizer, *, intent, history, observation, feedback, max_prompt_tokens) -> Prompt:  # type: ignore[no-untyped-def]
+        past = [[tokenizer.decode([i for i in h.action_ids if i]), h.feedback] for h in history]
+        ids = tokenizer.encode(json.dumps({"intent": intent, "past": past, "page": observation, "feedback": feedback}))
         if len(ids) > max_prompt_tokens:
             raise PromptTooLong(f"{len(ids)} tokens, the limit is {max_prompt_tokens}")
         return Prompt(np.asarray(ids, dtype=np.int32), truncated_tokens=5)
@@ -98,10 +98,10 @@ class Replies:
         return Completion(ids, tuple(-0.25 for _ in ids), version=6, finish_reason="stop")
 
 
-def page(url: str, *names: str, notice: str | None = None) -> Observation:
+def page(url: str, *names: str, feedback: str | None = None) -> Observation:
     elements = tuple(Element(i, "link", name) for i, name in enumerate(names))
     text = "\n".join(f"link {e.name} {e.element_id}" for e in elements)
-    return Observation(text, url, url, " ".join(names), elements, notice)
+    return Observation(text, url, url, " ".join(names), elements, feedback)
 
 
 @dataclass
@@ -123,7 +123,7 @@ class TwoPages:
         if self.on_step:
             self.on_step(action)
         if action.element_id is not None and action.element_id > 1:
-            return page("__SHOP__/", "Lamp", "Chair", notice=f"there is no element {action.element_id}")
+            return page("__SHOP__/", "Lamp", "Chair", feedback=f"there is no element {action.element_id}")
         return page("__SHOP__/lamp", "Home") if action.kind == "click" else page("__SHOP__/", "Lamp", "Chair")
 
     async def evaluate(self, answer: str | None) -> Verdict:
@@ -168,30 +168,30 @@ async def test_an_episode_records_what_the_policy_saw_and_said() -> None:
 
 async def test_milestones_belong_to_the_state_before_the_action_and_stay_reached() -> None:
     trajectory = await run(TwoPages(), Replies([CLICK, BACK, EXIT]))
-    assert [step.subgoals for step in trajectory.steps] == [(False, False), (True, True), (True, True)]
-    assert trajectory.final_subgoals == (True, True)
+    assert [step.milestones for step in trajectory.steps] == [(False, False), (True, True), (True, True)]
+    assert trajectory.final_milestones == (True, True)
 
 
 async def test_text_that_is_not_an_action_costs_a_step_and_is_told_to_the_agent() -> None:
     env, policy = TwoPages(), Replies(["click the lamp", CLICK, EXIT])
     trajectory = await run(env, policy)
     assert trajectory.steps[0].parse_error is not None
-    assert trajectory.steps[0].notice is None
-    assert trajectory.steps[1].notice == trajectory.steps[0].parse_error
-    assert asked(policy, 1)["notice"] == trajectory.steps[0].parse_error
+    assert trajectory.steps[0].feedback is None
+    assert trajectory.steps[1].feedback == trajectory.steps[0].parse_error
+    assert asked(policy, 1)["feedback"] == trajectory.steps[0].parse_error
     assert asked(policy, 1)["page"] == asked(policy, 0)["page"]
     assert asked(policy, 2)["past"] == [["click the lamp", trajectory.steps[0].parse_error], [CLICK, None]]
-    assert asked(policy, 2)["notice"] is None
+    assert asked(policy, 2)["feedback"] is None
     assert [action.kind for action in env.actions] == ["click"]
 
 
-async def test_the_environments_notice_reaches_the_agent_once() -> None:
+async def test_the_environments_feedback_reaches_the_agent_once() -> None:
     policy = Replies(['do(action="Click", element="9")', "nonsense", CLICK, EXIT])
     trajectory = await run(TwoPages(), policy)
-    assert trajectory.steps[1].notice == "there is no element 9"
-    assert trajectory.steps[2].notice == trajectory.steps[1].parse_error
+    assert trajectory.steps[1].feedback == "there is no element 9"
+    assert trajectory.steps[2].feedback == trajectory.steps[1].parse_error
     assert trajectory.steps[0].element is None
-    assert trajectory.steps[1].subgoals == (False, False)
+    assert trajectory.steps[1].milestones == (False, False)
 
 
 async def test_running_out_of_steps_is_judged_without_an_answer() -> None:
@@ -297,8 +297,8 @@ async def test_screenshots_are_kept_on_demand_only() -> None:
         return f"{episode_id}/{index}.png"
 
     async def steps(spec: EpisodeSpec) -> tuple[Step, ...]:
-        decider = PolicyDecider(Replies([CLICK, EXIT]), PlainFormat(), CharacterTokenizer(), spec)  # type: ignore[arg-type]
-        return (await play(TwoPages(), decider, spec, SETTINGS, save_screenshot=save)).trajectory.steps
+        agent = PolicyAgent(Replies([CLICK, EXIT]), PlainFormat(), CharacterTokenizer(), spec)  # type: ignore[arg-type]
+        return (await play(TwoPages(), agent, spec, SETTINGS, save_screenshot=save)).trajectory.steps
 
     assert [s.screenshot for s in await steps(SPEC)] == [None, None]
     assert [s.screenshot for s in await steps(replace(SPEC, screenshots=True))] == ["e1/0.png", "e1/1.png"]
@@ -311,8 +311,8 @@ async def demonstrated(intents: list[Intent]) -> Trajectory:
             _ = yield intent
 
     spec = replace(SPEC, source=Source.DEMONSTRATION)
-    decider = ScriptedDecider(expert(), PlainFormat(), CharacterTokenizer(), spec)  # type: ignore[arg-type]
-    return (await play(TwoPages(), decider, spec, SETTINGS)).trajectory
+    agent = ScriptedAgent(expert(), PlainFormat(), CharacterTokenizer(), spec)  # type: ignore[arg-type]
+    return (await play(TwoPages(), agent, spec, SETTINGS)).trajectory
 
 
 async def test_a_demonstration_records_the_tokens_that_cloning_trains_on() -> None:
@@ -344,7 +344,7 @@ async def test_an_expert_solves_a_real_task_and_leaves_what_cloning_needs(tmp_pa
     trajectory = await record_demonstration(env, get_format("waymark"), tokenizer, spec, SETTINGS)
     assert (trajectory.outcome, trajectory.termination) == (1.0, Termination.EXIT)
     assert len(trajectory.steps) == task.horizon
-    assert trajectory.final_subgoals == (True,) * 4
+    assert trajectory.final_milestones == (True,) * 4
     for step in trajectory.steps:
         assert step.action_ids[-1] == tokenizer.stop_ids[0]
         assert tokenizer.decode(step.action_ids[:-1].tolist()) == step.action_text

@@ -30,7 +30,7 @@ class Played:
     outcome: float = -1.0
     actions: list[str] = field(default_factory=list)
     milestones: list[tuple[bool, ...]] = field(default_factory=list)
-    notices: list[str] = field(default_factory=list)
+    feedback: list[str] = field(default_factory=list)
     pages: list[Observation] = field(default_factory=list)
 
     @property
@@ -61,7 +61,7 @@ async def play_in(env: Environment, task: Task, actor: Expert | None = None, cha
     actor, played, history = actor or expert(task), Played(), list[Acted]()
     seen = await env.reset(task)
     played.pages.append(seen)
-    played.milestones.append(reached(task.subgoals, (), seen, history))
+    played.milestones.append(reached(task.milestones, (), seen, history))
     intent, answer = next(actor), None
     while answer is None:
         wanted = change(intent, seen) if change else intent
@@ -77,8 +77,8 @@ async def play_in(env: Environment, task: Task, actor: Expert | None = None, cha
                 history.append(Acted.of(action, element))
                 seen = await env.step(action)
                 played.pages.append(seen)
-                played.notices.append(seen.notice or "")
-                played.milestones.append(reached(task.subgoals, played.milestones[-1], seen, history))
+                played.feedback.append(seen.feedback or "")
+                played.milestones.append(reached(task.milestones, played.milestones[-1], seen, history))
             intent = actor.send(seen)
         except (LookupError, StopIteration):
             if change is None:

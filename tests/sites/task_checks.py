@@ -34,7 +34,7 @@ async def assert_solved_in_order(app: Any, tasks: Sequence[Task]) -> None:
         played = await play(app, task)
         assert played.outcome == 1.0, task.intent
         assert len(played.actions) == task.horizon, played.actions
-        assert not any(played.notices), played.notices
+        assert not any(played.feedback), played.feedback
         for vector in played.milestones:
             assert list(vector) == sorted(vector, reverse=True), f"{task.intent}: {vector}"
         assert played.milestones[-1] == (True,) * 4

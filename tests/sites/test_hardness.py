@@ -157,7 +157,7 @@ async def test_experts_solve_every_template_on_pages_with_scripts_in_chromium(en
         assert played.outcome == 1.0, task.intent
         assert len(played.actions) == task.horizon
         assert played.milestones[-1] == (True,) * 4, task.intent
-        assert not any(played.notices), played.notices
+        assert not any(played.feedback), played.feedback
         assert task.start_url == "__SHOP__/finder"
 
 
@@ -201,7 +201,7 @@ async def test_in_chromium_a_log_in_that_runs_out_hides_pages_from_the_agent_and
         try:
             seen = await env.reset(task)
             seen = await env.step(Action("click", element_id=seen.find("Lamps", "link").element_id))
-            assert (seen.title, seen.notice) == ("Session expired", None)
+            assert (seen.title, seen.feedback) == ("Session expired", None)
             renewed = await env.step(Action("click", element_id=seen.find("Log in again").element_id))
             assert renewed.url.startswith("__SHOP__/category/lamps")
             verdict = await env.evaluate("done")

@@ -151,7 +151,7 @@ PINNED = {
 @pytest.mark.parametrize("split", SPLITS)
 def test_the_tasks_that_the_shipped_policy_was_measured_on_stay_what_they_were(split):
     tasks = task_set(5, ("shop", "forum", "admin", "code", "map", "wiki", "across"), split, 60)
-    facts = [[t.task_id, t.intent, t.start_url, t.evaluation, t.max_steps, [asdict(s) for s in t.subgoals]]
+    facts = [[t.task_id, t.intent, t.start_url, t.evaluation, t.max_steps, [asdict(s) for s in t.milestones]]
              for t in tasks]  # fmt: skip
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
     assert (tasks[0].task_id, tasks[30].task_id, digest) == PINNED[split]

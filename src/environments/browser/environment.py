@@ -2,7 +2,7 @@
 
 Owns ``BrowserEnvironment``: one slot (context, tabs, session token) in a worker's ``BrowserSession``.
 Invariants: one episode at a time, in a site session that no other slot knows and that is made afresh
-for it; what the agent cannot do is a notice, what breaks is ``EpisodeFailed``. An episode takes over the
+for it; what the agent cannot do is feedback, what breaks is ``EpisodeFailed``. An episode takes over the
 context (and so the warm renderer process) of the one before it only when that one ended with every page
 settled; after a failure, a timeout or a cancellation the next one gets a new context and a new token, so
 that no late request can reach its session.
@@ -151,11 +151,11 @@ class BrowserEnvironment:
             result = await self._tab.step(None, self._options())
         text = "" if self._shown is None else self._shown.text
         seen = await self._show(result, lines)
-        idle = action.kind in _PRESSES and result["still"] and seen.notice is None and seen.text == text
-        return replace(seen, notice=sentence("nothing")) if idle else seen
+        idle = action.kind in _PRESSES and result["still"] and seen.feedback is None and seen.text == text
+        return replace(seen, feedback=sentence("nothing")) if idle else seen
 
     async def _refusal(self, action: Action, element: Element | None) -> str:
-        """Return the code of a notice when the action cannot even be tried, else ''."""
+        """Return the code of the feedback when the action cannot even be tried, else ''."""
         if action.element_id is not None and element is None:
             return "unknown"
         if action.kind in _SCROLLS and self._settings.shows_whole_page:
@@ -193,7 +193,7 @@ class BrowserEnvironment:
         if result["url"].startswith(("chrome-error:", "http")) and not self._hosts.allows(result["url"]):
             result, extra = await self._recover(first)
             lines = [*lines, *extra]
-        lines = [*lines, *(sentence(code, detail=detail) for code, detail in tab.take_notices())]
+        lines = [*lines, *(sentence(code, detail=detail) for code, detail in tab.take_feedback())]
         if result["cut"]:
             lines.append(sentence("large"))
         raise_for_status(self._hosts.canonical(result["url"]), result["status"])
@@ -284,7 +284,7 @@ class BrowserEnvironment:
         if result["invalid"] >= 0 and self._shown is not None and result["invalid"] in self._shown.targets:
             wrong = self._shown.elements[self._shown.targets.index(result["invalid"])]
             lines.append(sentence("invalid", detail=wrong.name))
-        lines += [sentence(n["code"], detail=self._hosts.canonical(n["detail"])) for n in result["notices"]]
+        lines += [sentence(n["code"], detail=self._hosts.canonical(n["detail"])) for n in result["feedback"]]
         return lines
 
     async def _fresh_context(self, take_over: bool) -> None:

@@ -1,7 +1,7 @@
 /* Acting by DOM events, which pages can tell from a person's (`isTrusted` is false).
  *
  * Owns what each action does to an element and what it is refused for; every action of `acts` returns a code of
- * `notices.py`, or "". Used where the settings ask for it, and where no real input exists: choosing from a list,
+ * `feedback.py`, or "". Used where the settings ask for it, and where no real input exists: choosing from a list,
  * scrolling, travelling, controls that cannot be reached by mouse or keyboard. */
 
 const NOT_TEXT = new Set(["checkbox", "radio", "submit", "button", "reset", "image", "file", "hidden", "range", "color"]);

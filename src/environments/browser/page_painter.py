@@ -31,7 +31,7 @@ COPY = """(() => {
 """Expression that yields a page's HTML with the state of its controls written into it."""
 
 
-class PortraitBrowser:
+class PagePainter:
     """A Chromium that draws copies of pages, one at a time."""
 
     def __init__(self, settings: BrowserSettings) -> None:
@@ -48,7 +48,7 @@ class PortraitBrowser:
             if self._page is None or self._browser is None or not self._browser.is_connected():
                 self._browser = await playwright.chromium.launch(
                     executable_path=chromium.find(settings.executable),
-                    args=chromium.launch_flags(f"portrait-{secrets.token_hex(4)}", paint=True),
+                    args=chromium.launch_flags(f"painter-{secrets.token_hex(4)}", paint=True),
                     timeout=settings.launch_timeout_s * 1000,
                 )
                 context = await self._browser.new_context(

@@ -27,12 +27,12 @@ MAX_NODES = 60_000
 DEEPEST = MAX_CONTROL_DEPTH + 1
 """Deepest element of a reply, in either of its trees."""
 
-MAX_NOTICES = 8
-"""Most notices of one step that are passed on."""
+MAX_FEEDBACK = 8
+"""Most lines of feedback of one step that are passed on."""
 
 _MAX_TITLE, _MAX_URL, _MAX_DETAIL, _MAX_INPUTS, _MAX_TABLE = 1_000, 4_000, 500, 64, 10_000
 _TOLD = {"code": str, "detail": str, "invalid": int, "new_tab": bool, "posted": bool, "navigating": bool, "still": bool}
-_NOTICE: dict[str, type] = {"code": str, "detail": str}
+_FEEDBACK: dict[str, type] = {"code": str, "detail": str}
 _SEEN = {"url": str, "title": str, "status": int, "redirects": int, "entry": str, "cut": bool}
 _FLAGS = frozenset({"checked", "disabled", "clickable"})
 _LISTS = frozenset({"options", "selected"})
@@ -101,10 +101,10 @@ def _encodable(text: str) -> bool:
 
 def _result(value: dict[str, Any]) -> dict[str, Any]:
     found = _fields(value, _TOLD)
-    notices = value.get("notices")
-    if found["code"] and found["code"] not in CODES or not isinstance(notices, list):
-        raise _Malformed("expected a known code and a list of notices")
-    found |= {"detail": found["detail"][:_MAX_DETAIL], "notices": [_notice(n) for n in notices[:MAX_NOTICES]]}
+    feedback = value.get("feedback")
+    if found["code"] and found["code"] not in CODES or not isinstance(feedback, list):
+        raise _Malformed("expected a known code and a list of feedback")
+    found |= {"detail": found["detail"][:_MAX_DETAIL], "feedback": [_feedback(n) for n in feedback[:MAX_FEEDBACK]]}
     if found["navigating"] or "root" not in value:
         return found
     found |= _fields(value, _SEEN)
@@ -125,10 +125,10 @@ def _fields(value: dict[str, Any], kinds: dict[str, type]) -> dict[str, Any]:
     return {name: value[name] for name in kinds}
 
 
-def _notice(value: object) -> dict[str, str]:
-    found: dict[str, Any] = _fields(value, _NOTICE) if isinstance(value, dict) else {"code": ""}
+def _feedback(value: object) -> dict[str, str]:
+    found: dict[str, Any] = _fields(value, _FEEDBACK) if isinstance(value, dict) else {"code": ""}
     if found["code"] not in CODES:
-        raise _Malformed("notices: expected known codes with texts")
+        raise _Malformed("feedback: expected known codes with texts")
     return {"code": found["code"], "detail": found["detail"][:_MAX_DETAIL]}
 
 

@@ -5,7 +5,7 @@
  * {navigating: true} when another document is on its way, or a snapshot; `begin` says what input the browser
  * must give for an action, and `finish`, called before that input and released by its last event (or, where that
  * goes elsewhere, by `handed`), resolves as `step` does.
- * Decides nothing about how a page is shown. Codes are those of `notices.py`. */
+ * Decides nothing about how a page is shown. Codes are those of `feedback.py`. */
 
 const look = options => {
   const ends = now() + options.look_ms, hopeless = bottomless(), holder = [];
@@ -43,7 +43,7 @@ const still = () => {
 
 const start = (action, options) => {
   Object.assign(work, {leaving: false, expected: 0});
-  Object.assign(state, {newTab: false, posted: false, notices: [], invalid: null, changed: action === null, code: "", detail: "",
+  Object.assign(state, {newTab: false, posted: false, feedback: [], invalid: null, changed: action === null, code: "", detail: "",
     after: null, release: null, awaited: {type: "", count: 0}, opened: 0, asked: 0, origins: options.origins});
   const was = focused();
   state.focus = {was, target: action === null || action.n === null ? was : state.refs[action.n]};
@@ -55,7 +55,7 @@ const end = async options => {
   if (state.after) state.code = state.after();
   const invalid = state.invalid === null ? -1 : state.refs.indexOf(state.invalid);
   const result = {code: state.code, detail: state.detail, invalid, new_tab: state.newTab, posted: state.posted,
-    notices: state.notices, navigating: work.leaving, still: still()};
+    feedback: state.feedback, navigating: work.leaving, still: still()};
   if (!work.leaving && !state.newTab) Object.assign(result, look(options));
   return written(result);
 };

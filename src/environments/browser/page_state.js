@@ -44,12 +44,12 @@ const outer = (() => {
 
 /* `refs` are the numbered elements, `roots` the trees that are watched for changes; what follows is of one step. */
 const state = outer?.state ?? {refs: [], roots: [], numbers: null, keys: false, origins: null, newTab: false, posted: false,
-  notices: [], invalid: null, changed: false, focus: null, code: "", detail: "", after: null, release: null,
+  feedback: [], invalid: null, changed: false, focus: null, code: "", detail: "", after: null, release: null,
   awaited: {type: "", count: 0}, opened: 0, asked: 0};
 const listening = outer?.listening ?? new WeakSet();
 
 /* What the agent is told beside the page; a page can say more than anyone reads. */
-const MAX_NOTICES = 8, MAX_DETAIL = 300;
+const MAX_FEEDBACK = 8, MAX_DETAIL = 300;
 const tell = (code, detail) => {
-  if (state.notices.length < MAX_NOTICES) state.notices.push({code, detail: detail.slice(0, MAX_DETAIL)});
+  if (state.feedback.length < MAX_FEEDBACK) state.feedback.push({code, detail: detail.slice(0, MAX_DETAIL)});
 };

@@ -18,7 +18,7 @@ from playwright.async_api import Error as PlaywrightError
 
 from environments.browser import chromium
 from environments.browser.page_memory import PageMemory
-from environments.browser.page_painter import PortraitBrowser
+from environments.browser.page_painter import PagePainter
 from environments.browser.page_scripts import FRAME_TIMER, PAGE_SCRIPT, WEBRL_SCRIPT
 from environments.browser.settings import BrowserSettings
 from records.failures import EpisodeFailed, Failure, FailureKind
@@ -36,7 +36,7 @@ class BrowserSession:
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
         self._memory: PageMemory | None = None
-        self._portraits = PortraitBrowser(self.settings)
+        self._painter = PagePainter(self.settings)
         # Bound but never listening: whatever is sent here is refused at once, and nobody else can take the port.
         self._black_hole = socket.socket()
         self._black_hole.bind(("127.0.0.1", 0))
@@ -85,7 +85,7 @@ class BrowserSession:
         await self._running()
         assert self._playwright is not None
         try:
-            return await self._portraits.draw(self._playwright, html)
+            return await self._painter.draw(self._playwright, html)
         except PlaywrightError as error:
             raise EpisodeFailed(Failure(FailureKind.INFRA, "browser_crashed", f"no screenshot: {error}")) from error
 
@@ -136,7 +136,7 @@ class BrowserSession:
     async def _stop(self) -> None:
         browser, playwright, memory = self._browser, self._playwright, self._memory
         self._browser = self._playwright = self._memory = None
-        endings: list[Callable[[], Coroutine[Any, Any, None]]] = [self._portraits.close]
+        endings: list[Callable[[], Coroutine[Any, Any, None]]] = [self._painter.close]
         if memory is not None:
             endings.append(memory.stop)
         if browser is not None:

@@ -22,7 +22,7 @@ from playwright.async_api import Error as PlaywrightError
 
 from environments.browser.input import Command, commands
 from environments.browser.page_painter import COPY
-from environments.browser.page_reply import MAX_NOTICES, MAX_REPLY, read_inputs, read_result
+from environments.browser.page_reply import MAX_FEEDBACK, MAX_REPLY, read_inputs, read_result
 from environments.browser.page_scripts import PAGE_SCRIPT
 from environments.browser.settings import BrowserSettings
 from records.failures import EpisodeFailed, Failure, FailureKind
@@ -68,7 +68,7 @@ _END_TOLD_S = 0.3
 _DEAD = ("crashed", "has been closed", "Browser closed", "Connection closed", "Target closed")
 
 _NOTHING_TOLD: dict[str, Any] = {
-    "code": "", "detail": "", "notices": [], "invalid": -1, "new_tab": False, "posted": False, "still": False,
+    "code": "", "detail": "", "feedback": [], "invalid": -1, "new_tab": False, "posted": False, "still": False,
 }  # fmt: skip
 
 _LOG = logging.getLogger(__name__)
@@ -91,16 +91,16 @@ class BrowserTab:
         self._settings = settings
         self.posted: list[str] = []
         self._arrived = asyncio.Event()
-        self._side_notices: list[tuple[str, str]] = []
+        self._side_feedback: list[tuple[str, str]] = []
         self._wire: CDPSession | None = None
         page.on("domcontentloaded", lambda _: self._arrived.set())
         page.on("download", lambda _: self._note("download"))
         page.on("crash", lambda _: self._arrived.set())
         page.on("dialog", self._accept)
 
-    def take_notices(self) -> list[tuple[str, str]]:
+    def take_feedback(self) -> list[tuple[str, str]]:
         """Return (code, detail) of what happened beside the page script since the last call."""
-        taken, self._side_notices = self._side_notices, []
+        taken, self._side_feedback = self._side_feedback, []
         return taken
 
     async def goto(self, url: str, timeout_s: float) -> int:
@@ -158,7 +158,7 @@ class BrowserTab:
         if told["posted"] and not seen["redirects"]:
             self.posted.append(seen["entry"])
         seen["code"], seen["detail"], seen["still"] = told["code"], told["detail"], False
-        seen["notices"] = [*told["notices"], *seen["notices"]]
+        seen["feedback"] = [*told["feedback"], *seen["feedback"]]
         return seen
 
     async def rest_mouse(self) -> None:
@@ -302,14 +302,14 @@ class BrowserTab:
 
     def _note(self, code: str, detail: str = "") -> None:
         self.settled = self.settled and code != "slow"
-        if len(self._side_notices) < MAX_NOTICES:
-            self._side_notices.append((code, detail))
+        if len(self._side_feedback) < MAX_FEEDBACK:
+            self._side_feedback.append((code, detail))
         self._arrived.set()
 
     async def _accept(self, dialog: Dialog) -> None:
         """Accept what the page script cannot intercept (``beforeunload``)."""
-        if len(self._side_notices) < MAX_NOTICES:
-            self._side_notices.append(("dialog", dialog.message[:1000]))
+        if len(self._side_feedback) < MAX_FEEDBACK:
+            self._side_feedback.append(("dialog", dialog.message[:1000]))
         try:
             await dialog.accept()
         except PlaywrightError:

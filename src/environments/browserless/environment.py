@@ -1,7 +1,7 @@
 """Episodes without a browser: the embedded sites' ASGI application driven in this process.
 
 Owns ``BrowserlessEnvironment``, for unit tests and parameter sweeps; reported results come from
-``browser``. Invariants: same observations, notices and evaluators as the real browser on pages
+``browser``. Invariants: same observations, feedback and evaluators as the real browser on pages
 without scripts (tested); one session token per episode.
 """
 
@@ -120,7 +120,7 @@ class BrowserlessEnvironment:
             title=squeeze(snapshot.title),
             page_text=self._shown.page_text,
             elements=self._shown.elements,
-            notice=joined(lines),
+            feedback=joined(lines),
         )
 
     async def _apply(self, tabs: Tabs, action: Action) -> Effect:

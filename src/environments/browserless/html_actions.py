@@ -2,7 +2,7 @@
 
 Owns the rules of links, buttons, implicit submission, form data and the checks before a form is
 sent. Invariants: nothing here touches the network; what cannot be done is reported as a code of
-``notices``. Follows the HTML standard's form rules as Chromium applies them.
+``feedback``. Follows the HTML standard's form rules as Chromium applies them.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class PageRequest:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What came of an action: maybe a request, maybe a notice code with its detail."""
+    """What came of an action: maybe a request, maybe a feedback code with its detail."""
 
     request: PageRequest | None = None
     code: str = ""

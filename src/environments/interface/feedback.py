@@ -53,5 +53,5 @@ def sentence(code: str, action: Action | None = None, element: Element | None = 
 
 
 def joined(lines: list[str]) -> str | None:
-    """Join lines into one notice; None when there are none."""
+    """Join lines into one text; None when there are none."""
     return " ".join(lines) or None

@@ -68,11 +68,11 @@ class MiniwobEnvironment(BrowserEnvironment):
     async def _step(self, action: Action) -> Observation:
         assert self._last is not None
         if self._score.done:
-            return replace(self._last, intent=None, notice=_ENDED)
+            return replace(self._last, intent=None, feedback=_ENDED)
         seen = await super()._step(action)
         self._score = await self._read_score()
         if self._score.done:
-            seen = replace(seen, notice=" ".join(filter(None, (seen.notice, _JUST_ENDED))))
+            seen = replace(seen, feedback=" ".join(filter(None, (seen.feedback, _JUST_ENDED))))
         self._last = seen
         return seen
 

@@ -1,7 +1,7 @@
 """The host of environments over WebArena's sites: one Chromium, one pool of sessions, and the way to the leases.
 
 Owns ``WEBARENA``, which ``environments.kinds`` names. Of ``WorkerConfig.options`` it reads
-``webarena`` (the settings), ``judge`` (how long a judge of meaning is waited for) and ``site_leases`` (the name of
+``webarena`` (the settings), ``judge`` (how long an LLM judge is waited for) and ``site_leases`` (the name of
 the run's lease desk, without which the host has one of its own). Imports ray for such a desk only.
 """
 

@@ -1,4 +1,4 @@
-"""The judge of meaning that a recipe names, and which tasks ask for one.
+"""The LLM judge that a recipe names, and which tasks ask for one.
 
 Owns ``load_judge`` and ``needs_judge``. A recipe names a function that makes one. Waiting for its answers,
 and typing what goes wrong with it, is ``judges.patient``.
@@ -41,7 +41,7 @@ def load_judge(reference: str) -> AnswerJudge | None:
 
 
 def needs_judge(task: Task) -> bool:
-    """Whether a verdict on ``task`` may need a judge of meaning: it has a ``fuzzy_match``, "N/A" included.
+    """Whether a verdict on ``task`` may need an LLM judge: it has a ``fuzzy_match``, "N/A" included.
 
     An answer that is "N/A" to the letter needs none.
     """

@@ -104,7 +104,7 @@ class WebArenaSettings:
     be reset begins with a reset."""
 
     judge: str = ""
-    """``module:name`` of a function that makes the judge of meaning (``judges.interface.AnswerJudge``) for tasks with
+    """``module:name`` of a function that makes the LLM judge (``judges.interface.AnswerJudge``) for tasks with
     ``fuzzy_match``; without one, such tasks fail as ``judge/no_judge`` where their answer is no exact match."""
 
     writes: Mapping[str, bool] = field(default_factory=dict)

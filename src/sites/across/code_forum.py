@@ -71,7 +71,7 @@ TEMPLATES = (
         "with the title {title} and the date as its text.",
         sample=_sample_end,
         evaluation=lambda p, d: checks.pages(*forum.posted(p["forum"], p["title"], _end(p, d))),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("open the project", code.at(f"/{p['project']}*")),
             (
                 "open the milestone",
@@ -92,7 +92,7 @@ TEMPLATES = (
         evaluation=lambda p, d: checks.pages(
             *code.contents(projects.next_issue_path(p, d["code"]), title=_thread(p, d).title)
         ),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("sort the forum", forum.sorted_by(p["forum"], topics.RANKS[p["rank"]])),
             *code.opening(p["project"], "issues/new", "form for a new issue"),
             (

@@ -84,7 +84,7 @@ TEMPLATES = (
         intent="Send the forum user {user} a message with the tracking number of order {number} from the back office.",
         sample=_sample_tracking,
         evaluation=lambda p, d: checks.pages(forum.messaged(p["user"], _tracking(p, d))),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("open the order", office.at(f"/orders/{p['number']}")),
             ("open the user", forum.at(f"/user/{p['user']}*")),
             *forum.messaging(p["user"], _tracking(p, d)),
@@ -99,7 +99,7 @@ TEMPLATES = (
         intent="In the back office, give the {first} the price that the {second} has in the shop.",
         sample=_sample_price,
         evaluation=lambda p, d: checks.pages(office.record(f"/products/{slug_of(p['first'])}", _priced(p, d))),
-        subgoals=_price_milestones,
+        milestones=_price_milestones,
         expert=_set_price,
         horizon=10,
         split="validation",

@@ -151,7 +151,7 @@ TEMPLATES = (
         "{title} and the price as its text.",
         sample=_sample_post,
         evaluation=lambda p, d: checks.pages(*forum.posted(p["forum"], p["title"], price(p, d))),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("find the product", found_in_shop(p["product"])),
             ("choose the forum", checks.both(forum.at("/submit*"), checks.has("Forum", p["forum"]))),
             ("fill in the form", forum.filled_in(p["forum"], p["title"], price(p, d))),
@@ -168,7 +168,7 @@ TEMPLATES = (
         "{product}.",
         sample=_sample_reply,
         evaluation=lambda p, d: checks.pages(forum.replied(topics.titled(d["forum"], p["title"]), _stock(p, d))),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("open the product", shop.at(product_path(p["product"]))), *_replying(p, d, _stock(p, d))
         ),
         expert=_reply_stock,
@@ -182,7 +182,7 @@ TEMPLATES = (
         "its name.",
         sample=_sample_two,
         evaluation=lambda p, d: checks.pages(forum.replied(topics.titled(d["forum"], p["title"]), _cheaper(p, d))),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("find a product", checks.either(found_in_shop(p["first"]), found_in_shop(p["second"]))),
             *_replying(p, d, _cheaper(p, d)),
         ),
@@ -197,7 +197,7 @@ TEMPLATES = (
         intent="Send the forum user {user} a message with the total of shop order {number}.",
         sample=_sample_total,
         evaluation=lambda p, d: checks.pages(forum.messaged(p["user"], _total(p, d))),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("open the order", shop.at(f"/orders/{p['number']}")),
             ("open the user", forum.at(f"/user/{p['user']}*")),
             *forum.messaging(p["user"], _total(p, d)),
@@ -213,7 +213,7 @@ TEMPLATES = (
         "{forum}.",
         sample=_sample_question,
         evaluation=lambda p, d: checks.pages(shop.equals("/messages", ".message", f"{p['subject']}: {_author(p, d)}")),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             (
                 "The thread is open",
                 forum.at(topics.first_thread(d["forum"], p["forum"], p["rank"]).path),

@@ -131,7 +131,7 @@ TEMPLATES = (
             checks.pages(shop.includes("/wishlist", "#wish-list", p["product"])),
             checks.pages(forum.subscribed(p["forum"])),
         ),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("The product is open", shop.at(product_path(p["product"]))),
             ("The product is on the wish list", checks.shows(f"{p['product']} is on your wish list")),
             ("The forum is open", forum.at(f"/f/{p['forum']}*")),
@@ -149,7 +149,7 @@ TEMPLATES = (
         evaluation=lambda p, d: checks.pages(
             forum.voted(_ranked_thread(p, d)), forum.replied(_ranked_thread(p, d), price(p, d))
         ),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("vote", forum.has_voted(_ranked_thread(p, d))),
             ("find the product", checks.both(shop.at("/search?*"), checks.shows(p["product"]))),
             *forum.replying(_ranked_thread(p, d), price(p, d)),
@@ -168,7 +168,7 @@ TEMPLATES = (
             shop.ordered(f"1 x {p['product']}, {p['colour']}", items=1, shipping=p["shipping"]),
             checks.pages(*forum.posted(p["forum"], p["title"], _total(p, d))),
         ),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             (
                 "The product is in the cart",
                 checks.both(shop.at("/cart"), checks.shows(f"{p['product']}, {p['colour']}")),
@@ -193,7 +193,7 @@ TEMPLATES = (
             ),
             checks.pages(forum.voted(_thread(p, d)), forum.replied(_thread(p, d), _meant(p, d).name)),
         ),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("The product is in the cart", checks.both(shop.at("/cart"), checks.shows(_meant(p, d).name))),
             ("The order is placed", _PLACED),
             ("The thread has the vote", forum.has_voted(_thread(p, d))),

@@ -136,7 +136,7 @@ TEMPLATES = (
         intent="In which year did {place} open, as the encyclopedia says? Write it on the map as a note on the place.",
         sample=_sample_note,
         evaluation=lambda p, d: checks.pages(maps.noted(places.the(d["map"], p["place"]), _year(d, p["place"]))),
-        subgoals=_note_milestones,
+        milestones=_note_milestones,
         expert=_note_year,
         horizon=7,
     ),
@@ -147,7 +147,7 @@ TEMPLATES = (
         intent="Which opened first, as the encyclopedia says: {first} or {second}? Save it to the map's list {list}.",
         sample=_sample_older,
         evaluation=lambda p, d: checks.pages(maps.holds(p["list"], _older(p, d))),
-        subgoals=_older_milestones,
+        milestones=_older_milestones,
         expert=_save_older,
         horizon=8,
         split="test",
@@ -160,7 +160,7 @@ TEMPLATES = (
         "thread to the forum {forum} with the title {title} and the text: YEAR, POSTCODE",
         sample=_sample_tell,
         evaluation=lambda p, d: checks.pages(*forum.posted(p["forum"], p["title"], _told(p, d))),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("open the article", _article_open(p["place"])),
             ("open the place", maps.at(f"{places.the(d['map'], p['place']).path}*")),
             ("fill in the form", forum.filled_in(p["forum"], p["title"], _told(p, d))),

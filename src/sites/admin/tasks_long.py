@@ -213,7 +213,7 @@ TWO_PRODUCTS = TaskTemplate(
     "and {other_stock} in stock.",
     sample=_sample_products,
     evaluation=_judge_products,
-    subgoals=_products_milestones,
+    milestones=_products_milestones,
     expert=experts.script(_edit_first, _edit_second),
     horizon=17,
 )
@@ -224,7 +224,7 @@ SHIP_THREE = TaskTemplate(
     "{second_tracking} and {third_tracking}.",
     sample=_sample_three,
     evaluation=_judge_three,
-    subgoals=_three_milestones,
+    milestones=_three_milestones,
     expert=experts.script(_ship_three),
     horizon=19,
 )
@@ -235,7 +235,7 @@ REFUND_AND_MOVE = TaskTemplate(
     "to the group {group}.",
     sample=_sample_refund,
     evaluation=_judge_refund,
-    subgoals=_refund_milestones,
+    milestones=_refund_milestones,
     expert=experts.script(_refund, move_customer),
     horizon=14,
 )
@@ -246,7 +246,7 @@ REPLACE_COUPON = TaskTemplate(
     "{group} from {start} to {end}.",
     sample=_sample_replace,
     evaluation=_judge_replace,
-    subgoals=_replace_milestones,
+    milestones=_replace_milestones,
     expert=experts.script(_delete_old, add_coupon),
     horizon=_replace_steps,
     split="validation",
@@ -259,7 +259,7 @@ LAUNCH = TaskTemplate(
     "the page {page} to: {text}",
     sample=_sample_launch,
     evaluation=_judge_launch,
-    subgoals=_launch_milestones,
+    milestones=_launch_milestones,
     expert=experts.script(add_product, open_coupons, add_coupon, _change_text),
     horizon=25,
 )

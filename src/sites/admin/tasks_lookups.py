@@ -111,7 +111,7 @@ CUSTOMER_FACT = TaskTemplate(
     intent="What is the {fact} of the customer {name}?",
     sample=_sample_fact,
     evaluation=_judge_fact,
-    subgoals=_fact_milestones,
+    milestones=_fact_milestones,
     expert=_find_fact,
     horizon=5,
 )
@@ -121,7 +121,7 @@ TERM_USES = TaskTemplate(
     intent="How often was {term} searched for?",
     sample=_sample_term,
     evaluation=_judge_term,
-    subgoals=_term_milestones,
+    milestones=_term_milestones,
     expert=_find_term,
     horizon=lambda p, data: 3 + _term_page(p, data),
 )
@@ -131,7 +131,7 @@ TERM_IN_MONTH = TaskTemplate(
     intent="How often was {term} searched for in {month}?",
     sample=_sample_month,
     evaluation=_judge_month,
-    subgoals=_term_milestones,
+    milestones=_term_milestones,
     expert=_find_no_month,
     horizon=lambda p, data: 3 + _term_page(p, data),
 )

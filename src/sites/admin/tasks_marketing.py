@@ -95,7 +95,7 @@ RENAME_PAGE = TaskTemplate(
     intent="Change the title of the page {page} to {title}.",
     sample=_sample_rename,
     evaluation=saved(page_path, _renamed),
-    subgoals=_rename_milestones,
+    milestones=_rename_milestones,
     expert=experts.script(_rename),
     horizon=6,
 )
@@ -105,7 +105,7 @@ ADD_COUPON = TaskTemplate(
     intent="Add the coupon {name} with the code {code}: {percent} percent for the group {group} from {start} to {end}.",
     sample=_sample_coupon,
     evaluation=saved(coupon_path, coupon_summary),
-    subgoals=_coupon_milestones,
+    milestones=_coupon_milestones,
     expert=experts.script(open_coupons, add_coupon),
     horizon=11,
 )

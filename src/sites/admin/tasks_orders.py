@@ -223,7 +223,7 @@ HOLD_ORDER = TaskTemplate(
     intent="Put order {number} on hold.",
     sample=_sample_open,
     evaluation=_judge_hold,
-    subgoals=_hold_milestones,
+    milestones=_hold_milestones,
     expert=experts.script(_open, _press_hold),
     horizon=4,
 )
@@ -233,7 +233,7 @@ CANCEL_ORDER = TaskTemplate(
     intent="Cancel order {number} with the comment: {comment}",
     sample=_sample_cancel,
     evaluation=_judge_cancel,
-    subgoals=_cancel_milestones,
+    milestones=_cancel_milestones,
     expert=experts.script(_open, _cancel),
     horizon=6,
 )
@@ -243,7 +243,7 @@ COMMENT_ORDER = TaskTemplate(
     intent="Add a comment to order {number} and notify the customer: {comment}",
     sample=_sample_comment,
     evaluation=_judge_comment,
-    subgoals=_comment_milestones,
+    milestones=_comment_milestones,
     expert=experts.script(_open, _comment),
     horizon=6,
 )
@@ -253,7 +253,7 @@ SHIP_ORDER = TaskTemplate(
     intent="Ship order {number} by {carrier} with the tracking number {tracking}.",
     sample=_sample_ship,
     evaluation=_judge_ship,
-    subgoals=_ship_milestones,
+    milestones=_ship_milestones,
     expert=experts.script(_open, _ship),
     horizon=7,
 )
@@ -264,7 +264,7 @@ FULFIL_ORDER = TaskTemplate(
     "comment: {comment}",
     sample=_sample_fulfil,
     evaluation=_judge_fulfil,
-    subgoals=_fulfil_milestones,
+    milestones=_fulfil_milestones,
     expert=experts.script(_open, _invoice, _ship, _plain_comment),
     horizon=11,
 )
@@ -274,7 +274,7 @@ BULK_ORDERS = TaskTemplate(
     intent="{action} the pending orders {first}, {second} and {third}.",
     sample=_sample_bulk,
     evaluation=_judge_bulk,
-    subgoals=_bulk_milestones,
+    milestones=_bulk_milestones,
     expert=experts.script(_bulk),
     horizon=_bulk_steps,
 )

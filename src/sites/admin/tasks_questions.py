@@ -153,7 +153,7 @@ WHO_ORDERED = TaskTemplate(
     intent="Who placed order {number}?",
     sample=_sample_buyer,
     evaluation=_judge_buyer,
-    subgoals=_buyer_milestones,
+    milestones=_buyer_milestones,
     expert=_find_buyer,
     horizon=2,
 )
@@ -163,7 +163,7 @@ TRACKING_NUMBER = TaskTemplate(
     intent="What is the tracking number of order {number}?",
     sample=_sample_number,
     evaluation=_judge_tracking,
-    subgoals=_tracking_milestones,
+    milestones=_tracking_milestones,
     expert=_find_tracking,
     horizon=3,
 )
@@ -173,7 +173,7 @@ INVOICE_TOTAL = TaskTemplate(
     intent="What is the total of the invoice for order {number}?",
     sample=_sample_number,
     evaluation=_judge_invoice,
-    subgoals=_invoice_milestones,
+    milestones=_invoice_milestones,
     expert=_find_invoice,
     horizon=5,
     split="validation",
@@ -184,7 +184,7 @@ COUNT_ORDERS = TaskTemplate(
     intent="How many orders with the status {status} were placed in {month}?",
     sample=_sample_count,
     evaluation=_judge_count,
-    subgoals=_count_milestones,
+    milestones=_count_milestones,
     expert=_count,
     horizon=8,
 )

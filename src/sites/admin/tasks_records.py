@@ -177,7 +177,7 @@ SET_PRICE = TaskTemplate(
     intent="Change the price of the {product} to ${price}.",
     sample=_sample_price,
     evaluation=saved(_product_path, _priced),
-    subgoals=_price_milestones,
+    milestones=_price_milestones,
     expert=experts.script(_change_price),
     horizon=8,
 )
@@ -187,7 +187,7 @@ DISABLE_PRODUCT = TaskTemplate(
     intent="Disable the product {product}.",
     sample=_sample_disable,
     evaluation=saved(_product_path, _off),
-    subgoals=_disable_milestones,
+    milestones=_disable_milestones,
     expert=experts.script(_disable),
     horizon=5,
 )
@@ -197,7 +197,7 @@ ADD_PRODUCT = TaskTemplate(
     intent="Add the product {product} with the SKU {sku} to the {category}: ${price}, {stock} in stock.",
     sample=sampling.new_product,
     evaluation=saved(_product_path, _added),
-    subgoals=_add_product_milestones,
+    milestones=_add_product_milestones,
     expert=experts.script(add_product),
     horizon=10,
 )
@@ -207,7 +207,7 @@ ADD_CUSTOMER = TaskTemplate(
     intent="Add the customer {name}, {email}, group {group}, phone {phone}, city {city}.",
     sample=sampling.new_customer,
     evaluation=_judge_customer,
-    subgoals=_customer_milestones,
+    milestones=_customer_milestones,
     expert=experts.script(_add_customer),
     horizon=9,
 )
@@ -217,7 +217,7 @@ MOVE_CUSTOMER = TaskTemplate(
     intent="Move the customer {name} to the group {group}.",
     sample=sampling.new_group,
     evaluation=_judge_group,
-    subgoals=_group_milestones,
+    milestones=_group_milestones,
     expert=experts.script(move_customer),
     horizon=8,
     split="test",

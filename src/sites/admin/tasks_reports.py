@@ -103,7 +103,7 @@ SHOW_SALES = TaskTemplate(
     intent="Show the sales report from {start} to {end} by {step}.",
     sample=_sample_sales,
     evaluation=_judge_sales,
-    subgoals=_sales_milestones,
+    milestones=_sales_milestones,
     expert=experts.script(_show_sales),
     horizon=7,
 )
@@ -113,7 +113,7 @@ BEST_CUSTOMER = TaskTemplate(
     intent="Which customer spent most from {start} to {end}?",
     sample=_sample_customer,
     evaluation=_judge_customer,
-    subgoals=_customer_milestones,
+    milestones=_customer_milestones,
     expert=_find_customer,
     horizon=6,
 )
@@ -123,7 +123,7 @@ BESTSELLER = TaskTemplate(
     intent="Which product sold best from {start} to {end}?",
     sample=_sample_product,
     evaluation=_judge_product,
-    subgoals=_product_milestones,
+    milestones=_product_milestones,
     expert=_find_product,
     horizon=6,
     split="test",

@@ -121,7 +121,7 @@ MODERATE = TaskTemplate(
     intent="{action} all pending reviews by {author}.",
     sample=_sample_one,
     evaluation=_judge_one,
-    subgoals=_one_milestones,
+    milestones=_one_milestones,
     expert=experts.script(_one),
     horizon=_one_steps,
 )
@@ -131,7 +131,7 @@ MODERATE_TWO = TaskTemplate(
     intent="{action} all pending reviews by {first}, then {other} all pending reviews by {second}.",
     sample=_sample_two,
     evaluation=_judge_two,
-    subgoals=_two_milestones,
+    milestones=_two_milestones,
     expert=experts.script(_two),
     horizon=_two_steps,
     split="test",

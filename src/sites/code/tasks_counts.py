@@ -92,7 +92,7 @@ COMMIT_COUNT = TaskTemplate(
     intent="How many commits did {user} make to {project} from {since} until {until}? Answer with a number.",
     sample=s.until(_range, _count_is_distinct),
     evaluation=lambda p, d: checks.answer(str(sum(commit.author == p["user"] for commit in _commits(p, d)))),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         *c.opening(p["project"], "commits", "commits"),
         ("choose the author", checks.has("Author", p["user"])),
         (
@@ -110,7 +110,7 @@ COUNT_ISSUES = TaskTemplate(
     intent="How many {state} issues with the label {label} does the project {project} have? Answer with a number.",
     sample=s.until(s.joined(s.label_of, s.draw(state=s.one_of(("open", "closed")))), _issue_count_is_distinct),
     evaluation=lambda p, d: checks.answer(str(_count(p, d))),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         *c.opening(p["project"], "issues", "issues"),
         ("choose the label", checks.has("Label", p["label"])),
         ("show the issues", c.filtered(f"/{p['project']}/issues", state=p["state"], label=p["label"])),

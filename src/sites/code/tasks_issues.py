@@ -72,7 +72,7 @@ LIST_ISSUES = TaskTemplate(
     intent="List the {state} issues of the project {project} with the label {label}.",
     sample=s.joined(s.label_of, s.draw(state=s.one_of(("open", "closed", "all")))),
     evaluation=lambda p, d: c.ends_at(f"/{p['project']}/issues?state={p['state']}&label={p['label']}"),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         *c.opening(p["project"], "issues", "issues"),
         ("choose the label", checks.both(c.at(f"/{p['project']}/issues*"), checks.has("Label", p["label"]))),
         ("show the issues", c.filtered(f"/{p['project']}/issues", state=p["state"], label=p["label"])),
@@ -93,7 +93,7 @@ COMMENT_ISSUE = TaskTemplate(
     intent="Comment on the issue {title} of the project {project}: {text}",
     sample=s.joined(s.issue_of, s.draw(text=s.one_of(words.NEW_COMMENTS))),
     evaluation=lambda p, d: checks.pages(c.commented(s.issue_path(p, d), p["text"])),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         *c.opening(p["project"], "issues", "issues"),
         ("write the comment", checks.both(c.at(s.issue_path(p, d)), checks.has("Comment", p["text"]))),
         ("add it", checks.both(c.at(s.issue_path(p, d)), checks.shows("was added", f"{ME}: {p['text']}"))),
@@ -115,7 +115,7 @@ ASSIGN_ISSUE = TaskTemplate(
         lambda p, d: s.issue(p, d).assignee != p["user"] and str(s.issue(p, d).due) != p["due"],
     ),
     evaluation=lambda p, d: checks.pages(*c.contents(s.issue_path(p, d), assignee=p["user"], due=p["due"])),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         ("open the project", c.at(f"/{p['project']}*")),
         ("open the issue", c.at(f"{s.issue_path(p, d)}*")),
         (
@@ -138,7 +138,7 @@ CREATE_ISSUE = TaskTemplate(
     evaluation=lambda p, d: checks.pages(
         *c.contents(s.next_issue_path(p, d), title=p["title"], labels=p["label"], assignee=p["user"], due=p["due"])
     ),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         *c.opening(p["project"], "issues/new", "form for a new issue"),
         (
             "fill in the form",
@@ -163,7 +163,7 @@ LABEL_ISSUE = TaskTemplate(
     evaluation=lambda p, d: checks.pages(
         c.equals(s.issue_path(p, d), "#labels", " ".join(sorted((*s.issue(p, d).labels, p["label"]))))
     ),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         ("open the form for a new label", c.at(f"/{p['project']}/labels/new")),
         ("create the label", checks.both(c.at(f"/{p['project']}/labels"), checks.has(p["label"]))),
         ("tick it", checks.both(c.at(f"{s.issue_path(p, d)}/edit"), checks.has(p["label"], "checked"))),
@@ -197,7 +197,7 @@ TRIAGE = TaskTemplate(
         *c.contents(s.issue_path(p, d), assignee=p["user"], milestone=p["milestone"]),
         c.commented(s.issue_path(p, d), p["text"]),
     ),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         ("open the issue", c.at(f"{s.issue_path(p, d)}*")),
         (
             "fill in the form",

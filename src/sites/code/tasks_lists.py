@@ -83,7 +83,7 @@ SEARCH = TaskTemplate(
     intent="Search for {words}.",
     sample=s.draw(words=_words),
     evaluation=lambda p, d: c.ends_at(f"/search?{urlencode({'q': p['words']})}"),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         ("start on the home page", c.at("/*")),
         ("see a search box", checks.has("Search", role="searchbox")),
         ("search for something", c.at("/search*")),
@@ -99,7 +99,7 @@ SHOW_TODOS = TaskTemplate(
     intent="Show the to-do items of the type {kind} from {user}.",
     sample=s.until(_DRAW_TODOS, lambda p, d: bool(_todos(p, d))),
     evaluation=lambda p, d: c.ends_at(f"/todos?{urlencode({'type': p['kind'], 'author': p['user']})}"),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         ("open the to-do list", c.at("/todos*")),
         ("choose the type", checks.both(c.at("/todos*"), checks.has("Type", p["kind"]))),
         (
@@ -126,7 +126,7 @@ FINISH_TODOS = TaskTemplate(
         c.equals(f"/todos?type={p['kind']}&author={p['user']}", "#count", "Items: 0"),
         c.equals("/todos", "#count", f"Items: {len(d.todos) - len(_todos(p, d))}"),
     ),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         ("open the to-do list", c.at("/todos*")),
         ("show the items", c.filtered("/todos", type=p["kind"], author=p["user"])),
         (
@@ -152,7 +152,7 @@ STAR_TOP = TaskTemplate(
             for rank, project in enumerate(_ranked(p, d))
         )
     ),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         ("open the projects", c.at("/projects*")),
         ("choose the group", checks.both(c.at("/projects*"), checks.has("Group", p["group"]))),
         ("show the group in the order", c.filtered("/projects", group=p["group"], sort=_ORDERS[p["order"]])),

@@ -96,7 +96,7 @@ MERGE = TaskTemplate(
     intent="Merge the merge request {title} of the project {project}.",
     sample=s.request_of,
     evaluation=lambda p, d: checks.pages(c.equals(s.request_path(p, d), "#state", "merged")),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         *c.finding(p["project"], "merge_requests", "merge request", s.request_path(p, d)),
         ("merge it", checks.both(c.at(s.request_path(p, d)), checks.shows("was merged"))),
     ),
@@ -113,7 +113,7 @@ REVIEW = TaskTemplate(
         c.commented(s.request_path(p, d), p["text"]),
         *c.contents(s.request_path(p, d), approved=ME, state="merged"),
     ),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         ("open the merge request", c.at(f"{s.request_path(p, d)}*")),
         ("comment on it", checks.both(c.at(s.request_path(p, d)), checks.shows(f"{ME}: {p['text']}"))),
         ("approve it", checks.both(c.at(s.request_path(p, d)), checks.has("Take approval back"))),
@@ -141,7 +141,7 @@ FORK_AND_INVITE = TaskTemplate(
         *c.contents(f"/{_fork(p)}", source=f"Forked from {p['project']}", visibility=p["visibility"]),
         c.role(_fork(p), p["user"], p["role"]),
     ),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         ("choose the group", checks.both(c.at(f"/{p['project']}/fork"), checks.has("Group", p["group"]))),
         ("make the fork", c.at(f"/{_fork(p)}*")),
         ("change its visibility", checks.both(c.at(f"/{_fork(p)}/settings"), checks.shows("Your changes were saved"))),
@@ -174,7 +174,7 @@ START_PROJECT = TaskTemplate(
         c.role(_new(p), p["first"], p["first_role"]),
         c.role(_new(p), p["second"], p["second_role"]),
     ),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         ("create the project", c.at(f"/{_new(p)}*")),
         ("add the file", checks.both(c.at(f"/{_new(p)}/file/main/{p['file']}"), checks.shows(p["text"]))),
         ("invite the first", checks.both(c.at(f"/{_new(p)}/members"), checks.shows(f"{p['first']} {p['first_role']}"))),
@@ -210,7 +210,7 @@ BRANCH_AND_REQUEST = TaskTemplate(
             _next_request(p, d), title=p["title"], branches=f"{p['branch']} into main", reviewer=p["user"], state="open"
         ),
     ),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         ("create the branch", c.at(f"/{p['project']}?branch={p['branch']}")),
         ("add the file", checks.both(c.at(f"/{p['project']}/file/{p['branch']}/{p['file']}"), checks.shows(p["text"]))),
         (

@@ -41,7 +41,7 @@ SET_STATUS = TaskTemplate(
     intent="Set your status to {status} and clear it after {time}.",
     sample=s.draw(status=s.one_of(words.STATUSES), time=s.one_of(words.CLEAR_AFTER)),
     evaluation=lambda p, d: checks.pages(*c.contents(f"/users/{ME}", status=p["status"], clear=p["time"])),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         ("open the own profile", c.at(f"/users/{ME}")),
         ("open the form", c.at("/status")),
         ("fill it in", checks.both(checks.has("Status", p["status"]), checks.has("Clear after", p["time"]))),
@@ -63,7 +63,7 @@ INVITE = TaskTemplate(
     intent="Invite {user} to the project {project} as {role}.",
     sample=s.joined(s.stranger_of, s.draw(role=s.role)),
     evaluation=lambda p, d: checks.pages(c.role(p["project"], p["user"], p["role"])),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         *c.opening(p["project"], "members", "members"),
         ("fill in the form", checks.both(checks.has("User name", p["user"]), checks.has("Role", p["role"]))),
         ("invite the user", checks.shows(f"{p['user']} was invited as {p['role']}")),
@@ -85,7 +85,7 @@ CHANGE_ROLE = TaskTemplate(
         lambda p, d: d.projects[p["project"]].members[p["user"]] != p["role"],
     ),
     evaluation=lambda p, d: checks.pages(c.role(p["project"], p["user"], p["role"])),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         *c.opening(p["project"], "members", "members"),
         (
             "choose the role",
@@ -107,7 +107,7 @@ REMOVE_MEMBER = TaskTemplate(
         c.role(p["project"], p["user"], ""),
         c.equals(f"/{p['project']}/members", "#count", f"Members: {len(d.projects[p['project']].members) - 1}"),
     ),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         *c.opening(p["project"], "members", "members"),
         ("ask to remove the member", c.at(f"/{p['project']}/members/{p['user']}/remove")),
         ("remove the member", checks.both(c.at(f"/{p['project']}/members"), checks.shows(f"{p['user']} was removed"))),

@@ -135,7 +135,7 @@ CLOSE_LABELLED = TaskTemplate(
             f"Issues: {len(s.open_with(d.projects[p['project']])) - len(_labelled(p, d))}",
         ),
     ),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         *c.opening(p["project"], "issues", "issues"),
         (
             "close one",
@@ -166,7 +166,7 @@ HAND_OVER = TaskTemplate(
             f"Issues: {len(_assigned({**p, 'user': p['other']}, d)) + len(_assigned(p, d))}",
         ),
     ),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         ("open the issues", c.at(f"/{p['project']}/issues*")),
         ("show those of the user", c.filtered(f"/{p['project']}/issues", assignee=p["user"])),
         ("hand over one", checks.shows("was saved", f"Open issues of {p['user']}: ")),
@@ -186,7 +186,7 @@ CREATE_MILESTONE = TaskTemplate(
     evaluation=lambda p, d: checks.pages(
         *c.contents(_next_milestone(p, d), title=p["title"], note=p["note"], start=p["start"], end=p["end"])
     ),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         *c.opening(p["project"], "milestones/new", "form for a new milestone"),
         (
             "fill it in",
@@ -216,7 +216,7 @@ PLAN_RELEASE = TaskTemplate(
         c.equals(_path_of(p, d, p["first"]), "#milestone", p["title"]),
         c.equals(_path_of(p, d, p["second"]), "#milestone", p["title"]),
     ),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         ("open the form for a new milestone", c.at(f"/{p['project']}/milestones/new")),
         ("create the milestone", _is_created(p, d)),
         (

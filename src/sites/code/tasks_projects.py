@@ -75,7 +75,7 @@ SET_DEFAULT_BRANCH = TaskTemplate(
     evaluation=lambda p, d: checks.pages(
         c.equals(f"/{p['project']}/branches", "#default", p["branch"]),
     ),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         *c.opening(p["project"], "settings/repository", "repository settings"),
         ("choose the branch", checks.has("Default branch", p["branch"])),
         ("save it", checks.both(checks.has("Default branch", p["branch"]), checks.shows("Your changes were saved"))),
@@ -93,7 +93,7 @@ SET_VISIBILITY = TaskTemplate(
         lambda p, d: d.projects[p["project"]].visibility != p["visibility"],
     ),
     evaluation=lambda p, d: checks.pages(c.equals(f"/{p['project']}", "#visibility", p["visibility"])),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         *c.opening(p["project"], "settings", "settings"),
         ("choose the visibility", checks.has("Visibility", p["visibility"])),
         ("save it", checks.both(checks.has("Visibility", p["visibility"]), checks.shows("Your changes were saved"))),
@@ -108,7 +108,7 @@ EDIT_FILE = TaskTemplate(
     intent="Replace the content of the file {file} in the project {project} with: {text}",
     sample=s.draw(file=s.one_of(_FILES), project=s.project, text=_new_text),
     evaluation=lambda p, d: checks.pages(c.equals(_file_path(p), "#text", p["text"])),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         ("open the file", c.at(_file_path(p))),
         ("open the form", c.at(f"/{p['project']}/edit/main/{p['file']}")),
         ("write the text", checks.both(c.at(f"/{p['project']}/edit/*"), checks.has("Content", p["text"]))),
@@ -124,7 +124,7 @@ ADD_FILE = TaskTemplate(
     intent="Add the file {file} with the text {text} to the branch {branch} of the project {project}.",
     sample=s.draw(file=s.one_of(words.NEW_FILES), text=_new_text, branch=s.one_of(words.BRANCHES), project=s.project),
     evaluation=lambda p, d: checks.pages(c.equals(_file_path(p, p["branch"]), "#text", p["text"])),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         ("open the project", c.at(f"/{p['project']}*")),
         ("open the form on the branch", c.at(f"/{p['project']}/new/{p['branch']}")),
         ("fill it in", checks.both(checks.has("File name", p["file"]), checks.has("Content", p["text"]))),
@@ -140,7 +140,7 @@ DELETE_PROJECT = TaskTemplate(
     intent="Delete the project {project}.",
     sample=s.draw(project=s.managed),
     evaluation=lambda p, d: checks.pages(c.equals(f"/{p['project']}", "h1", "Page not found")),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         *c.opening(p["project"], "settings", "settings"),
         ("ask to delete it", c.at(f"/{p['project']}/settings/delete")),
         ("delete it", checks.both(c.at("/projects"), checks.shows(f"Project {p['project']} was deleted"))),

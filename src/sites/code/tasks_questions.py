@@ -97,7 +97,7 @@ USER_FACT = TaskTemplate(
     intent="What is the {field} of the user {user}?",
     sample=s.until(s.draw(field=s.one_of(_FACTS), user=s.user), _fact_is_distinct),
     evaluation=lambda p, d: checks.answer_or_none(_fact(p, d), f"The profile of {p['user']} shows no {p['field']}."),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         ("see a search box", checks.has("Search", role="searchbox")),
         ("search for something", c.at("/search*")),
         ("find the user", checks.both(c.at("/search*"), checks.has(p["user"], role="link"))),
@@ -113,7 +113,7 @@ ROLE_OF = TaskTemplate(
     intent="What is the role of {user} in the project {project}?",
     sample=s.until(_member_or_not, _role_is_distinct),
     evaluation=lambda p, d: checks.answer_or_none(_role(p, d), f"{p['user']} is no member of {p['project']}."),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         ("search for the project", c.at("/search*")),
         ("open the project", c.at(f"/{p['project']}")),
         ("open a menu", checks.both(c.at(f"/{p['project']}"), checks.has("Members"))),
@@ -129,7 +129,7 @@ MILESTONE_END = TaskTemplate(
     intent="When does the milestone {milestone} of the project {project} end?",
     sample=s.until(s.milestone_of, _end_is_distinct),
     evaluation=lambda p, d: checks.answer_or_none(_end(p, d), f"The milestone {p['milestone']} has no end date."),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         ("search for the project", c.at("/search*")),
         *c.finding(p["project"], "milestones", "milestone", f"/{p['project']}/milestones/{s.milestone(p, d).number}"),
     ),
@@ -143,7 +143,7 @@ ISSUE_DUE = TaskTemplate(
     intent="When is the issue {title} of the project {project} due?",
     sample=s.until(s.issue_of, _due_is_distinct),
     evaluation=lambda p, d: checks.answer_or_none(_due(p, d), f"The issue {p['title']} has no due date."),
-    subgoals=lambda p, d: checks.milestones(
+    milestones=lambda p, d: checks.milestones(
         ("search for the project", c.at("/search*")),
         *c.finding(p["project"], "issues", "issue", s.issue_path(p, d)),
     ),

@@ -102,7 +102,7 @@ TEMPLATES = (
             c.includes(_PROFILE, "#pinned", p["second"]),
             c.equals(_PROFILE, "#bio", p["bio"]),
         ),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             (
                 "change the text",
                 checks.both(c.at(s.titled(d, p["first"]).path), checks.shows("was changed", p["text"])),
@@ -125,7 +125,7 @@ TEMPLATES = (
             c.subscribed(p["first"]),
             c.subscribed(p["second"]),
         ),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("change the bio", checks.both(c.at(_PROFILE), checks.shows("Your profile was changed", p["bio"]))),
             ("leave the forum", checks.both(_member(p["mine"], False), checks.shows("You are no longer subscribed"))),
             ("subscribe to the first forum", _member(p["first"])),
@@ -151,7 +151,7 @@ TEMPLATES = (
         intent="Send the authors of the newest and of the top thread in the forum {forum} the message: {text}",
         sample=s.joined(_two_authors, s.draw(text=s.post)),
         evaluation=lambda p, d: checks.pages(*(c.messaged(author, p["text"]) for author in _authors(p, d))),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("open the author of the newest thread", c.at(f"/user/{_authors(p, d)[0]}*")),
             c.messaging(_authors(p, d)[0], p["text"])[1],
             ("open the author of the top thread", c.at(f"/user/{_authors(p, d)[1]}*")),
@@ -170,7 +170,7 @@ TEMPLATES = (
             c.equals(f"/user/{_first(p, d).author}", "#block", "Unblock"),
             c.subscribed(p["other"]),
         ),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("open the thread", c.at(_first(p, d).path)),
             ("downvote it", c.has_voted(_first(p, d), "Downvote")),
             ("block the author", checks.shows(f"You blocked {_first(p, d).author}.")),

@@ -108,7 +108,7 @@ TEMPLATES = (
         evaluation=lambda p, d: checks.pages(
             *(c.voted(thread) for thread in _shared(p, d)), *(c.replied(thread, p["text"]) for thread in _shared(p, d))
         ),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("upvote the first thread", c.has_voted(_shared(p, d)[0])),
             c.replying(_shared(p, d)[0], p["text"])[1],
             ("upvote the second thread", c.has_voted(_shared(p, d)[1])),
@@ -129,7 +129,7 @@ TEMPLATES = (
             c.replied(_first(p, d), p["text"]),
             *c.posted(p["forum"], p["title"], p["body"]),
         ),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("subscribe", checks.both(c.at(f"/f/{p['forum']}*"), checks.has("Unsubscribe"))),
             ("upvote the thread", c.has_voted(_first(p, d))),
             c.replying(_first(p, d), p["text"])[1],
@@ -150,7 +150,7 @@ TEMPLATES = (
             c.includes(_PROFILE, "#pinned", s.first_thread(d, p["first"], p["rank"]).title),
             c.messaged(p["user"], p["text"]),
         ),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("open the thread", c.at(s.first_thread(d, p["first"], p["rank"]).path)),
             ("post it", checks.both(c.at(f"/f/{p['second']}/*"), checks.shows(f"Crossposted from {p['first']}"))),
             ("pin it", checks.both(c.at(f"/f/{p['second']}/*"), checks.shows("is pinned"))),
@@ -174,7 +174,7 @@ TEMPLATES = (
         "it: {text}",
         sample=s.joined(s.two_forums, s.draw(text=s.post)),
         evaluation=lambda p, d: checks.pages(c.voted(_more_points(p, d)), c.replied(_more_points(p, d), p["text"])),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("see both forums", c.sorted_by(p["second"], "top")),
             ("open the thread with more points", c.at(_more_points(p, d).path)),
             ("upvote it", c.has_voted(_more_points(p, d))),

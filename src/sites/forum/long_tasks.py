@@ -49,7 +49,7 @@ LONG = (
         evaluation=lambda p, d: checks.pages(
             c.voted(s.best_thread(d, p["user"])), c.replied(s.best_thread(d, p["user"]), p["text"])
         ),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("open the user's profile", c.at(f"/user/{p['user']}*")),
             ("open the thread", c.at(s.best_thread(d, p["user"]).path)),
             ("upvote it", c.has_voted(s.best_thread(d, p["user"]))),
@@ -64,7 +64,7 @@ LONG = (
         intent="In the forum {forum}, find the thread {title}, upvote it and reply: {text}",
         sample=s.joined(s.shared_title, s.draw(text=s.post)),
         evaluation=lambda p, d: checks.pages(c.voted(_shared(p, d)), c.replied(_shared(p, d), p["text"])),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("search for the title", c.searched(p["title"])),
             ("open the thread", c.at(_shared(p, d).path)),
             ("upvote it", c.has_voted(_shared(p, d))),
@@ -83,7 +83,7 @@ LONG = (
         intent="Subscribe to the forum {forum} and submit a thread there with the title {title} and the text: {text}",
         sample=s.draw(forum=s.new_forum, title=s.new_title, text=s.post),
         evaluation=lambda p, d: checks.pages(c.subscribed(p["forum"]), *c.posted(p["forum"], p["title"], p["text"])),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("open the forum", c.at(f"/f/{p['forum']}*")),
             ("subscribe", checks.both(c.at(f"/f/{p['forum']}*"), checks.has("Unsubscribe"))),
             ("fill in the form", c.filled_in(p["forum"], p["title"], p["text"])),
@@ -106,7 +106,7 @@ LONG = (
             *c.posted(p["second"], s.first_thread(d, p["first"], p["rank"]).title),
             c.includes(f"/user/{ME}/latest", "#source", p["first"]),
         ),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("sort the forum", c.sorted_by(p["first"], s.RANKS[p["rank"]])),
             ("open the thread", c.at(s.first_thread(d, p["first"], p["rank"]).path)),
             ("choose the other forum", checks.both(c.at("/submit?crosspost=*"), checks.has("Forum", p["second"]))),
@@ -126,7 +126,7 @@ LONG = (
         intent="Send the author of the {rank} thread in the forum {forum} the message: {text}",
         sample=s.joined(s.ranked_by_other, s.draw(text=s.post)),
         evaluation=lambda p, d: checks.pages(c.messaged(_ranked(p, d).author, p["text"])),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("sort the forum", c.sorted_by(p["forum"], s.RANKS[p["rank"]])),
             ("open the thread", c.at(_ranked(p, d).path)),
             ("open the author's profile", c.at(f"/user/{_ranked(p, d).author}*")),
@@ -141,7 +141,7 @@ LONG = (
         intent="Send the users {first} and {second} the same message: {text}",
         sample=s.joined(s.two_users, s.draw(text=s.post)),
         evaluation=lambda p, d: checks.pages(c.messaged(p["first"], p["text"]), c.messaged(p["second"], p["text"])),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("open the first user's form", c.at(f"/user/{p['first']}/message")),
             c.messaging(p["first"], p["text"])[1],
             ("open the second user's form", c.at(f"/user/{p['second']}/message")),
@@ -165,7 +165,7 @@ LONG = (
             c.voted(s.first_thread(d, p["second"], p["rank"])),
             c.replied(s.first_thread(d, p["second"], p["rank"]), p["text"]),
         ),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("open the first thread", c.at(s.first_thread(d, p["first"], p["rank"]).path)),
             ("upvote it", c.has_voted(s.first_thread(d, p["first"], p["rank"]))),
             ("upvote the second thread", c.has_voted(s.first_thread(d, p["second"], p["rank"]))),

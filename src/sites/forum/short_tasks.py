@@ -51,7 +51,7 @@ SHORT = (
         intent="Search for {words}.",
         sample=s.draw(words=s.search_words),
         evaluation=lambda p, d: c.ends_at(f"/search?{urlencode({'q': p['words']})}"),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("start on the front page", c.at("/*")),
             ("see a search box", checks.has("Search", role="searchbox")),
             ("search for something", c.at("/search*")),
@@ -68,7 +68,7 @@ SHORT = (
         evaluation=lambda p, d: checks.answer(
             str(len(d.comments_by_thread.get(s.titled(d, p["title"]).thread_id, ())))
         ),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("search for something", c.at("/search*")),
             ("search for the title", c.searched(p["title"])),
             ("see the thread in a list", checks.has(p["title"])),
@@ -83,7 +83,7 @@ SHORT = (
         intent="Who wrote the {rank} thread in the forum {forum}? Answer with the user name.",
         sample=s.draw(forum=s.forum, rank=s.one_of(*s.RANKS)),
         evaluation=lambda p, d: checks.answer(s.first_thread(d, p["forum"], p["rank"]).author),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             *c.finding_forum(p["forum"]),
             ("sort the forum", c.sorted_by(p["forum"], s.RANKS[p["rank"]])),
         ),
@@ -96,7 +96,7 @@ SHORT = (
         intent="Open the forum {forum} and show the {rank} threads first.",
         sample=s.draw(forum=s.forum, rank=s.one_of(*s.RANKS)),
         evaluation=lambda p, d: c.ends_at(f"/f/{p['forum']}?sort={s.RANKS[p['rank']]}"),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             *c.finding_forum(p["forum"]),
             ("sort the forum", c.sorted_by(p["forum"], s.RANKS[p["rank"]])),
         ),
@@ -109,7 +109,7 @@ SHORT = (
         intent="Subscribe to the forum {forum}.",
         sample=s.draw(forum=s.new_forum),
         evaluation=lambda p, d: checks.pages(c.subscribed(p["forum"])),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             *c.finding_forum(p["forum"]),
             ("subscribe", checks.both(c.at(f"/f/{p['forum']}*"), checks.has("Unsubscribe"))),
         ),
@@ -122,7 +122,7 @@ SHORT = (
         intent="Change your bio to: {bio}",
         sample=s.draw(bio=s.bio),
         evaluation=lambda p, d: checks.pages(c.equals(_PROFILE, "#bio", p["bio"])),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("open the own profile", c.at(f"{_PROFILE}*")),
             ("open the form", c.at("/profile")),
             ("write the bio", checks.has("Bio", p["bio"])),
@@ -142,7 +142,7 @@ SHORT = (
         intent="Reply to the thread {title} with: {text}",
         sample=s.joined(s.thread_by_title, s.draw(text=s.post)),
         evaluation=lambda p, d: checks.pages(c.replied(s.titled(d, p["title"]), p["text"])),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("search for the title", c.searched(p["title"])),
             ("open the thread", c.at(s.titled(d, p["title"]).path)),
             *c.replying(s.titled(d, p["title"]), p["text"]),
@@ -156,7 +156,7 @@ SHORT = (
         intent="Change the text of your thread {title} to: {text}",
         sample=s.joined(s.own_thread, s.draw(text=s.post)),
         evaluation=lambda p, d: checks.pages(c.equals(s.titled(d, p["title"]).path, "#body", p["text"])),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("open the own profile", c.at(f"{_PROFILE}*")),
             ("open the thread", c.at(s.titled(d, p["title"]).path)),
             (
@@ -174,7 +174,7 @@ SHORT = (
         intent="Send the user {user} the message: {text}",
         sample=s.draw(user=s.user, text=s.post),
         evaluation=lambda p, d: checks.pages(c.messaged(p["user"], p["text"])),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("open the user's profile", c.at(f"/user/{p['user']}")),
             ("open the form", c.at(f"/user/{p['user']}/message")),
             *c.messaging(p["user"], p["text"]),
@@ -188,7 +188,7 @@ SHORT = (
         intent="Submit a thread to the forum {forum} with the title {title} and the text: {text}",
         sample=s.draw(forum=s.forum, title=s.new_title, text=s.post),
         evaluation=lambda p, d: checks.pages(*c.posted(p["forum"], p["title"], p["text"])),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("open the form", c.at("/submit*")),
             ("choose the forum", checks.both(c.at("/submit*"), checks.has("Forum", p["forum"]))),
             ("write title and text", c.filled_in(p["forum"], p["title"], p["text"])),
@@ -203,7 +203,7 @@ SHORT = (
         intent="{vote} the {rank} thread in the forum {forum}.",
         sample=s.draw(vote=s.one_of("Upvote", "Downvote"), forum=s.forum, rank=s.one_of(*s.RANKS)),
         evaluation=lambda p, d: checks.pages(c.voted(s.first_thread(d, p["forum"], p["rank"]), p["vote"])),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("open the forum", c.at(f"/f/{p['forum']}*")),
             ("sort the forum", c.sorted_by(p["forum"], s.RANKS[p["rank"]])),
             ("open the thread", c.at(s.first_thread(d, p["forum"], p["rank"]).path)),

@@ -29,7 +29,7 @@ VALIDATION = (
         intent="{vote} the thread {title} in the forum {forum}.",
         sample=s.joined(s.shared_title, s.draw(vote=s.one_of("Upvote", "Downvote"))),
         evaluation=lambda p, d: checks.pages(c.voted(s.shared_thread(d, p["title"], p["forum"]), p["vote"])),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("search for the title", c.searched(p["title"])),
             ("keep one forum's threads", c.at(f"/search?*forum={p['forum']}")),
             ("open the thread", c.at(s.shared_thread(d, p["title"], p["forum"]).path)),
@@ -50,7 +50,7 @@ VALIDATION = (
         evaluation=lambda p, d: checks.pages(
             c.equals(f"/user/{s.first_thread(d, p['forum'], p['rank']).author}", "#block", "Unblock")
         ),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("sort the forum", c.sorted_by(p["forum"], s.RANKS[p["rank"]])),
             ("open the thread", c.at(s.first_thread(d, p["forum"], p["rank"]).path)),
             ("open the author's profile", c.at(f"/user/{s.first_thread(d, p['forum'], p['rank']).author}*")),
@@ -72,7 +72,7 @@ TEST = (
         evaluation=lambda p, d: checks.pages(
             *c.posted(p["forum"], p["title"], p["text"]), c.includes(f"/user/{ME}", "#pinned", p["title"])
         ),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("choose the forum", checks.both(c.at("/submit*"), checks.has("Forum", p["forum"]))),
             ("fill in the form", c.filled_in(p["forum"], p["title"], p["text"])),
             ("post the thread", c.has_posted(p["forum"], p["title"])),
@@ -91,7 +91,7 @@ TEST = (
         intent="Reply to the {rank} thread in the forum {forum} with: {text}",
         sample=s.draw(forum=s.forum, rank=s.one_of(*s.RANKS), text=s.post),
         evaluation=lambda p, d: checks.pages(c.replied(s.first_thread(d, p["forum"], p["rank"]), p["text"])),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("sort the forum", c.sorted_by(p["forum"], s.RANKS[p["rank"]])),
             ("open the thread", c.at(s.first_thread(d, p["forum"], p["rank"]).path)),
             *c.replying(s.first_thread(d, p["forum"], p["rank"]), p["text"]),
@@ -112,7 +112,7 @@ TEST = (
         evaluation=lambda p, d: checks.pages(
             c.subscribed(p["first"]), c.subscribed(p["second"]), *c.posted(p["second"], p["title"], p["text"])
         ),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("subscribe to the first forum", checks.both(c.at(f"/f/{p['first']}*"), checks.has("Unsubscribe"))),
             ("subscribe to the second forum", checks.both(c.at(f"/f/{p['second']}*"), checks.has("Unsubscribe"))),
             ("fill in the form", c.filled_in(p["second"], p["title"], p["text"])),

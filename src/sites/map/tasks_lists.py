@@ -74,7 +74,7 @@ LISTS = (
         intent="Save {place} to the list {list}.",
         sample=s.draw(place=s.place, list=s.some_list),
         evaluation=lambda p, d: checks.pages(c.holds(p["list"], _place(p, d))),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             *c.opening(_place(p, d)),
             ("choose the list", checks.both(c.at(_place(p, d).path), checks.has("List", p["list"]))),
             ("save the place", c.saved(_place(p, d), p["list"])),
@@ -88,7 +88,7 @@ LISTS = (
         intent="Add the note {text} to {place}.",
         sample=s.draw(text=NOTE, place=s.place),
         evaluation=lambda p, d: checks.pages(c.noted(_place(p, d), p["text"])),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             *c.opening(_place(p, d)),
             ("write the note", checks.both(c.at(_place(p, d).path), checks.has("Note", p["text"]))),
             ("save the note", c.wrote_note(_place(p, d), p["text"])),
@@ -102,7 +102,7 @@ LISTS = (
         intent="Report the error {problem} about {place} with the details: {details}",
         sample=s.draw(problem=PROBLEM, place=s.place, details=DETAILS),
         evaluation=lambda p, d: checks.pages(c.reported(_place(p, d), p["problem"], p["details"])),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("open the place", c.at(f"{_place(p, d).path}*")),
             ("open the form", c.at(f"{_place(p, d).path}/report")),
             (
@@ -123,7 +123,7 @@ LISTS = (
             c.equals(c.list_path(p["name"]), "#name", p["name"]),
             c.holds(p["name"], *(d.places[number] for number in d.lists[p["list"]])),
         ),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             *_list_milestones(p),
             ("write the name", checks.both(c.at(c.list_path(p["list"])), checks.has("Name", p["name"]))),
             ("rename the list", c.at(c.list_path(p["name"]))),
@@ -140,7 +140,7 @@ LISTS = (
             c.includes("/lists", "#lists", *(n for n in d.lists if n != p["list"]), p["name"]),
             c.equals("/lists", "#count", f"{len(d.lists)} lists"),
         ),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             *_list_milestones(p),
             ("delete the list", checks.both(c.at("/lists"), checks.shows(f"The list {p['list']} was deleted."))),
             ("make the new list", checks.both(c.at("/lists"), checks.shows(f"The list {p['name']} was made."))),
@@ -156,7 +156,7 @@ LISTS = (
         evaluation=lambda p, d: checks.pages(
             c.counts(p["list"], len(d.lists[p["list"]]) - 1), c.holds(p["other"], s.the(d, p["first"]))
         ),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("open the list", c.at(f"{c.list_path(p['list'])}*")),
             ("remove the place", checks.shows(f"{s.the(d, p['first']).name} was removed.")),
             ("open the place", c.at(f"{s.the(d, p['first']).path}*")),
@@ -171,7 +171,7 @@ LISTS = (
         intent="Find the {kind} nearest to {place} and save it to the list {list}.",
         sample=s.joined(s.nearest, s.draw(list=s.some_list)),
         evaluation=lambda p, d: checks.pages(c.holds(p["list"], s.nearest_place(d, p))),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("open the place", c.at(f"{_place(p, d).path}*")),
             ("search nearby", c.at(f"{_place(p, d).path}/nearby?kind={p['kind']}*")),
             ("open the nearest place", c.at(s.nearest_place(d, p).path)),
@@ -192,7 +192,7 @@ LISTS = (
         intent="Log in as {user} with password {password} and add the note {text} to {place}.",
         sample=s.draw(user=s.one_of(ME), password=s.one_of(PASSWORD), text=NOTE, place=s.place),
         evaluation=lambda p, d: checks.pages(c.noted(_place(p, d), p["text"])),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("open the log-in page", c.at("/login")),
             ("log in", checks.shows("You are logged in.")),
             ("open the place", c.at(_place(p, d).path)),

@@ -77,7 +77,9 @@ LONG = (
         intent="Save {first}, {second} and {third} to the list {list}.",
         sample=s.joined(s.several(*THREE), s.draw(list=s.some_list)),
         evaluation=lambda p, d: checks.pages(c.holds(p["list"], *places(p, d))),
-        subgoals=lambda p, d: checks.milestones(("find the first place", c.found(places(p, d)[0])), *saved_three(p, d)),
+        milestones=lambda p, d: checks.milestones(
+            ("find the first place", c.found(places(p, d)[0])), *saved_three(p, d)
+        ),
         expert=e.script(save_all),
         horizon=13,
     ),
@@ -87,7 +89,7 @@ LONG = (
         intent="Make a list called {list} with {first}, {second} and {third}.",
         sample=s.joined(s.draw(list=NEW_LIST), s.several(*THREE)),
         evaluation=lambda p, d: checks.pages(c.holds(p["list"], *places(p, d)), c.counts(p["list"], 3)),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("make the list", checks.shows(f"The list {p['list']} was made.")), *saved_three(p, d)
         ),
         expert=e.script(lambda t: e.make_list(t.parameters["list"]), save_all),
@@ -101,7 +103,7 @@ LONG = (
         evaluation=lambda p, d: checks.pages(
             c.holds(p["list"], s.nearest_place(d, p, "first"), s.nearest_place(d, p, "second"))
         ),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("open the first place", c.at(s.nearest_place(d, p, "first").path)),
             ("save the first place", c.saved(s.nearest_place(d, p, "first"), p["list"])),
             ("open the second place", c.at(s.nearest_place(d, p, "second").path)),
@@ -119,7 +121,7 @@ LONG = (
             c.reported(s.the(d, p["first"]), p["problem"], p["details"], "#reports"),
             c.reported(s.the(d, p["second"]), p["problem"], p["details"]),
         ),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("open the first place", c.at(s.the(d, p["first"]).path)),
             ("report the first error", c.sent_report(s.the(d, p["first"]), p["problem"], p["details"])),
             ("open the second place", c.at(s.the(d, p["second"]).path)),
@@ -139,7 +141,7 @@ LONG = (
         evaluation=lambda p, d: checks.pages(
             c.counts(p["list"], len(d.lists[p["list"]]) - 2), c.holds(p["other"], *places(p, d))
         ),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("remove the first place", checks.shows(f"{s.the(d, p['first']).name} was removed.")),
             ("remove the second place", checks.shows(f"{s.the(d, p['second']).name} was removed.")),
             ("save the first place", c.saved(s.the(d, p["first"]), p["other"])),
@@ -159,7 +161,7 @@ LONG = (
             c.noted(s.the(d, p["second"]), p["text"]),
             c.reported(s.the(d, p["third"]), p["problem"], p["details"]),
         ),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("note the first place", c.wrote_note(s.the(d, p["first"]), p["text"])),
             ("note the second place", c.wrote_note(s.the(d, p["second"]), p["text"])),
             ("open the report", c.at(f"{s.the(d, p['third']).path}/report")),
@@ -181,7 +183,7 @@ LONG = (
         evaluation=lambda p, d: checks.pages(
             c.holds(p["list"], s.the(d, p["place"]), s.nearest_place(d, p)), c.noted(s.nearest_place(d, p), p["text"])
         ),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("make the list", checks.shows(f"The list {p['list']} was made.")),
             ("save the place", c.saved(s.the(d, p["place"]), p["list"])),
             ("save the nearest place", c.saved(s.nearest_place(d, p), p["list"])),

@@ -30,7 +30,7 @@ def _route_milestones(*names: str) -> Callable[[Parameters, MapData], checks.Mil
     start, *stops, end = names
     labels = ("From", *(f"Stop {number}" for number in range(1, len(stops) + 1)), "To")
 
-    def subgoals(p: Parameters, d: MapData) -> checks.Milestones:
+    def milestones(p: Parameters, d: MapData) -> checks.Milestones:
         values = {label.replace(" ", "_"): p[name] for label, name in zip(labels, names, strict=True)}
         return checks.milestones(
             ("open the directions", c.at("/directions*")),
@@ -39,7 +39,7 @@ def _route_milestones(*names: str) -> Callable[[Parameters, MapData], checks.Mil
             ("see the route", c.at(_path(p, d, *names))),
         )
 
-    return subgoals
+    return milestones
 
 
 def _travel_time(*names: str) -> Callable[[Task], Expert]:
@@ -134,7 +134,7 @@ ROUTES = (
         intent="How many minutes does it take {how} from {start} to {end}?",
         sample=w.way("start", "end"),
         evaluation=lambda p, d: checks.answer(str(w.travel_minutes(d, p["how"], p["start"], p["end"]))),
-        subgoals=_route_milestones("start", "end"),
+        milestones=_route_milestones("start", "end"),
         expert=_travel_time("start", "end"),
         horizon=6,
     ),
@@ -144,7 +144,7 @@ ROUTES = (
         intent="Show the route {how} from {start} to {end}.",
         sample=w.way("start", "end"),
         evaluation=lambda p, d: c.ends_at(_path(p, d, "start", "end")),
-        subgoals=_route_milestones("start", "end"),
+        milestones=_route_milestones("start", "end"),
         expert=_show("start", "end"),
         horizon=6,
     ),
@@ -154,7 +154,7 @@ ROUTES = (
         intent="How many minutes does it take {how} from {start} to {end}?",
         sample=w.to_the_island,
         evaluation=lambda p, d: checks.no_answer("Cars cannot get to this town."),
-        subgoals=_route_milestones("start", "end"),
+        milestones=_route_milestones("start", "end"),
         expert=_travel_time("start", "end"),
         horizon=6,
     ),
@@ -164,7 +164,7 @@ ROUTES = (
         intent="Show the route {how} from {first} to {second} in {town}.",
         sample=w.shared_names,
         evaluation=lambda p, d: c.ends_at(_which_path(p, d)),
-        subgoals=_which_milestones,
+        milestones=_which_milestones,
         expert=_show_which,
         horizon=8,
     ),
@@ -174,7 +174,7 @@ ROUTES = (
         intent="How many minutes does it take {how} from {start} over {stop} to {end}?",
         sample=w.way("start", "stop", "end"),
         evaluation=lambda p, d: checks.answer(str(w.travel_minutes(d, p["how"], p["start"], p["stop"], p["end"]))),
-        subgoals=_route_milestones("start", "stop", "end"),
+        milestones=_route_milestones("start", "stop", "end"),
         expert=_travel_time("start", "stop", "end"),
         horizon=8,
         split="validation",
@@ -190,7 +190,7 @@ ROUTES = (
                 - w.travel_minutes(d, p["fast"], p["start"], p["end"])
             )
         ),
-        subgoals=_compare_milestones,
+        milestones=_compare_milestones,
         expert=_compare,
         horizon=8,
         split="test",
@@ -201,7 +201,7 @@ ROUTES = (
         intent="Which is the shortest walk from {start}: {first}, {second} or {third}? Answer with its postcode.",
         sample=w.three_ends,
         evaluation=lambda p, d: checks.answer(_nearest_of_three(p, d).postcode),
-        subgoals=_three_milestones,
+        milestones=_three_milestones,
         expert=_find_nearest_of_three,
         horizon=12,
         split="test",
@@ -212,7 +212,7 @@ ROUTES = (
         intent="Show the route {how} from {start} over {first}, {second} and {third} to {end}.",
         sample=w.way("start", "first", "second", "third", "end"),
         evaluation=lambda p, d: c.ends_at(_path(p, d, "start", "first", "second", "third", "end")),
-        subgoals=_route_milestones("start", "first", "second", "third", "end"),
+        milestones=_route_milestones("start", "first", "second", "third", "end"),
         expert=_show("start", "first", "second", "third", "end"),
         horizon=12,
     ),

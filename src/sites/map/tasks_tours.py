@@ -65,7 +65,7 @@ TOURS = (
         intent="Save {place} to the list {list}. How many minutes does the shortest tour of this list take {how} then?",
         sample=_sample_tour,
         evaluation=lambda p, d: checks.answer(str(_tour_minutes(p, d, p["how"]))),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("open the place", c.at(s.the(d, p["place"]).path)),
             ("save the place", c.saved(s.the(d, p["place"]), p["list"])),
             ("plan a tour", c.at(f"{c.list_path(p['list'])}/tour*")),
@@ -80,7 +80,7 @@ TOURS = (
         intent="Make a list called {list} with {first}, {second} and {third}. Then show its shortest tour {how}.",
         sample=s.joined(s.draw(list=NEW_LIST), s.several(*THREE), s.draw(how=s.one_of(*MODES))),
         evaluation=lambda p, d: c.ends_at(_tour_path(p["list"], p["how"]), c.holds(p["list"], *places(p, d))),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("make the list", checks.shows(f"The list {p['list']} was made.")),
             ("save the first place", c.saved(places(p, d)[0], p["list"])),
             ("save the third place", c.saved(places(p, d)[2], p["list"])),

@@ -145,7 +145,7 @@ ORDER_TOTAL = TaskTemplate(
     intent="What is the total of order {number}?",
     sample=_sample_total,
     evaluation=_judge_total,
-    subgoals=_total_milestones,
+    milestones=_total_milestones,
     expert=_read_total,
     horizon=_total_steps,
 )
@@ -155,7 +155,7 @@ CANCEL_ORDER = TaskTemplate(
     intent="Cancel order {number}. The reason is: {reason}.",
     sample=_sample_cancel,
     evaluation=_judge_cancel,
-    subgoals=_cancel_milestones,
+    milestones=_cancel_milestones,
     expert=_cancel,
     horizon=_cancel_steps,
 )
@@ -165,7 +165,7 @@ ADD_ADDRESS = TaskTemplate(
     intent="Add the address {label}: {street}, {city}, {postcode}.",
     sample=_sample_address,
     evaluation=_judge_address,
-    subgoals=_address_milestones,
+    milestones=_address_milestones,
     expert=_add_address,
     horizon=8,
 )
@@ -175,7 +175,7 @@ EDIT_ADDRESS = TaskTemplate(
     intent="Change the address {address} to {street} in {city}.",
     sample=_sample_edit,
     evaluation=_judge_edit,
-    subgoals=_edit_milestones,
+    milestones=_edit_milestones,
     expert=_edit_address,
     horizon=6,
     split="test",

@@ -98,7 +98,7 @@ ADD_WISH = TaskTemplate(
     intent="Put the {product} on the wish list.",
     sample=_sample_wish,
     evaluation=_judge_wish,
-    subgoals=_wish_milestones,
+    milestones=_wish_milestones,
     expert=_wish,
     horizon=4,
 )
@@ -108,7 +108,7 @@ LOG_IN_AND_WISH = TaskTemplate(
     intent="Log in as {email} with password {password} and put the {product} on the wish list.",
     sample=_sample_log_in,
     evaluation=_judge_wish,
-    subgoals=_log_in_milestones,
+    milestones=_log_in_milestones,
     expert=_log_in_and_wish,
     horizon=8,
     require_login=False,
@@ -119,7 +119,7 @@ MOVE_WISH = TaskTemplate(
     intent="Move the {product} from the wish list to the cart and change its quantity to {quantity}.",
     sample=_sample_move,
     evaluation=_judge_move,
-    subgoals=_move_milestones,
+    milestones=_move_milestones,
     expert=_move_wish,
     horizon=5,
 )

@@ -123,7 +123,7 @@ WRITE_REVIEW = TaskTemplate(
     intent="Review the {product} with {stars}, title {title}, text {text}.",
     sample=_sample_review,
     evaluation=_judge_review,
-    subgoals=_review_milestones,
+    milestones=_review_milestones,
     expert=_review,
     horizon=8,
 )
@@ -133,7 +133,7 @@ SUBSCRIBE = TaskTemplate(
     intent="Subscribe {email} to the newsletter, {frequency}.",
     sample=sample_newsletter,
     evaluation=_judge_newsletter,
-    subgoals=_newsletter_milestones,
+    milestones=_newsletter_milestones,
     expert=_subscribe,
     horizon=5,
 )
@@ -143,7 +143,7 @@ SEND_MESSAGE = TaskTemplate(
     intent="Send the shop a message about {subject}: {text}.",
     sample=_sample_message,
     evaluation=_judge_message,
-    subgoals=_message_milestones,
+    milestones=_message_milestones,
     expert=_send_message,
     horizon=5,
 )

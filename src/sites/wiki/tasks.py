@@ -129,7 +129,7 @@ TEMPLATES = (
         intent="What does the encyclopedia say under {fact} about {title}?",
         sample=s.fact,
         evaluation=lambda p, d: checks.answer(_article(p, d).facts[p["fact"]]),
-        subgoals=_looking_up,
+        milestones=_looking_up,
         expert=_answer_fact,
         horizon=2,
         require_login=False,
@@ -140,7 +140,7 @@ TEMPLATES = (
         intent="What does the encyclopedia say under {fact} about {title}?",
         sample=s.missing_fact,
         evaluation=lambda p, d: checks.no_answer("The article does not say this."),
-        subgoals=_looking_up,
+        milestones=_looking_up,
         expert=_answer_fact,
         horizon=2,
         require_login=False,
@@ -151,7 +151,7 @@ TEMPLATES = (
         intent="What does the encyclopedia say under {fact} about the {name} in {town}?",
         sample=s.namesake,
         evaluation=lambda p, d: checks.answer(_namesake(p, d).facts[p["fact"]]),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             *c.beginning(),
             ("be asked which is meant", checks.both(c.at("/search*"), checks.has(_namesake(p, d).title, role="link"))),
             ("open the article", c.at(_namesake(p, d).path)),
@@ -166,7 +166,7 @@ TEMPLATES = (
         intent="What does the encyclopedia say under {fact} about the {role} of {title}?",
         sample=s.behind,
         evaluation=lambda p, d: checks.answer(s.person_behind(d, p).facts[p["fact"]]),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             *c.beginning(),
             ("open the article", c.at(_article(p, d).path)),
             ("open the article about the person", c.at(s.person_behind(d, p).path)),
@@ -181,7 +181,7 @@ TEMPLATES = (
         intent="Who wrote the first version of the article {title}?",
         sample=s.any_article,
         evaluation=lambda p, d: checks.answer(_article(p, d).history[-1].editor),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("see a search box", checks.has("Search", role="searchbox")),
             ("open the article", c.at(f"{_article(p, d).path}*")),
             ("open its history", c.at(f"{_article(p, d).path}/history*")),
@@ -200,7 +200,7 @@ TEMPLATES = (
         intent="Put the articles {first} and {second} on the reading list.",
         sample=s.two_articles,
         evaluation=lambda p, d: c.on_reading_list(d.articles[p["first"]], d.articles[p["second"]]),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("open the first article", c.at(d.articles[p["first"]].path)),
             ("put it on the list", c.put(d.articles[p["first"]])),
             ("open the second article", c.at(d.articles[p["second"]].path)),
@@ -216,7 +216,7 @@ TEMPLATES = (
         intent="How many articles are in the category {category}? Answer with a number.",
         sample=s.category,
         evaluation=lambda p, d: checks.answer(str(len(d.categories[p["category"]]))),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("start at the encyclopedia", c.at("/*")),
             ("see the categories", c.at("/categories*")),
             ("find the category", checks.both(c.at("/categories*"), checks.has(p["category"], role="link"))),
@@ -233,7 +233,7 @@ TEMPLATES = (
         intent="Who was born first, {first}, {second} or {third}? Answer with the birthplace.",
         sample=s.three_people,
         evaluation=lambda p, d: checks.answer(_first_born(p, d).facts["Birthplace"]),
-        subgoals=lambda p, d: checks.milestones(
+        milestones=lambda p, d: checks.milestones(
             ("see a search box", checks.has("Search", role="searchbox")),
             ("open the first article", c.at(_people(p, d)[0].path)),
             ("open the second article", c.at(_people(p, d)[1].path)),
@@ -250,7 +250,7 @@ TEMPLATES = (
         intent="In which year did the first place in the category {category} open?",
         sample=s.small_category,
         evaluation=lambda p, d: checks.answer(str(min(int(a.facts[s.OPENED]) for a in d.categories[p["category"]]))),
-        subgoals=_oldest_milestones,
+        milestones=_oldest_milestones,
         expert=_find_oldest,
         horizon=lambda p, d: 2 + _category_turns(p, d) + 2 * len(d.categories[p["category"]]),
         require_login=False,

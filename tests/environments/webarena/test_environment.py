@@ -212,7 +212,7 @@ async def test_an_episode_reaches_its_own_sites_only(world: World, env: WebArena
     for name in ("Forum", "World"):
         after = await do(env, seen, "click", name)
         assert after.url == "__SHOPPING__/"
-        assert after.notice is not None
+        assert after.feedback is not None
     reach = "url => fetch(url, {mode: 'no-cors'}).then(() => 'reached', () => 'refused')"
     page = env._tab.page
     assert await page.evaluate(reach, world.bases["shopping"]) == "reached"
@@ -462,7 +462,7 @@ async def test_references_to_the_sites_addresses_are_found_in_pages_and_answers(
 
 
 class Echo:
-    """A judge of meaning that remembers what it was asked."""
+    """An LLM judge that remembers what it was asked."""
 
     name = "echo"
 
@@ -510,7 +510,7 @@ async def test_meanings_are_judged_by_the_judge_and_without_one_there_is_no_verd
 
 
 class Silent(Echo):
-    """A judge of meaning that never answers."""
+    """An LLM judge that never answers."""
 
     async def matches(self, question: AnswerQuestion) -> bool:
         self.asked.append(question)

@@ -195,7 +195,7 @@ def test_start_pages_log_in_where_there_is_an_account(monkeypatch: pytest.Monkey
 
 
 class Judge:
-    """A judge of meaning."""
+    """An LLM judge."""
 
     name = "echo"
 
