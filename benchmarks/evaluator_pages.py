@@ -31,7 +31,7 @@ def ours(case: Case, rules: RuleSet) -> float | str:
     try:
         return asyncio.run(_outcome(case, rules))
     except EpisodeFailed as error:
-        return error.failure.code
+        return error.failure.code.name
 
 
 async def _outcome(case: Case, rules: RuleSet) -> float:

@@ -148,6 +148,6 @@ async def _wander(env: Environment, tasks: list[Task], found: Throughput, rng: r
                 seen = await env.step(Action("click", element_id=rng.randrange(len(seen.elements))))
                 found.steps_s.append(time.perf_counter() - started)
         except EpisodeFailed as error:
-            found.failures[f"{error.failure.kind}/{error.failure.code}"] += 1
+            found.failures[f"{error.failure.code}"] += 1
             # An environment that only fails must not turn this into a busy loop.
             await asyncio.sleep(0.1)

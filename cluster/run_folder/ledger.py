@@ -49,7 +49,7 @@ class LedgerFile:
             line = {"phase": phase, "stage": stage, "event": event.value, "episode": lease.episode_id}
             line |= {"attempt": lease.attempt, "worker": lease.holder}
             if failure is not None:
-                line["failure"] = f"{failure.kind}/{failure.code}"
+                line["failure"] = f"{failure.code}"
             self._lines.write(json.dumps(line) + "\n")
             self._lines.flush()
 

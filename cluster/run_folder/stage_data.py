@@ -92,7 +92,7 @@ def shard_files(entry: StageEntry) -> list[str]:
 
 def reasons(failures: Iterable[Failure]) -> dict[str, int]:
     """Return counts by ``kind/code``."""
-    return dict(Counter(f"{failure.kind}/{failure.code}" for failure in failures))
+    return dict(Counter(f"{failure.code}" for failure in failures))
 
 
 def summarise(manifest: RunManifest, name: str, phases: int) -> RunSummary:

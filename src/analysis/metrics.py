@@ -110,7 +110,7 @@ def success_table(episodes: Iterable[Episode], failures: Iterable[Failure] = ())
 
 def lost_by_reason(failures: Iterable[Failure]) -> dict[str, int]:
     """Return how many episodes were lost by ``kind/code``, in order of name."""
-    return dict(sorted(Counter(f"{failure.kind}/{failure.code}" for failure in failures).items()))
+    return dict(sorted(Counter(f"{failure.code}" for failure in failures).items()))
 
 
 def pass_at_k(n: int, correct: int, k: int) -> float:

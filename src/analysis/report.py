@@ -97,7 +97,7 @@ class EpisodeView:
             for index, step in enumerate(episode.steps)
         )
         outcome = "no verdict" if episode.outcome is None else "solved" if episode.success else "not solved"
-        ending = f"{episode.failure.kind}/{episode.failure.code}" if episode.failure else str(episode.termination)
+        ending = f"{episode.failure.code}" if episode.failure else str(episode.termination)
         return cls(
             episode.episode_id, episode.intent, episode.site, episode.template, episode.split, episode.phase,
             outcome, ending, episode.answer, episode.evidence, tuple(milestone_names), episode.final_milestones, steps,

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records import failure_codes as codes
+from records.failures import EpisodeFailed, Failure
 from records.placeholders import canonical, origin
 
 _PLACEHOLDER = re.compile(r"__([A-Z0-9_]+?)__")
@@ -55,7 +56,7 @@ class EpisodeHosts:
         if site not in self.bases:
             known = ", ".join(sorted(self.bases))
             detail = f"{match.group(0)} names no site of this task; its sites are {known}"
-            raise EpisodeFailed(Failure(FailureKind.TASK, "unknown_site", detail))
+            raise EpisodeFailed(Failure(codes.UNKNOWN_SITE, detail))
         return self.bases[site]
 
 

@@ -20,8 +20,9 @@ from judges.patient import PatientJudge
 from judges.rule_errors import RuleError, text
 from judges.rules import WEBARENA, RuleSet
 from judges.settings import JudgeSettings
+from records import failure_codes as codes
 from records.environment import Verdict
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records.failures import EpisodeFailed, Failure
 
 __all__ = ["PageView", "evaluate"]
 
@@ -113,4 +114,4 @@ def _url_match(evaluation: Mapping[str, Any], found: str, findings: Findings) ->
 
 
 def _invalid(detail: str) -> EpisodeFailed:
-    return EpisodeFailed(Failure(FailureKind.TASK, "evaluation_invalid", detail))
+    return EpisodeFailed(Failure(codes.EVALUATION_INVALID, detail))

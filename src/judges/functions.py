@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 
 from judges.interface import PageView
 from judges.rule_errors import RuleError
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records import failure_codes as codes
+from records.failures import EpisodeFailed, Failure
 
 PageFunction = Callable[[PageView, tuple[str, ...]], Awaitable[str]]
 PREFIX = "func:"
@@ -90,5 +91,5 @@ async def call(text: str, page: PageView, last_url: str, functions: Mapping[str,
     name, arguments = parse_call(text)
     if name not in functions:
         detail = f"expected one of {sorted(functions)}, found {name!r}; pass it in ``functions`` of the evaluation"
-        raise EpisodeFailed(Failure(FailureKind.TASK, "unknown_function", detail))
+        raise EpisodeFailed(Failure(codes.UNKNOWN_FUNCTION, detail))
     return await functions[name](page, tuple(a.replace(LAST_URL, last_url) for a in arguments))

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records import failure_codes as codes
+from records.failures import EpisodeFailed, Failure
 
 
 class PageView(Protocol):
@@ -91,4 +92,4 @@ def _no_judge(rule: str, question: AnswerQuestion) -> EpisodeFailed:
         f"{rule} of {question.reference!r} against {question.answer!r} needs an LLM judge and none is "
         "configured; configure a judge, or leave tasks with fuzzy_match out"
     )
-    return EpisodeFailed(Failure(FailureKind.JUDGE, "no_judge", detail))
+    return EpisodeFailed(Failure(codes.NO_JUDGE, detail))

@@ -11,7 +11,8 @@ from collections.abc import Awaitable, Callable
 
 from judges.interface import AnswerJudge, AnswerQuestion
 from judges.settings import JudgeSettings
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records import failure_codes as codes
+from records.failures import EpisodeFailed, Failure, FailureCode, FailureKind
 
 
 class PatientJudge:
@@ -54,16 +55,16 @@ class PatientJudge:
                 # gather hands back as a value whatever a judge's client raises: any of it is the judge's failure.
                 (said,) = await asyncio.gather(ask(question), return_exceptions=True)
         except TimeoutError:
-            return self._failure("judge_timeout", f"no answer within {timeout_s:.1f} s")
+            return self._failure(codes.JUDGE_TIMEOUT, f"no answer within {timeout_s:.1f} s")
         if isinstance(said, bool):
             return said
         if isinstance(said, EpisodeFailed):
-            return Failure(FailureKind.JUDGE, said.failure.code, said.failure.detail)
+            return Failure(FailureCode(said.failure.code.name, FailureKind.JUDGE), said.failure.detail)
         if isinstance(said, OSError):
-            return self._failure("judge_unreachable", f"{type(said).__name__}: {said}")
+            return self._failure(codes.JUDGE_UNREACHABLE, f"{type(said).__name__}: {said}")
         if isinstance(said, BaseException):
-            return self._failure("judge_error", f"{type(said).__name__}: {said}")
-        return self._failure("judge_nonsense", f"expected yes or no, found {str(said)[:200]!r}")
+            return self._failure(codes.JUDGE_ERROR, f"{type(said).__name__}: {said}")
+        return self._failure(codes.JUDGE_NONSENSE, f"expected yes or no, found {str(said)[:200]!r}")
 
-    def _failure(self, code: str, detail: str) -> Failure:
-        return Failure(FailureKind.JUDGE, code, f"judge {self.name}: {detail}")
+    def _failure(self, code: FailureCode, detail: str) -> Failure:
+        return Failure(code, f"judge {self.name}: {detail}")

@@ -13,7 +13,8 @@ from urllib.parse import quote
 from judges.functions import PageFunction, only_argument
 from judges.interface import HttpClient, PageView
 from judges.rule_errors import RuleError
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records import failure_codes as codes
+from records.failures import EpisodeFailed, Failure
 
 _SHOP = "__SHOPPING__"
 _LATEST = {
@@ -91,4 +92,4 @@ def _field(answer: Any, what: str, *path: str | int) -> Any:
 
 def _unexpected(what: str, expected: str, found: object) -> EpisodeFailed:
     detail = f"the shop's {what}: expected {expected}, found {str(found)[:200]!r}"
-    return EpisodeFailed(Failure(FailureKind.INFRA, "site_api_unexpected", detail))
+    return EpisodeFailed(Failure(codes.SITE_API_UNEXPECTED, detail))

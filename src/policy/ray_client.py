@@ -21,7 +21,8 @@ from policy.client import Completion, RequestRefused, Sampling, WrongVersion
 from policy.manifest import WeightManifest, WeightsRejected
 from policy.publication import ServerUnreachable
 from policy.settings import PolicySettings
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records import failure_codes as codes
+from records.failures import EpisodeFailed, Failure, FailureCode
 
 _Result = TypeVar("_Result")
 
@@ -64,11 +65,11 @@ class RayPolicyClient:
             try:
                 return await _ask(self._servers[server].complete.remote(ids, sampling), server, patience_s)
             except RequestRefused as error:
-                raise _failed("request_refused", str(error)) from error
+                raise _failed(codes.REQUEST_REFUSED, str(error)) from error
             except WrongVersion as error:
                 wrong.add(server)
                 if wrong >= set(self._servers) - self._lost:
-                    raise _failed("wrong_version", f"policy server {server}: {error}") from error
+                    raise _failed(codes.WRONG_VERSION, f"policy server {server}: {error}") from error
                 raise ServerUnreachable(str(error)) from error
             except ServerUnreachable as error:
                 if error.for_good:
@@ -81,7 +82,7 @@ class RayPolicyClient:
     def _server_of(self, session: str, but: Set[str]) -> str:
         live = [name for name in self._servers if name not in self._lost]
         if not live:
-            raise _failed("servers_lost", f"none of the policy servers is left: {sorted(self._servers)}")
+            raise _failed(codes.SERVERS_LOST, f"none of the policy servers is left: {sorted(self._servers)}")
         return max(
             [name for name in live if name not in but] or live,
             key=lambda name: hashlib.sha256(f"{name}\n{session}".encode()).digest(),
@@ -99,7 +100,7 @@ def named_client(servers: Mapping[str, str], settings: PolicySettings) -> RayPol
     try:
         return RayPolicyClient({name: ray.get_actor(actor) for name, actor in servers.items()}, settings)
     except ValueError as error:
-        raise _failed("servers_lost", str(error)) from error
+        raise _failed(codes.SERVERS_LOST, str(error)) from error
 
 
 class RayWeightServer:
@@ -140,8 +141,8 @@ async def _ask(reference: Awaitable[_Result], server: str, timeout_s: float) -> 
 
 def _give_up(state: RetryCallState) -> Any:
     error = state.outcome.exception() if state.outcome is not None else None
-    raise _failed("deadline", f"no reply after {state.attempt_number} attempts; the last: {error}")
+    raise _failed(codes.DEADLINE, f"no reply after {state.attempt_number} attempts; the last: {error}")
 
 
-def _failed(code: str, detail: str) -> EpisodeFailed:
-    return EpisodeFailed(Failure(FailureKind.POLICY, code, detail))
+def _failed(code: FailureCode, detail: str) -> EpisodeFailed:
+    return EpisodeFailed(Failure(code, detail))

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from records.episodes import Source, Step, Termination, Trajectory
-from records.failures import Failure, FailureKind
+from records.failures import Failure, FailureCode, FailureKind
 
 VERSION = 2
 KIND_KEY, VERSION_KEY = b"waymark.kind", b"waymark.version"
@@ -101,7 +101,7 @@ def to_batch(trajectory: Trajectory) -> pa.RecordBatch:
     if failure is not None:
         row["failure"] = {
             "kind": str(failure.kind),
-            "code": _storable(failure.code),
+            "code": _storable(failure.code.name),
             "detail": _storable(failure.detail),
         }
     row["steps"] = [_step_row(trajectory.episode_id, step) for step in trajectory.steps]
@@ -120,7 +120,7 @@ def from_batch(batch: pa.RecordBatch) -> Trajectory:
         **{name: row[name] for name in _EPISODE_SCALARS},
         source=Source(row["source"]),
         termination=None if termination is None else Termination(termination),
-        failure=None if failure is None else Failure(FailureKind(failure["kind"]), failure["code"], failure["detail"]),
+        failure=None if failure is None else _failure(failure),
         final_milestones=tuple(row["final_milestones"]),
         steps=_steps(batch.column("steps").flatten()),
     )
@@ -135,6 +135,10 @@ def _steps(rows: pa.StructArray) -> tuple[Step, ...]:
     for step in steps:
         _require_logprobs(step, f"step {step.index}")
     return steps
+
+
+def _failure(row: dict[str, str]) -> Failure:
+    return Failure(FailureCode(row["code"], FailureKind(row["kind"])), row["detail"])
 
 
 def _views(lists: pa.ListArray) -> list[Any]:

@@ -17,9 +17,10 @@ from policy.client import PolicyClient, Sampling
 from policy.prompts import PastAction, PromptFormat
 from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
+from records import failure_codes as codes
 from records.environment import Observation
 from records.episodes import FloatArray, IntArray
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records.failures import EpisodeFailed, Failure
 from rollout_workers.spec import EpisodeSpec
 
 
@@ -95,7 +96,7 @@ class PolicyAgent:
         reply = await self._policy.complete(prompt.ids.tolist(), sampling, session=self._spec.episode_id)
         if self._spec.version not in (None, reply.version):
             detail = f"expected a reply of version {self._spec.version}, found one of version {reply.version}"
-            raise EpisodeFailed(Failure(FailureKind.POLICY, "wrong_version", detail))
+            raise EpisodeFailed(Failure(codes.WRONG_VERSION, detail))
         return Decision(
             prompt_ids=prompt.ids,
             action_ids=np.asarray(reply.action_ids, dtype=np.int32),

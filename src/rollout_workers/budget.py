@@ -14,29 +14,6 @@ from collections.abc import Mapping
 
 from records.failures import Failure, FailureKind
 
-ADVICE: Mapping[FailureKind, str] = {
-    FailureKind.INFRA: "look at the browsers, the sites and the free memory of the rollout machines",
-    FailureKind.TASK: "look at the tasks named above: they cannot be played as they are written",
-    FailureKind.POLICY: "look at the policy servers: are they up, and fast enough for the request deadline?",
-    FailureKind.JUDGE: "look at the evaluators and judge endpoints",
-}
-REMEDIES: Mapping[str, str] = {
-    "browser_launch_failed": "run `waymark doctor`: Chromium does not start on the rollout machines",
-    "page_memory": "look at the page that the failure names, and raise browser.page_memory_mb if it needs so much",
-    "worker_died": "look at the free memory of the rollout machines, and lower rollout.contexts_per_worker",
-    "worker_hung": "lower rollout.contexts_per_worker, or raise rollout.hang_timeout_s on a busy machine",
-    "worker_stalled": "lower rollout.contexts_per_worker, or raise rollout.loop_lag_limit_s on a busy machine",
-    "shard_not_written": "make room on the disk that holds the run folder",
-    "site_unreachable": "look at the site server: is it up, and does it answer on its port?",
-    "site_error": "look at the log of the sites: they answer with server errors",
-    "servers_lost": "look at the logs of the policy servers, and start the same command again to bring them back",
-    "wrong_version": "start the same command again, which publishes the weights to every policy server",
-    "judge_unreachable": "bring the judge's endpoint back",
-    "judge_timeout": "choose a faster judge, or lower the number of episodes at a time",
-    "judge_nonsense": "choose a judge model that answers yes or no",
-}
-"""What to do about the code that led to the stop, where that is known; otherwise the kind's advice."""
-
 
 class FailureBudgetExceeded(RuntimeError):
     """More failures of one kind than the run may have; the message is for the person who started it."""
@@ -69,7 +46,7 @@ class FailureBudget:
     def record(self, failure: Failure) -> None:
         """Count one incident."""
         self._recent.append(failure)
-        self._totals[f"{failure.kind}/{failure.code}"] += 1
+        self._totals[str(failure.code)] += 1
 
     def succeed(self) -> None:
         """Count one attempt that was completed."""
@@ -93,7 +70,7 @@ class FailureBudget:
         codes = Counter(failure.code for failure in found).most_common(3)
         raise FailureBudgetExceeded(
             f"stopped after {len(found)} {kind} failures; at most {self._limits[kind]} are allowed among the newest "
-            f"{self._recent.maxlen} attempts ({', '.join(f'{code} x{n}' for code, n in codes)}; the last one: "
-            f"{found[-1].detail or 'no detail'}). What to do: {REMEDIES.get(codes[0][0], ADVICE[kind])}; "
+            f"{self._recent.maxlen} attempts ({', '.join(f'{code.name} x{n}' for code, n in codes)}; the last one: "
+            f"{found[-1].detail or 'no detail'}). What to do: {codes[0][0].remedy or kind.advice}; "
             f"raise the budget in the rollout settings only if that many are expected"
         )

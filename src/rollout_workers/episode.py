@@ -22,9 +22,10 @@ from policy.client import PolicyClient
 from policy.prompts import PastAction, PromptFormat, PromptTooLong
 from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
+from records import failure_codes as codes
 from records.environment import Action, Element, Observation
 from records.episodes import Step, Termination, Trajectory
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records.failures import EpisodeFailed, Failure, FailureCode
 from rollout_workers.agent import Agent, Decision, PolicyAgent, Turn
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec
@@ -75,8 +76,9 @@ async def play(
     episode = _Episode(env, agent, spec, settings, save_screenshot)
     started = time.perf_counter()
     failure: Failure | None = None
+    limit_s = settings.episode_deadline_s
     try:
-        await within(settings.episode_deadline_s, _too_slow("episode", settings.episode_deadline_s), episode.run())
+        await within(limit_s, _too_slow(codes.EPISODE_DEADLINE, limit_s), episode.run())
     except EpisodeFailed as error:
         failure = error.failure
     return Played(episode.trajectory(failure, worker, time.perf_counter() - started), episode.reset_s, episode.judge_s)
@@ -119,7 +121,7 @@ class _Episode:
         started = time.perf_counter()
         observation = await within(
             settings.reset_deadline_s,
-            _too_slow("reset", settings.reset_deadline_s),
+            _too_slow(codes.RESET_DEADLINE, settings.reset_deadline_s),
             self.env.reset(spec.task, seed=spec.seed, episode_id=spec.episode_id),
         )
         self.reset_s = time.perf_counter() - started
@@ -134,7 +136,7 @@ class _Episode:
                 decision = await self._decide(turn)
             except PromptTooLong as error:
                 if index == 0:
-                    raise EpisodeFailed(Failure(FailureKind.TASK, "prompt_too_long", str(error))) from error
+                    raise EpisodeFailed(Failure(codes.PROMPT_TOO_LONG, str(error))) from error
                 break  # the agent's own actions used up its context: it ends here and is judged
             policy_s = time.perf_counter() - asked
             action, parse_error = _read(decision.action_text)
@@ -167,7 +169,7 @@ class _Episode:
 
     async def _decide(self, turn: Turn) -> Decision:
         deadline_s = self.settings.policy_deadline_s
-        failure = Failure(FailureKind.POLICY, "policy_deadline", f"no action within {deadline_s:g} s")
+        failure = Failure(codes.POLICY_DEADLINE, f"no action within {deadline_s:g} s")
         return await within(deadline_s, failure, self.agent.decide(turn))
 
     async def _act(self, action: Action | None, observation: Observation) -> Observation:
@@ -175,12 +177,12 @@ class _Episode:
         if action is None or action.kind == "exit":
             return observation
         deadline_s = self.settings.step_deadline_s
-        return await within(deadline_s, _too_slow("step", deadline_s), self.env.step(action))
+        return await within(deadline_s, _too_slow(codes.STEP_DEADLINE, deadline_s), self.env.step(action))
 
     async def _judge(self) -> None:
         deadline_s = self.settings.judge_deadline_s
         started = time.perf_counter()
-        failure = Failure(FailureKind.JUDGE, "judge_deadline", f"no verdict within {deadline_s:g} s")
+        failure = Failure(codes.JUDGE_DEADLINE, f"no verdict within {deadline_s:g} s")
         verdict = await within(deadline_s, failure, self.env.evaluate(self.answer))
         self.judge_s = time.perf_counter() - started
         self.outcome, self.evidence = verdict.outcome, json.dumps(list(verdict.evidence), ensure_ascii=False)
@@ -189,14 +191,14 @@ class _Episode:
         if not self.spec.screenshots or self.save_screenshot is None:
             return None
         deadline_s = self.settings.screenshot_deadline_s
-        png = await within(deadline_s, _too_slow("screenshot", deadline_s), self.env.screenshot())
+        png = await within(deadline_s, _too_slow(codes.SCREENSHOT_DEADLINE, deadline_s), self.env.screenshot())
         return None if png is None else await asyncio.to_thread(self.save_screenshot, self.spec.episode_id, index, png)
 
     def _check_milestones(self, observation: Observation) -> None:
         try:
             self.milestones = reached(self.spec.task.milestones, self.milestones, observation, self.acted)
         except ValueError as error:
-            raise EpisodeFailed(Failure(FailureKind.TASK, "malformed_milestone", str(error))) from error
+            raise EpisodeFailed(Failure(codes.MALFORMED_MILESTONE, str(error))) from error
 
     def trajectory(self, failure: Failure | None, worker: str, seconds: float) -> Trajectory:
         """Return the record of what was played."""
@@ -272,5 +274,6 @@ def _target(action: Action | None, observation: Observation) -> Element | None:
     return next((e for e in observation.elements if e.element_id == action.element_id), None)
 
 
-def _too_slow(part: str, deadline_s: float) -> Failure:
-    return Failure(FailureKind.INFRA, f"{part}_deadline", f"the {part} took longer than {deadline_s:g} s")
+def _too_slow(code: FailureCode, deadline_s: float) -> Failure:
+    part = code.name.removesuffix("_deadline")
+    return Failure(code, f"the {part} took longer than {deadline_s:g} s")

@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from environments.browser.processes import kill, orphans
-from records.failures import Failure, FailureKind
+from records import failure_codes as codes
+from records.failures import Failure, FailureCode, FailureKind
 from rollout_workers.budget import FailureBudget, FailureBudgetExceeded
 from rollout_workers.leases import EpisodeLedger, EpisodeState, Journal, no_journal
 from rollout_workers.report import EpisodeAnswer, EpisodeSummary, RolloutProgress, RolloutReport
@@ -69,9 +70,9 @@ class RolloutPool:
         try:
             run.play()
         except FailureBudgetExceeded as error:
-            raise RolloutStopped(str(error), run.stop("failure_budget_exceeded")) from error
+            raise RolloutStopped(str(error), run.stop(codes.FAILURE_BUDGET_EXCEEDED)) from error
         except _Stalled as error:
-            raise RolloutStopped(str(error), run.stop("stalled")) from error
+            raise RolloutStopped(str(error), run.stop(codes.STALLED)) from error
         return run.report()
 
     def close(self) -> None:
@@ -149,7 +150,7 @@ class _Run:
             ready[worker] += 1
             lease = leases[0]
             if not self._group.send(worker, self._name, lease, self._specs[lease.episode_id]):
-                not_sent = Failure(FailureKind.INFRA, "not_sent", f"worker {worker} took no further episode")
+                not_sent = Failure(codes.NOT_SENT, f"worker {worker} took no further episode")
                 self._fail(EpisodeAnswer(lease, failure=not_sent), now)
                 del ready[worker]
 
@@ -205,9 +206,9 @@ class _Run:
             )
         )
 
-    def stop(self, code: str) -> RolloutReport:
+    def stop(self, code: FailureCode) -> RolloutReport:
         """Account for what was sent and is unfinished, and report."""
-        self._ledger.abandon(Failure(FailureKind.INFRA, code, "the run stopped before this episode was finished"))
+        self._ledger.abandon(Failure(code, "the run stopped before this episode was finished"))
         return self.report()
 
     def report(self) -> RolloutReport:

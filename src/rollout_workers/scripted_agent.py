@@ -15,8 +15,9 @@ from environments.interface.grammar import format_action
 from policy.prompts import PromptFormat
 from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
+from records import failure_codes as codes
 from records.episodes import Trajectory
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records.failures import EpisodeFailed, Failure
 from rollout_workers.agent import Decision, Turn
 from rollout_workers.episode import play
 from rollout_workers.settings import RolloutSettings
@@ -55,7 +56,7 @@ class ScriptedAgent:
         try:
             action = resolve(intent, turn.observation)
         except LookupError as error:
-            raise EpisodeFailed(Failure(FailureKind.TASK, "demonstrator_lost", str(error))) from error
+            raise EpisodeFailed(Failure(codes.DEMONSTRATOR_LOST, str(error))) from error
         prompt = self._format.build(
             self._tokenizer,
             intent=turn.intent,
@@ -82,9 +83,9 @@ class ScriptedAgent:
             return next(self._demonstrator) if turn.index == 0 else self._demonstrator.send(turn.observation)
         except StopIteration as end:
             detail = f"the demonstrator of {self._spec.task.template} ended without an exit"
-            raise EpisodeFailed(Failure(FailureKind.TASK, "demonstrator_ended", detail)) from end
+            raise EpisodeFailed(Failure(codes.DEMONSTRATOR_ENDED, detail)) from end
         except LookupError as error:
-            raise EpisodeFailed(Failure(FailureKind.TASK, "demonstrator_lost", str(error))) from error
+            raise EpisodeFailed(Failure(codes.DEMONSTRATOR_LOST, str(error))) from error
 
 
 def demonstrator(spec: EpisodeSpec) -> Expert:
@@ -98,7 +99,7 @@ def demonstrator(spec: EpisodeSpec) -> Expert:
     try:
         template = template_named(spec.task.template)
     except KeyError as error:
-        raise EpisodeFailed(Failure(FailureKind.TASK, "no_demonstrator", str(error))) from error
+        raise EpisodeFailed(Failure(codes.NO_DEMONSTRATOR, str(error))) from error
     if spec.quality is None:
         return template.expert(spec.task)
     from sites.demonstrations import demonstrate

@@ -12,8 +12,9 @@ import asyncio
 import logging
 from pathlib import Path
 
+from records import failure_codes as codes
 from records.episodes import Trajectory
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records.failures import EpisodeFailed, Failure
 from replay.shards import ShardInfo, write_shard
 
 logger = logging.getLogger(__name__)
@@ -50,4 +51,4 @@ class ShardWriter:
         except (OSError, TimeoutError) as error:
             detail = f"{len(group)} episodes not written to {self._directory}: {error or type(error).__name__}"
             logger.error("shard not written: %s", detail)
-            raise EpisodeFailed(Failure(FailureKind.INFRA, "shard_not_written", detail)) from error
+            raise EpisodeFailed(Failure(codes.SHARD_NOT_WRITTEN, detail)) from error

@@ -28,8 +28,9 @@ from policy.client import PolicyClient
 from policy.formats import get_format
 from policy.prompts import PromptFormat
 from policy.tokenizer import TextTokenizer
+from records import failure_codes as codes
 from records.episodes import Source
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records.failures import EpisodeFailed, Failure
 from rollout_workers.agent import Agent, PolicyAgent
 from rollout_workers.episode import Played, play
 from rollout_workers.leases import Lease
@@ -151,10 +152,10 @@ class RolloutWorker:
 
     async def _play(self, lease: Lease, spec: EpisodeSpec, answers: list[EpisodeAnswer]) -> None:
         if self._slots is None:
-            raise EpisodeFailed(Failure(FailureKind.INFRA, "worker_not_started", f"{self._name} has no browser yet"))
+            raise EpisodeFailed(Failure(codes.WORKER_NOT_STARTED, f"{self._name} has no browser yet"))
         agent, stalls = self._agent(spec), self._lag.stalls
         async with self._slots.borrow() as (slot, env):
-            slot.report(Failure(FailureKind.INFRA, "interrupted"))  # stands unless the episode comes to an end
+            slot.report(Failure(codes.INTERRUPTED))  # stands unless the episode comes to an end
             played: Played = await play(
                 env,
                 agent,
@@ -175,17 +176,17 @@ class RolloutWorker:
             return None
         limit_s = self._config.settings.loop_lag_limit_s
         detail = f"{self._name} stood still for more than {limit_s:g} s: stopped, out of memory, or short of CPU"
-        return Failure(FailureKind.INFRA, "worker_stalled", detail)
+        return Failure(codes.WORKER_STALLED, detail)
 
     def _agent(self, spec: EpisodeSpec) -> Agent:
         limits = self._config.policy_settings
         if self._tokenizer is None or self._format is None:
-            raise EpisodeFailed(Failure(FailureKind.INFRA, "worker_not_started", f"{self._name} has no tokenizer yet"))
+            raise EpisodeFailed(Failure(codes.WORKER_NOT_STARTED, f"{self._name} has no tokenizer yet"))
         if spec.source is Source.DEMONSTRATION:
             return ScriptedAgent(demonstrator(spec), self._format, self._tokenizer, spec, limits=limits)
         if self._policy is None:
             detail = f"episode {spec.episode_id} needs a policy, and the worker was configured without one"
-            raise EpisodeFailed(Failure(FailureKind.POLICY, "no_policy", detail))
+            raise EpisodeFailed(Failure(codes.NO_POLICY, detail))
         top_p = self._config.settings.top_p
         return PolicyAgent(self._policy, self._format, self._tokenizer, spec, top_p=top_p, limits=limits)
 
@@ -198,13 +199,13 @@ class RolloutWorker:
             task.cancel()  # no effect on a task that is done
         error = None if task.cancelled() else task.exception()
         if error is None:
-            return Failure(FailureKind.INFRA, "cancelled") if task.cancelled() else None
+            return Failure(codes.CANCELLED) if task.cancelled() else None
         if isinstance(error, EpisodeFailed):
             return error.failure
         logger.error("%s: unexpected error", self._name, exc_info=error)
         where = traceback.extract_tb(error.__traceback__)[-1]
-        detail = f"{error} ({os.path.basename(where.filename)}:{where.lineno})"
-        return Failure(FailureKind.INFRA, f"unexpected_{type(error).__name__}", detail)
+        detail = f"{type(error).__name__}: {error} ({os.path.basename(where.filename)}:{where.lineno})"
+        return Failure(codes.UNEXPECTED, detail)
 
     def _health(self, failure: Failure | None) -> WorkerHealth:
         slots = self._slots

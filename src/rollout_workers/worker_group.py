@@ -19,7 +19,8 @@ import ray
 from ray.exceptions import ActorDiedError
 from ray.rllib.utils.actor_manager import CallResult, FaultTolerantActorManager
 
-from records.failures import Failure, FailureKind
+from records import failure_codes as codes
+from records.failures import Failure
 from rollout_workers.leases import Lease
 from rollout_workers.members import Care, Member, MemberState
 from rollout_workers.report import EpisodeAnswer
@@ -111,7 +112,7 @@ class WorkerGroup:
                 self._call(worker, methodcaller("heartbeat"), _HEARTBEAT)
             elif care is Care.KILL:
                 silent = f"{member.name} gave no sign of life for {self._settings.hang_timeout_s:g} s; it was killed"
-                events += self._lose(worker, Failure(FailureKind.INFRA, "worker_hung", silent))
+                events += self._lose(worker, Failure(codes.WORKER_HUNG, silent))
                 ray.kill(self._manager.actors()[worker], no_restart=False)
             elif care is Care.REPLACE:
                 self._replace(worker)
@@ -162,7 +163,7 @@ class WorkerGroup:
         if not result.ok:
             detail = f"{member.name} (process {member.pid}): {str(value).strip().splitlines()[0]}"
             member.gone |= isinstance(value, ActorDiedError)  # others are away until Ray has restarted them
-            return self._lose(worker, Failure(FailureKind.INFRA, "worker_died", detail))
+            return self._lose(worker, Failure(codes.WORKER_DIED, detail))
         member.last_seen = now
         if result.tag == _START:
             return self._started(worker, member, value, now)

@@ -8,12 +8,13 @@ from itertools import combinations
 import pytest
 
 from analysis.metrics import horizon_bucket, mean_pass_at_k, pass_at_k, success_table
+from records import failure_codes as codes
 from records.episodes import Source, Termination, Trajectory
-from records.failures import Failure, FailureKind
+from records.failures import Failure, FailureCode, FailureKind
 
 
 def episode(outcome: float | None, task: str = "t", site: str = "shop", horizon: int = 4) -> Trajectory:
-    failure = Failure(FailureKind.INFRA, "browser_crashed") if outcome is None else None
+    failure = Failure(codes.BROWSER_CRASHED) if outcome is None else None
     return Trajectory(
         episode_id="e", task_id=task, template=f"{site}.buy", site=site, split="test", intent="", phase=0, seed=0,
         source=Source.EVALUATION, steps=(), termination=Termination.EXIT, answer=None, outcome=outcome,
@@ -39,7 +40,7 @@ def test_success_table_of_lost_episodes_only_has_no_rate() -> None:
 
 
 def test_failures_known_only_by_their_reason_are_counted_with_the_others() -> None:
-    table = success_table([episode(1.0), episode(None)], [Failure(FailureKind.JUDGE, "timeout")] * 2)
+    table = success_table([episode(1.0), episode(None)], [Failure(FailureCode("timeout", FailureKind.JUDGE))] * 2)
     assert table.failures == {"infra/browser_crashed": 1, "judge/timeout": 2}
     assert table.total.n == 1
 

@@ -15,7 +15,7 @@ from analysis.charts import loss_chart, loss_names, site_chart, success_chart, t
 from analysis.report import EpisodeView, Report, data_uri, render
 from analysis.results import EpisodeCounts, GroupResult, PhaseSummary, ReplayResult, SplitResult
 from records.episodes import Source, Step, Termination, Trajectory
-from records.failures import Failure, FailureKind
+from records.failures import Failure, FailureCode, FailureKind
 
 HOSTILE = "</pre></title><script>alert('x')</script><img src=x onerror=\"alert(1)\"> {{ 7 * 191 }} $x_1^{2$ & \x00"
 
@@ -37,7 +37,7 @@ def step(index: int, text: str = "plain", screenshot: str | None = None) -> Step
 
 
 def episode(text: str = "plain", outcome: float | None = 1.0) -> Trajectory:
-    failure = Failure(FailureKind.INFRA, text) if outcome is None else None
+    failure = Failure(FailureCode(text, FailureKind.INFRA)) if outcome is None else None
     return Trajectory(
         episode_id="e1", task_id="t", template=text, site=text, split=text, intent=text, source=Source.EVALUATION,
         phase=1, seed=0, steps=(step(0, text, "shot"), step(1, text)), termination=Termination.EXIT, answer=text,

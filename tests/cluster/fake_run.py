@@ -23,8 +23,9 @@ from cluster.run_folder.metrics_log import MetricsLog
 from cluster.run_folder.stage_data import PHASE, WARM_START
 from cluster.task_sets import TaskSets
 from learner.algorithms import resolve
+from records import failure_codes as codes
 from records.episodes import Source
-from records.failures import Failure, FailureKind
+from records.failures import Failure
 from replay.buffer import ReplayBuffer
 from replay.perplexity import ScoredEpisode
 from rollout_workers.leases import EpisodeLedger, Journal
@@ -130,7 +131,7 @@ class FakeSystem:
         while leases := ledger.lease(0, 1):
             spec = missing[leases[0].episode_id]
             if self.loses(spec):
-                ledger.fail(leases[0], Failure(FailureKind.INFRA, "browser_crashed"))
+                ledger.fail(leases[0], Failure(codes.BROWSER_CRASHED))
                 continue
             self._note("play", driver, spec.source, spec.phase)
             self.specs.append(spec)

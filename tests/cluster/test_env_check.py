@@ -25,7 +25,7 @@ from environments.kinds import EnvironmentKind, environment_kind, make_host
 from environments.task_sources import ListedTasks
 from examples.guestbook import GUESTBOOK
 from records.environment import Action, Observation
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records.failures import EpisodeFailed, Failure, FailureCode, FailureKind
 from rollout_workers.spec import WorkerConfig
 
 RUNNER = CliRunner()
@@ -63,7 +63,9 @@ class HostOfBroken(HostOf):
 
 class HostThatFails(BrowserlessHost):
     async def start(self) -> None:
-        raise EpisodeFailed(Failure(FailureKind.INFRA, "no_server", f"nobody is there, with {self._config.options}"))
+        raise EpisodeFailed(
+            Failure(FailureCode("no_server", FailureKind.INFRA), f"nobody is there, with {self._config.options}")
+        )
 
 
 class NoHost:

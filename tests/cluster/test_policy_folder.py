@@ -155,7 +155,7 @@ def test_a_build_that_was_cut_short_leaves_no_policy(
 
 
 def test_the_policy_of_the_laptop_recipe_is_whole_and_small(tmp_path: Path) -> None:
-    recipe = load_recipe(Path(policy_folder.__file__).parent / "recipes" / "laptop.yaml")
+    recipe = load_recipe(Path(policy_folder.__file__).parents[1] / "recipes" / "laptop.yaml")
     assert recipe.warm_start.checkpoint
     copy_checkpoint(recipe.checkpoint_path, tmp_path / "policy")
     assert {"config.json", "model.safetensors", "tokenizer.json"} <= left_in(tmp_path / "policy")

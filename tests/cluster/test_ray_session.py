@@ -19,7 +19,7 @@ FROZEN = """
 import os, signal
 import psutil
 from cluster import ray_session as module
-from cluster.config import Recipe
+from cluster.recipe.recipe import Recipe
 module._SHUTDOWN_S = 3.0
 with module.ray_session(Recipe()):
     raylet = next(child for child in psutil.Process().children() if child.name() == "raylet")

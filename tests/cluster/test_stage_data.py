@@ -18,12 +18,13 @@ from cluster.run_folder.stage_data import (
     split_data,
     summarise,
 )
-from records.failures import Failure, FailureKind
+from records import failure_codes as codes
+from records.failures import Failure
 from replay.buffer import ReplayBuffer
 from tests.cluster.made_episodes import report, spec, store
 
-CRASH = Failure(FailureKind.INFRA, "browser_crashed")
-TIMEOUT = Failure(FailureKind.POLICY, "deadline")
+CRASH = Failure(codes.BROWSER_CRASHED)
+TIMEOUT = Failure(codes.DEADLINE)
 
 
 @pytest.fixture

@@ -13,12 +13,13 @@ from analysis.results import EpisodeCounts, GroupResult, PhaseSummary, ReplayRes
 from cluster.errors import ManifestError
 from cluster.run_folder.metrics_log import MetricsLog, read_metrics
 from cluster.run_folder.summary import RunSummary, read_summary, write_summary
+from records import failure_codes as codes
 from records.episodes import Source, Termination, Trajectory
-from records.failures import Failure, FailureKind
+from records.failures import Failure
 
 
 def episode(task: str, outcome: float | None) -> Trajectory:
-    failure = Failure(FailureKind.INFRA, "browser_crashed") if outcome is None else None
+    failure = Failure(codes.BROWSER_CRASHED) if outcome is None else None
     return Trajectory(
         episode_id="e", task_id=task, template="shop.buy", site="shop", split="test", intent="", phase=0, seed=0,
         source=Source.EVALUATION, steps=(), termination=Termination.EXIT, answer=None, outcome=outcome,

@@ -237,7 +237,7 @@ async def test_a_failing_site_is_an_infrastructure_failure(
     env = BrowserEnvironment(session, sites, replace(QUICK, reset_timeout_s=6.0))
     with pytest.raises(EpisodeFailed) as caught:
         await env.reset(lab_task(start))
-    assert (caught.value.failure.kind, caught.value.failure.code) == (FailureKind.INFRA, code)
+    assert (caught.value.failure.kind, caught.value.failure.code.name) == (FailureKind.INFRA, code)
     assert (await env.reset(lab_task())).title == "Lab"
     await env.close()
 
@@ -246,7 +246,7 @@ async def test_a_site_that_is_down_is_an_infrastructure_failure(session: Browser
     env = BrowserEnvironment(session, SiteEndpoint(1, "x"), replace(QUICK, site_timeout_s=1.0))
     with pytest.raises(EpisodeFailed) as caught:
         await env.reset(lab_task())
-    assert caught.value.failure.code == "site_unreachable"
+    assert caught.value.failure.code.name == "site_unreachable"
 
 
 async def test_a_killed_chromium_is_told_and_replaced(sites: SiteEndpoint) -> None:
@@ -260,7 +260,7 @@ async def test_a_killed_chromium_is_told_and_replaced(sites: SiteEndpoint) -> No
     with pytest.raises(EpisodeFailed) as caught:
         await env.step(Action("wait"))
     assert caught.value.failure.kind is FailureKind.INFRA
-    assert caught.value.failure.code == "browser_crashed"
+    assert caught.value.failure.code.name == "browser_crashed"
     assert (await env.reset(lab_task())).title == "Lab"
     assert session.pids
     assert not set(session.pids) & set(started)

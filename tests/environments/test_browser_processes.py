@@ -18,8 +18,8 @@ pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /
 
 OWNER = """
 import subprocess, sys, time
-from rollout_workers import browser_processes
-from rollout_workers.browser_processes import mark_children, start_guard
+from environments.browser import processes as browser_processes
+from environments.browser.processes import mark_children, start_guard
 browser_processes.MARK = sys.argv[2]
 mark = mark_children()
 guard = start_guard(mark, 60) if sys.argv[1] == "guarded" else None

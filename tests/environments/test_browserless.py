@@ -131,7 +131,7 @@ async def test_a_start_outside_the_sites_is_the_tasks_fault(env: BrowserlessEnvi
 async def test_a_site_that_fails_is_no_observation(env: BrowserlessEnvironment) -> None:
     with pytest.raises(EpisodeFailed) as caught:
         await env.reset(lab_task("/broken"))
-    assert (caught.value.failure.kind, caught.value.failure.code) == (FailureKind.INFRA, "site_error")
+    assert (caught.value.failure.kind, caught.value.failure.code.name) == (FailureKind.INFRA, "site_error")
 
 
 async def test_a_lost_session_fails_the_episode() -> None:
@@ -142,7 +142,7 @@ async def test_a_lost_session_fails_the_episode() -> None:
         app.state.sessions.drop(token)
     with pytest.raises(EpisodeFailed) as caught:
         await do(env, seen, "click", "Form")
-    assert caught.value.failure.code == "site_session_lost"
+    assert caught.value.failure.code.name == "site_session_lost"
 
 
 async def test_sessions_are_given_back() -> None:
@@ -176,4 +176,4 @@ async def test_a_locator_that_needs_a_browser_is_no_zero(env: BrowserlessEnviron
     await env.reset(lab_task("/form", eval_types=["program_html"], program_html=wanted, reference_answers=None))
     with pytest.raises(EpisodeFailed) as caught:
         await env.evaluate(None)
-    assert caught.value.failure.code == "locator_needs_browser"
+    assert caught.value.failure.code.name == "locator_needs_browser"

@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from environments.browser.tab import deadline, unless_crashed
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records import failure_codes as codes
+from records.failures import EpisodeFailed, Failure
 
 
 async def test_work_that_ends_gives_its_result_and_its_errors() -> None:
@@ -44,7 +45,7 @@ async def test_work_that_fails_a_moment_before_the_crash_is_told_has_crashed() -
 
     async def navigation() -> None:
         asyncio.get_running_loop().call_later(0.02, crashed.set)
-        raise EpisodeFailed(Failure(FailureKind.INFRA, "site_unreachable", "net::ERR_ABORTED"))
+        raise EpisodeFailed(Failure(codes.SITE_UNREACHABLE, "net::ERR_ABORTED"))
 
     with pytest.raises(EpisodeFailed, match="infra/browser_crashed") as raised:
         await unless_crashed(crashed, navigation)

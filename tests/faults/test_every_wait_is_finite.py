@@ -29,20 +29,20 @@ LIMITING = {"asyncio.wait_for", "within"}
 """Functions whose argument is limited."""
 
 ALLOWED = {
-    "src/rollout_workers/browser_tab.py: asyncio.wait({working, crash}, return_when=asyncio.FIRST_COMPLETED)": (
+    "src/environments/browser/tab.py: asyncio.wait({working, crash}, return_when=asyncio.FIRST_COMPLETED)": (
         "it is called under a deadline"
     ),
-    "src/rollout_workers/browser_tab.py: crashed.wait()": "it ends with the work beside it",
-    "src/rollout_workers/browser_tab.py: working.result()": "of a task that is done",
-    "src/rollout_workers/page_memory.py: asyncio.wait({task})": "it has been cancelled",
+    "src/environments/browser/tab.py: crashed.wait()": "it ends with the work beside it",
+    "src/environments/browser/tab.py: working.result()": "of a task that is done",
+    "src/environments/browser/page_memory.py: asyncio.wait({task})": "it has been cancelled",
     "src/rollout_workers/slots.py: self._free.get()": "episodes wait for a slot while others play, and these end",
     "src/rollout_workers/worker.py: asyncio.wait({task})": "every part of the episode in it has a deadline",
     "src/rollout_workers/worker_group.py: result.get()": "a call's outcome that has arrived",
-    "src/webarena/leases_desk.py: future.result()": "of a future that is done",
-    "src/webarena/leases_desk.py: asyncio.wait(self._resets)": "they have been cancelled",
-    "src/webarena/leases_remote.py: asyncio.wait({self._reporter})": "it has been cancelled",
-    "src/webarena/leases_shared.py: asyncio.wait({task})": "the desk answers within the timeout it was given",
-    "src/webarena/leases_shared.py: task.result()": "of a task that is done",
+    "src/environments/webarena/leases/desk.py: future.result()": "of a future that is done",
+    "src/environments/webarena/leases/desk.py: asyncio.wait(self._resets)": "they have been cancelled",
+    "src/environments/webarena/leases/remote.py: asyncio.wait({self._reporter})": "it has been cancelled",
+    "src/environments/webarena/leases/shared.py: asyncio.wait({task})": "the desk answers within the timeout it was given",
+    "src/environments/webarena/leases/shared.py: task.result()": "of a task that is done",
 }
 """Calls that wait without a limit of their own, and why they end."""
 

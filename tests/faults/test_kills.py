@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = """
 import os, sys, time
 from pathlib import Path
-from cluster.run_folders import RunFolders
+from cluster.run_folder.layout import RunFolders
 from tests.cluster.fake_run import Run
 for line in sys.stdin:
     pid = os.fork()

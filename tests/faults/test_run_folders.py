@@ -125,11 +125,11 @@ from replay.shards import write_shard
 def write(folder): write_shard(folder, [trajectory(spec(i), 1.0) for i in range(400)])
 """,
     "stage": """
-from cluster.stage_files import StageEntry, write_stage
+from cluster.run_folder.stage_files import StageEntry, write_stage
 def write(folder): write_stage(folder, 0, StageEntry(1, 'rollouts', {'episodes': ['x' * 100] * 5000}))
 """,
     "file": """
-from cluster.durable import write_atomic
+from cluster.run_folder.durable import write_atomic
 def write(folder): write_atomic(folder / 'summary.json', 'x' * 500_000)
 """,
     "checkpoint": """
@@ -220,10 +220,10 @@ def test_a_learner_waits_for_the_one_of_a_killed_driver_to_end(tmp_path: Path) -
 
 
 WALL_CLOCK = {
-    "cluster/metrics_log.py": "when a line was written",
-    "cluster/manifest.py": "when a stage was complete",
-    "cluster/sessions.py": "when a session began",
-    "src/webarena/login_pool.py": "sites say in wall time when a cookie expires",
+    "cluster/run_folder/metrics_log.py": "when a line was written",
+    "cluster/run_folder/manifest.py": "when a stage was complete",
+    "cluster/run_folder/sessions.py": "when a session began",
+    "src/environments/webarena/login/pool.py": "sites say in wall time when a cookie expires",
 }
 
 

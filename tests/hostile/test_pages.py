@@ -97,7 +97,7 @@ async def test_a_page_that_hangs_while_it_loads_is_a_typed_failure(
     env = BrowserEnvironment(session, sites, replace(SETTINGS, reset_timeout_s=4.0))
     with pytest.raises(EpisodeFailed) as caught:
         await env.reset(trap_task("/trap/hang/load/load"))
-    assert caught.value.failure.code == "step_timeout"
+    assert caught.value.failure.code.name == "step_timeout"
     await env.close()
     after = BrowserEnvironment(session, sites)
     await assert_nothing_is_left(after)
@@ -219,7 +219,7 @@ async def test_whatever_speaks_in_the_scripts_place_is_refused(env: BrowserEnvir
     form = f"(() => {REPLIES[what]})()".replace("{", "{{").replace("}", "}}")
     with pytest.raises(EpisodeFailed) as caught:
         await asyncio.wait_for(env._tab._call(form, None, {}), 10)
-    assert caught.value.failure.code in {"page_reply_malformed", "page_script_failed"}
+    assert caught.value.failure.code.name in {"page_reply_malformed", "page_script_failed"}
     assert len(caught.value.failure.detail) < 1_000
 
 

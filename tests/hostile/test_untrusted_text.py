@@ -17,14 +17,14 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("src", "cluster")
 
 ALLOWED = {
-    ("cluster/config.py", "yaml.load"): "with a loader that derives from SafeLoader",
+    ("cluster/recipe/recipe.py", "yaml.load"): "with a loader that derives from SafeLoader",
     ("src/analysis/charts.py", "Markup"): "the drawing library's own SVG, whose texts it escapes; the label is escaped",
-    ("src/rollout_workers/browser_tab.py", ".format"): "the two forms of a call into the page; what goes in is JSON",
+    ("src/environments/browser/tab.py", ".format"): "the two forms of a call into the page; what goes in is JSON",
     ("src/sites/code/generation.py", ".format"): "phrases of the generated data, written by us",
     ("src/sites/forum/data.py", ".format"): "phrases of the generated data, written by us",
     ("src/sites/tasks.py", ".format"): "the intent of a template of the embedded sites, written by us",
     (
-        "src/rollout_workers/environment_hosts.py",
+        "src/environments/kinds.py",
         "import_module",
     ): "the recipe names the environment; recipes are trusted",
 }

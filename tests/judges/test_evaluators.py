@@ -164,7 +164,7 @@ async def test_a_function_of_the_environment_can_be_passed_in():
     with pytest.raises(EpisodeFailed) as raised:
         await outcome(pages(target))
     assert raised.value.failure.kind is FailureKind.TASK
-    assert raised.value.failure.code == "unknown_function"
+    assert raised.value.failure.code.name == "unknown_function"
 
 
 async def test_a_role_on_gitlab_is_read_in_the_page_with_the_name_quoted():
@@ -192,7 +192,7 @@ async def test_a_question_of_meaning_without_a_judge_has_no_verdict():
     with pytest.raises(EpisodeFailed) as raised:
         await outcome(strings(fuzzy_match=["about ten days"]), "10 days")
     assert raised.value.failure.kind is FailureKind.JUDGE
-    assert raised.value.failure.code == "no_judge"
+    assert raised.value.failure.code.name == "no_judge"
 
 
 async def test_no_judge_is_asked_once_the_verdict_is_settled():
@@ -251,5 +251,5 @@ async def test_a_malformed_task_is_a_failure_of_the_task_and_no_verdict(evaluati
     with pytest.raises(EpisodeFailed) as raised:
         await outcome(evaluation, "a")
     assert raised.value.failure.kind is FailureKind.TASK
-    assert raised.value.failure.code == "evaluation_invalid"
+    assert raised.value.failure.code.name == "evaluation_invalid"
     assert "found" in raised.value.failure.detail

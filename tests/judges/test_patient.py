@@ -10,7 +10,7 @@ import pytest
 from judges.interface import AnswerQuestion
 from judges.patient import PatientJudge
 from judges.settings import JudgeSettings
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records.failures import EpisodeFailed, Failure, FailureCode, FailureKind
 
 QUESTION = AnswerQuestion("How many lamps?", "two", "2")
 QUICK = JudgeSettings(answer_timeout_s=0.5, deadline_s=2.0, retry_wait_s=0.05)
@@ -52,7 +52,7 @@ def unread() -> object:
 
 
 def unsure() -> object:
-    raise EpisodeFailed(Failure(FailureKind.INFRA, "quota", "ask again later"))
+    raise EpisodeFailed(Failure(FailureCode("quota", FailureKind.INFRA), "ask again later"))
 
 
 TROUBLES = [
@@ -76,7 +76,7 @@ async def test_trouble_that_stays_is_the_judges_failure(trouble: Callable[[], ob
     async with asyncio.timeout(60):
         with pytest.raises(EpisodeFailed) as caught:
             await PatientJudge(judge, QUICK).matches(QUESTION)
-    assert (caught.value.failure.kind, caught.value.failure.code) == (FailureKind.JUDGE, code)
+    assert (caught.value.failure.kind, caught.value.failure.code.name) == (FailureKind.JUDGE, code)
     assert judge.asked > 1
 
 

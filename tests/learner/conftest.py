@@ -10,8 +10,9 @@ import pytest
 import torch
 from transformers import Gemma3ForCausalLM, Gemma3TextConfig
 
+from records import failure_codes as codes
 from records.episodes import Source, Step, Termination, Trajectory
-from records.failures import Failure, FailureKind
+from records.failures import Failure
 
 VOCABULARY = 61
 
@@ -86,7 +87,7 @@ def trajectory() -> Callable[..., Trajectory]:
             termination=Termination.EXIT if outcome is not None else None,
             answer=None,
             outcome=outcome,
-            failure=None if outcome is not None else Failure(FailureKind.INFRA, "browser_crashed"),
+            failure=None if outcome is not None else Failure(codes.BROWSER_CRASHED),
             final_milestones=vectors[-1],
         )
 

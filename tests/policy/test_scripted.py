@@ -8,7 +8,8 @@ from policy.client import Sampling
 from policy.formats import get_format
 from policy.scripted import ScriptedPolicy
 from policy.tokenizer import TextTokenizer
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records import failure_codes as codes
+from records.failures import EpisodeFailed, Failure
 
 
 async def test_it_answers_by_session_and_turn(tokenizer: TextTokenizer) -> None:
@@ -26,7 +27,7 @@ async def test_it_answers_by_session_and_turn(tokenizer: TextTokenizer) -> None:
 
 
 async def test_it_fails_when_told_to(tokenizer: TextTokenizer) -> None:
-    failure = Failure(FailureKind.POLICY, "deadline")
+    failure = Failure(codes.DEADLINE)
     policy = ScriptedPolicy(tokenizer, get_format("waymark"), lambda *_: failure)
     with pytest.raises(EpisodeFailed) as caught:
         await policy.complete([1], Sampling(), session="a")

@@ -6,6 +6,7 @@ import logging
 import numpy as np
 import pytest
 
+from records import failure_codes as codes
 from records.episodes import Source, Step, Termination, Trajectory
 from records.failures import Failure, FailureKind
 from replay.buffer import ReplayBuffer
@@ -17,7 +18,7 @@ def episode(episode_id: str, outcome: float | None = 1.0, source: Source = Sourc
         0, "__SHOP__/", "o", np.arange(4, dtype=np.int32), np.arange(2, dtype=np.int32), np.zeros(2, np.float32),
         1, 1.0, "exit()",
     )  # fmt: skip
-    failure = Failure(FailureKind.INFRA, "browser_crashed") if outcome is None else None
+    failure = Failure(codes.BROWSER_CRASHED) if outcome is None else None
     base = Trajectory(
         episode_id, f"task-{episode_id}", "shop.buy", "shop", "train", f"Buy {episode_id}", source, 1, 0, (step,),
         Termination.EXIT, "", outcome, failure,

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from records import failure_codes as codes
 from records.episodes import Source, Step, Termination, Trajectory
-from records.failures import Failure, FailureKind
+from records.failures import Failure
 from replay.progress import progress_curve, progress_labels, trajectory_progress
 
 
@@ -21,7 +22,7 @@ def trajectory(rows: list[tuple[bool, ...]], final: tuple[bool, ...], outcome: f
         Step(i, "__SHOP__/", "", empty, empty, np.empty(0, np.float32), 0, 1.0, "", milestones=row)
         for i, row in enumerate(rows)
     )
-    failure = None if outcome is not None else Failure(FailureKind.INFRA, "browser_crashed")
+    failure = None if outcome is not None else Failure(codes.BROWSER_CRASHED)
     return Trajectory(
         "e", "t", "shop.buy", "shop", "train", "Buy it", Source.ROLLOUT, 0, 0, steps, Termination.EXIT, "",
         outcome, failure, final,

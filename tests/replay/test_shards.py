@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from records.episodes import Source, Step, Termination, Trajectory
-from records.failures import Failure, FailureKind
+from records.failures import Failure, FailureCode, FailureKind
 from replay.schema import SCHEMA, VERSION_KEY, to_batch
 from replay.shards import (
     ForeignShardError,
@@ -54,7 +54,7 @@ def trajectories(draw, episode_id="e0"):
         seed=draw(st.integers(0, 2**63 - 1)), steps=tuple(draw(st.lists(steps(), max_size=4))),
         termination=draw(st.none() | st.sampled_from(Termination)), answer=draw(st.none() | TEXT),
         outcome=None if failed else draw(st.sampled_from([0.0, 1.0])),
-        failure=Failure(draw(st.sampled_from(FailureKind)), "code", draw(TEXT)) if failed else None,
+        failure=Failure(FailureCode("code", draw(st.sampled_from(FailureKind))), draw(TEXT)) if failed else None,
         final_milestones=draw(MILESTONES), evidence=draw(TEXT), horizon=3, policy_version=7, worker="w", seconds=1.5,
     )  # fmt: skip
 
@@ -214,7 +214,7 @@ def test_other_arrow_data_is_foreign_and_another_version_is_named(tmp_path):
         read_shard(tmp_path / "other.arrow")
     later = SCHEMA.with_metadata({**SCHEMA.metadata, VERSION_KEY: b"99"})
     write_arrow(tmp_path / "later.arrow", later, to_batch(example()).replace_schema_metadata(later.metadata))
-    with pytest.raises(ShardVersionError, match="expected a trajectory shard of version 1, found version '99'"):
+    with pytest.raises(ShardVersionError, match="expected a trajectory shard of version 2, found version '99'"):
         read_shard(tmp_path / "later.arrow")
 
 
@@ -255,7 +255,7 @@ WRITER = """
 import sys
 sys.path[:] = {path!r}
 import numpy as np
-from replay.records import Source, Step, Trajectory
+from records.episodes import Source, Step, Trajectory
 from replay.shards import write_shard
 ids, zeros = np.arange(200_000, dtype=np.int32), np.zeros(200_000, np.float32)
 step = Step(0, "", "", ids, ids, zeros, 0, 1.0, "")

@@ -17,9 +17,10 @@ from policy.client import Completion, Sampling
 from policy.formats import get_format
 from policy.tokenizer import TextTokenizer
 from policy.tokenizer_training import train_tokenizer
+from records import failure_codes as codes
 from records.environment import Action, Element, Observation, Verdict
 from records.episodes import Milestone, Source, Task
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records.failures import EpisodeFailed, Failure, FailureCode, FailureKind
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec, PolicySource, WorkerConfig
 
@@ -36,7 +37,9 @@ class FakeHost:
 
     async def start(self) -> None:
         if (self._scratch / "no_browser").exists():
-            raise EpisodeFailed(Failure(FailureKind.INFRA, "browser_start_failed", "no browser is installed here"))
+            raise EpisodeFailed(
+                Failure(FailureCode("browser_start_failed", FailureKind.INFRA), "no browser is installed here")
+            )
         self._process = subprocess.Popen(["sleep", "1000"], start_new_session=True)
         with (self._scratch / "browsers").open("a") as file:
             file.write(f"{self._process.pid}\n")
@@ -86,9 +89,9 @@ class FakeEnvironment:
             self._browser.kill()
             self._browser.wait(5)
         if self._browser.poll() is not None:
-            raise EpisodeFailed(Failure(FailureKind.INFRA, "browser_crashed", "the browser is gone"))
+            raise EpisodeFailed(Failure(codes.BROWSER_CRASHED, "the browser is gone"))
         if self._fault in ("infra", "task", "judge"):
-            raise EpisodeFailed(Failure(FailureKind(self._fault), "as_asked", "the task says so"))
+            raise EpisodeFailed(Failure(FailureCode("as_asked", FailureKind(self._fault)), "the task says so"))
         return page("__SHOP__/lamp")
 
     async def evaluate(self, answer: str | None) -> Verdict:

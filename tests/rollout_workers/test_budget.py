@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from records.failures import Failure, FailureKind
+from records import failure_codes as codes
+from records.failures import Failure, FailureCode, FailureKind
 from rollout_workers.budget import FailureBudget, FailureBudgetExceeded
 
 
 def infra(code: str = "browser_crashed", detail: str = "") -> Failure:
-    return Failure(FailureKind.INFRA, code, detail)
+    known = {found.name: found for found in vars(codes).values() if isinstance(found, FailureCode)}
+    return Failure(known.get(code, FailureCode(code, FailureKind.INFRA)), detail)
 
 
 def test_the_limit_itself_is_allowed_and_one_more_is_not() -> None:
@@ -26,7 +28,7 @@ def test_kinds_have_separate_limits() -> None:
     budget = FailureBudget({FailureKind.INFRA: 5, FailureKind.JUDGE: 0})
     budget.record(infra())
     assert budget.exceeded() is None
-    budget.record(Failure(FailureKind.JUDGE, "judge_deadline"))
+    budget.record(Failure(codes.JUDGE_DEADLINE))
     assert budget.exceeded() is FailureKind.JUDGE
 
 
@@ -41,7 +43,7 @@ def test_a_kind_without_a_limit_is_counted_only() -> None:
 def test_the_message_says_what_happened_most_and_what_to_do() -> None:
     budget = FailureBudget({FailureKind.POLICY: 0})
     for code in ("deadline", "server_dead", "server_dead"):
-        budget.record(Failure(FailureKind.POLICY, code, "actor policy-0 is gone"))
+        budget.record(Failure(FailureCode(code, FailureKind.POLICY), "actor policy-0 is gone"))
     said = r"3 policy failures; at most 0 .*server_dead x2.*policy-0.*policy servers"
     with pytest.raises(FailureBudgetExceeded, match=said):
         budget.check()

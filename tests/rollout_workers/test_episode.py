@@ -18,9 +18,10 @@ from policy.prompts import Prompt, PromptTooLong
 from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
 from policy.tokenizer_training import train_tokenizer
+from records import failure_codes as codes
 from records.environment import Action, Element, Observation, Verdict
 from records.episodes import Milestone, Source, Step, Task, Termination, Trajectory
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records.failures import EpisodeFailed, Failure, FailureCode, FailureKind
 from rollout_workers.agent import PolicyAgent
 from rollout_workers.episode import play, run_episode
 from rollout_workers.scripted_agent import NO_POLICY, ScriptedAgent, record_demonstration
@@ -210,7 +211,7 @@ async def test_an_exit_without_a_message_is_an_empty_answer_not_a_missing_one() 
 
 
 def boom(action: Action) -> None:
-    raise EpisodeFailed(Failure(FailureKind.INFRA, "browser_crashed", "gone"))
+    raise EpisodeFailed(Failure(codes.BROWSER_CRASHED, "gone"))
 
 
 async def test_a_failure_below_leaves_no_outcome_and_keeps_the_steps() -> None:
@@ -218,13 +219,13 @@ async def test_a_failure_below_leaves_no_outcome_and_keeps_the_steps() -> None:
         TwoPages(on_step=lambda a: boom(a) if a.kind == "go_backward" else None), Replies([CLICK, BACK])
     )
     assert trajectory.outcome is None
-    assert trajectory.failure == Failure(FailureKind.INFRA, "browser_crashed", "gone")
+    assert trajectory.failure == Failure(codes.BROWSER_CRASHED, "gone")
     assert trajectory.termination is None
     assert len(trajectory.steps) == 1
 
 
 async def test_a_judge_that_fails_is_not_a_reward_of_zero() -> None:
-    env = TwoPages(verdict_error=EpisodeFailed(Failure(FailureKind.JUDGE, "judge_down")))
+    env = TwoPages(verdict_error=EpisodeFailed(Failure(FailureCode("judge_down", FailureKind.JUDGE))))
     trajectory = await run(env, Replies([EXIT]))
     assert trajectory.outcome is None
     assert trajectory.failure is not None
@@ -254,7 +255,7 @@ async def test_a_judge_that_fails_is_not_a_reward_of_zero() -> None:
 async def test_every_wait_ends(settings: RolloutSettings, env: TwoPages, policy: Replies, code: str, kind: str) -> None:
     trajectory = await asyncio.wait_for(run(env, policy, settings=settings), 2)
     assert trajectory.failure is not None
-    assert (trajectory.failure.code, trajectory.failure.kind) == (code, kind)
+    assert (trajectory.failure.code.name, trajectory.failure.kind) == (code, kind)
 
 
 async def test_errors_that_nobody_typed_are_not_hidden() -> None:
@@ -268,7 +269,7 @@ async def test_errors_that_nobody_typed_are_not_hidden() -> None:
 async def test_an_instruction_that_does_not_fit_is_the_tasks_failure() -> None:
     trajectory = await run(TwoPages(), Replies([CLICK]), tokens=10)
     assert trajectory.failure is not None
-    assert (trajectory.failure.kind, trajectory.failure.code) == (FailureKind.TASK, "prompt_too_long")
+    assert (trajectory.failure.kind, trajectory.failure.code.name) == (FailureKind.TASK, "prompt_too_long")
 
 
 async def test_an_agent_that_fills_its_own_context_is_judged_where_it_stands() -> None:
@@ -333,7 +334,7 @@ async def test_a_demonstrator_that_is_lost_is_the_tasks_failure(intents: list[In
     trajectory = await demonstrated(intents)
     assert trajectory.outcome is None
     assert trajectory.failure is not None
-    assert (trajectory.failure.kind, trajectory.failure.code) == (FailureKind.TASK, code)
+    assert (trajectory.failure.kind, trajectory.failure.code.name) == (FailureKind.TASK, code)
 
 
 async def test_an_expert_solves_a_real_task_and_leaves_what_cloning_needs(tmp_path: Path) -> None:

@@ -7,11 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from records.failures import Failure, FailureKind
+from records import failure_codes as codes
+from records.failures import Failure, FailureCode, FailureKind
 from rollout_workers.leases import TRANSITIONS, EpisodeLedger, EpisodeState, Event, Lease
 
-INFRA = Failure(FailureKind.INFRA, "browser_crashed")
-TASK = Failure(FailureKind.TASK, "no_such_page")
+INFRA = Failure(codes.BROWSER_CRASHED)
+TASK = Failure(FailureCode("no_such_page", FailureKind.TASK))
 
 
 def test_episodes_are_leased_in_order_and_to_one_holder_only() -> None:
@@ -44,9 +45,9 @@ def test_an_answer_for_an_earlier_lease_is_ignored() -> None:
 
 def test_attempts_are_limited_and_the_last_failure_is_kept() -> None:
     ledger = EpisodeLedger(["a"], max_attempts=2)
-    assert ledger.fail(ledger.lease(0, 1)[0], Failure(FailureKind.INFRA, "first")) is EpisodeState.PENDING
-    assert ledger.fail(ledger.lease(0, 1)[0], Failure(FailureKind.INFRA, "second")) is EpisodeState.FAILED
-    assert ledger.failures()["a"].code == "second"
+    assert ledger.fail(ledger.lease(0, 1)[0], Failure(FailureCode("first", FailureKind.INFRA))) is EpisodeState.PENDING
+    assert ledger.fail(ledger.lease(0, 1)[0], Failure(FailureCode("second", FailureKind.INFRA))) is EpisodeState.FAILED
+    assert ledger.failures()["a"].code.name == "second"
     assert ledger.lease(0, 1) == []
     assert ledger.done
 
@@ -79,7 +80,7 @@ def test_abandoning_fails_what_was_dispatched_and_leaves_the_rest_pending() -> N
     first, second = ledger.lease(0, 2)
     ledger.complete(first)
     ledger.fail(second, INFRA)
-    ledger.abandon(Failure(FailureKind.INFRA, "run_stopped"))
+    ledger.abandon(Failure(FailureCode("run_stopped", FailureKind.INFRA)))
     assert [ledger.counts()[state] for state in EpisodeState] == [2, 0, 1, 1]
     assert ledger.dispatched == 2
 

@@ -33,9 +33,10 @@ from environments.interface.feedback import joined, sentence
 from environments.interface.observation import Rendered, render
 from environments.interface.snapshot import RichView, Snapshot
 from judges.evaluators import evaluate
+from records import failure_codes as codes
 from records.environment import Action, Element, Observation, Verdict
 from records.episodes import Task
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records.failures import EpisodeFailed, Failure
 
 __all__ = ["BrowserEnvironment", "BrowserSession", "SiteEndpoint", "SiteSessions"]
 
@@ -119,7 +120,7 @@ class BrowserEnvironment:
             url = self._hosts.real(address.strip())
             if not self._hosts.allows(url):
                 detail = f"{address}: not on the task's sites {', '.join(task.sites)}"
-                raise EpisodeFailed(Failure(FailureKind.TASK, "bad_start_url", detail))
+                raise EpisodeFailed(Failure(codes.BAD_START_URL, detail))
             if index:
                 self._adopt(await typed(self._open_context.new_page(), url))
             await self._tabs[index].goto(url, self._settings.reset_timeout_s)
@@ -223,7 +224,7 @@ class BrowserEnvironment:
         position, entries = await self._tab.history()
         wanted = entries[position] if entries else ""
         if first or position == 0 or self._hosts.allows(wanted):
-            raise EpisodeFailed(Failure(FailureKind.INFRA, "site_unreachable", f"{wanted} could not be loaded"))
+            raise EpisodeFailed(Failure(codes.SITE_UNREACHABLE, f"{wanted} could not be loaded"))
         await typed(self._tab.page.go_back(wait_until="domcontentloaded"), wanted)
         return await self._tab.step(None, self._options()), [sentence("refused", detail=wanted)]
 
@@ -351,13 +352,13 @@ class BrowserEnvironment:
         try:
             done = await deadline(seconds, what, lambda: unless_crashed(self._crashed, work))
         except EpisodeFailed as error:
-            ended = self._session.page_ended_for_its_memory() if error.failure.code == "browser_crashed" else None
+            ended = self._session.page_ended_for_its_memory() if error.failure.code == codes.BROWSER_CRASHED else None
             if ended is None:
                 raise
             raise EpisodeFailed(ended) from error
         if self._storm:
             detail = f"{what}: a page opened more than {_MOST_REFUSED} tabs beyond those that an episode may have"
-            raise EpisodeFailed(Failure(FailureKind.INFRA, "popup_storm", detail))
+            raise EpisodeFailed(Failure(codes.POPUP_STORM, detail))
         self._reusable = self._refused == 0 and all(tab.settled for tab in self._all_tabs)
         return done
 

@@ -18,7 +18,8 @@ from pathlib import Path
 from playwright.async_api import CDPSession
 from playwright.async_api import Error as PlaywrightError
 
-from records.failures import Failure, FailureKind
+from records import failure_codes as codes
+from records.failures import Failure
 
 _CHECK_S = 0.5
 """Fixed: how often is looked; a look costs a millisecond, and a page may fill a gigabyte in a second."""
@@ -75,7 +76,7 @@ class PageMemory:
             detail = f"the page's process held {held_mb} MB; browser.page_memory_mb is {self._limit_mb}"
             _LOG.warning("process %d is ended: %s", pid, detail)
             # Told first: the news of its end must find the reason.
-            self._ended.append(Failure(FailureKind.INFRA, "page_memory", detail))
+            self._ended.append(Failure(codes.PAGE_MEMORY, detail))
             self._pids.add(pid)
             try:
                 os.kill(pid, signal.SIGKILL)

@@ -16,7 +16,8 @@ from typing import Any
 
 from environments.interface.feedback import CODES
 from environments.interface.snapshot import MAX_CONTROL_DEPTH, Node
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records import failure_codes as codes
+from records.failures import EpisodeFailed, Failure
 
 MAX_REPLY = 8_000_000
 """Longest reply, in characters; the page is asked for its length before any of it is sent."""
@@ -78,7 +79,7 @@ def read_inputs(raw: object, url: str) -> list[dict[str, Any]]:
 def malformed(url: str, what: object) -> EpisodeFailed:
     """Return the failure of a page whose reply cannot be used."""
     detail = f"{url[:200]}: the page's reply is not the page script's: {str(what)[:200]}"
-    return EpisodeFailed(Failure(FailureKind.INFRA, "page_reply_malformed", detail))
+    return EpisodeFailed(Failure(codes.PAGE_REPLY_MALFORMED, detail))
 
 
 def _object(raw: object) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from environments.browser.settings import BrowserSettings
 from environments.browser.tab import BrowserTab
 from environments.browserless.tabs import raise_for_status
 from environments.hosts import EpisodeHosts
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records import failure_codes as codes
+from records.failures import EpisodeFailed, Failure
 
 _READ = "(() => {{ try {{ const it = {locator}; return it == null ? '' : String(it); }} catch {{ return ''; }} }})()"
 _CONTENT = (
@@ -34,7 +35,7 @@ class BrowserPageView:
         real = self._hosts.real(url)
         if not self._hosts.allows(real):
             detail = f"{url} is not on the task's sites"
-            raise EpisodeFailed(Failure(FailureKind.TASK, "evaluation_url_refused", detail))
+            raise EpisodeFailed(Failure(codes.EVALUATION_URL_REFUSED, detail))
         await self._tab.forget_page()
         raise_for_status(url, await self._tab.goto(real, self._settings.evaluate_timeout_s))
 
@@ -48,4 +49,4 @@ class BrowserPageView:
             if "SyntaxError" not in error.failure.detail:
                 raise
             detail = f"locator {locator!r} is no JavaScript expression: {error.failure.detail}"
-            raise EpisodeFailed(Failure(FailureKind.TASK, "evaluation_invalid", detail)) from error
+            raise EpisodeFailed(Failure(codes.EVALUATION_INVALID, detail)) from error

@@ -21,7 +21,8 @@ from environments.browser.page_memory import PageMemory
 from environments.browser.page_painter import PagePainter
 from environments.browser.page_scripts import FRAME_TIMER, PAGE_SCRIPT, WEBRL_SCRIPT
 from environments.browser.settings import BrowserSettings
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records import failure_codes as codes
+from records.failures import EpisodeFailed, Failure
 
 
 class BrowserSession:
@@ -73,7 +74,7 @@ class BrowserSession:
                 )
                 await context.add_init_script(script="\n".join(self._init_scripts()))
         except (PlaywrightError, TimeoutError) as error:
-            raise EpisodeFailed(Failure(FailureKind.INFRA, "browser_crashed", f"no context: {error}")) from error
+            raise EpisodeFailed(Failure(codes.BROWSER_CRASHED, f"no context: {error}")) from error
         return context
 
     async def draw(self, html: str) -> bytes:
@@ -87,7 +88,7 @@ class BrowserSession:
         try:
             return await self._painter.draw(self._playwright, html)
         except PlaywrightError as error:
-            raise EpisodeFailed(Failure(FailureKind.INFRA, "browser_crashed", f"no screenshot: {error}")) from error
+            raise EpisodeFailed(Failure(codes.BROWSER_CRASHED, f"no screenshot: {error}")) from error
 
     async def close(self) -> None:
         """End Chromium; safe to call twice."""
@@ -131,7 +132,7 @@ class BrowserSession:
             self._memory.start()
         except (PlaywrightError, TimeoutError, chromium.BrowserMissing) as error:
             detail = f"Chromium did not start: {error or f'no answer in {self.settings.launch_timeout_s} s'}"
-            raise EpisodeFailed(Failure(FailureKind.INFRA, "browser_launch_failed", detail)) from error
+            raise EpisodeFailed(Failure(codes.BROWSER_LAUNCH_FAILED, detail)) from error
 
     async def _stop(self) -> None:
         browser, playwright, memory = self._browser, self._playwright, self._memory

@@ -25,7 +25,8 @@ from environments.browser.page_painter import COPY
 from environments.browser.page_reply import MAX_FEEDBACK, MAX_REPLY, read_inputs, read_result
 from environments.browser.page_scripts import PAGE_SCRIPT
 from environments.browser.settings import BrowserSettings
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records import failure_codes as codes
+from records.failures import EpisodeFailed, Failure
 
 # Syntax only, because a page can replace every function; what is no text, or too long a one, never leaves the page.
 _BOUNDED = """(async () => {{ try {{ const said = await ({work});
@@ -121,7 +122,7 @@ class BrowserTab:
         found = await self.read(_BOUNDED.format(work=expression, limit=MAX_TEXT))
         if not isinstance(found, str):
             detail = f"{self.page.url}: expected a text of at most {MAX_TEXT} characters"
-            raise EpisodeFailed(Failure(FailureKind.INFRA, "page_too_large", detail))
+            raise EpisodeFailed(Failure(codes.PAGE_TOO_LARGE, detail))
         return found
 
     async def forget_page(self) -> None:
@@ -280,7 +281,7 @@ class BrowserTab:
             thrown = reply["exceptionDetails"]
             error = thrown.get("exception", {})
             detail = str(error.get("description") or error.get("value") or thrown.get("text"))[:300]
-            raise EpisodeFailed(Failure(FailureKind.INFRA, "page_script_failed", f"{self.page.url[:200]}: {detail}"))
+            raise EpisodeFailed(Failure(codes.PAGE_SCRIPT_FAILED, f"{self.page.url[:200]}: {detail}"))
         return reply["result"].get("value")
 
     async def _look(self, options: dict[str, Any]) -> dict[str, Any]:
@@ -334,14 +335,14 @@ def failure(error: PlaywrightError, url: str) -> EpisodeFailed:
     """Say whose fault a Playwright error is: a dead browser, an unreachable site, a slow one, or something else."""
     text = error.message.splitlines()[0] if error.message else type(error).__name__
     if any(sign in text for sign in _DEAD):
-        code = "browser_crashed"
+        code = codes.BROWSER_CRASHED
     elif "net::ERR_" in text:
-        code = "site_unreachable"
+        code = codes.SITE_UNREACHABLE
     elif "Timeout" in text:
-        code = "step_timeout"
+        code = codes.STEP_TIMEOUT
     else:
-        code = "browser_error"
-    return EpisodeFailed(Failure(FailureKind.INFRA, code, f"{url}: {text}"))
+        code = codes.BROWSER_ERROR
+    return EpisodeFailed(Failure(code, f"{url}: {text}"))
 
 
 async def unless_crashed(crashed: asyncio.Event, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -357,7 +358,7 @@ async def unless_crashed(crashed: asyncio.Event, work: Callable[[], Coroutine[An
         if error is not None:
             await asyncio.wait({crash}, timeout=_END_TOLD_S)
         if crash.done() and (error is not None or not working.done()):
-            died = Failure(FailureKind.INFRA, "browser_crashed", "the process of a tab has died")
+            died = Failure(codes.BROWSER_CRASHED, "the process of a tab has died")
             raise EpisodeFailed(died) from error
         return working.result()
     finally:
@@ -373,4 +374,4 @@ async def deadline(seconds: float, what: str, work: Callable[[], Coroutine[Any, 
             return await work()
     except TimeoutError as error:
         detail = f"{what}: not done within {seconds} s"
-        raise EpisodeFailed(Failure(FailureKind.INFRA, "step_timeout", detail)) from error
+        raise EpisodeFailed(Failure(codes.STEP_TIMEOUT, detail)) from error

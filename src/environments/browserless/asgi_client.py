@@ -14,7 +14,8 @@ from typing import Any
 from urllib.parse import unquote, urlencode, urljoin, urlsplit
 
 from environments.browserless.html_actions import PageRequest
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records import failure_codes as codes
+from records.failures import EpisodeFailed, Failure
 
 Message = MutableMapping[str, Any]
 AsgiApp = Callable[
@@ -101,7 +102,7 @@ class AsgiClient:
                 (raised,) = await asyncio.gather(self._app(scope, receive, send), return_exceptions=True)
         except TimeoutError as error:
             detail = f"{what}: no answer within {self._timeout_s:g} s"
-            raise EpisodeFailed(Failure(FailureKind.INFRA, "step_timeout", detail)) from error
+            raise EpisodeFailed(Failure(codes.STEP_TIMEOUT, detail)) from error
         if raised is not None or not started:
             raise _site_error(f"{what}: {raised!r}")
         headers = [(k.decode("latin-1").lower(), v.decode("latin-1")) for k, v in started.get("headers", ())]
@@ -109,4 +110,4 @@ class AsgiClient:
 
 
 def _site_error(detail: str) -> EpisodeFailed:
-    return EpisodeFailed(Failure(FailureKind.INFRA, "site_error", detail))
+    return EpisodeFailed(Failure(codes.SITE_ERROR, detail))

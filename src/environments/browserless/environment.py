@@ -26,9 +26,10 @@ from environments.interface.element_names import squeeze
 from environments.interface.feedback import joined, sentence
 from environments.interface.observation import Rendered, inner_text, render
 from judges.evaluators import evaluate
+from records import failure_codes as codes
 from records.environment import Action, Observation, Verdict
 from records.episodes import Task
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records.failures import EpisodeFailed, Failure
 from sites.tasks import needs_browser
 
 _LOCATOR = re.compile(
@@ -53,7 +54,7 @@ class BrowserlessEnvironment:
         await self.close()
         if needs_browser(task):
             detail = f"the pages of {task.template} need their scripts; play it in the environment 'embedded'"
-            raise EpisodeFailed(Failure(FailureKind.TASK, "needs_browser", detail))
+            raise EpisodeFailed(Failure(codes.NEEDS_BROWSER, detail))
         self._token, self._task = f"e{secrets.token_hex(8)}", task
         login = task.sites if task.require_login else ()
         self._app.state.sessions.reset(self._token, login=login, sites=task.sites)
@@ -63,7 +64,7 @@ class BrowserlessEnvironment:
         for address in task.start_url.split("|AND|"):
             opened = await self._tabs.open_tab(PageRequest(self._hosts.real(address.strip())))
             if opened.code:
-                raise EpisodeFailed(Failure(FailureKind.TASK, "bad_start_url", sentence(opened.code, detail=address)))
+                raise EpisodeFailed(Failure(codes.BAD_START_URL, sentence(opened.code, detail=address)))
         self._tabs.current = 0
         return self._observe([])
 
@@ -174,9 +175,7 @@ class _View:
     async def open(self, url: str) -> None:
         effect = await self._tabs.open_tab(PageRequest(self._hosts.real(url)))
         if effect.code == "refused":
-            raise EpisodeFailed(
-                Failure(FailureKind.TASK, "evaluation_url_refused", f"{url} is not on the task's sites")
-            )
+            raise EpisodeFailed(Failure(codes.EVALUATION_URL_REFUSED, f"{url} is not on the task's sites"))
         self._page = self._tabs.page
 
     async def content_text(self, locator: str) -> str:
@@ -187,7 +186,7 @@ class _View:
         match = _LOCATOR.fullmatch(locator)
         if match is None:
             detail = f"{locator!r}: without a browser only document.querySelector('…').outerText and the like are read"
-            raise EpisodeFailed(Failure(FailureKind.TASK, "locator_needs_browser", detail))
+            raise EpisodeFailed(Failure(codes.LOCATOR_NEEDS_BROWSER, detail))
         return _content(self._page, match["css"], match["what"])
 
 

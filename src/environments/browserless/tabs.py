@@ -15,7 +15,8 @@ from environments.browserless.html_actions import Effect, PageRequest, same_docu
 from environments.browserless.html_page import ControlState, HtmlPage
 from environments.embedded.sessions import SESSION_LOST
 from environments.hosts import EpisodeHosts
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records import failure_codes as codes
+from records.failures import EpisodeFailed, Failure
 
 
 @dataclass(slots=True)
@@ -141,6 +142,6 @@ def raise_for_status(url: str, status: int) -> None:
     """Raise ``EpisodeFailed`` when a status says that the site, not the agent, went wrong."""
     if status == SESSION_LOST:
         detail = f"{url}: the site no longer has this episode's session (was its server restarted?)"
-        raise EpisodeFailed(Failure(FailureKind.INFRA, "site_session_lost", detail))
+        raise EpisodeFailed(Failure(codes.SITE_SESSION_LOST, detail))
     if status >= 500:
-        raise EpisodeFailed(Failure(FailureKind.INFRA, "site_error", f"{url}: the site answered {status}"))
+        raise EpisodeFailed(Failure(codes.SITE_ERROR, f"{url}: the site answered {status}"))

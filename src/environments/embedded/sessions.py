@@ -15,7 +15,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records import failure_codes as codes
+from records.failures import EpisodeFailed, Failure
 
 SESSION_LOST = 410
 """Status with which the sites answer when an episode's session is gone (a restarted server)."""
@@ -55,7 +56,7 @@ class SiteEndpoint(SiteSessions):
         """Raise ``EpisodeFailed(infra/site_session_lost)`` where the server no longer knows ``token``."""
         if await self._request("GET", f"/_control/sessions/{token}", b"", timeout_s, but=(SESSION_LOST,)):
             detail = "the sites' server no longer has this episode's session (was it restarted?)"
-            raise EpisodeFailed(Failure(FailureKind.INFRA, "site_session_lost", detail))
+            raise EpisodeFailed(Failure(codes.SITE_SESSION_LOST, detail))
 
     async def drop_session(self, token: str, timeout_s: float) -> None:
         """Forget the session of ``token``."""
@@ -80,13 +81,13 @@ class SiteEndpoint(SiteSessions):
             reply = b""
         if not reply:
             detail = f"the sites' server on port {self.port} did not answer {method} {path} (limit {timeout_s:g} s)"
-            raise EpisodeFailed(Failure(FailureKind.INFRA, "site_unreachable", detail))
+            raise EpisodeFailed(Failure(codes.SITE_UNREACHABLE, detail))
         status = int(found[1]) if (found := _STATUS.match(reply)) else 0
         if status in but:
             return status
         if status // 100 != 2:
             detail = f"{method} {path}: expected 2xx, found {reply[:200]!r}"
-            raise EpisodeFailed(Failure(FailureKind.INFRA, "site_control_refused", detail))
+            raise EpisodeFailed(Failure(codes.SITE_CONTROL_REFUSED, detail))
         return None
 
     async def _ask(self, request: bytes) -> bytes:

@@ -17,9 +17,10 @@ from environments.browser.session import BrowserSession
 from environments.browser.settings import BrowserSettings
 from environments.embedded.sessions import SiteSessions
 from environments.miniwob.pages import PAGES, Page
+from records import failure_codes as codes
 from records.environment import Action, Observation, Verdict
 from records.episodes import Task
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records.failures import EpisodeFailed, Failure
 
 FULL_REWARD = 1.0
 """The raw reward of a page for a task that is done; less is partial credit and does not pass."""
@@ -103,5 +104,5 @@ def _page_of(task: Task) -> Page:
     name, seed = task.parameters.get("page"), task.parameters.get("seed")
     if name not in PAGES or seed is None:
         detail = f"{task.task_id}: expected parameters page (one of the pages played) and seed, found {task.parameters}"
-        raise EpisodeFailed(Failure(FailureKind.TASK, "unknown_page", detail))
+        raise EpisodeFailed(Failure(codes.UNKNOWN_PAGE, detail))
     return PAGES[name]

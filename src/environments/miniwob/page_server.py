@@ -18,7 +18,8 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records import failure_codes as codes
+from records.failures import EpisodeFailed, Failure
 
 START_TIMEOUT_S = 20.0
 """Longest wait for the server to answer, in seconds; the same holds for its end. It is a thread of this process."""
@@ -42,7 +43,7 @@ def page_folder() -> Path:
         folder = Path(place) / "html"
         if folder.is_dir():
             return folder
-    raise EpisodeFailed(Failure(FailureKind.INFRA, "pages_missing", _MISSING))
+    raise EpisodeFailed(Failure(codes.PAGES_MISSING, _MISSING))
 
 
 def pages_app(folder: Path) -> Starlette:
@@ -82,7 +83,7 @@ class PageServer:
             self._thread.join(_POLL_S)
         if not self._server.started:
             detail = f"the server of the MiniWoB++ pages did not start within {START_TIMEOUT_S:g} s"
-            raise EpisodeFailed(Failure(FailureKind.INFRA, "site_unreachable", detail))
+            raise EpisodeFailed(Failure(codes.SITE_UNREACHABLE, detail))
         self.port = self._server.servers[0].sockets[0].getsockname()[1]
 
     def close(self) -> None:

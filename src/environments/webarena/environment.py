@@ -29,9 +29,10 @@ from environments.webarena.sites.hosts import WebArenaHosts
 from environments.webarena.sites.shared import WebArenaSites
 from environments.webarena.tasks.files import geolocation, rules_of, viewport
 from judges.evaluators import evaluate
+from records import failure_codes as codes
 from records.environment import Action, Observation, Verdict
 from records.episodes import Task
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records.failures import EpisodeFailed, Failure
 
 T = TypeVar("T")
 
@@ -84,7 +85,7 @@ class WebArenaEnvironment(BrowserEnvironment):
             try:
                 return await self._guard(self._settings.reset_timeout_s, "reset", lambda: self._reset(task, False))
             except EpisodeFailed as error:
-                if error.failure.code != "session_expired" or last_try == _LOGIN_TRIES:
+                if error.failure.code != codes.SESSION_EXPIRED or last_try == _LOGIN_TRIES:
                     raise
             # A session of the pool ended before its time: once, that costs a log-in and not the episode.
             await self._discard()
@@ -122,7 +123,7 @@ class WebArenaEnvironment(BrowserEnvironment):
         if late is not None:
             where, limit = self._hosts.canonical(late.page.url), self._settings.navigation_timeout_s
             detail = f"{where}: the next page did not come within {limit:g} s"
-            raise EpisodeFailed(Failure(FailureKind.INFRA, "site_timeout", detail))
+            raise EpisodeFailed(Failure(codes.SITE_TIMEOUT, detail))
         await self._require_login(self._tab)
         return seen
 
@@ -169,7 +170,7 @@ class WebArenaEnvironment(BrowserEnvironment):
         mark = self._webarena.forms[site].logged_out
         if await tab.read(f"document.querySelector({json.dumps(mark)}) !== null"):
             detail = f"{self._hosts.canonical(tab.page.url)} shows {mark}: the site has ended the session"
-            raise EpisodeFailed(Failure(FailureKind.INFRA, "session_expired", detail))
+            raise EpisodeFailed(Failure(codes.SESSION_EXPIRED, detail))
 
     def _require_lease(self) -> None:
         if self._lease is not None and not self._webarena.leases.holds(self._lease):
@@ -179,7 +180,7 @@ class WebArenaEnvironment(BrowserEnvironment):
                 f"({settings.lease_hold_s:g} s), or the lease desk was out of reach for webarena.lease_silence_s "
                 f"({settings.lease_silence_s:g} s)"
             )
-            raise EpisodeFailed(Failure(FailureKind.INFRA, "lease_lost", detail))
+            raise EpisodeFailed(Failure(codes.LEASE_LOST, detail))
 
     async def _held(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Do ``work`` under a valid lease; where it raises or is cancelled, the episode gives back what it holds."""

@@ -201,7 +201,7 @@ async def test_sites_that_cannot_take_an_alias_are_refused_together(world: World
     clashing = replace(blue, addresses=replace(blue.addresses, bases=bases))
     env = WebArenaEnvironment(world.session, replace(world.sites, deployments={"blue": clashing}), BROWSER)
     failure = await failure_of(env.reset(fake_task(sites=("shopping", "reddit"))))
-    assert (failure.kind, failure.code) == (FailureKind.TASK, "hosts_clash")
+    assert (failure.kind, failure.code.name) == (FailureKind.TASK, "hosts_clash")
     assert "different host names" in failure.detail
     assert world.desk._ledger.held == 0
 
@@ -238,7 +238,7 @@ async def test_a_session_that_ends_in_the_middle_of_an_episode_is_a_failure_and_
     seen = await env.reset(fake_task())
     world.shop.expire()
     failure = await failure_of(do(env, seen, "click", "One"))
-    assert (failure.kind, failure.code) == (FailureKind.INFRA, "session_expired")
+    assert (failure.kind, failure.code.name) == (FailureKind.INFRA, "session_expired")
     assert "__SHOPPING__/page/1" in failure.detail
     assert held(world) == (0, 0)
     seen = await env.reset(fake_task())
@@ -261,7 +261,7 @@ async def test_a_session_that_is_gone_when_the_episode_is_judged_is_no_evidence(
 ) -> None:
     await env.reset(fake_task(evaluation=WRITE_NOTE))
     world.shop.expire()
-    assert (await failure_of(env.evaluate("done"))).code == "session_expired"
+    assert (await failure_of(env.evaluate("done"))).code.name == "session_expired"
     assert held(world) == (0, 0)
 
 
@@ -280,7 +280,7 @@ async def test_a_log_in_that_no_longer_works_fails_the_episode_without_its_passw
     world.shop.fault = "broken_login"
     with caplog.at_level(logging.DEBUG):
         failure = await failure_of(env.reset(fake_task()))
-    assert (failure.kind, failure.code) == (FailureKind.INFRA, "login_failed")
+    assert (failure.kind, failure.code.name) == (FailureKind.INFRA, "login_failed")
     for text in (failure.detail, caplog.text, repr(world.sites), repr(world.sites.logins), repr(vars(env))):
         assert PASSWORD not in text
     assert held(world) == (0, 0)
@@ -296,7 +296,7 @@ async def test_a_site_with_a_fault_at_the_start_is_a_failure(
     hasty = world.environment(reset_timeout_s=wait_s)
     began = time.monotonic()
     failure = await failure_of(hasty.reset(fake_task()))
-    assert (failure.kind, failure.code) == (FailureKind.INFRA, code)
+    assert (failure.kind, failure.code.name) == (FailureKind.INFRA, code)
     assert time.monotonic() - began < 30
     assert held(world) == (0, 0)
     world.shop.fault = ""
@@ -309,7 +309,7 @@ async def test_a_page_with_a_fault_in_the_middle_is_a_failure(
 ) -> None:
     env = world.environment(navigation_timeout_s=wait_s)
     failure = await failure_of(do(env, await env.reset(fake_task()), "click", link))
-    assert (failure.kind, failure.code) == (FailureKind.INFRA, code)
+    assert (failure.kind, failure.code.name) == (FailureKind.INFRA, code)
     assert held(world) == (0, 0)
 
 
@@ -321,7 +321,7 @@ async def test_a_site_with_a_fault_when_the_episode_is_judged_is_no_verdict(
     await env.reset(fake_task(evaluation=WRITE_NOTE))
     world.shop.fault = fault
     failure = await failure_of(env.evaluate("done"))
-    assert (failure.kind, failure.code) == (FailureKind.INFRA, code)
+    assert (failure.kind, failure.code.name) == (FailureKind.INFRA, code)
     await env.close()
 
 
@@ -334,8 +334,8 @@ async def test_a_site_that_goes_down_is_a_failure(world: World, session: Browser
         env = WebArenaEnvironment(session, replace(world.sites, deployments={"blue": brief}), BROWSER)
         seen = await env.reset(fake_task(require_login=False))
     failure = await failure_of(do(env, seen, "click", "One"))
-    assert (failure.kind, failure.code) == (FailureKind.INFRA, "site_unreachable")
-    assert (await failure_of(env.reset(fake_task(require_login=False)))).code == "site_unreachable"
+    assert (failure.kind, failure.code.name) == (FailureKind.INFRA, "site_unreachable")
+    assert (await failure_of(env.reset(fake_task(require_login=False)))).code.name == "site_unreachable"
     assert held(world) == (0, 0)
     await env.close()
 
@@ -379,7 +379,7 @@ async def test_many_episodes_side_by_side_are_isolated_and_leave_nothing_behind(
             await do(env, seen, "click", "Back")
             outcomes.append(("read", (await env.evaluate(None)).outcome))
         except EpisodeFailed as error:
-            outcomes.append(("read", error.failure.code))
+            outcomes.append(("read", error.failure.code.name))
 
     async def slot(index: int) -> None:
         env = world.environment()
@@ -415,7 +415,7 @@ async def test_sites_that_are_not_reset_are_a_failure_of_the_infrastructure(
     await env.evaluate(None)
     world.reset_server.kind = "failing"
     failure = await failure_of(env.reset(fake_task()))
-    assert (failure.kind, failure.code) == (FailureKind.INFRA, "reset_failed")
+    assert (failure.kind, failure.code.name) == (FailureKind.INFRA, "reset_failed")
     world.reset_server.kind, world.reset_server.running = "new", 0
     await env.reset(fake_task())
 
@@ -424,7 +424,7 @@ async def test_an_episode_that_keeps_its_sites_too_long_is_told(world: World, en
     await env.reset(fake_task())
     assert env._lease is not None
     world.desk._take_back(env._lease)
-    assert (await failure_of(env.step(Action("wait")))).code == "lease_lost"
+    assert (await failure_of(env.step(Action("wait")))).code.name == "lease_lost"
     assert held(world) == (0, 0)
 
 
@@ -442,7 +442,7 @@ async def test_a_browser_that_dies_gives_the_sites_back(world: World, env: WebAr
     await env.reset(fake_task())
     for pid in world.session.pids:
         os.kill(pid, signal.SIGKILL)
-    assert (await failure_of(env.step(Action("wait")))).code == "browser_crashed"
+    assert (await failure_of(env.step(Action("wait")))).code.name == "browser_crashed"
     assert world.desk._ledger.held == 0
     assert (await env.reset(fake_task())).title == "Shop"
 
@@ -505,7 +505,7 @@ async def test_meanings_are_judged_by_the_judge_and_without_one_there_is_no_verd
     unjudged = world.environment()
     await unjudged.reset(task)
     failure = await failure_of(unjudged.evaluate(answer))
-    assert (failure.kind, failure.code) == (FailureKind.JUDGE, "no_judge")
+    assert (failure.kind, failure.code.name) == (FailureKind.JUDGE, "no_judge")
     assert held(world) == (0, 0)
 
 
@@ -522,7 +522,7 @@ async def test_a_judge_is_waited_for_as_long_as_the_settings_say(world: World) -
     judged = WebArenaEnvironment(world.session, replace(world.sites, judge=judge, patience=patience), BROWSER)
     await judged.reset(fake_task(evaluation=fuzzy(["Tea"]), require_login=False))
     failure = await failure_of(judged.evaluate("tea"))
-    assert (failure.kind, failure.code) == (FailureKind.JUDGE, "judge_timeout")
+    assert (failure.kind, failure.code.name) == (FailureKind.JUDGE, "judge_timeout")
     assert len(judge.asked) > 1
     assert held(world) == (0, 0)
 

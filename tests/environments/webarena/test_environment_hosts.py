@@ -96,7 +96,7 @@ def test_sites_that_would_overwrite_each_others_session_are_not_played_together(
     assert blue.aliases == {}
     with pytest.raises(EpisodeFailed) as caught:
         episode_hosts({"shopping": blue, "reddit": blue})
-    assert (caught.value.failure.kind, caught.value.failure.code) == (FailureKind.TASK, "hosts_clash")
+    assert (caught.value.failure.kind, caught.value.failure.code.name) == (FailureKind.TASK, "hosts_clash")
     assert episode_hosts({"reddit": blue}).bases == {"reddit": "https://wa.test:2"}
 
 

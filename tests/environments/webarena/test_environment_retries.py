@@ -95,14 +95,14 @@ async def test_a_session_that_ends_and_a_server_error_cost_an_attempt_each_and_t
         site.fault = "error"
 
     first, state = await attempts(env, [site.expire], budget)
-    assert [t.failure and t.failure.code for t in first] == ["session_expired", None]
+    assert [t.failure and t.failure.code.name for t in first] == ["session_expired", None]
     assert [t.outcome for t in first] == [None, 1.0]
     assert state is EpisodeState.COMPLETED
     assert [len(t.steps) for t in first] == [1, 3]
 
     second, state = await attempts(env, [breaks], FailureBudget({FailureKind.INFRA: 9}))
     assert [t.outcome for t in second] == [None] * 3, "the site stays broken"
-    assert [t.failure.code for t in second if t.failure] == ["site_error", "login_failed", "login_failed"]
+    assert [t.failure.code.name for t in second if t.failure] == ["site_error", "login_failed", "login_failed"]
     assert state is EpisodeState.FAILED
     assert budget.counts() == {"infra/session_expired": 1}
 

@@ -7,6 +7,7 @@ import pytest
 from environments.webarena.leases.desk import LeaseDesk
 from environments.webarena.leases.ledger import SiteLedger
 from environments.webarena.leases.units import Mode
+from records import failure_codes as codes
 from records.failures import EpisodeFailed, Failure, FailureKind
 
 READ, WRITE = {"shop": Mode.READ}, {"shop": Mode.WRITE}
@@ -56,10 +57,10 @@ async def test_whoever_comes_after_a_writer_waits_for_the_reset() -> None:
 async def test_a_reset_that_fails_is_told_to_those_who_wait_and_tried_again_for_the_next() -> None:
     reset = Reset()
     desk, book = desk_with(reset, fresh=False)
-    reset.error = EpisodeFailed(Failure(FailureKind.INFRA, "reset_failed", "the disk is full"))
+    reset.error = EpisodeFailed(Failure(codes.RESET_FAILED, "the disk is full"))
     reset.go.set()
     failure = await failure_of(desk.acquire(READ, 5))
-    assert (failure.kind, failure.code) == (FailureKind.INFRA, "reset_failed")
+    assert (failure.kind, failure.code.name) == (FailureKind.INFRA, "reset_failed")
     assert "the disk is full" in failure.detail
     reset.error = None
     desk.release(await desk.acquire(READ, 5))
@@ -73,7 +74,7 @@ async def test_an_error_nobody_expected_in_a_reset_reaches_those_who_wait() -> N
     reset.error = ZeroDivisionError("surprise")
     reset.go.set()
     failure = await failure_of(desk.acquire(READ, 5))
-    assert (failure.kind, failure.code) == (FailureKind.INFRA, "reset_failed")
+    assert (failure.kind, failure.code.name) == (FailureKind.INFRA, "reset_failed")
     assert "surprise" in failure.detail
     await desk.close()
 
@@ -82,7 +83,7 @@ async def test_waiting_ends_at_its_deadline_and_leaves_the_queue() -> None:
     desk, book = desk_with(Reset())
     lease = await desk.acquire(WRITE, 1)
     failure = await failure_of(desk.acquire(READ, 0.02))
-    assert (failure.kind, failure.code) == (FailureKind.INFRA, "lease_timeout")
+    assert (failure.kind, failure.code.name) == (FailureKind.INFRA, "lease_timeout")
     assert "1 writer" in failure.detail
     assert book.waiting == 0
     desk.release(lease)
@@ -129,7 +130,7 @@ async def test_closing_ends_waiting_and_resets() -> None:
     await asyncio.sleep(0.01)
     assert reset.begun == 1
     await desk.close()
-    assert (await failure_of(waiting)).code == "leases_closed"
+    assert (await failure_of(waiting)).code.name == "leases_closed"
     assert (await failure_of(desk.acquire(READ, 30))).kind is FailureKind.INFRA
     assert book.waiting == 0
 
@@ -137,5 +138,5 @@ async def test_closing_ends_waiting_and_resets() -> None:
 async def test_a_site_that_is_nowhere_is_the_tasks_failure() -> None:
     desk, _ = desk_with(Reset())
     failure = await failure_of(desk.acquire({"forum": Mode.READ}, 1))
-    assert (failure.kind, failure.code) == (FailureKind.TASK, "no_site")
+    assert (failure.kind, failure.code.name) == (FailureKind.TASK, "no_site")
     await desk.close()

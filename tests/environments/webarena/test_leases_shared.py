@@ -13,10 +13,11 @@ from environments.webarena.leases.ledger import SiteLedger
 from environments.webarena.leases.remote import RemoteLeases
 from environments.webarena.leases.shared import OwnerReport, SharedDesk
 from environments.webarena.leases.units import Mode, SiteLease
+from records import failure_codes as codes
 from records.failures import EpisodeFailed, Failure, FailureKind
 
 READ, WRITE = {"shop": Mode.READ}, {"shop": Mode.WRITE}
-UNREACHABLE = EpisodeFailed(Failure(FailureKind.INFRA, "leases_unreachable", "no answer"))
+UNREACHABLE = EpisodeFailed(Failure(codes.LEASES_UNREACHABLE, "no answer"))
 
 
 class Reset:
@@ -29,7 +30,7 @@ class Reset:
         self.begun += 1
         await asyncio.sleep(0)
         if self.error:
-            raise EpisodeFailed(Failure(FailureKind.INFRA, "reset_failed", "the disk is full"))
+            raise EpisodeFailed(Failure(codes.RESET_FAILED, "the disk is full"))
 
 
 class Port:
@@ -136,7 +137,7 @@ async def test_a_worker_that_dies_loses_its_sites_which_are_reset_and_its_place_
     assert "worker 7 said nothing for 600 s: 1 leases taken back, 1 requests dropped" in caplog.text
     lease = await late
     assert world.reset.begun == 1, "what the dead worker may have changed is not known"
-    assert (await failure_of(waiting)).code == "lease_lost"
+    assert (await failure_of(waiting)).code.name == "lease_lost"
     other.release(lease)
     await settled()
     assert (world.book.held, world.book.waiting) == (0, 0)
@@ -148,7 +149,7 @@ async def test_a_worker_that_dies_loses_its_sites_which_are_reset_and_its_place_
 async def test_a_worker_that_has_nothing_may_be_silent(caplog: pytest.LogCaptureFixture) -> None:
     world = World()
     worker, _ = world.worker("one")
-    assert (await failure_of(worker.acquire({"forum": Mode.READ}, 5))).code == "no_site"
+    assert (await failure_of(worker.acquire({"forum": Mode.READ}, 5))).code.name == "no_site"
     await settled()
     for owner in list(world.desk._owners):
         world.desk._silent(owner)
@@ -229,7 +230,7 @@ async def test_an_answer_that_is_lost_on_the_way_leaves_no_lease_behind() -> Non
     worker, port = world.worker("one")
     keeping = await worker.acquire(READ, 5)
     port.deaf = True
-    assert (await failure_of(worker.acquire(READ, 5))).code == "leases_unreachable"
+    assert (await failure_of(worker.acquire(READ, 5))).code.name == "leases_unreachable"
     await settled()
     assert world.book.held == 1
     assert worker.holds(keeping)
@@ -280,7 +281,7 @@ async def test_a_worker_that_closes_gives_everything_back_at_once_and_takes_noth
     two.release(await two.acquire(READ, 5))
     assert world.reset.begun == 1
     failure = await failure_of(one.acquire(READ, 5))
-    assert (failure.kind, failure.code) == (FailureKind.INFRA, "leases_closed")
+    assert (failure.kind, failure.code.name) == (FailureKind.INFRA, "leases_closed")
     await two.close()
     await world.desk.close()
 
@@ -290,14 +291,14 @@ async def test_waiting_ends_at_its_deadline_and_a_failed_reset_is_a_failure_of_t
     (one, _), (two, _) = world.worker("one"), world.worker("two")
     lease = await one.acquire(WRITE, 5)
     failure = await failure_of(two.acquire(READ, 0.02))
-    assert (failure.kind, failure.code) == (FailureKind.INFRA, "lease_timeout")
+    assert (failure.kind, failure.code.name) == (FailureKind.INFRA, "lease_timeout")
     world.reset.error = True
     one.release(lease)
     failure = await failure_of(two.acquire(READ, 5))
-    assert (failure.kind, failure.code) == (FailureKind.INFRA, "reset_failed")
+    assert (failure.kind, failure.code.name) == (FailureKind.INFRA, "reset_failed")
     assert "the disk is full" in failure.detail
     failure = await failure_of(two.acquire({"forum": Mode.READ}, 5))
-    assert (failure.kind, failure.code) == (FailureKind.TASK, "no_site")
+    assert (failure.kind, failure.code.name) == (FailureKind.TASK, "no_site")
     world.reset.error = False
     two.release(await two.acquire(READ, 5))
     await settled()
@@ -310,7 +311,7 @@ async def test_a_desk_that_is_out_of_reach_is_a_failure_of_the_infrastructure() 
     worker, port = world.worker("one")
     port.down = True
     failure = await failure_of(worker.acquire(READ, 5))
-    assert (failure.kind, failure.code) == (FailureKind.INFRA, "leases_unreachable")
+    assert (failure.kind, failure.code.name) == (FailureKind.INFRA, "leases_unreachable")
     await worker.close()
     await world.desk.close()
 

@@ -55,7 +55,7 @@ async def failure_of(
         await FormLogin(session, timeout_s=timeout_s).log_in(base, form, account)
     assert time.monotonic() - began < timeout_s + 60
     failure = caught.value.failure
-    assert (failure.kind, failure.code) == (FailureKind.INFRA, "login_failed")
+    assert (failure.kind, failure.code.name) == (FailureKind.INFRA, "login_failed")
     shown = "".join(traceback.format_exception(caught.value))
     for text in (failure.detail, str(caught.value), repr(caught.value), shown):
         for secret in (account.password.reveal(), account.username.reveal()):

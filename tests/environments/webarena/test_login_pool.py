@@ -11,6 +11,7 @@ import pytest
 from environments.webarena.login.accounts import Account, Accounts, CredentialsMissing, Secret
 from environments.webarena.login.form_login import StoredLogin
 from environments.webarena.login.pool import LoginPool
+from records import failure_codes as codes
 from records.failures import EpisodeFailed, Failure, FailureKind
 
 WORD = 'pa ss"&w0rd+/?'
@@ -115,7 +116,7 @@ async def test_a_session_that_does_not_come_in_time_is_a_failed_log_in_and_block
     for _ in range(2):
         with pytest.raises(EpisodeFailed) as caught:
             await pool.lend("blue", "shop", "0")
-        assert (caught.value.failure.kind, caught.value.failure.code) == (FailureKind.INFRA, "login_failed")
+        assert (caught.value.failure.kind, caught.value.failure.code.name) == (FailureKind.INFRA, "login_failed")
     site.takes_s = 0.0
     await pool.lend("blue", "shop", "0")
 
@@ -123,7 +124,7 @@ async def test_a_session_that_does_not_come_in_time_is_a_failed_log_in_and_block
 async def test_a_failed_log_in_is_raised_and_the_next_try_may_succeed() -> None:
     site = Site()
     pool = site.pool()
-    site.error = EpisodeFailed(Failure(FailureKind.INFRA, "login_failed", "no"))
+    site.error = EpisodeFailed(Failure(codes.LOGIN_FAILED, "no"))
     with pytest.raises(EpisodeFailed, match="login_failed"):
         await pool.lend("blue", "shop", "0")
     site.error = None

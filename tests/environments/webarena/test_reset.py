@@ -22,7 +22,7 @@ from tests.environments.webarena.fake_sites import FakeResetServer, FakeSite
 async def failure_detail(reset: HttpReset | CommandReset) -> str:
     with pytest.raises(EpisodeFailed) as caught:
         await reset.reset("blue")
-    assert (caught.value.failure.kind, caught.value.failure.code) == (FailureKind.INFRA, "reset_failed")
+    assert (caught.value.failure.kind, caught.value.failure.code.name) == (FailureKind.INFRA, "reset_failed")
     return caught.value.failure.detail
 
 
@@ -156,14 +156,14 @@ async def test_pods_that_are_not_reset_are_a_failure_of_the_infrastructure(
 ) -> None:
     with pytest.raises(EpisodeFailed, match=complaint) as caught:
         await KubernetesReset(pods, timeout_s=timeout_s, poll_s=0.01).reset("blue")
-    assert (caught.value.failure.kind, caught.value.failure.code) == (FailureKind.INFRA, "reset_failed")
+    assert (caught.value.failure.kind, caught.value.failure.code.name) == (FailureKind.INFRA, "reset_failed")
 
 
 def test_the_way_to_the_cluster_is_named_by_the_recipe() -> None:
     made = make_resetter(ResetSettings(kind="kubernetes", pods=f"{__name__}:FakePods"))
     assert isinstance(made, KubernetesReset)
     for pods, complaint in {
-        "": "name a function that makes a .*Pods in reset.pods",
+        "": "name a function that makes an .*Pods in reset.pods",
         "x:y": "reset.pods: .*'x'",
     }.items():
         with pytest.raises(ResetUnavailable, match=complaint):

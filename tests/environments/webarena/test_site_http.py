@@ -131,7 +131,7 @@ ORDER = {"url": "func:shopping_get_latest_order_url()", "locator": "", "required
 async def failure(work) -> tuple[FailureKind, str, str]:
     with pytest.raises(EpisodeFailed) as raised:
         await work
-    return raised.value.failure.kind, raised.value.failure.code, raised.value.failure.detail
+    return raised.value.failure.kind, raised.value.failure.code.name, raised.value.failure.detail
 
 
 async def test_no_account_and_a_wrong_one_are_infrastructure_failures(addresses):

@@ -15,7 +15,8 @@ from typing import Protocol
 from environments.webarena.leases.ledger import NoUnit, SiteLedger
 from environments.webarena.leases.units import Mode, SiteLease
 from environments.webarena.reset.protocol import Resetter
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records import failure_codes as codes
+from records.failures import EpisodeFailed, Failure
 
 _LOG = logging.getLogger(__name__)
 
@@ -60,8 +61,8 @@ class LeaseDesk:
         try:
             number = self._ledger.ask(modes)
         except NoUnit as error:
-            closed = Failure(FailureKind.INFRA, "leases_closed", str(error))
-            impossible = Failure(FailureKind.TASK, "no_site", str(error))
+            closed = Failure(codes.LEASES_CLOSED, str(error))
+            impossible = Failure(codes.NO_SITE, str(error))
             raise EpisodeFailed(closed if self._ledger.draining else impossible) from error
         future = self._asked[number] = asyncio.get_running_loop().create_future()
         taken = False
@@ -73,7 +74,7 @@ class LeaseDesk:
             return lease
         except TimeoutError as error:
             detail = f"no lease of {', '.join(modes)} within {timeout_s:g} s: {self._ledger.describe()}"
-            raise EpisodeFailed(Failure(FailureKind.INFRA, "lease_timeout", detail)) from error
+            raise EpisodeFailed(Failure(codes.LEASE_TIMEOUT, detail)) from error
         finally:
             self._asked.pop(number, None)
             self._ledger.withdraw(number)
@@ -96,7 +97,7 @@ class LeaseDesk:
     async def close(self) -> None:
         """Refuse all requests and end the resets that are under way; the leases that are out may still come back."""
         for number in self._ledger.drain():
-            self._fail(number, Failure(FailureKind.INFRA, "leases_closed", "the worker is stopping"))
+            self._fail(number, Failure(codes.LEASES_CLOSED, "the worker is stopping"))
         for task in self._resets:
             task.cancel()
         if self._resets:
@@ -130,7 +131,7 @@ class LeaseDesk:
         detail = error.failure.detail if isinstance(error, EpisodeFailed) else repr(error or "cancelled")
         _LOG.warning("deployment %s was not reset: %s", unit, detail)
         for number in stranded:
-            self._fail(number, Failure(FailureKind.INFRA, "reset_failed", f"{unit}: {detail}"))
+            self._fail(number, Failure(codes.RESET_FAILED, f"{unit}: {detail}"))
 
     def _take_back(self, lease: SiteLease) -> None:
         """End a lease whose episode kept it for too long; what it may have changed is not known."""

@@ -22,7 +22,8 @@ from environments.webarena.leases.shared import OwnerReport, SharedDesk
 from environments.webarena.leases.units import Mode, SiteLease
 from environments.webarena.settings import WebArenaSettings
 from environments.webarena.sites.deployments import make_desk
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records import failure_codes as codes
+from records.failures import EpisodeFailed, Failure
 
 _T = TypeVar("_T")
 _MAX_CONCURRENCY = 10_000
@@ -93,7 +94,7 @@ class RayDeskPort:
                 ray.cancel(reference)
 
     def _unreachable(self, detail: str) -> EpisodeFailed:
-        return EpisodeFailed(Failure(FailureKind.INFRA, "leases_unreachable", f"lease desk {self._name}: {detail}"))
+        return EpisodeFailed(Failure(codes.LEASES_UNREACHABLE, f"lease desk {self._name}: {detail}"))
 
 
 def start_desk(settings: WebArenaSettings, name: str) -> Any:

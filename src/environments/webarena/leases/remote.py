@@ -17,7 +17,8 @@ from typing import Protocol
 
 from environments.webarena.leases.shared import OwnerReport
 from environments.webarena.leases.units import Mode, SiteLease
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records import failure_codes as codes
+from records.failures import EpisodeFailed, Failure
 
 _LOG = logging.getLogger(__name__)
 _REPORTS_A_SILENCE = 4
@@ -57,7 +58,7 @@ class RemoteLeases:
     async def acquire(self, modes: Mapping[str, Mode], timeout_s: float) -> SiteLease:
         """Wait for the sites; see ``LeaseDesk.acquire``, and ``infra/leases_unreachable``."""
         if self._closed:
-            raise EpisodeFailed(Failure(FailureKind.INFRA, "leases_closed", "the worker is stopping"))
+            raise EpisodeFailed(Failure(codes.LEASES_CLOSED, "the worker is stopping"))
         self._last += 1
         number = self._last
         self._asked.add(number)

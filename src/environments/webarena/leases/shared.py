@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 
 from environments.webarena.leases.desk import LeaseDesk
 from environments.webarena.leases.units import Mode, SiteLease
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records import failure_codes as codes
+from records.failures import EpisodeFailed, Failure
 
 _LOG = logging.getLogger(__name__)
 
@@ -59,9 +60,7 @@ class SharedDesk:
         try:
             await asyncio.wait({task})
             if task.cancelled():
-                return Failure(
-                    FailureKind.INFRA, "lease_lost", f"{owner} dropped the request, or was silent for too long"
-                )
+                return Failure(codes.LEASE_LOST, f"{owner} dropped the request, or was silent for too long")
             error = task.exception()
             if isinstance(error, EpisodeFailed):
                 return error.failure

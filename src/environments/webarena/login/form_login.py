@@ -22,7 +22,8 @@ from environments.webarena.login.accounts import Account
 from environments.webarena.login.forms import LoginForm
 from environments.webarena.login.page import LoginPage, Seen
 from environments.webarena.sites.hosts import WebArenaHosts
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records import failure_codes as codes
+from records.failures import EpisodeFailed, Failure
 
 _LOG = logging.getLogger(__name__)
 _LOOK_AGAIN_S = 0.1
@@ -131,7 +132,7 @@ class _Attempt:
     def failed(self, detail: str) -> EpisodeFailed:
         """Return the failure of the log-in; it names the site and neither the account nor its password."""
         text = f"{self._base}: {self._account.redact(detail)}"
-        return EpisodeFailed(Failure(FailureKind.INFRA, "login_failed", text))
+        return EpisodeFailed(Failure(codes.LOGIN_FAILED, text))
 
     def _on_response(self, response: Response) -> None:
         if response.request.is_navigation_request() and response.frame.parent_frame is None:

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from environments.webarena.login.form_login import StoredLogin
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records import failure_codes as codes
+from records.failures import EpisodeFailed, Failure
 
 Key = tuple[str, str]
 """A deployment's name and a site's."""
@@ -66,7 +67,7 @@ class LoginPool:
                 return self._take(key, epoch) or await self._new(key, epoch)
         except TimeoutError as error:
             detail = f"{site} of {deployment}: no session within {self._timeout_s:g} s"
-            raise EpisodeFailed(Failure(FailureKind.INFRA, "login_failed", detail)) from error
+            raise EpisodeFailed(Failure(codes.LOGIN_FAILED, detail)) from error
 
     def give_back(self, session: LoginSession, *, usable: bool) -> None:
         """Take a session back; one that is not usable (logged out, expired, or in doubt) is forgotten."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records import failure_codes as codes
+from records.failures import EpisodeFailed, Failure
 
 
 class Resetter(Protocol):
@@ -25,4 +26,4 @@ class Resetter(Protocol):
 
 def reset_failed(detail: str) -> EpisodeFailed:
     """Return the failure of a reset."""
-    return EpisodeFailed(Failure(FailureKind.INFRA, "reset_failed", detail))
+    return EpisodeFailed(Failure(codes.RESET_FAILED, detail))

@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 
 from environments.hosts import EpisodeHosts
 from environments.webarena.sites.addresses import SiteAddresses
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records import failure_codes as codes
+from records.failures import EpisodeFailed, Failure
 from records.placeholders import origin, placeholder, site_under
 
 SAME_SESSION_COOKIE = ("shopping", "reddit")
@@ -112,7 +113,7 @@ def episode_hosts(sites: Mapping[str, Deployment]) -> WebArenaHosts:
             f"{a} and {b} are both on {urlsplit(bases[a]).hostname} and would overwrite each other's cookie PHPSESSID; "
             "give them different host names (two DNS names of one machine are enough)"
         )
-        raise EpisodeFailed(Failure(FailureKind.TASK, "hosts_clash", detail))
+        raise EpisodeFailed(Failure(codes.HOSTS_CLASH, detail))
     extra = {found for deployment in sites.values() for found in deployment.extra_origins}
     return WebArenaHosts(bases, sorted(extra))
 

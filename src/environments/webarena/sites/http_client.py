@@ -19,7 +19,8 @@ from environments.webarena.login.accounts import Accounts, CredentialsMissing
 from environments.webarena.sites.addresses import AddressError, SiteAddresses
 from judges.functions import FUNCTIONS, PageFunction
 from judges.shop_functions import shop_functions
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records import failure_codes as codes
+from records.failures import EpisodeFailed, Failure, FailureCode
 
 _MAX_BYTES = 4_000_000
 _TIMEOUT_S = 20.0
@@ -48,26 +49,24 @@ class SiteHttp:
             async with asyncio.timeout(self._timeout_s):
                 content = await asyncio.to_thread(_send, request, self._timeout_s)
         except TimeoutError as error:
-            raise _failed("site_timeout", f"{method} {url}: no answer within {self._timeout_s:g} s") from error
+            raise _failed(codes.SITE_TIMEOUT, f"{method} {url}: no answer within {self._timeout_s:g} s") from error
         except HTTPError as error:
             error.close()
-            raise _failed("site_api_refused", f"{method} {url}: expected status 200, found {error.code}") from error
+            raise _failed(codes.SITE_API_REFUSED, f"{method} {url}: expected status 200, found {error.code}") from error
         except (OSError, HTTPException) as error:
-            raise _failed("site_unreachable", f"{method} {url}: {error}") from error
+            raise _failed(codes.SITE_UNREACHABLE, f"{method} {url}: {error}") from error
         try:
             return json.loads(content)
         except ValueError as error:
-            raise _failed("site_api_unexpected", f"{method} {url}: expected JSON, found something else") from error
+            raise _failed(codes.SITE_API_UNEXPECTED, f"{method} {url}: expected JSON, found something else") from error
 
     def _real(self, url: str) -> str:
         try:
             real = self._addresses.real(url)
         except AddressError as error:
-            raise EpisodeFailed(Failure(FailureKind.TASK, "unknown_site", str(error))) from error
+            raise EpisodeFailed(Failure(codes.UNKNOWN_SITE, str(error))) from error
         if self._addresses.site_of(real) is None:
-            raise EpisodeFailed(
-                Failure(FailureKind.TASK, "evaluation_url_refused", f"{url} is not on the task's sites")
-            )
+            raise EpisodeFailed(Failure(codes.EVALUATION_URL_REFUSED, f"{url} is not on the task's sites"))
         return real
 
 
@@ -80,7 +79,7 @@ def site_functions(
         try:
             account = accounts.of(_ADMINISTRATOR)
         except CredentialsMissing as error:
-            raise _failed("login_failed", str(error)) from error
+            raise _failed(codes.LOGIN_FAILED, str(error)) from error
         return {"username": account.username.reveal(), "password": account.password.reveal()}
 
     return {**FUNCTIONS, **shop_functions(SiteHttp(addresses, timeout_s=timeout_s), administrator)}
@@ -100,5 +99,5 @@ def _send(request: Request, timeout_s: float) -> bytes:
     return content
 
 
-def _failed(code: str, detail: str) -> EpisodeFailed:
-    return EpisodeFailed(Failure(FailureKind.INFRA, code, detail))
+def _failed(code: FailureCode, detail: str) -> EpisodeFailed:
+    return EpisodeFailed(Failure(code, detail))

@@ -23,8 +23,9 @@ from environments.webarena.sites.http_client import site_functions
 from judges.functions import PageFunction
 from judges.interface import AnswerJudge
 from judges.settings import JudgeSettings
+from records import failure_codes as codes
 from records.episodes import Task
-from records.failures import EpisodeFailed, Failure, FailureKind
+from records.failures import EpisodeFailed, Failure
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def make_sites(
         try:
             account = accounts.of(site)
         except CredentialsMissing as error:
-            raise EpisodeFailed(Failure(FailureKind.INFRA, "login_failed", str(error))) from error
+            raise EpisodeFailed(Failure(codes.LOGIN_FAILED, str(error))) from error
         return await form_login.log_in(deployments[deployment].addresses.bases[site], forms[site], account)
 
     logins = LoginPool(

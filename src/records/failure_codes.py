@@ -1,0 +1,126 @@
+"""Every code of a failure, once: its kind and its remedy.
+
+Owns the codes. Invariant: no two have one name. A remedy continues the sentence "What to do: ...".
+"""
+
+from __future__ import annotations
+
+from records.failures import FailureCode, FailureKind
+
+
+def _infra(name: str, remedy: str) -> FailureCode:
+    return FailureCode(name, FailureKind.INFRA, remedy)
+
+
+def _task(name: str, remedy: str) -> FailureCode:
+    return FailureCode(name, FailureKind.TASK, remedy)
+
+
+def _policy(name: str, remedy: str) -> FailureCode:
+    return FailureCode(name, FailureKind.POLICY, remedy)
+
+
+def _judge(name: str, remedy: str) -> FailureCode:
+    return FailureCode(name, FailureKind.JUDGE, remedy)
+
+
+_MACHINE = "look at the free memory and the load of the rollout machines"
+_SITE_UP = "look at the site server: is it up, and does it answer on its port?"
+_TASK_FILE = "correct the task, or leave it out"
+_FEWER = "lower rollout.contexts_per_worker"
+
+# The browser and its pages.
+BROWSER_LAUNCH_FAILED = _infra(
+    "browser_launch_failed", "run `waymark doctor`: Chromium does not start on the rollout machines"
+)
+BROWSER_CRASHED = _infra("browser_crashed", _MACHINE)
+BROWSER_ERROR = _infra("browser_error", "read what Playwright said, in the last failure's detail")
+PAGE_MEMORY = _infra(
+    "page_memory", "look at the page that the failure names, and raise browser.page_memory_mb if it needs so much"
+)
+PAGE_TOO_LARGE = _infra("page_too_large", "look at the page that the failure names; its text is beyond every limit")
+PAGE_SCRIPT_FAILED = _infra("page_script_failed", "look at the page that the failure names, and report it")
+PAGE_REPLY_MALFORMED = _infra(
+    "page_reply_malformed", "look at the page that the failure names: a script of it speaks in our script's place"
+)
+POPUP_STORM = _infra("popup_storm", "look at the page that the failure names: it opens tabs without end")
+PAGES_MISSING = _infra("pages_missing", "run `make setup`, which installs MiniWoB++'s pages")
+
+# An episode's deadlines.
+RESET_DEADLINE = _infra("reset_deadline", f"{_FEWER}, or raise rollout.reset_deadline_s")
+STEP_DEADLINE = _infra("step_deadline", f"{_FEWER}, or raise rollout.step_deadline_s")
+STEP_TIMEOUT = _infra("step_timeout", f"{_FEWER}, or give the browser more time")
+SCREENSHOT_DEADLINE = _infra("screenshot_deadline", f"{_FEWER}, or raise rollout.screenshot_deadline_s")
+EPISODE_DEADLINE = _infra("episode_deadline", f"{_FEWER}, or raise rollout.episode_deadline_s")
+
+# The sites.
+SITE_UNREACHABLE = _infra("site_unreachable", _SITE_UP)
+SITE_ERROR = _infra("site_error", "look at the log of the sites: they answer with server errors")
+SITE_TIMEOUT = _infra("site_timeout", "look at the load of the sites: they answer too late")
+SITE_CONTROL_REFUSED = _infra("site_control_refused", "end other servers on the sites' port, and start again")
+SITE_SESSION_LOST = _infra("site_session_lost", "look at the log of the sites: was their server restarted?")
+SITE_API_REFUSED = _infra("site_api_refused", "look at the account of the sites' administrator and its rights")
+SITE_API_UNEXPECTED = _infra(
+    "site_api_unexpected", "look at the version of the sites: their interface answers otherwise"
+)
+LOGIN_FAILED = _infra("login_failed", "look at the sites' accounts (`waymark check RECIPE`) and their log-in pages")
+SESSION_EXPIRED = _infra(
+    "session_expired", "look at how long the sites keep a session, and raise webarena.login_margin_s"
+)
+RESET_FAILED = _infra("reset_failed", "look at the reset server or command of the deployment that the failure names")
+LEASE_TIMEOUT = _infra("lease_timeout", "add deployments of the sites, or raise webarena.lease_timeout_s")
+LEASE_LOST = _infra("lease_lost", "raise webarena.lease_hold_s, or look at the network between workers and driver")
+LEASES_CLOSED = _infra("leases_closed", "nothing: the run is ending")
+LEASES_UNREACHABLE = _infra("leases_unreachable", "look at the network between workers and the lease desk")
+
+# Rollout workers.
+WORKER_NOT_STARTED = _infra("worker_not_started", "look at the workers' logs: what did they fail to build?")
+WORKER_DIED = _infra(
+    "worker_died", "look at the free memory of the rollout machines, and lower rollout.contexts_per_worker"
+)
+WORKER_HUNG = _infra("worker_hung", f"{_FEWER}, or raise rollout.hang_timeout_s on a busy machine")
+WORKER_STALLED = _infra("worker_stalled", f"{_FEWER}, or raise rollout.loop_lag_limit_s on a busy machine")
+NOT_SENT = _infra("not_sent", "look at the workers' logs: they take no further episodes")
+SHARD_NOT_WRITTEN = _infra("shard_not_written", "make room on the disk that holds the run folder")
+INTERRUPTED = _infra("interrupted", "look at the workers' logs: why did the episode not come to its end?")
+CANCELLED = _infra("cancelled", "nothing: the worker was told to stop")
+UNEXPECTED = _infra("unexpected", "read the workers' logs and report it: it is a mistake of Waymark's or of a plug-in")
+FAILURE_BUDGET_EXCEEDED = _infra("failure_budget_exceeded", "see why the run stopped")
+STALLED = _infra("stalled", "look at the workers' logs: nothing moved any more")
+
+# Tasks.
+BAD_START_URL = _task("bad_start_url", _TASK_FILE)
+UNKNOWN_SITE = _task("unknown_site", _TASK_FILE)
+UNKNOWN_PAGE = _task("unknown_page", _TASK_FILE)
+UNKNOWN_FUNCTION = _task("unknown_function", _TASK_FILE)
+EVALUATION_INVALID = _task("evaluation_invalid", _TASK_FILE)
+EVALUATION_URL_REFUSED = _task("evaluation_url_refused", _TASK_FILE)
+LOCATOR_NEEDS_BROWSER = _task("locator_needs_browser", "play it in a real browser")
+NEEDS_BROWSER = _task("needs_browser", "play it in the environment `embedded`")
+MALFORMED_MILESTONE = _task("malformed_milestone", _TASK_FILE)
+PROMPT_TOO_LONG = _task("prompt_too_long", "raise policy.max_prompt_tokens")
+NO_SITE = _task("no_site", "give a deployment that has the task's sites, and a reset if the task changes them")
+HOSTS_CLASH = _task("hosts_clash", "give the sites different host names")
+NO_DEMONSTRATOR = _task("no_demonstrator", "leave it out of the demonstrations: its template has no expert")
+DEMONSTRATOR_LOST = _task("demonstrator_lost", "look at the template's expert: what it looks for is not on the page")
+DEMONSTRATOR_ENDED = _task("demonstrator_ended", "let the template's expert end with an exit")
+
+# The policy.
+NO_POLICY = _policy("no_policy", "give the workers a policy")
+POLICY_DEADLINE = _policy("policy_deadline", "look at the policy servers: are they fast enough for the deadline?")
+DEADLINE = _policy("deadline", "look at the policy servers: are they up, and fast enough for policy.deadline_s?")
+REQUEST_REFUSED = _policy("request_refused", "lower policy.max_prompt_tokens, or serve a model with a longer context")
+SERVERS_LOST = _policy(
+    "servers_lost", "look at the logs of the policy servers, and start the same command again to bring them back"
+)
+WRONG_VERSION = _policy(
+    "wrong_version", "start the same command again, which publishes the weights to every policy server"
+)
+
+# Judges.
+NO_JUDGE = _judge("no_judge", "configure an LLM judge, or leave the tasks out that need one")
+JUDGE_DEADLINE = _judge("judge_deadline", "look at the evaluators and judge endpoints: verdicts come too late")
+JUDGE_UNREACHABLE = _judge("judge_unreachable", "bring the judge's endpoint back")
+JUDGE_TIMEOUT = _judge("judge_timeout", "choose a faster judge, or lower the number of episodes at a time")
+JUDGE_ERROR = _judge("judge_error", "read what the judge's client raised, in the last failure's detail")
+JUDGE_NONSENSE = _judge("judge_nonsense", "choose a judge model that answers yes or no")
