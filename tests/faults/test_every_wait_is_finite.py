@@ -41,7 +41,7 @@ ALLOWED = {
     "src/environments/webarena/leases/desk.py: future.result()": "of a future that is done",
     "src/environments/webarena/leases/desk.py: asyncio.wait(self._resets)": "they have been cancelled",
     "src/environments/webarena/leases/remote.py: asyncio.wait({self._reporter})": "it has been cancelled",
-    "src/environments/webarena/leases/shared.py: asyncio.wait({task})": "the desk answers within the timeout it was given",
+    "src/environments/webarena/leases/shared.py: asyncio.wait({task})": "the desk answers within its timeout",
     "src/environments/webarena/leases/shared.py: task.result()": "of a task that is done",
 }
 """Calls that wait without a limit of their own, and why they end."""
