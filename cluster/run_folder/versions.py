@@ -16,8 +16,8 @@ from pathlib import Path
 PACKAGES = ("torch", "transformers", "ray", "playwright", "pyarrow", "numpy", "safetensors", "tokenizers", "pydantic")
 
 CODE = (
-    "cluster", "curriculum", "environments", "judges", "learner", "policy", "records", "replay", "rollout_workers",
-    "sites",
+    "cluster", "curriculum", "environments", "judges", "learner", "plugs", "policy", "records", "replay",
+    "rollout_workers", "sites",
 )  # fmt: skip
 """Waymark's packages that a run's numbers come from."""
 _GIT_TIMEOUT_S = 5.0

@@ -1,0 +1,1 @@
+"""How plug points are found by name, and how their options are read."""

@@ -1,0 +1,69 @@
+"""One plug point: what can be plugged in there, found by a registered name or as ``module:name``.
+
+Owns ``Registry``. Invariants: nothing is imported before it is asked for; a name is looked up among Waymark's own, then
+among the entry points of installed packages; whatever is found is of the plug point's type. Standard library only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Registry(Generic[T]):
+    """The plug point called ``what`` (such as ``environment``), which takes objects of ``kind``.
+
+    ``own`` maps Waymark's names to ``module:name``; ``group`` is the entry-point group of installed packages.
+    """
+
+    what: str
+    kind: type[T]
+    group: str
+    own: Mapping[str, str]
+
+    def names(self) -> tuple[str, ...]:
+        """Return every registered name, sorted."""
+        return tuple(sorted({*self.own, *entry_points(group=self.group).names}))
+
+    def find(self, name: str) -> T:
+        """Return what is called ``name``; raise ``ValueError`` saying what was expected and what there is."""
+        offered = entry_points(group=self.group)
+        if name in self.own:
+            reference = self.own[name]
+        elif ":" in name:
+            reference = name
+        elif name in offered.names:
+            reference = offered[name].value
+        else:
+            there = ", ".join(self.names())
+            raise ValueError(f"expected {self._a} out of {there}, or 'module:name', found {name!r}")
+        found = load(reference)
+        if not isinstance(found, self.kind):
+            raise ValueError(
+                f"{reference!r}: expected {self._a} ({self.kind.__name__}), found a {type(found).__name__}"
+            )
+        return found
+
+    @property
+    def _a(self) -> str:
+        return f"an {self.what}" if self.what[0] in "aeiou" else f"a {self.what}"
+
+
+def load(reference: str) -> object:
+    """Return what ``module:name`` names; raise ``ValueError`` saying which part is missing."""
+    module, _, name = reference.partition(":")
+    if not module or not name:
+        raise ValueError(f"expected 'module:name', found {reference!r}")
+    try:
+        found: object = getattr(import_module(module), name)
+    except ModuleNotFoundError as error:
+        raise ValueError(f"{reference!r}: cannot import {error.name!r}; is it on the Python path?") from error
+    except AttributeError as error:
+        raise ValueError(f"{reference!r}: module {module!r} has no {name!r}") from error
+    return found
