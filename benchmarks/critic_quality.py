@@ -26,10 +26,10 @@ def critic_quality(run: FinishedRun) -> dict[str, dict[str, Any]]:
     episodes = [t for t in run.evaluation(run.phases) if t.outcome is not None]
     successes = [t for t in episodes if t.success]
     quality = {}
-    if learner.potential is not None:
-        quality["potential"] = potential_quality(successes, learner.potentials(successes) if successes else [])
-    if learner.value is not None:
-        quality["value"] = value_quality(episodes, learner.values(episodes) if episodes else [])
+    if "potential" in learner.critics:
+        quality["potential"] = potential_quality(successes, learner.ask("potential", successes))
+    if "value" in learner.critics:
+        quality["value"] = value_quality(episodes, learner.ask("value", episodes))
     return quality
 
 

@@ -133,18 +133,18 @@ class Controller:
         self.system.restore(CLONED)
         settings, algorithm = self.recipe.warm_start, self.system.algorithm
         specs: dict[str, list[EpisodeSpec]] = {}
-        if algorithm.needs_potential:
+        if "potential" in algorithm.annotators:
             specs["potential"] = self.tasks.demonstrations(
                 "potential", settings.potential_demonstrations, flawless=True
             )
-        if algorithm.needs_value and settings.value_demonstrations:
+        if "value" in algorithm.annotators and settings.value_demonstrations:
             specs["value"] = self.tasks.demonstrations("value", settings.value_demonstrations)
         asked = [spec for wanted in specs.values() for spec in wanted]
         data = episode_data(asked, self._play(phase, "critics", asked, "browserless"), self.buffer)
         played = set(data["episodes"])
         data["metrics"] = {
             critic: self.system.call(
-                f"pretrain_{critic}", sorted(spec.episode_id for spec in wanted if spec.episode_id in played)
+                "pretrain", critic, sorted(spec.episode_id for spec in wanted if spec.episode_id in played)
             )
             for critic, wanted in specs.items()
         }
@@ -184,7 +184,7 @@ class Controller:
     def _critics(self, phase: int) -> dict[str, Any]:
         """Train both critics on this phase's and the replayed episodes (Alg. 1, first half); write a checkpoint."""
         metrics = self.system.call("update_critics", *self._learned_from(phase), phase, self.recipe.run.seed)
-        self._show_losses(metrics, "value", "potential")
+        self._show_losses(metrics, *self.system.algorithm.annotators)
         self.system.checkpoint(critics_name(phase))
         return {"checkpoint": critics_name(phase), "metrics": metrics}
 
@@ -222,8 +222,8 @@ class Controller:
         played = self._rollout_specs(phase)
         values: dict[str, float] = {}
         if self.recipe.curriculum.value_band:
-            critics = self.system.call("critics", fresh)
-            values = {self.buffer.entry(episode_id).task_id: v[0] for episode_id, (_, v) in critics.items()}
+            answers = self.system.call("ask", "value", fresh)
+            values = {self.buffer.entry(episode_id).task_id: v[0] for episode_id, v in answers.items()}
         return self.tasks.choose(phase + 1, failed, played, values)
 
     def _counted(self, phase: int) -> list[str]:

@@ -8,7 +8,6 @@ stateless between stages, so a restart loses at most the running stage.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -48,13 +47,9 @@ class LearnerActor:
         metrics = self._learner.clone(self._read(episode_ids))
         return {"loss": metrics.loss, "updates": metrics.updates, "epochs": metrics.epochs, "seconds": metrics.seconds}
 
-    def pretrain_potential(self, episode_ids: Sequence[str]) -> dict[str, Any]:
-        """Teach the potential critic progress on successful demonstrations; return metrics."""
-        return asdict(self._learner.pretrain_potential(self._read(episode_ids)))
-
-    def pretrain_value(self, episode_ids: Sequence[str]) -> dict[str, Any]:
-        """Teach the value critic the outcomes of imperfect demonstrations; return metrics."""
-        return asdict(self._learner.pretrain_value(self._read(episode_ids)))
+    def pretrain(self, critic: str, episode_ids: Sequence[str]) -> dict[str, Any]:
+        """Teach one critic on demonstrations before the first phase; return metrics."""
+        return self._learner.pretrain(critic, self._read(episode_ids)).to_dict()
 
     def score(self, episode_ids: Sequence[str]) -> list[ScoredEpisode]:
         """Return every action's token log-probabilities under the current policy."""
@@ -84,16 +79,10 @@ class LearnerActor:
             replayed_steps={kept.episode_id: kept.steps for kept in replayed},
         ).to_dict()
 
-    def critics(self, episode_ids: Sequence[str]) -> dict[str, tuple[list[float], list[float]]]:
-        """Return for each episode the potential and the value of each of its states."""
-        episodes = self._read(episode_ids)
-        learner, none = self._learner, [np.zeros(0, dtype=np.float32)] * len(episodes)
-        potentials = learner.potentials(episodes) if learner.potential is not None else none
-        values = learner.values(episodes) if learner.value is not None else none
-        return {
-            episode.episode_id: (p.tolist(), v.tolist())
-            for episode, p, v in zip(episodes, potentials, values, strict=True)
-        }
+    def ask(self, critic: str, episode_ids: Sequence[str]) -> dict[str, list[float]]:
+        """Return for each episode one critic's answers for its states."""
+        answers = self._learner.ask(critic, self._read(episode_ids))
+        return {episode_id: answer.tolist() for episode_id, answer in zip(episode_ids, answers, strict=True)}
 
     def publish(self, folder: str, version: int) -> WeightManifest:
         """Write the actor's weights as one version and return its manifest."""

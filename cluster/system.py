@@ -66,7 +66,7 @@ class System:
                 f"learner.algorithm {self.algorithm.name!r} ends with cloning but run.phases is {recipe.run.phases}; "
                 "set run.phases to 0, or choose an algorithm that learns from rollouts"
             )
-        if recipe.curriculum.value_band and not self.algorithm.needs_value:
+        if recipe.curriculum.value_band and "value" not in self.algorithm.annotators:
             raise RecipeError(
                 f"curriculum.value_band needs a value critic, which learner.algorithm {self.algorithm.name!r} has not; "
                 "turn it off, or choose an algorithm with an advantage"

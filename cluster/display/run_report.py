@@ -48,11 +48,12 @@ def _episodes(recipe: Recipe, manifest: RunManifest, system: System, tasks: Task
     buffer = ReplayBuffer(system.folders.episodes)
     buffer.record(recorded_shards(manifest.entries()))
     shown: list[EpisodeSpec] = [spec for spec in specs if spec.screenshots and spec.episode_id in buffer]
-    critics = system.call("critics", [spec.episode_id for spec in shown])
+    ids = [spec.episode_id for spec in shown]
+    answers = {critic: system.call("ask", critic, ids) for critic in system.algorithm.annotators}
     picture = pictures_in(system.folders.screenshots)
     views = []
-    for spec, episode in zip(shown, buffer.trajectories(spec.episode_id for spec in shown), strict=True):
-        potentials, values = critics[spec.episode_id]
+    for spec, episode in zip(shown, buffer.trajectories(ids), strict=True):
+        potentials, values = (answers.get(critic, {}).get(spec.episode_id, []) for critic in ("potential", "value"))
         names = [milestone.description for milestone in spec.task.milestones]
         views.append(EpisodeView.of(episode, names, potentials, values, picture))
     return tuple(sorted(views, key=lambda view: -len(view.steps)))

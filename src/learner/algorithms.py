@@ -57,14 +57,11 @@ class Algorithm:
         return DATA[self.data]
 
     @property
-    def needs_value(self) -> bool:
-        """Whether a phase trains and asks the value critic."""
-        return self.advantage is not None or self.data_choice.instruction_filter
-
-    @property
-    def needs_potential(self) -> bool:
-        """Whether a phase trains and asks the potential critic."""
-        return self.advantage is not None and self.reward in SHAPED
+    def annotators(self) -> tuple[str, ...]:
+        """The critics that a phase trains, in this order, and asks."""
+        value = self.advantage is not None or self.data_choice.instruction_filter
+        potential = self.advantage is not None and self.reward in SHAPED
+        return ("value",) * value + ("potential",) * potential
 
     @property
     def needs_phases(self) -> bool:

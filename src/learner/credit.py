@@ -5,7 +5,7 @@ Owns Phase B of MiRA's inner loop (seeds/000, algorithm 1). Pure; asks no model.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from learner.advantages import ADVANTAGES, Array
 from learner.algorithms import Algorithm
-from learner.dataset import per_trajectory
 from learner.rewards import REWARDS, outcome_rewards
 from learner.settings import LearnerSettings
 from records.episodes import FloatArray, Trajectory
@@ -29,8 +28,7 @@ class Credit:
 
 def assign_credit(
     trajectories: Sequence[Trajectory],
-    values: FloatArray,
-    potentials: FloatArray,
+    answers: Mapping[str, Sequence[FloatArray]],
     algorithm: Algorithm,
     settings: LearnerSettings,
 ) -> Credit:
@@ -38,8 +36,8 @@ def assign_credit(
 
     Args:
         trajectories: with verdicts.
-        values: V(s) of every state (N,), in order.
-        potentials: P(s) of every state (N,), in order; zeros where nothing is shaped.
+        answers: each critic's answers for every state, one array (T,) per trajectory: ``value``, and ``potential``
+            where the reward is shaped.
         algorithm: names the reward and the advantage; both must be set.
         settings: gamma, alpha and lambda.
     """
@@ -48,8 +46,9 @@ def assign_credit(
     reward, advantage = REWARDS[algorithm.reward], ADVANTAGES[algorithm.advantage]
     advantages: list[Array] = [np.zeros(0)]
     shaping: list[Array] = [np.zeros(0)]
-    split_values, split_potentials = per_trajectory(values, trajectories), per_trajectory(potentials, trajectories)
-    for trajectory, v, p in zip(trajectories, split_values, split_potentials, strict=True):
+    values = answers["value"]
+    potentials = answers.get("potential", [np.zeros(len(v), dtype=np.float32) for v in values])
+    for trajectory, v, p in zip(trajectories, values, potentials, strict=True):
         outcome = float(trajectory.outcome or 0.0)
         rewards = reward(outcome, p, settings.alpha, settings.gamma)
         advantages.append(advantage(rewards, v, settings.gamma, settings.lam))

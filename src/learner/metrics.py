@@ -31,20 +31,24 @@ class Summary:
 class CriticMetrics:
     """One critic's training in a phase.
 
-    ``loss`` is the mean of the last epoch. ``auc`` and ``kendall``/``spearman`` rate answers that the critic gave
-    in the first epoch before it had learned from the state (progressive validation), so they are not
-    flattered by training. ``auc``: value against outcome; rank correlations: potential against progress labels,
-    averaged over trajectories.
+    ``loss`` is the mean of the last epoch. ``ratings`` (``auc`` of values against outcomes, ``kendall`` and
+    ``spearman`` of potentials against progress labels, averaged over trajectories) rate answers that the critic gave
+    in the first epoch before it had learned from the state (progressive validation), so they are not flattered by
+    training.
     """
 
     states: int
     updates: int
     loss: float | None
     grad_norm: float | None
-    auc: float | None = None
-    kendall: float | None = None
-    spearman: float | None = None
-    tokens_per_s: float | None = None
+    tokens_per_s: float | None
+    ratings: dict[str, float | None]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the metrics as a JSON-ready dict, the ratings beside the others."""
+        own = asdict(self)
+        ratings: dict[str, float | None] = own.pop("ratings")
+        return own | ratings
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +91,14 @@ class ActorMetrics:
 
 @dataclass(frozen=True, slots=True)
 class CriticsUpdate:
-    """What ``Learner.update_critics`` reports; a critic that the algorithm has not is None. Times are seconds."""
+    """What ``Learner.update_critics`` reports: each critic's metrics, and the seconds each one took."""
 
-    value: CriticMetrics | None
-    potential: CriticMetrics | None
+    critics: dict[str, CriticMetrics]
     seconds: dict[str, float]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the metrics as JSON-ready nested dicts."""
-        return asdict(self)
+        """Return the metrics as JSON-ready nested dicts, by critic."""
+        return {**{name: metrics.to_dict() for name, metrics in self.critics.items()}, "seconds": self.seconds}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,15 +123,14 @@ class ActorUpdate:
 class PhaseMetrics(ActorUpdate):
     """What one whole phase reports."""
 
-    value: CriticMetrics | None
-    potential: CriticMetrics | None
+    critics: dict[str, CriticMetrics]
 
     @classmethod
     def of(cls, critics: CriticsUpdate, actor: ActorUpdate) -> PhaseMetrics:
         """Join the two halves of a phase."""
         own = {field.name: getattr(actor, field.name) for field in fields(actor)}
         own["seconds"] = {**critics.seconds, **actor.seconds}
-        return cls(**own, value=critics.value, potential=critics.potential)
+        return cls(**own, critics=critics.critics)
 
 
 def summarise(values: Array) -> Summary | None:

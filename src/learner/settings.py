@@ -162,3 +162,8 @@ class LearnerSettings:
     fastest for tiny models on a CPU, a GPU wants more."""
     sort_window_batches: int = 4
     """Batches are cut from samples sorted by length within windows of this many batches (less padding); 1 = off."""
+
+    def __post_init__(self) -> None:
+        """Refuse names that do not exist."""
+        if self.value_target not in ("outcome", "return"):
+            raise ValueError(f"value_target must be 'outcome' or 'return', found {self.value_target!r}")

@@ -23,7 +23,6 @@ from learner.batching import Sample
 from learner.checkpoints import own_tensors, read_checkpoint, write_checkpoint
 from learner.clone import CloneMetrics, clone_actions
 from learner.credit import assign_credit
-from learner.critics import Critic, predict
 from learner.dataset import (
     actor_trajectories,
     best_against_start,
@@ -31,8 +30,6 @@ from learner.dataset import (
     decisions,
     not_among,
     outcome_targets,
-    per_trajectory,
-    states,
     with_verdict,
 )
 from learner.logprobs import check_output_layer, score_samples
@@ -40,12 +37,13 @@ from learner.losses import POLICY_LOSSES
 from learner.metrics import ActorUpdate, CriticMetrics, CriticsUpdate, PhaseMetrics
 from learner.optimiser import Compute, adamw
 from learner.settings import LearnerSettings
-from learner.trained_critics import PotentialCritic, ValueCritic
+from learner.trained_critics import TrainedCritic
 from policy.models import load_causal_lm, save_policy
 from policy.weights import WeightManifest, write_weights
 from records.episodes import FloatArray, IntArray, Trajectory
 
-_CLONE, _VALUE, _POTENTIAL, _ACTOR = range(4)
+_CLONE, _ACTOR = 0, 3
+"""What is shuffled, in the seed of a shuffle; the critics have numbers of their own (``critic_kinds``)."""
 
 
 class Learner:
@@ -79,12 +77,9 @@ class Learner:
         """Give the actor a fresh optimiser, and the critics the actor's backbone and fresh heads."""
         settings = self.settings
         self.actor_optimiser = adamw(self.actor, settings.actor.learning_rate, settings.actor.weight_decay)
-        self.value: ValueCritic | None = None
-        self.potential: PotentialCritic | None = None
-        if self.algorithm.needs_value:
-            self.value = ValueCritic(Critic.from_actor(self.actor, settings.seed), settings, self.compute)
-        if self.algorithm.needs_potential:
-            self.potential = PotentialCritic(Critic.from_actor(self.actor, settings.seed + 1), settings, self.compute)
+        self.critics = {
+            name: TrainedCritic(name, self.actor, settings, self.compute) for name in self.algorithm.annotators
+        }
 
     def _generator(self, seed: int | None, phase: int, part: int) -> np.random.Generator:
         return np.random.default_rng([self.settings.seed if seed is None else seed, phase, part])
@@ -109,13 +104,14 @@ class Learner:
         self._start_training_state()
         return metrics
 
-    def pretrain_potential(self, trajectories: Sequence[Trajectory], *, seed: int | None = None) -> CriticMetrics:
-        """Train the potential critic on the successes among ``trajectories`` before the first phase."""
-        return self._potential_critic().fit(trajectories, self._generator(seed, 0, _POTENTIAL), pretrain=True)
+    def pretrain(self, critic: str, trajectories: Sequence[Trajectory], *, seed: int | None = None) -> CriticMetrics:
+        """Train one critic before the first phase.
 
-    def pretrain_value(self, trajectories: Sequence[Trajectory], *, seed: int | None = None) -> CriticMetrics:
-        """Train the value critic on the outcomes of ``trajectories`` before the first phase."""
-        return self._value_critic().fit(trajectories, self._generator(seed, 0, _VALUE), pretrain=True)
+        Raises:
+            ValueError: the algorithm has no critic of this name.
+        """
+        chosen = self._critic(critic)
+        return chosen.fit(trajectories, self._generator(seed, 0, chosen.kind.number), pretrain=True)
 
     def score(self, trajectories: Sequence[Trajectory]) -> list[list[FloatArray]]:
         """Return the current policy's log-probabilities of every action token: per trajectory, per step, (A,)."""
@@ -128,13 +124,13 @@ class Learner:
         sample = Sample(np.asarray(prompt_ids, dtype=np.int32), np.asarray(action_ids, dtype=np.int32))
         return self._score([sample])[0]
 
-    def values(self, trajectories: Sequence[Trajectory]) -> list[FloatArray]:
-        """Return V(s) of every state: one array (T,) per trajectory."""
-        return per_trajectory(self._ask(self._value_critic().critic, trajectories), trajectories)
+    def ask(self, critic: str, trajectories: Sequence[Trajectory]) -> list[FloatArray]:
+        """Return one critic's answers for every state: one array (T,) per trajectory.
 
-    def potentials(self, trajectories: Sequence[Trajectory]) -> list[FloatArray]:
-        """Return P(s) of every state: one array (T,) per trajectory."""
-        return per_trajectory(self._ask(self._potential_critic().critic, trajectories), trajectories)
+        Raises:
+            ValueError: the algorithm has no critic of this name.
+        """
+        return self._critic(critic).ask(trajectories)
 
     def phase(
         self,
@@ -173,16 +169,12 @@ class Learner:
         """
         fresh, kept_replay = self._phase_data(rollouts, replayed)
         seconds: dict[str, float] = {}
-        value = potential = None
-        if self.value is not None:
-            with _timed(seconds, "value"):
-                data = fresh + (kept_replay if self.settings.value.use_replay else [])
-                value = self.value.fit(data, self._generator(seed, phase_index, _VALUE))
-        if self.potential is not None:
-            with _timed(seconds, "potential"):
-                data = fresh + (kept_replay if self.settings.potential.use_replay else [])
-                potential = self.potential.fit(data, self._generator(seed, phase_index, _POTENTIAL))
-        return CriticsUpdate(value=value, potential=potential, seconds=seconds)
+        metrics: dict[str, CriticMetrics] = {}
+        for name, critic in self.critics.items():
+            with _timed(seconds, name):
+                data = fresh + (kept_replay if critic.settings.use_replay else [])
+                metrics[name] = critic.fit(data, self._generator(seed, phase_index, critic.kind.number))
+        return CriticsUpdate(metrics, seconds)
 
     def update_actor(
         self,
@@ -239,17 +231,14 @@ class Learner:
         """Return the actor's decisions with their credit, by the new critics."""
         samples = decisions(trajectories)
         kept = chosen_steps(trajectories, steps_of)
-        if self.value is None or not samples:
+        if not self.critics or not samples:
             return ActorData([samples[i] for i in np.flatnonzero(kept)])
-        values = self._ask(self.value.critic, trajectories)
+        answers = {name: critic.ask(trajectories) for name, critic in self.critics.items()}
         if self.algorithm.data_choice.instruction_filter:
-            starts = np.asarray([v[0] for v in per_trajectory(values, trajectories)])
+            starts = np.asarray([v[0] for v in answers["value"]])
             best = best_against_start(trajectories, starts, self.settings.actor.instruction_keep)
             kept &= np.repeat(best, [len(trajectory.steps) for trajectory in trajectories])
-        potentials = np.zeros(len(samples), dtype=np.float32)
-        if self.potential is not None:
-            potentials = self._ask(self.potential.critic, trajectories)
-        credit = assign_credit(trajectories, values, potentials, self.algorithm, self.settings)
+        credit = assign_credit(trajectories, answers, self.algorithm, self.settings)
         return ActorData(
             samples=[samples[i] for i in np.flatnonzero(kept)],
             advantages=credit.advantages[kept],
@@ -280,31 +269,20 @@ class Learner:
         self.phases = int(read_checkpoint(path, self._modules(), self._optimisers())["phases"])
 
     def _modules(self) -> dict[str, nn.Module]:
-        critics = {"value": self.value, "potential": self.potential}
-        return {"actor": self.actor} | {name: duty.critic for name, duty in critics.items() if duty is not None}
+        return {"actor": self.actor, **{name: critic.model for name, critic in self.critics.items()}}
 
     def _optimisers(self) -> dict[str, torch.optim.Optimizer]:
-        critics = {"value": self.value, "potential": self.potential}
-        optimisers: dict[str, torch.optim.Optimizer] = {"actor": self.actor_optimiser}
-        return optimisers | {name: duty.optimiser for name, duty in critics.items() if duty is not None}
+        return {"actor": self.actor_optimiser, **{name: critic.optimiser for name, critic in self.critics.items()}}
 
     def _score(self, samples: Sequence[Sample]) -> list[FloatArray]:
         with self.compute.autocast():
             return score_samples(self.actor, samples, pad_id=self.compute.pad_id, max_tokens=self.compute.max_tokens)
 
-    def _ask(self, critic: Critic, trajectories: Sequence[Trajectory]) -> FloatArray:
-        """Return the critic's answers for every state (N,), in order."""
-        return predict(critic, states(trajectories), self.compute)
-
-    def _value_critic(self) -> ValueCritic:
-        if self.value is None:
-            raise ValueError(f"algorithm {self.algorithm.name!r} has no value critic; choose one that has an advantage")
-        return self.value
-
-    def _potential_critic(self) -> PotentialCritic:
-        if self.potential is None:
-            raise ValueError(f"algorithm {self.algorithm.name!r} has no potential critic; choose a shaped reward")
-        return self.potential
+    def _critic(self, name: str) -> TrainedCritic:
+        if name not in self.critics:
+            has = ", ".join(self.critics) or "none"
+            raise ValueError(f"algorithm {self.algorithm.name!r} has no {name} critic; its critics are: {has}")
+        return self.critics[name]
 
 
 @contextmanager

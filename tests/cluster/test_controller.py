@@ -39,8 +39,8 @@ def test_stages_come_in_the_order_of_the_algorithm(run: Run) -> None:
         ("checkpoint", "cloned"),
         ("restore", "cloned"),
         ("play", "demonstration", 0),
-        ("pretrain_potential",),
-        ("pretrain_value",),
+        ("pretrain", "potential"),
+        ("pretrain", "value"),
         ("checkpoint", "phase-000"),
         ("retire", "browserless"),
         ("restore", "phase-000"),
@@ -165,7 +165,7 @@ def test_after_a_restart_the_last_weights_are_served_before_any_episode(
 def test_the_critics_band_gets_the_values_of_this_phases_first_states(tmp_path: Path) -> None:
     run = Run(tmp_path, curriculum={"value_band": True, "replayed_share": 0, "perturbed_share": 0})
     system = run.start()
-    asked = [what[1] for what in system.asked if what[0] == "critics"]
+    asked = [what[2] for what in system.asked if what[:2] == ("ask", "value")]
     assert asked == [run.manifest.data(phase, "rollouts")["episodes"] for phase in (1, 2)]
     pool = {task.task_id: task for task in task_sets(run.recipe.model_dump_json()).pool}
     first, second = (
@@ -177,10 +177,10 @@ def test_the_critics_band_gets_the_values_of_this_phases_first_states(tmp_path: 
 
 def test_a_restart_between_cloning_and_the_critics_goes_on_from_the_clone(run: Run) -> None:
     with pytest.raises(Killed):
-        run.start(before(("pretrain_potential",)))
+        run.start(before(("pretrain", "potential")))
     assert run.manifest.stages() == [(0, "clone")]
     moments = run.start().moments()
-    critics = [("pretrain_potential",), ("pretrain_value",)]
+    critics = [("pretrain", "potential"), ("pretrain", "value")]
     assert moments[:4] == [("restore", "cloned"), *critics, ("checkpoint", "phase-000")]
 
 
@@ -208,7 +208,7 @@ def test_without_phases_a_run_ends_with_the_evaluation_of_the_warm_start(tmp_pat
 def test_a_shipped_policy_is_not_cloned_but_its_critic_is_taught(run: Run) -> None:
     system = run.start(clones=False)
     assert ("clone",) not in system.moments()
-    assert ("pretrain_potential",) in system.moments()
+    assert ("pretrain", "potential") in system.moments()
     assert run.manifest.data(0, "clone") == {"checkpoint": "cloned"}
 
 
@@ -216,7 +216,7 @@ def test_a_shipped_policy_is_not_cloned_but_its_critic_is_taught(run: Run) -> No
 def test_an_algorithm_asks_only_for_what_it_needs(tmp_path: Path, algorithm: str, scores: bool) -> None:
     run = Run(tmp_path, learner={"algorithm": algorithm})
     moments = run.start().moments()
-    assert ("pretrain_potential",) not in moments
+    assert ("pretrain", "potential") not in moments
     assert (("score",) in moments) is scores
     assert run.manifest.stages() == ORDER
     if not scores:

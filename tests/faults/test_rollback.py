@@ -86,7 +86,7 @@ def assert_as_undisturbed(run: Run, undisturbed: Run) -> None:
 
 
 CHECKPOINTS = [
-    (("pretrain_potential",), ["cloned"], (0, "clone")),
+    (("pretrain", "potential"), ["cloned"], (0, "clone")),
     (("update_critics", 1), ["phase-000"], (0, "critics")),
     (("update_actor", 1), ["phase-001-critics"], (1, "critics")),
     (("play", "evaluation", 1), ["phase-001"], (1, "actor")),

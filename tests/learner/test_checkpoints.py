@@ -33,9 +33,7 @@ def episodes(make: Callable[..., Trajectory]) -> list[Trajectory]:
 
 
 def tensors(learner: Learner) -> list[torch.Tensor]:
-    assert learner.value is not None
-    assert learner.potential is not None
-    modules = (learner.actor, learner.value.critic, learner.potential.critic)
+    modules = (learner.actor, *(critic.model for critic in learner.critics.values()))
     return [tensor.clone() for module in modules for tensor in module.state_dict().values()]
 
 

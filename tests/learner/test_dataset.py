@@ -51,8 +51,11 @@ def test_credit_of_two_trajectories_by_hand(trajectory: Callable[..., Trajectory
     # A_1 = 1 - 0.7 = 0.3.  Second episode, one failed step, V = 0.5: A = -0.5, no shaping at a last step.
     episodes = [trajectory(steps([5, 6])), trajectory(steps([7]), outcome=0.0)]
     settings = LearnerSettings()
-    values, potentials = np.array([0.4, 0.7, 0.5]), np.array([0.2, 0.6, 0.9])
-    credit = assign_credit(episodes, values, potentials, resolve(settings), settings)
+    answers = {
+        "value": [np.array([0.4, 0.7]), np.array([0.5])],
+        "potential": [np.array([0.2, 0.6]), np.array([0.9])],
+    }
+    credit = assign_credit(episodes, answers, resolve(settings), settings)
     np.testing.assert_allclose(credit.advantages, [0.485, 0.3, -0.5])
     np.testing.assert_allclose(credit.shaping, [0.12, 0.0, 0.0])
 
@@ -60,4 +63,4 @@ def test_credit_of_two_trajectories_by_hand(trajectory: Callable[..., Trajectory
 def test_credit_needs_an_advantage(trajectory: Callable[..., Trajectory]) -> None:
     settings = LearnerSettings(algorithm="filtered_bc")
     with pytest.raises(ValueError, match="no advantages"):
-        assign_credit([trajectory(steps([5]))], np.zeros(1), np.zeros(1), resolve(settings), settings)
+        assign_credit([trajectory(steps([5]))], {}, resolve(settings), settings)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from learner.algorithms import ALGORITHMS, resolve
+from learner.algorithms import resolve
 from learner.settings import ActorSettings, CloneSettings, CriticSettings, LearnerSettings
 from learner.trainer import Learner
 from policy.models import load_causal_lm
@@ -46,8 +46,7 @@ def logprob(learner: Learner, action: list[int], page: int = 30) -> float:
 
 
 def weights(learner: Learner) -> dict[str, torch.Tensor]:
-    modules = {"actor": learner.actor}
-    modules |= {n: d.critic for n, d in (("value", learner.value), ("potential", learner.potential)) if d is not None}
+    modules = {"actor": learner.actor, **{name: critic.model for name, critic in learner.critics.items()}}
     return {f"{n}.{k}": v.clone() for n, m in modules.items() for k, v in m.state_dict().items()}
 
 
@@ -82,24 +81,30 @@ def test_cloning_is_deterministic_and_stops_at_its_time_limit(
 def test_critics_start_from_the_cloned_backbone(model_dir: Path, trajectory: Callable[..., Trajectory]) -> None:
     learner = Learner(replace(SETTINGS, clone=replace(SETTINGS.clone, updates=3)), model_dir)
     learner.clone(bandit(trajectory))
-    assert learner.value is not None
     actor = learner.actor.base_model.state_dict()
-    for name, tensor in learner.value.critic.backbone.state_dict().items():
+    for name, tensor in learner.critics["value"].model.backbone.state_dict().items():
         assert torch.equal(tensor, actor[name])
-    assert set(np.concatenate(learner.values(bandit(trajectory, 2))).tolist()) == {0.5}
+    assert set(np.concatenate(learner.ask("value", bandit(trajectory, 2))).tolist()) == {0.5}
 
 
-@pytest.mark.parametrize("name", ["mira", "webrl", "mira_no_pc", "mira_td", "mira_kl", "awr", "filtered_bc", "digirl"])
+BOTH, VALUE = ["value", "potential"], ["value"]
+CRITICS_OF = {
+    **dict.fromkeys(["mira", "mira_td", "mira_kl"], BOTH),
+    **dict.fromkeys(["webrl", "mira_no_pc", "awr", "digirl"], VALUE),
+    "filtered_bc": [],
+}
+
+
+@pytest.mark.parametrize(("name", "critics"), CRITICS_OF.items())
 def test_every_algorithm_prefers_what_succeeded(
-    name: str, model_dir: Path, trajectory: Callable[..., Trajectory]
+    name: str, critics: list[str], model_dir: Path, trajectory: Callable[..., Trajectory]
 ) -> None:
     learner = Learner(replace(SETTINGS, algorithm=name), model_dir)
     before = logprob(learner, GOOD) - logprob(learner, BAD)
     metrics = [learner.phase(bandit(trajectory), [], phase_index=k) for k in range(4)]
     assert logprob(learner, GOOD) - logprob(learner, BAD) > before + 0.2
     last = metrics[-1]
-    assert (last.value is not None) == ALGORITHMS[name].needs_value
-    assert (last.potential is not None) == ALGORITHMS[name].needs_potential
+    assert list(last.critics) == critics
     assert last.success_rate == 0.5
     assert last.actor.updates == 2 * -(-last.actor.decisions // 16)
     assert last.actor.grad_norm is not None
@@ -119,7 +124,7 @@ def test_mira_raises_the_successful_action_and_lowers_the_other(
 ) -> None:
     learner = Learner(SETTINGS, model_dir)
     data = bandit(trajectory)
-    pretrained = learner.pretrain_potential(data)
+    pretrained = learner.pretrain("potential", data)
     assert pretrained.states == 32
     assert pretrained.updates == 20
     good, bad = logprob(learner, GOOD), logprob(learner, BAD)
@@ -127,11 +132,10 @@ def test_mira_raises_the_successful_action_and_lowers_the_other(
         metrics = learner.phase(data, [], phase_index=k)
     assert logprob(learner, GOOD) > good + 0.1
     assert logprob(learner, BAD) < bad - 0.1
-    assert metrics.value is not None
-    assert metrics.value.auc is not None
-    assert metrics.value.auc > 0.6
-    assert metrics.potential is not None
-    assert metrics.potential.kendall == pytest.approx(1.0)
+    auc = metrics.critics["value"].ratings["auc"]
+    assert auc is not None
+    assert auc > 0.6
+    assert metrics.critics["potential"].ratings["kendall"] == pytest.approx(1.0)
     assert metrics.actor.shaping is not None
     assert metrics.actor.shaping.p95 > 0.0
     ratio = metrics.actor.ratio
@@ -196,8 +200,8 @@ def test_the_value_can_learn_discounted_returns(model_dir: Path, trajectory: Cal
     for target, expected in {"return": [0.25, 0.5, 1.0], "outcome": [1.0, 1.0, 1.0]}.items():
         settings = replace(SETTINGS, algorithm="webrl", gamma=0.5, value=value, value_target=target)
         learner = Learner(settings, model_dir)
-        learner.pretrain_value(data)
-        np.testing.assert_allclose(learner.values(data)[0], expected, atol=0.1)
+        learner.pretrain("value", data)
+        np.testing.assert_allclose(learner.ask("value", data)[0], expected, atol=0.1)
         shares[target] = learner.phase(data, [], phase_index=0).actor.negative_share_of_successes
     assert shares["outcome"] == pytest.approx(2 / 3)
     with pytest.raises(ValueError, match="value_target"):
@@ -221,8 +225,7 @@ def test_replay_joins_and_can_be_restricted_to_steps(model_dir: Path, trajectory
     assert learner.phase(data, old, phase_index=0).actor.decisions == 64 + 8
     restricted = learner.phase(data, old, phase_index=1, replayed_steps={"old0": [1], "old1": []})
     assert restricted.actor.decisions == 64 + 1 + 0 + 4
-    assert restricted.value is not None
-    assert restricted.value.states == 72
+    assert restricted.critics["value"].states == 72
 
 
 def test_a_phase_without_any_verdict_changes_nothing(model_dir: Path) -> None:
@@ -261,7 +264,7 @@ def test_names_are_checked() -> None:
     with pytest.raises(ValueError, match="needs an advantage"):
         resolve(LearnerSettings(algorithm="filtered_bc", policy_loss="squared_regression"))
     explicit = resolve(LearnerSettings(algorithm="mira", reward="outcome"))
-    assert not explicit.needs_potential
+    assert explicit.annotators == ("value",)
     assert explicit.policy_loss == "squared_regression"
 
 

@@ -1,0 +1,76 @@
+"""The kinds of critic: what each one learns, from which episodes, and how it is rated.
+
+Owns ``CRITICS``. A further critic is a row here and a section of its own in ``LearnerSettings``; training, asking,
+saving and loading are the same for all of them (``learner.trained_critics``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from learner.dataset import outcome_targets, per_trajectory, progress_targets, teaches_progress
+from learner.losses import potential_loss, value_loss
+from learner.metrics import auc, kendall, mean_or_none, spearman
+from learner.settings import CriticSettings, LearnerSettings
+from records.episodes import FloatArray, Trajectory
+
+Ratings = dict[str, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class CriticKind:
+    """One row: a critic's part in training.
+
+    ``number`` is the critic's own in every seed: of its head and of its shuffles; it never changes. ``settings``
+    finds its section. ``learns_from`` says whether a judged trajectory teaches it. ``targets`` are the answers (N,) in
+    [0, 1] that it should give for the trajectories' N states; ``loss`` maps logits (B,) and targets (B,) to losses
+    (B,). ``rate`` compares answers (N,) that it gave with what was true.
+    """
+
+    number: int
+    settings: Callable[[LearnerSettings], CriticSettings]
+    learns_from: Callable[[Trajectory, LearnerSettings], bool]
+    targets: Callable[[Sequence[Trajectory], LearnerSettings], FloatArray]
+    loss: Callable[[Tensor, Tensor], Tensor]
+    rate: Callable[[FloatArray, Sequence[Trajectory]], Ratings]
+
+
+def _value_targets(trajectories: Sequence[Trajectory], settings: LearnerSettings) -> FloatArray:
+    return outcome_targets(trajectories, settings.gamma if settings.value_target == "return" else 1.0)
+
+
+def _rate_values(answers: FloatArray, trajectories: Sequence[Trajectory]) -> Ratings:
+    return {"auc": auc(answers, outcome_targets(trajectories))}
+
+
+def _rate_potentials(answers: FloatArray, trajectories: Sequence[Trajectory]) -> Ratings:
+    given, true = (per_trajectory(a, trajectories) for a in (answers, progress_targets(trajectories)))
+    pairs = [(p, q) for p, q in zip(given, true, strict=True) if len(p) > 1]
+    return {
+        "kendall": mean_or_none([kendall(p, q) for p, q in pairs]),
+        "spearman": mean_or_none([spearman(p, q) for p, q in pairs]),
+    }
+
+
+CRITICS = {
+    "value": CriticKind(
+        number=1,
+        settings=lambda settings: settings.value,
+        learns_from=lambda trajectory, settings: True,
+        targets=_value_targets,
+        loss=value_loss,
+        rate=_rate_values,
+    ),
+    "potential": CriticKind(
+        number=2,
+        settings=lambda settings: settings.potential,
+        learns_from=lambda trajectory, settings: teaches_progress(trajectory, settings.potential_data),
+        targets=lambda trajectories, settings: progress_targets(trajectories),
+        loss=potential_loss,
+        rate=_rate_potentials,
+    ),
+}
+"""Critics by name: V(s, I), the probability of success (MiRA eq. 4), and P(s, g), progress towards the goal (eq. 3)."""
