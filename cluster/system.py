@@ -26,12 +26,11 @@ from cluster.errors import ProcessLost, RecipeError, RunStopped
 from cluster.head_watch import HeadWatch
 from cluster.learner_actor import LearnerActor
 from cluster.recipe.recipe import Recipe
+from cluster.rollouts import Rollouts
 from cluster.run_folder.durable import put_folder, scratch_folder
 from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.policy_folder import build_policy, check_policy, copy_checkpoint, write_checksums
 from cluster.task_sets import TaskSets
-from environments.webarena.leases.ray_desk import start_desk
-from environments.webarena.sites.deployments import with_addresses
 from learner.algorithms import Algorithm, resolve
 from learner.checkpoints import CheckpointError
 from learner.settings import LearnerSettings
@@ -45,11 +44,8 @@ from policy.tokenizer import TextTokenizer
 from replay.buffer import ReplayBuffer
 from replay.shards import ShardError
 from rollout_workers.leases import Journal, no_journal
-from rollout_workers.pool import RolloutPool, RolloutStopped
-from rollout_workers.report import RolloutProgress, RolloutReport
-from rollout_workers.spec import EpisodeSpec, PolicySource, WorkerConfig
-from sites.server import SiteServer
-from sites.watch import SiteWatch
+from rollout_workers.report import RolloutReport
+from rollout_workers.spec import EpisodeSpec, PolicySource
 
 logger = logging.getLogger(__name__)
 
@@ -73,13 +69,11 @@ class System:
             )
         self._tasks = tasks
         self._stack = ExitStack()
-        self._pools: dict[str, RolloutPool] = {}
         # Actors' names are shared by all runs on a cluster.
         run = secrets.token_hex(8)
         self._version: int | None = None
         self._server_names = {f"server-{i}": f"waymark-{run}-server-{i}" for i in range(recipe.policy.servers)}
         self._desk_name = f"waymark-{run}-site-leases"
-        self._desk: Any = None
 
     @property
     def clones(self) -> bool:
@@ -94,8 +88,7 @@ class System:
             head = ray.get_runtime_context().gcs_address
             self._head = started.enter_context(HeadWatch(head, self.recipe.run.head_timeout_s))
             started.push(self._explain_lost_head)
-            self._sites = started.enter_context(SiteServer(self.recipe.sites))
-            started.enter_context(SiteWatch(self._sites, self.recipe.sites))
+            self._rollouts = started.enter_context(self._make_rollouts())
             self._learner = self._start_learner()
             self._servers = self._start_servers()
             started.enter_context(ServerWatch(self._servers, self.recipe.policy))
@@ -108,10 +101,6 @@ class System:
     ) -> None:
         """End everything that was started; Ray ends its actors. Raise ``ProcessLost`` where Ray's head was lost."""
         self._head.stop()
-        for pool in self._pools.values():
-            pool.close()
-        self._pools.clear()
-        self._desk = None
         self._stack.__exit__(kind, error, trace)
 
     def _explain_lost_head(
@@ -210,66 +199,12 @@ class System:
         driver: str,
         journal: Journal = no_journal,
     ) -> RolloutReport:
-        """Play the episodes that no shard holds yet, on the workers of one kind of environment.
-
-        Raises:
-            RunStopped: too much failed, or nothing moved any more; finished episodes are on disk.
-        """
-        buffer.refresh()
-        missing = [replace(spec, version=self._version) for spec in specs if spec.episode_id not in buffer]
-        kept = len(specs) - len(missing)
-
-        def show(now: RolloutProgress) -> None:
-            progress.update(
-                kept + now.completed + now.failed,
-                total=len(specs),
-                judged=now.completed,
-                succeeded=now.successes,
-                lost=now.failed,
-                steps=now.env_steps,
-            )
-
-        try:
-            return self._pool(driver).run(missing, show, journal)
-        except RolloutStopped as error:
-            raise RunStopped(f"{error}; finished episodes are kept, start the same command again to go on") from error
+        """Play episodes with the published weights; see ``cluster.rollouts``."""
+        return self._rollouts.play(specs, buffer, progress, driver=driver, version=self._version, journal=journal)
 
     def retire(self, driver: str) -> None:
         """End the workers of one kind of environment, when no further episode needs them."""
-        if driver in self._pools:
-            self._pools.pop(driver).close()
-
-    def _pool(self, driver: str) -> RolloutPool:
-        if driver not in self._pools:
-            self._pools[driver] = RolloutPool(
-                WorkerConfig(
-                    shard_dir=str(self.folders.episodes),
-                    tokenizer=self._model,
-                    environment=driver,
-                    policy=PolicySource(
-                        "policy.ray_client:named_client",
-                        {"servers": self._server_names, "settings": self.recipe.policy},
-                    ),
-                    policy_settings=self.recipe.policy,
-                    settings=self.recipe.rollout,
-                    browser=self.recipe.browser,
-                    site_port=self._sites.port,
-                    site_secret=self._sites.secret,
-                    site_seed=self.recipe.sites.seed,
-                    screenshot_dir=str(self.folders.screenshots),
-                    options={**self.recipe.environment_options, **self._shared_by_workers(driver)},
-                )
-            )
-        return self._pools[driver]
-
-    def _shared_by_workers(self, driver: str) -> dict[str, Any]:
-        """Return options about what all workers of one kind share; the first time, start it."""
-        if driver != "webarena":
-            return {}
-        settings = with_addresses(self.recipe.webarena)
-        if self._desk is None:
-            self._desk = start_desk(settings, self._desk_name)
-        return {"webarena": settings, "site_leases": self._desk_name}
+        self._rollouts.retire(driver)
 
     @property
     def _model(self) -> str:
@@ -304,6 +239,16 @@ class System:
             build_policy(self.recipe, [spec.task for spec in specs], self.folders.policy)
         else:
             copy_checkpoint(self.recipe.checkpoint_path, self.folders.policy)
+
+    def _make_rollouts(self) -> Rollouts:
+        options = {"servers": self._server_names, "settings": self.recipe.policy}
+        return Rollouts(
+            self.recipe,
+            self.folders,
+            policy=PolicySource("policy.ray_client:named_client", options),
+            tokenizer=self._model,
+            desk_name=self._desk_name,
+        )
 
     def _start_learner(self) -> Any:
         resources = self.recipe.run.resources

@@ -1,0 +1,135 @@
+"""The processes that play episodes: the embedded sites, and rollout workers for each kind of environment.
+
+Owns their start and their end. Invariants: workers of a kind start with the first episode that needs them; what was
+started is stopped, the workers before the sites that they play on; an episode that a shard holds is not played again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from types import TracebackType
+from typing import Any
+
+from cluster.display.progress import Progress
+from cluster.errors import RunStopped
+from cluster.recipe.recipe import Recipe
+from cluster.run_folder.layout import RunFolders
+from environments.webarena.leases.ray_desk import start_desk
+from environments.webarena.sites.deployments import with_addresses
+from replay.buffer import ReplayBuffer
+from rollout_workers.leases import Journal, no_journal
+from rollout_workers.pool import RolloutPool, RolloutStopped
+from rollout_workers.report import RolloutProgress, RolloutReport
+from rollout_workers.spec import EpisodeSpec, PolicySource, WorkerConfig
+from sites.server import SiteServer
+from sites.watch import SiteWatch
+
+
+class Rollouts:
+    """Context manager over everything that plays episodes; needs a running Ray.
+
+    ``policy`` says how workers reach the policy, ``tokenizer`` is a path or hub name; ``desk_name`` is the name of the
+    actor that leases sites to all workers.
+    """
+
+    def __init__(
+        self, recipe: Recipe, folders: RunFolders, *, policy: PolicySource, tokenizer: str, desk_name: str
+    ) -> None:
+        self._recipe = recipe
+        self._folders = folders
+        self._policy = policy
+        self._tokenizer = tokenizer
+        self._stack = ExitStack()
+        self._pools: dict[str, RolloutPool] = {}
+        self._desk_name = desk_name
+        self._desk: Any = None
+
+    def __enter__(self) -> Rollouts:
+        """Start the sites."""
+        with ExitStack() as started:
+            self._sites = started.enter_context(SiteServer(self._recipe.sites))
+            started.enter_context(SiteWatch(self._sites, self._recipe.sites))
+            self._stack = started.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the workers, then the sites."""
+        for pool in self._pools.values():
+            pool.close()
+        self._pools.clear()
+        self._desk = None
+        self._stack.__exit__(kind, error, trace)
+
+    def play(
+        self,
+        specs: Sequence[EpisodeSpec],
+        buffer: ReplayBuffer,
+        progress: Progress,
+        *,
+        driver: str,
+        version: int | None,
+        journal: Journal = no_journal,
+    ) -> RolloutReport:
+        """Play the episodes that no shard holds yet, on the workers of one kind of environment.
+
+        ``version`` is the one of the weights that must decide; None takes whichever are served.
+
+        Raises:
+            RunStopped: too much failed, or nothing moved any more; finished episodes are on disk.
+        """
+        buffer.refresh()
+        missing = [replace(spec, version=version) for spec in specs if spec.episode_id not in buffer]
+        kept = len(specs) - len(missing)
+
+        def show(now: RolloutProgress) -> None:
+            progress.update(
+                kept + now.completed + now.failed,
+                total=len(specs),
+                judged=now.completed,
+                succeeded=now.successes,
+                lost=now.failed,
+                steps=now.env_steps,
+            )
+
+        try:
+            return self._pool(driver).run(missing, show, journal)
+        except RolloutStopped as error:
+            raise RunStopped(f"{error}; finished episodes are kept, start the same command again to go on") from error
+
+    def retire(self, driver: str) -> None:
+        """End the workers of one kind of environment, when no further episode needs them."""
+        if driver in self._pools:
+            self._pools.pop(driver).close()
+
+    def _pool(self, driver: str) -> RolloutPool:
+        if driver not in self._pools:
+            self._pools[driver] = RolloutPool(
+                WorkerConfig(
+                    shard_dir=str(self._folders.episodes),
+                    tokenizer=self._tokenizer,
+                    environment=driver,
+                    policy=self._policy,
+                    policy_settings=self._recipe.policy,
+                    settings=self._recipe.rollout,
+                    browser=self._recipe.browser,
+                    site_port=self._sites.port,
+                    site_secret=self._sites.secret,
+                    site_seed=self._recipe.sites.seed,
+                    screenshot_dir=str(self._folders.screenshots),
+                    options={**self._recipe.environment_options, **self._shared_by_workers(driver)},
+                )
+            )
+        return self._pools[driver]
+
+    def _shared_by_workers(self, driver: str) -> dict[str, Any]:
+        """Return options about what all workers of one kind share; the first time, start it."""
+        if driver != "webarena":
+            return {}
+        settings = with_addresses(self._recipe.webarena)
+        if self._desk is None:
+            self._desk = start_desk(settings, self._desk_name)
+        return {"webarena": settings, "site_leases": self._desk_name}
