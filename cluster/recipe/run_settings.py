@@ -10,15 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from records.bounds import at_least, share
+
 SPLITS = ("train", "validation", "test", "validation_templates", "test_templates")
-
-
-def _at_least(owner: object, minimum: float, *names: str) -> None:
-    """Raise ``ValueError`` naming the first of the fields that is below ``minimum``."""
-    for name in names:
-        value = getattr(owner, name)
-        if value < minimum:
-            raise ValueError(f"{name} must be at least {minimum}, found {value}")
 
 
 @dataclass(frozen=True)
@@ -57,13 +51,13 @@ class EvaluationSettings:
         unknown = [split for split in self.splits if split not in SPLITS]
         if unknown or not self.splits:
             raise ValueError(f"splits must name at least one of {', '.join(SPLITS)}; found {list(self.splits)}")
-        _at_least(self, 1, "tasks_per_split", "every", "passes")
+        at_least(self, 1, "tasks_per_split", "every", "passes")
         for split, count in self.tasks.items():
             if split not in SPLITS:
                 raise ValueError(f"tasks must name splits out of {', '.join(SPLITS)}; found {split!r}")
             if count < 1:
                 raise ValueError(f"tasks.{split} must be at least 1, found {count}")
-        _at_least(self, 0, "seed", "temperature", "screenshots")
+        at_least(self, 0, "seed", "temperature", "screenshots")
         if self.passes > 1 and self.temperature == 0:
             raise ValueError("passes above 1 need a temperature above 0, or every pass would be the same episode")
 
@@ -123,10 +117,10 @@ class ResourceSettings:
 
     def __post_init__(self) -> None:
         """Refuse negative resources."""
-        _at_least(self, 0, "cpus_per_policy_server", "learner_cpus")
-        _at_least(self, 0, "gpus_per_policy_server", "learner_gpus", "object_store_mb", "ray_memory_mb")
-        _at_least(self, 1, "memory_mb_per_rollout_worker", "memory_mb_per_context", "memory_mb_per_policy_server")
-        _at_least(self, 1, "learner_memory_mb", "sites_memory_mb", "controller_memory_mb")
+        at_least(self, 0, "cpus_per_policy_server", "learner_cpus")
+        at_least(self, 0, "gpus_per_policy_server", "learner_gpus", "object_store_mb", "ray_memory_mb")
+        at_least(self, 1, "memory_mb_per_rollout_worker", "memory_mb_per_context", "memory_mb_per_policy_server")
+        at_least(self, 1, "learner_memory_mb", "sites_memory_mb", "controller_memory_mb")
 
 
 @dataclass(frozen=True)
@@ -175,11 +169,9 @@ class WarmStartSettings:
 
     def __post_init__(self) -> None:
         """Refuse shares outside [0, 1] and an empty set of demonstrations."""
-        _at_least(self, 0, "value_demonstrations")
-        _at_least(self, 1, "tokenizer_demonstrations", "demonstrations", "potential_demonstrations", "long_horizon")
-        for name in ("long_share", "detours", "habitual"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} must be in [0, 1], found {getattr(self, name)}")
+        at_least(self, 0, "value_demonstrations")
+        at_least(self, 1, "tokenizer_demonstrations", "demonstrations", "potential_demonstrations", "long_horizon")
+        share(self, "long_share", "detours", "habitual")
         if not 0 <= self.faulty_low <= self.faulty_high <= 1:
             raise ValueError(
                 f"expected 0 <= faulty_low <= faulty_high <= 1, found {self.faulty_low} and {self.faulty_high}"
@@ -244,5 +236,5 @@ class RunSettings:
         """Refuse a name that is not a folder name and counts that make no sense."""
         if not self.name or set(self.name) & set("/\\\0") or self.name in {".", ".."}:
             raise ValueError(f"name must be usable as a folder's name, found {self.name!r}")
-        _at_least(self, 0, "phases", "seed", "recoveries")
-        _at_least(self, 1, "pool_tasks", "attempts_per_task", "keep_checkpoints")
+        at_least(self, 0, "phases", "seed", "recoveries")
+        at_least(self, 1, "pool_tasks", "attempts_per_task", "keep_checkpoints")
