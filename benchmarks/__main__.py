@@ -17,6 +17,7 @@ NAMES = (
     "browser_steps",
     "staleness",
     "determinism",
+    "recorded",
     "resume",
     "kills",
     "soak",
