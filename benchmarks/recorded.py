@@ -1,9 +1,9 @@
 """Does this code decide and learn what another commit did, bit for bit?
 
 Runs ``deterministic.yaml`` and ``from_checkpoint.yaml`` from nothing, in real Chromium, and holds each episode, each
-number and every weight against ``recorded/RECIPE.json``, which was made by the commit that it names. Nothing is rounded.
-Numbers that are new are not compared. Torch rounds otherwise on other processors: there, let ``write`` record a
-run of the old commit first.
+number and each weight against ``recorded/RECIPE.json``, which was made by the commit that it names. Nothing is rounded.
+Numbers that are new are not compared. Torch rounds otherwise on other processors: there, let ``write`` record a run of
+the old commit first.
 """
 
 from __future__ import annotations
