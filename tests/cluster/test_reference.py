@@ -1,13 +1,16 @@
-"""The generated page of settings is complete and up to date."""
+"""The generated pages are complete and up to date."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from cluster.recipe.recipe import Recipe, flatten, resolved
-from cluster.recipe.reference import PAGE, attribute_docs, reference_page
+from cluster.reference import decisions
+from cluster.reference.__main__ import PAGES
+from cluster.reference.settings import attribute_docs, reference_page
 
 
 @dataclass(frozen=True)
@@ -20,10 +23,26 @@ class Documented:
     count: int = 3
 
 
-def test_the_page_in_the_repository_is_up_to_date() -> None:
-    assert PAGE.read_text(encoding="utf-8") == reference_page(), (
-        "run `python -m cluster.recipe.reference` and commit the page"
-    )
+@pytest.mark.parametrize("path", list(PAGES), ids=lambda path: path.name)
+def test_the_pages_in_the_repository_are_up_to_date(path: Path) -> None:
+    assert path.read_text(encoding="utf-8") == PAGES[path](), "run `make docs` and commit the pages"
+
+
+def test_a_record_without_a_title_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decisions, "FOLDER", tmp_path)
+    (tmp_path / "0007-lost.md").write_text("# Lost\n")
+    with pytest.raises(ValueError, match=r"0007-lost\.md: expected a first line '# 7\. Title'"):
+        decisions.index()
+
+
+def test_the_index_says_which_records_are_superseded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decisions, "FOLDER", tmp_path)
+    (tmp_path / "0007-old.md").write_text("# 7. The old way\n\nSuperseded by 9. It said much.\n")
+    (tmp_path / "0009-new.md").write_text("# 9. The new way\n\n**Context.** Much.\n")
+    assert decisions.index().splitlines()[-2:] == [
+        "- [7](0007-old.md) The old way (superseded by 9)",
+        "- [9](0009-new.md) The new way",
+    ]
 
 
 def test_every_setting_is_on_the_page() -> None:

@@ -1,4 +1,4 @@
-"""The generated reference of every setting: ``python -m cluster.recipe.reference`` writes ``docs/reference/config.md``.
+"""The generated reference of every setting: ``docs/reference/config.md``.
 
 Owns reading attribute docstrings from the settings' source. Invariant: the page says only what the
 code says, so a setting without a docstring is an error here, not a gap there.
@@ -17,14 +17,13 @@ from typing import Any
 import yaml
 
 from cluster.recipe.recipe import Recipe
-from cluster.run_folder.durable import write_atomic
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "config.md"
 
 _INTRO = """\
 # Every setting of a recipe
 
-Generated from the code by `python -m cluster.recipe.reference`; do not edit.
+Generated from the code by `make docs`; do not edit.
 
 A recipe is a YAML file with the sections below. What it does not say has the default given here. An
 unknown key is an error that names the nearest one. On the command line, `--set section.key=value`
@@ -105,7 +104,3 @@ def _markdown(text: str) -> str:
 
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
-
-
-if __name__ == "__main__":
-    write_atomic(PAGE, reference_page())
