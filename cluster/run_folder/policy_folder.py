@@ -19,7 +19,7 @@ from environments.interface.grammar import format_action
 from records.episodes import Task
 from sites.app import create_app
 from sites.experts import resolve
-from sites.tasks import template_named
+from sites.tasks import expert_of
 
 CHECKSUMS = "checksums.json"
 
@@ -74,7 +74,7 @@ async def read_along(tasks: list[Task], site_seed: int) -> list[str]:
     for task in tasks:
         observation = await environment.reset(task)
         texts.append(task.intent)
-        expert = template_named(task.template).expert(task)
+        expert = expert_of(task)
         intent = next(expert)
         while True:
             action = resolve(intent, observation)

@@ -94,14 +94,14 @@ def demonstrator(spec: EpisodeSpec) -> Expert:
     Raises ``EpisodeFailed`` (kind task) when the task's template has no expert.
     """
     # Both import every site, which a worker that plays policies does not need.
-    from sites.tasks import template_named
+    from sites.tasks import expert_of
 
     try:
-        template = template_named(spec.task.template)
+        expert = expert_of(spec.task)
     except KeyError as error:
         raise EpisodeFailed(Failure(codes.NO_DEMONSTRATOR, str(error))) from error
     if spec.quality is None:
-        return template.expert(spec.task)
+        return expert
     from sites.demonstrations import demonstrate
 
     return demonstrate(spec.task, spec.seed, spec.quality)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from records.episodes import Milestone
 from records.placeholders import placeholder
 
 UNANSWERABLE = "N/A"
@@ -19,7 +18,8 @@ Check = dict[str, Any]
 Evaluation = dict[str, Any]
 Target = dict[str, Any]
 Step = tuple[str, Check]
-Milestones = tuple[Milestone, Milestone, Milestone, Milestone]
+Milestones = tuple[Step, Step, Step, Step]
+"""What each milestone of a task means, and its check."""
 
 
 def evaluation(*kinds: str, **fields: Any) -> Evaluation:
@@ -115,7 +115,7 @@ def milestones(*steps: Step) -> Milestones:
     """Return the four milestones of a task from (description, check) pairs."""
     if len(steps) != 4:
         raise ValueError(f"a task has exactly four milestones, found {len(steps)}")
-    first, second, third, fourth = (Milestone(*step) for step in steps)
+    first, second, third, fourth = steps
     return first, second, third, fourth
 
 

@@ -16,8 +16,8 @@ from enum import StrEnum
 
 from records.environment import Element, Observation
 from records.episodes import Task
-from sites.task_template import Expert, Intent
-from sites.tasks import template_named
+from sites.experts import Expert, Intent
+from sites.tasks import expert_of
 
 _LATEST_STOPS = 3
 """An early stop leaves out this many actions at most."""
@@ -75,7 +75,7 @@ class _Plan:
 def demonstrate(task: Task, seed: int, quality: Quality) -> Expert:
     """Return a demonstration of ``task``: its expert's intents, made imperfect as ``quality`` says."""
     rng = random.Random(f"demonstration/{seed}/{task.task_id}")
-    expert = template_named(task.template).expert(task)
+    expert = expert_of(task)
     plan = planned_fault(task, rng, quality)
     if plan is None:
         return expert

@@ -1,17 +1,42 @@
-"""Experts' intents turned into actions on what is on the page, and what they read there.
+"""What an expert wants to do, as intents, and intents turned into actions on what is on the page.
 
-Owns ``resolve`` and ``read`` and re-exports ``Intent``. An expert names what a person would look for; only here
-does a name become an element id. Reads observations, never a site's state.
+Owns ``Intent``, ``resolve`` and ``read``. An expert names what a person would look for; only here does a name
+become an element id. Reads observations, never a site's state.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Generator
+from dataclasses import dataclass
 
 from records.environment import Action, Observation
-from sites.task_template import Expert, Intent
 
-__all__ = ["Expert", "Intent", "read", "resolve"]
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What an expert wants to do next, by accessible name rather than by id.
+
+    ``kind`` is an ``Action.kind``; ``name``, ``role`` and ``nth`` choose the element of the current
+    observation, ``argument`` is the text, option or exit message. ``rivals`` marks a choice that an
+    inattentive person could get wrong: a regular expression for what else they might have taken (names
+    of elements for ``click``, options for ``select``, visible text for ``exit``; numbers for ``type``). ``note`` is
+    what the expert writes down of the current page, because a later action needs it and the page will be gone.
+    """
+
+    kind: str
+    name: str | None = None
+    role: str | None = None
+    nth: int = 0
+    argument: str | None = None
+    rivals: str | None = None
+    note: str | None = None
+
+
+Actions = Generator[Intent, Observation, Observation]
+"""Part of an expert: yields intents, is sent what each led to, and returns the last of it."""
+Expert = Generator[Intent, Observation, None]
+"""All of a task: the last intent is an ``exit``."""
 
 
 def resolve(intent: Intent, observation: Observation) -> Action:

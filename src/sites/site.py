@@ -47,7 +47,7 @@ class Site:
     routes: tuple[Route, ...]
     build: Callable[[int], Any]
     new_state: Callable[[Any, bool], State]
-    templates: tuple[TaskTemplate, ...] = ()
+    templates: tuple[type[TaskTemplate], ...] = ()
     account: Callable[[Any], tuple[str, str]] | None = None
 
 

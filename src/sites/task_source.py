@@ -31,14 +31,14 @@ class EmbeddedTasks:
     def task(self, template: str, parameters: dict[str, Any]) -> Task:
         """Return the task of this template with these parameters."""
         found = template_named(template)
-        return make_task(found, parameters, template_data(found, self._data_seed))
+        return make_task(found(**parameters), template_data(found, self._data_seed))
 
     def similar(self, task: Task, rng: random.Random) -> Task | None:
         """Return a task of the same template with other training parameters, or None where none is found."""
         template = template_named(task.template)
         data = template_data(template, self._data_seed)
         for _ in range(_DRAWS):
-            parameters = template.sample(data, rng)
-            if parameters != task.parameters and split_of(template, parameters) == "train":
-                return make_task(template, parameters, data)
+            filled = template.sample(data, rng)
+            if filled.parameters != task.parameters and split_of(template, filled.parameters) == "train":
+                return make_task(filled, data)
         return None

@@ -1,93 +1,115 @@
-"""A task template: an instruction with blanks, and what belongs to it.
+"""A task template: an instruction with blanks, and what belongs to it, in one class.
 
-Owns ``TaskTemplate`` and ``Intent``. Sites' task modules import this module (never ``sites.tasks``,
-which imports the sites). Invariants: parameters are JSON values and never contain the answer of a
+Owns ``TaskTemplate`` and how its parameters are drawn. Sites' task modules import this module (never
+``sites.tasks``, which imports the sites). Invariants: parameters are JSON values and never contain the answer of a
 question; evaluations use WebArena's three evaluators only.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Generator
-from dataclasses import dataclass, replace
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Any, ClassVar, Self, dataclass_transform
 
-from records.environment import Observation
-from records.episodes import Milestone, Task
+from records.episodes import Task
+from sites.checks import Evaluation, Milestones
+from sites.experts import Expert
 
 Parameters = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Intent:
-    """What an expert wants to do next, by accessible name rather than by id.
+def drawn(draw: Callable[..., Any], *of: str) -> Any:
+    """A parameter and its draw, ``draw(data, rng, *values)``, whose values are those of the parameters ``of``."""
+    return field(metadata={"draw": draw, "of": of, "together": False})
 
-    ``kind`` is an ``Action.kind``; ``name``, ``role`` and ``nth`` choose the element of the current
-    observation, ``argument`` is the text, option or exit message. ``rivals`` marks a choice that an
-    inattentive person could get wrong: a regular expression for what else they might have taken (names
-    of elements for ``click``, options for ``select``, visible text for ``exit``; numbers for ``type``). ``note`` is
-    what the expert writes down of the current page, because a later action needs it and the page will be gone.
+
+def together(draw: Callable[..., Parameters], *of: str) -> Any:
+    """A parameter whose draw returns others with it, by their names; the others have no draw of their own."""
+    return field(metadata={"draw": draw, "of": of, "together": True})
+
+
+def one_of(values: Sequence[Any]) -> Any:
+    """A parameter that is one of these values."""
+    return drawn(lambda data, rng: rng.choice(values))
+
+
+def always(value: Any) -> Any:
+    """A parameter that is the same in all tasks."""
+    return drawn(lambda data, rng: value)
+
+
+@dataclass_transform(
+    frozen_default=True, kw_only_default=True, field_specifiers=(drawn, together, one_of, always, field)
+)
+class TaskTemplate(ABC):
+    """One kind of task of one site, or of several; an instance is the template with its blanks filled in.
+
+    A template is a class with a ``name``; without one it is a family, which templates derive from. ``intent`` is a
+    format string over the parameters, which are the annotated attributes without a value, in the order in which they
+    stand; a family may have attributes with a value, which its templates turn into parameters. ``horizon`` is the
+    expert's number of actions, exit included (see ``steps``). ``split`` is train, validation or test. A task starts on
+    the page ``start`` of the first of ``sites``, by default of the one that ``name`` begins with; with several sites
+    ``data`` is a mapping from each site's name to that site's data. ``scripted`` says that its pages need their
+    scripts, so that it cannot be played without a browser.
     """
 
-    kind: str
-    name: str | None = None
-    role: str | None = None
-    nth: int = 0
-    argument: str | None = None
-    rivals: str | None = None
-    note: str | None = None
+    name: ClassVar[str]
+    horizon: ClassVar[int]
+    split: ClassVar[str]
+    intent: ClassVar[str]
+    sites: ClassVar[tuple[str, ...]] = ()
+    start: ClassVar[str] = "/"
+    require_login: ClassVar[bool] = True
+    scripted: ClassVar[bool] = False
+    _blanks: ClassVar[tuple[Field[Any], ...]] = ()
 
+    def __init_subclass__(cls, *, name: str = "", horizon: int = 0, split: str = "train") -> None:
+        """Make the class a frozen dataclass of its parameters, by name."""
+        super().__init_subclass__()
+        cls.name, cls.horizon, cls.split = name, horizon, split
+        cls.sites = cls.sites or ((name.partition(".")[0],) if name else ())
+        made: Any = dataclass(frozen=True, kw_only=True)(cls)
+        cls._blanks = tuple(blank for blank in fields(made) if blank.default is MISSING)
 
-Skill = Generator[Intent, Observation, Observation]
-"""Part of an expert: yields intents, is sent what each led to, and returns the last of it."""
-Expert = Generator[Intent, Observation, None]
+    @classmethod
+    def sample(cls, data: Any, rng: random.Random) -> Self:
+        """Draw all parameters."""
+        return cls.draw(data, rng)
 
+    @classmethod
+    def draw(cls, data: Any, rng: random.Random, **given: Any) -> Self:
+        """Draw the parameters that are not given, in their order, each as it says."""
+        for blank in cls._blanks:
+            if blank.name not in given:
+                how = blank.metadata
+                value = how["draw"](data, rng, *(given[other] for other in how["of"]))
+                given |= value if how["together"] else {blank.name: value}
+        return cls(**given)
 
-def noting(note: str | None, skill: Skill) -> Skill:
-    """Play ``skill``; its first action writes ``note`` down, where there is one."""
-    seen = yield replace(next(skill), note=note)
-    while True:
-        try:
-            intent = skill.send(seen)
-        except StopIteration as end:
-            last: Observation = end.value
-            return last
-        seen = yield intent
-
-
-@dataclass(frozen=True)
-class TaskTemplate:
-    """One kind of task of one site, or of several.
-
-    ``sample(data, rng)`` draws parameters; ``intent`` is a format string over them; ``evaluation``
-    and ``milestones`` (exactly four, in the order in which they are reached) are computed from the
-    parameters and the site's data; ``expert(task)`` yields intents, is sent the observation after
-    each, and ends with an ``exit``. ``horizon`` is the expert's number of actions, exit included: a
-    number, or a function of parameters and data. ``split`` is train, validation or test. A task starts on
-    the page ``start`` of ``site``. ``also`` names further sites that it visits; ``data`` is then a mapping
-    from each site's name to that site's data. ``scripted`` says that its pages need their scripts, so that
-    it cannot be played without a browser.
-    """
-
-    name: str
-    site: str
-    intent: str
-    sample: Callable[[Any, random.Random], Parameters]
-    evaluation: Callable[[Parameters, Any], dict[str, Any]]
-    milestones: Callable[[Parameters, Any], tuple[Milestone, Milestone, Milestone, Milestone]]
-    expert: Callable[[Task], Expert]
-    horizon: int | Callable[[Parameters, Any], int]
-    require_login: bool = True
-    split: str = "train"
-    start: str = "/"
-    also: tuple[str, ...] = ()
-    scripted: bool = False
+    @classmethod
+    def of(cls, task: Task) -> Self:
+        """Return the template filled in as it is in ``task``."""
+        return cls(**task.parameters)
 
     @property
-    def sites(self) -> tuple[str, ...]:
-        """All sites that its tasks visit, the one they start on first."""
-        return (self.site, *self.also)
+    def parameters(self) -> Parameters:
+        """What the blanks are filled with, by name."""
+        return {blank.name: getattr(self, blank.name) for blank in self._blanks}
 
-    def steps(self, parameters: Parameters, data: Any) -> int:
-        """Return the expert's number of actions for these parameters."""
-        return self.horizon if isinstance(self.horizon, int) else self.horizon(parameters, data)
+    @abstractmethod
+    def evaluation(self, data: Any) -> Evaluation:
+        """Return WebArena's ``eval`` object, computed from the parameters and the site's data."""
+
+    @abstractmethod
+    def milestones(self, data: Any) -> Milestones:
+        """Return the four milestones in the order in which they are reached."""
+
+    @abstractmethod
+    def expert(self) -> Expert:
+        """Yield intents, be sent the observation after each, and end with an ``exit``; knows no data."""
+
+    def steps(self, data: Any) -> int:
+        """Return the expert's number of actions with these parameters, where they decide it."""
+        return self.horizon

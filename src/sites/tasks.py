@@ -15,11 +15,14 @@ from functools import cache, lru_cache
 from operator import itemgetter
 from typing import Any
 
-from records.episodes import Task
+from records.episodes import Milestone, Task
 from records.placeholders import placeholder
 from sites.collections import COLLECTIONS
+from sites.experts import Expert
 from sites.registry import SITES
 from sites.task_template import Parameters, TaskTemplate
+
+Template = type[TaskTemplate]
 
 SPLITS = ("train", "validation", "test", "validation_templates", "test_templates")
 """``validation`` and ``test`` hold unseen parameters of train templates; ``*_templates`` hold unseen templates."""
@@ -38,14 +41,14 @@ def site_data(site: str, data_seed: int) -> Any:
     return SITES[site].build(data_seed)
 
 
-def template_data(template: TaskTemplate, data_seed: int) -> Any:
+def template_data(template: Template, data_seed: int) -> Any:
     """Return what the template's functions take as ``data``: its site's, or with several sites a mapping by name."""
-    if template.also:
+    if len(template.sites) > 1:
         return {site: site_data(site, data_seed) for site in template.sites}
-    return site_data(template.site, data_seed)
+    return site_data(template.sites[0], data_seed)
 
 
-def all_templates(names: Sequence[str] = ("shop", "forum")) -> list[TaskTemplate]:
+def all_templates(names: Sequence[str] = ("shop", "forum")) -> list[Template]:
     """Return the templates of the named sites and collections in a fixed order.
 
     A collection (``sites.collections``) gives those of its templates whose sites are all named too. Raises
@@ -54,7 +57,7 @@ def all_templates(names: Sequence[str] = ("shop", "forum")) -> list[TaskTemplate
     return [template for name in names for template in _templates(name, names)]
 
 
-def split_of(template: TaskTemplate, parameters: Parameters) -> str:
+def split_of(template: Template, parameters: Parameters) -> str:
     """Return the split that a task belongs to (one of ``SPLITS``)."""
     if template.split != "train":
         return f"{template.split}_templates"
@@ -109,33 +112,33 @@ def task_set(
     return tasks
 
 
-def _spread(templates: Sequence[TaskTemplate]) -> list[TaskTemplate]:
+def _spread(templates: Sequence[Template]) -> list[Template]:
     """Return the templates with those of each site or collection at even distances."""
-    groups: dict[str, list[TaskTemplate]] = {}
+    groups: dict[str, list[Template]] = {}
     for template in templates:
         groups.setdefault(template.name.partition(".")[0], []).append(template)
     placed = [(place / len(group), template) for group in groups.values() for place, template in enumerate(group)]
     return [template for _, template in sorted(placed, key=itemgetter(0))]
 
 
-def make_task(template: TaskTemplate, parameters: Parameters, data: Any) -> Task:
-    """Return the task of ``template`` with these parameters; ``data`` is its ``template_data``."""
-    horizon = template.steps(parameters, data)
+def make_task(filled: TaskTemplate, data: Any) -> Task:
+    """Return the task of a template that is filled in; ``data`` is its ``template_data``."""
+    template, parameters, horizon = type(filled), filled.parameters, filled.steps(data)
     if not 2 <= horizon <= LONGEST_HORIZON:
-        raise ValueError(f"{template.name}: expected a horizon of 2 to {LONGEST_HORIZON} actions, found {horizon}")
+        raise ValueError(f"{filled.name}: expected a horizon of 2 to {LONGEST_HORIZON} actions, found {horizon}")
     return Task(
-        task_id=f"{template.name}.{_digest(parameters)[:10]}",
-        sites=template.sites,
-        intent=template.intent.format(**parameters),
-        start_url=placeholder(template.site) + template.start,
-        evaluation=template.evaluation(parameters, data),
-        template=template.name,
+        task_id=f"{filled.name}.{_digest(parameters)[:10]}",
+        sites=filled.sites,
+        intent=filled.intent.format(**parameters),
+        start_url=placeholder(filled.sites[0]) + filled.start,
+        evaluation=filled.evaluation(data),
+        template=filled.name,
         parameters=parameters,
-        require_login=template.require_login,
+        require_login=filled.require_login,
         split=split_of(template, parameters),
         horizon=horizon,
         max_steps=horizon + max(_SPARE_STEPS, horizon // _SPARE_SHARE),
-        milestones=template.milestones(parameters, data),
+        milestones=tuple(Milestone(description, check) for description, check in filled.milestones(data)),
     )
 
 
@@ -157,12 +160,17 @@ def to_webarena(task: Task) -> dict[str, Any]:
     }
 
 
-def template_named(name: str) -> TaskTemplate:
+def template_named(name: str) -> Template:
     """Return the template called ``name``; raise ``KeyError`` saying which exist."""
     found = _by_name()
     if name not in found:
         raise KeyError(f"no task template {name!r}; there are: {', '.join(sorted(found))}")
     return found[name]
+
+
+def expert_of(task: Task) -> Expert:
+    """Return the expert of the task's template; raise ``KeyError`` where the task has none."""
+    return template_named(task.template).of(task).expert()
 
 
 def needs_browser(task: Task) -> bool:
@@ -171,24 +179,24 @@ def needs_browser(task: Task) -> bool:
     return template is not None and template.scripted
 
 
-def _tasks(template: TaskTemplate, seed: int, split: str | None, data_seed: int) -> Iterator[Task]:
+def _tasks(template: Template, seed: int, split: str | None, data_seed: int) -> Iterator[Task]:
     """Yield different tasks of ``template`` in ``split`` until sampling finds no new ones."""
     data = template_data(template, data_seed)
     rng = random.Random(f"{seed}/{template.name}/{split}")
     seen: set[str] = set()
     misses = 0
     while misses < _TRIES_PER_TASK:
-        parameters = template.sample(data, rng)
-        key = _digest(parameters)
-        if key in seen or split not in (None, split_of(template, parameters)):
+        filled = template.sample(data, rng)
+        key = _digest(filled.parameters)
+        if key in seen or split not in (None, split_of(template, filled.parameters)):
             misses += 1
             continue
         misses = 0
         seen.add(key)
-        yield make_task(template, parameters, data)
+        yield make_task(filled, data)
 
 
-def _templates(name: str, names: Sequence[str]) -> Sequence[TaskTemplate]:
+def _templates(name: str, names: Sequence[str]) -> Sequence[Template]:
     if name in SITES:
         return SITES[name].templates
     if name not in COLLECTIONS:
@@ -201,7 +209,7 @@ def _templates(name: str, names: Sequence[str]) -> Sequence[TaskTemplate]:
 
 
 @cache
-def _by_name() -> Mapping[str, TaskTemplate]:
+def _by_name() -> Mapping[str, Template]:
     groups = [*(site.templates for site in SITES.values()), *COLLECTIONS.values()]
     return {template.name: template for group in groups for template in group}
 

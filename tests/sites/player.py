@@ -15,7 +15,7 @@ from records.environment import Observation
 from records.episodes import Task
 from sites.demonstrations import Fault, Quality, planned_fault
 from sites.experts import Expert, Intent, resolve
-from sites.tasks import template_named
+from sites.tasks import expert_of
 
 Change = Callable[[Intent, Observation], Intent | None]
 
@@ -39,11 +39,6 @@ class Played:
         return [f"{page.url}\n{page.text}" for page in self.pages]
 
 
-def expert(task: Task) -> Expert:
-    """The expert of the task's template."""
-    return template_named(task.template).expert(task)
-
-
 async def play(app: Any, task: Task, actor: Expert | None = None, change: Change | None = None) -> Played:
     """Play one episode without a browser; see ``play_in``."""
     env = BrowserlessEnvironment(app)
@@ -58,7 +53,7 @@ async def play_in(env: Environment, task: Task, actor: Expert | None = None, cha
 
     ``change`` may alter an intent or, by None, leave it out; an actor that then loses its way says "done".
     """
-    actor, played, history = actor or expert(task), Played(), list[Acted]()
+    actor, played, history = actor or expert_of(task), Played(), list[Acted]()
     seen = await env.reset(task)
     played.pages.append(seen)
     played.milestones.append(reached(task.milestones, (), seen, history))

@@ -12,8 +12,8 @@ from sites.faults import FaultSettings
 from sites.registry import SITES
 from sites.server import SiteServer
 from sites.settings import SitesSettings
-from sites.tasks import generate
-from tests.sites.player import expert, play_in
+from sites.tasks import expert_of, generate
+from tests.sites.player import play_in
 
 pytestmark = pytest.mark.browser
 
@@ -24,7 +24,7 @@ EVERY_PAGE = SitesSettings(start_timeout_s=120.0, faults=FaultSettings(expiry_sh
 
 def who_logs_in_again(task: Task) -> Expert:
     """The task's expert, who sees the pages as they are after logging in again."""
-    actor = expert(task)
+    actor = expert_of(task)
     intent = next(actor)
     while True:
         seen = yield intent

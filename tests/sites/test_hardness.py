@@ -16,8 +16,8 @@ from sites.faults import FaultSettings
 from sites.server import SiteServer
 from sites.settings import SitesSettings
 from sites.shop.finder_pages import WAREHOUSES, stock_by_warehouse
-from sites.tasks import generate, needs_browser, site_data
-from tests.sites.player import Played, expert, play_in
+from sites.tasks import expert_of, generate, needs_browser, site_data
+from tests.sites.player import Played, play_in
 
 SECRET = "a secret for tests"
 FROM_A_PAGE = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Dest": "document"}
@@ -176,7 +176,7 @@ async def test_hovering_waiting_and_confirming_are_what_these_pages_ask_for(env)
 
         def cut():
             nonlocal played
-            actor = expert(task)
+            actor = expert_of(task)
             intent = next(actor)
             while played < actions:
                 played += 1

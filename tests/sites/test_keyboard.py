@@ -14,8 +14,7 @@ from records.environment import Action, Observation
 from records.episodes import Task
 from sites.experts import Intent, resolve
 from sites.registry import SITES
-from sites.tasks import generate
-from tests.sites.player import expert
+from sites.tasks import expert_of, generate
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -107,7 +106,7 @@ async def test_a_main_flow_of_every_site_works_by_keyboard_alone(env):
     assert {template.split(".")[0] for template in FLOWS} == set(SITES)
     for template in FLOWS:
         task = a_task(template)
-        seen, hands, actor = await env.reset(task), Hands(env), expert(task)
+        seen, hands, actor = await env.reset(task), Hands(env), expert_of(task)
         intent = next(actor)
         while intent.kind != "exit":
             seen = await hands.carry_out(intent, seen)

@@ -18,8 +18,8 @@ from records.episodes import Task
 from sites.collections import COLLECTIONS
 from sites.experts import Intent
 from sites.registry import SITES
-from sites.tasks import all_templates, needs_browser
-from tests.sites.player import expert, play_in
+from sites.tasks import all_templates, expert_of, needs_browser
+from tests.sites.player import play_in
 from tests.sites.task_checks import tasks_by_template
 
 EVERYTHING = (*SITES, *COLLECTIONS)
@@ -52,7 +52,7 @@ async def assert_wrong_ending_fails(env: Environment, task: Task) -> None:
     def make_up(intent: Intent, seen: Observation) -> Intent:
         return intent if wanted or intent.kind != "exit" else replace(intent, argument="17")
 
-    played = await play_in(env, task, expert(wanted[0] if wanted else task), make_up)
+    played = await play_in(env, task, expert_of(wanted[0] if wanted else task), make_up)
     assert played.outcome == 0.0, f"{task.intent}\n{played.actions}"
 
 

@@ -16,7 +16,7 @@ from sites.code import sampling as projects
 from sites.forum import checks as forum
 from sites.forum import experts as posting
 from sites.forum import sampling as topics
-from sites.task_template import Expert, Parameters, TaskTemplate, noting
+from sites.old_form import Expert, Parameters, TaskTemplate, noting
 
 
 def _sample_end(data: Data, rng: random.Random) -> Parameters:

@@ -18,16 +18,16 @@ from sites.experts import read
 from sites.forum import checks as forum
 from sites.forum import experts as posting
 from sites.forum import sampling as topics
-from sites.shop import experts as shopping
+from sites.old_form import Expert, Parameters, TaskTemplate, noting
 from sites.shop import sampling as goods
-from sites.task_template import Expert, Parameters, TaskTemplate, noting
+from sites.skills import search
 
 
 def _sample_price(data: Data, rng: random.Random) -> Parameters:
     first, second = goods.product(data["shop"], rng), goods.product(data["shop"], rng)
-    while first.price == second.price:
+    while data["shop"].product(first).price == data["shop"].product(second).price:
         second = goods.product(data["shop"], rng)
-    return {"first": first.name, "second": second.name}
+    return {"first": first, "second": second}
 
 
 def _priced(p: Parameters, data: Data) -> str:
@@ -38,7 +38,7 @@ def _priced(p: Parameters, data: Data) -> str:
 
 def _set_price(task: Task) -> Expert:
     p = task.parameters
-    seen = yield from shopping.search_for(p["second"])
+    seen = yield from search(p["second"])
     price = read(seen, rf"{p['second']} \$(\d+),")
     yield from noting(price, go_to("admin"))
     yield from managing.edit_product(p["first"], {"Price": price})

@@ -15,17 +15,18 @@ from sites.experts import read
 from sites.forum import checks as forum
 from sites.forum import experts as posting
 from sites.forum import sampling as topics
+from sites.old_form import Expert, Parameters, TaskTemplate, noting
 from sites.shop import checks as shop
-from sites.shop import experts as shopping
 from sites.shop import sampling as goods
+from sites.shop.catalogue import Product
 from sites.shop.data import SUBJECTS
-from sites.shop.tasks_catalogue import product_path
-from sites.task_template import Expert, Parameters, TaskTemplate, noting
+from sites.shop.skills import open_order, open_product, send_message
+from sites.skills import search
 
 
-def product_named(data: Data, name: str) -> goods.Product:
+def product_named(data: Data, name: str) -> Product:
     """Return the shop's product of this name."""
-    found: goods.Product = data["shop"].products[name.lower().replace(" ", "-")]
+    found: Product = data["shop"].product(name)
     return found
 
 
@@ -36,7 +37,7 @@ def price(p: Parameters, data: Data) -> str:
 
 def _sample_post(data: Data, rng: random.Random) -> Parameters:
     return {
-        "product": goods.product(data["shop"], rng).name,
+        "product": goods.product(data["shop"], rng),
         "forum": topics.forum(data["forum"], rng),
         "title": topics.new_title(data["forum"], rng),
     }
@@ -44,7 +45,7 @@ def _sample_post(data: Data, rng: random.Random) -> Parameters:
 
 def _post_price(task: Task) -> Expert:
     p = task.parameters
-    seen = yield from shopping.search_for(p["product"])
+    seen = yield from search(p["product"])
     found = read(seen, rf"{p['product']} (\$\d+),")
     yield from noting(found, go_to("forum"))
     yield from posting.submit_thread(p["forum"], p["title"], found)
@@ -52,7 +53,7 @@ def _post_price(task: Task) -> Expert:
 
 
 def _sample_reply(data: Data, rng: random.Random) -> Parameters:
-    return {"product": goods.product(data["shop"], rng).name, **topics.thread_by_title(data["forum"], rng)}
+    return {"product": goods.product(data["shop"], rng), **topics.thread_by_title(data["forum"], rng)}
 
 
 def _stock(p: Parameters, data: Data) -> str:
@@ -61,7 +62,7 @@ def _stock(p: Parameters, data: Data) -> str:
 
 def _reply_stock(task: Task) -> Expert:
     p = task.parameters
-    seen = yield from shopping.open_product(p["product"])
+    seen = yield from open_product(p["product"])
     pieces = read(seen, r"(\d+) in stock")
     yield from noting(pieces, go_to("forum"))
     yield from posting.find_thread(p["title"])
@@ -72,9 +73,9 @@ def _reply_stock(task: Task) -> Expert:
 def _sample_two(data: Data, rng: random.Random) -> Parameters:
     first = goods.product(data["shop"], rng)
     second = goods.product(data["shop"], rng)
-    while second.price == first.price:
+    while product_named(data, second).price == product_named(data, first).price:
         second = goods.product(data["shop"], rng)
-    return {"first": first.name, "second": second.name, **topics.thread_by_title(data["forum"], rng)}
+    return {"first": first, "second": second, **topics.thread_by_title(data["forum"], rng)}
 
 
 def _cheaper(p: Parameters, data: Data) -> str:
@@ -83,9 +84,9 @@ def _cheaper(p: Parameters, data: Data) -> str:
 
 def _reply_cheaper(task: Task) -> Expert:
     p = task.parameters
-    seen = yield from shopping.search_for(p["first"])
+    seen = yield from search(p["first"])
     first = int(read(seen, rf"{p['first']} \$(\d+),"))
-    seen = yield from noting(f"{p['first']} ${first}", shopping.search_for(p["second"]))
+    seen = yield from noting(f"{p['first']} ${first}", search(p["second"]))
     second = int(read(seen, rf"{p['second']} \$(\d+),"))
     cheaper = p["first"] if first < second else p["second"]
     yield from noting(cheaper, go_to("forum"))
@@ -95,19 +96,16 @@ def _reply_cheaper(task: Task) -> Expert:
 
 
 def _sample_total(data: Data, rng: random.Random) -> Parameters:
-    return {"number": goods.order(data["shop"], rng).number, "user": topics.user(data["forum"], rng)}
+    return {"number": goods.order(data["shop"], rng), "user": topics.user(data["forum"], rng)}
 
 
 def _total(p: Parameters, data: Data) -> str:
-    return f"${goods.find_order(data['shop'], p['number']).total}"
+    return f"${data['shop'].order(p['number']).total}"
 
 
 def _message_total(task: Task) -> Expert:
-    p, seen = task.parameters, (yield from shopping.click("Orders", "link"))
-    # The list says how many pages there are to look through; the data stay unread.
-    while not any(element.name == f"Order {p['number']}" for element in seen.elements):
-        seen = yield from shopping.click("Next page", "link")
-    seen = yield from shopping.click(f"Order {p['number']}", "link", shopping.ORDER)
+    p = task.parameters
+    seen = yield from open_order(p["number"])
     total = read(seen, r"Total: (\$\d+)")
     yield from noting(total, go_to("forum"))
     yield from posting.open_user(p["user"])
@@ -130,11 +128,8 @@ def _name_author(task: Task) -> Expert:
     seen = yield from posting.open_thread(seen, thread)
     author = posting.author_link(seen).name
     yield from noting(author, go_to("shop"))
-    yield from shopping.click("Contact", "link")
-    yield from shopping.choose("Subject", p["subject"])
-    yield from shopping.write({"Text": author})
-    yield from shopping.click("Send message", "button")
-    yield from shopping.finish()
+    yield from send_message(p["subject"], author)
+    yield from posting.finish()
 
 
 def _replying(p: Parameters, data: Data, text: str) -> tuple[checks.Step, checks.Step, checks.Step]:
@@ -169,7 +164,7 @@ TEMPLATES = (
         sample=_sample_reply,
         evaluation=lambda p, d: checks.pages(forum.replied(topics.titled(d["forum"], p["title"]), _stock(p, d))),
         milestones=lambda p, d: checks.milestones(
-            ("open the product", shop.at(product_path(p["product"]))), *_replying(p, d, _stock(p, d))
+            ("open the product", shop.at(shop.product_path(p["product"]))), *_replying(p, d, _stock(p, d))
         ),
         expert=_reply_stock,
         horizon=8,

@@ -15,12 +15,13 @@ from sites.experts import read
 from sites.forum import checks as forum
 from sites.forum import experts as posting
 from sites.forum import sampling as topics
+from sites.old_form import Expert, Parameters, TaskTemplate, noting
 from sites.shop import checks as shop
-from sites.shop import experts as shopping
 from sites.shop import sampling as goods
+from sites.shop.catalogue import Product
 from sites.shop.data import SHIPPING
-from sites.shop.tasks_catalogue import open_ranked, product_path, sample_ranked
-from sites.task_template import Expert, Parameters, TaskTemplate, noting
+from sites.shop.skills import add_to_cart, check_out, open_product, open_ranked, wish
+from sites.skills import search
 
 _PLACED = shop.at("/checkout/placed/*")
 
@@ -28,15 +29,14 @@ _PLACED = shop.at("/checkout/placed/*")
 def _sample_wish(data: Data, rng: random.Random) -> Parameters:
     wished = {product.name for product in data["shop"].usual.wishes}
     while True:
-        name = goods.product(data["shop"], rng).name
+        name = goods.product(data["shop"], rng)
         if name not in wished:
             return {"product": name, "forum": topics.new_forum(data["forum"], rng)}
 
 
 def _wish_and_subscribe(task: Task) -> Expert:
     p = task.parameters
-    yield from shopping.open_product(p["product"])
-    yield from shopping.click("Add to wish list", "button")
+    yield from wish(p["product"])
     yield from go_to("forum")
     yield from posting.open_forum(p["forum"])
     yield from posting.click("Subscribe", "button")
@@ -44,7 +44,7 @@ def _wish_and_subscribe(task: Task) -> Expert:
 
 
 def _sample_ask(data: Data, rng: random.Random) -> Parameters:
-    return {**topics.ranked_by_other(data["forum"], rng), "product": goods.product(data["shop"], rng).name}
+    return {**topics.ranked_by_other(data["forum"], rng), "product": goods.product(data["shop"], rng)}
 
 
 def _vote_and_tell_price(task: Task) -> Expert:
@@ -52,7 +52,7 @@ def _vote_and_tell_price(task: Task) -> Expert:
     yield from posting.open_ranked(p["forum"], p["rank"])
     yield from posting.click("Upvote", "button", posting.VOTE_RIVALS)
     yield from go_to("shop")
-    seen = yield from shopping.search_for(p["product"])
+    seen = yield from search(p["product"])
     price = read(seen, rf"{p['product']} (\$\d+),")
     yield from noting(price, go_to("forum"))
     yield from posting.open_ranked(p["forum"], p["rank"])
@@ -63,9 +63,9 @@ def _vote_and_tell_price(task: Task) -> Expert:
 def _sample_buy(data: Data, rng: random.Random) -> Parameters:
     product = goods.product(data["shop"], rng)
     return {
-        "product": product.name,
-        "colour": goods.colour(product, rng),
-        "shipping": goods.shipping(rng),
+        "product": product,
+        "colour": goods.colour(data["shop"], rng, product),
+        "shipping": goods.shipping(data["shop"], rng),
         "forum": topics.forum(data["forum"], rng),
         "title": topics.new_title(data["forum"], rng),
     }
@@ -77,9 +77,9 @@ def _total(p: Parameters, data: Data) -> str:
 
 def _buy_and_post(task: Task) -> Expert:
     p = task.parameters
-    yield from shopping.open_product(p["product"])
-    yield from shopping.add_to_cart(p["colour"])
-    seen = yield from shopping.check_out(shipping=p["shipping"])
+    yield from open_product(p["product"])
+    yield from add_to_cart(p["colour"])
+    seen = yield from check_out(shipping=p["shipping"])
     total = read(seen, r"Total: (\$\d+)")
     yield from noting(total, go_to("forum"))
     yield from posting.submit_thread(p["forum"], p["title"], total)
@@ -88,23 +88,24 @@ def _buy_and_post(task: Task) -> Expert:
 
 def _sample_buy_ranked(data: Data, rng: random.Random) -> Parameters:
     return {
-        **sample_ranked(data["shop"], rng),
-        "address": goods.address(rng),
-        "shipping": goods.shipping(rng),
+        **(ranked := goods.ranked(data["shop"], rng)),
+        "colour": goods.meant_colour(data["shop"], rng, **ranked),
+        "address": goods.address(data["shop"], rng),
+        "shipping": goods.shipping(data["shop"], rng),
         **topics.thread_by_title(data["forum"], rng),
     }
 
 
-def _meant(p: Parameters, data: Data) -> goods.Product:
-    return goods.meant(data["shop"], p)
+def _meant(p: Parameters, data: Data) -> Product:
+    return goods.meant(data["shop"], p["category"], p["rank"])
 
 
 def _buy_ranked_and_reply(task: Task) -> Expert:
     p = task.parameters
-    seen = yield from open_ranked(p)
+    seen = yield from open_ranked(p["category"], p["rank"])
     name = seen.title
-    yield from noting(name, shopping.add_to_cart(p["colour"]))
-    yield from shopping.check_out(p["address"], p["shipping"])
+    yield from noting(name, add_to_cart(p["colour"]))
+    yield from check_out(p["address"], p["shipping"])
     yield from go_to("forum")
     yield from posting.find_thread(p["title"])
     yield from posting.click("Upvote", "button", posting.VOTE_RIVALS)
@@ -132,7 +133,7 @@ TEMPLATES = (
             checks.pages(forum.subscribed(p["forum"])),
         ),
         milestones=lambda p, d: checks.milestones(
-            ("The product is open", shop.at(product_path(p["product"]))),
+            ("The product is open", shop.at(shop.product_path(p["product"]))),
             ("The product is on the wish list", checks.shows(f"{p['product']} is on your wish list")),
             ("The forum is open", forum.at(f"/f/{p['forum']}*")),
             ("The forum is subscribed to", checks.both(forum.at(f"/f/{p['forum']}*"), checks.has("Unsubscribe"))),
@@ -165,7 +166,7 @@ TEMPLATES = (
         "the title {title} and the order's total as its text.",
         sample=_sample_buy,
         evaluation=lambda p, d: both(
-            shop.ordered(f"1 x {p['product']}, {p['colour']}", items=1, shipping=p["shipping"]),
+            checks.pages(*shop.ordered(f"1 x {p['product']}, {p['colour']}", shipping=p["shipping"])),
             checks.pages(*forum.posted(p["forum"], p["title"], _total(p, d))),
         ),
         milestones=lambda p, d: checks.milestones(
@@ -188,8 +189,8 @@ TEMPLATES = (
         "upvote the forum thread {title} and reply to it with the name of what you bought.",
         sample=_sample_buy_ranked,
         evaluation=lambda p, d: both(
-            shop.ordered(
-                f"1 x {_meant(p, d).name}, {p['colour']}", items=1, address=p["address"], shipping=p["shipping"]
+            checks.pages(
+                *shop.ordered(f"1 x {_meant(p, d).name}, {p['colour']}", address=p["address"], shipping=p["shipping"])
             ),
             checks.pages(forum.voted(_thread(p, d)), forum.replied(_thread(p, d), _meant(p, d).name)),
         ),

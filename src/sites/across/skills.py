@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from sites import checks
+from sites.old_form import Intent, Skill
 from sites.shop import checks as shop
-from sites.shop.tasks_catalogue import product_path
-from sites.task_template import Intent, Skill
 
 Data = Mapping[str, Any]
 """The data of a task's sites by their names."""
@@ -25,7 +24,7 @@ def go_to(site: str) -> Skill:
 def found_in_shop(name: str) -> checks.Check:
     """The search results or the page of a product are shown."""
     listed = checks.both(shop.at("/search?*"), checks.shows(name))
-    return checks.either(listed, shop.at(product_path(name)))
+    return checks.either(listed, shop.at(shop.product_path(name)))
 
 
 def both(one: checks.Evaluation, other: checks.Evaluation) -> checks.Evaluation:

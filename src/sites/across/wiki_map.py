@@ -17,7 +17,7 @@ from sites.map import checks as maps
 from sites.map import experts as finding
 from sites.map import sampling as places
 from sites.map.data import Place
-from sites.task_template import Expert, Parameters, TaskTemplate, noting
+from sites.old_form import Expert, Parameters, TaskTemplate, noting
 from sites.wiki import checks as wiki
 from sites.wiki import experts as reading
 from sites.wiki.data import Article, slug

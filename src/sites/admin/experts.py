@@ -12,8 +12,8 @@ from collections.abc import Callable
 from records.environment import Observation
 from records.episodes import Task
 from sites.experts import read
-from sites.shop.experts import ANY, choose, click, finish, write
-from sites.task_template import Expert, Intent, Skill
+from sites.old_form import Expert, Intent, Skill
+from sites.skills import ANY, choose, click, finish, write
 
 __all__ = [
     "ANY", "Skill", "add_coupon", "add_product", "choose", "click", "edit_customer", "edit_product", "filter_rows",

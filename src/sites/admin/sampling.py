@@ -14,9 +14,9 @@ from sites.admin.data import AdminData, slug_of
 from sites.admin.dates import DAYS, iso
 from sites.admin.grid import ROWS
 from sites.admin.records import Coupon, Order, Product, Review
+from sites.old_form import Parameters
 from sites.shop.catalogue import MATERIALS, NOUNS
 from sites.shop.data import CITIES, PROCESSING
-from sites.task_template import Parameters
 
 OPEN = (words.PENDING, PROCESSING)
 """Statuses of orders that can be held, cancelled, invoiced and shipped."""

@@ -15,8 +15,8 @@ from sites.admin.tasks_marketing import add_coupon, coupon_path, coupon_summary,
 from sites.admin.tasks_orders import becomes, path, shipped
 from sites.admin.tasks_records import add_product, move_customer, product_path, regrouped
 from sites.admin.words import REFUND_REASONS, REFUNDED
+from sites.old_form import Parameters, TaskTemplate
 from sites.shop.data import SHIPPED
-from sites.task_template import Parameters, TaskTemplate
 
 _ORDINALS = ("first", "second", "third")
 

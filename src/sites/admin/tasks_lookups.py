@@ -11,8 +11,8 @@ from sites.admin import checks as c
 from sites.admin import experts
 from sites.admin.data import AdminData, Term
 from sites.admin.report_pages import ROWS
+from sites.old_form import Expert, Parameters, TaskTemplate
 from sites.shop.data import MONTHS
-from sites.task_template import Expert, Parameters, TaskTemplate
 
 _FACTS = ("phone number", "city", "group")
 

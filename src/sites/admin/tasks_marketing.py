@@ -13,7 +13,7 @@ from sites.admin.data import AdminData, slug_of
 from sites.admin.records import Page
 from sites.admin.tasks_records import saved
 from sites.admin.words import PAGE_TITLES
-from sites.task_template import Parameters, TaskTemplate
+from sites.old_form import Parameters, TaskTemplate
 
 
 def _sample_coupon(data: AdminData, rng: random.Random) -> Parameters:

@@ -12,8 +12,8 @@ from sites.admin import experts, sampling
 from sites.admin.data import AdminData
 from sites.admin.dates import TODAY
 from sites.admin.words import COMMENTS, ON_HOLD, PENDING
+from sites.old_form import Parameters, TaskTemplate
 from sites.shop.data import CANCELLED, SHIPPED
-from sites.task_template import Parameters, TaskTemplate
 
 BULK = {"Hold": ON_HOLD, "Cancel": CANCELLED}
 """What tasks do to several orders at once, and the status it leads to."""

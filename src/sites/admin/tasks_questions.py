@@ -16,8 +16,8 @@ from sites.admin.data import AdminData
 from sites.admin.dates import month_bounds
 from sites.admin.grid import ALL
 from sites.admin.order_pages import STATUSES
+from sites.old_form import Expert, Parameters, TaskTemplate
 from sites.shop.data import MONTHS
-from sites.task_template import Expert, Parameters, TaskTemplate
 
 
 def _sample_buyer(data: AdminData, rng: random.Random) -> Parameters:

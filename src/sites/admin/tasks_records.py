@@ -13,7 +13,7 @@ from sites.admin import experts, sampling
 from sites.admin.data import AdminData, slug_of
 from sites.admin.records import Customer
 from sites.admin.words import PRODUCT_STATUSES
-from sites.task_template import Parameters, TaskTemplate
+from sites.old_form import Parameters, TaskTemplate
 
 _DISABLED = PRODUCT_STATUSES[1]
 

@@ -10,7 +10,7 @@ from sites.admin import checks as c
 from sites.admin import experts, reports
 from sites.admin.data import AdminData
 from sites.admin.dates import draw_period
-from sites.task_template import Expert, Parameters, TaskTemplate
+from sites.old_form import Expert, Parameters, TaskTemplate
 
 _SHOWN_FIRST = "Month"
 

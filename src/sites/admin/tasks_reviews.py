@@ -11,7 +11,7 @@ from sites.admin import experts, sampling
 from sites.admin.data import AdminData
 from sites.admin.review_pages import DECISIONS, DELETE
 from sites.admin.words import REVIEW_STATUSES
-from sites.task_template import Parameters, TaskTemplate
+from sites.old_form import Parameters, TaskTemplate
 
 _ACTIONS = (*DECISIONS, DELETE)
 _PENDING = REVIEW_STATUSES[0]

@@ -17,8 +17,8 @@ from sites.admin.dates import TODAY
 from sites.admin.tasks_orders import becomes, path
 from sites.admin.tasks_records import product_path
 from sites.admin.words import COMMENTS, ON_HOLD, STAFF
+from sites.old_form import Expert, Parameters, TaskTemplate
 from sites.shop.data import CANCELLED
-from sites.task_template import Expert, Parameters, TaskTemplate
 
 
 def _user(data: AdminData, rng: random.Random) -> Parameters:

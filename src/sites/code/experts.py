@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 
 from records.environment import Element, Observation
 from records.episodes import Task
-from sites.task_template import Expert, Intent, Skill
+from sites.old_form import Expert, Intent, Skill
 
 PATHS = r"[a-z]+/[a-z]+"
 NAMES = r"[a-z]+"

@@ -16,7 +16,7 @@ from sites.code import words
 from sites.code.data import ME, ROLES, TODAY, VISIBILITIES, CodeData, Issue, MergeRequest, Milestone, Project
 from sites.code.experts import subject
 from sites.code.issue_pages import ISSUES_PER_PAGE
-from sites.task_template import Parameters
+from sites.old_form import Parameters
 
 Draw = Callable[[CodeData, random.Random], Any]
 Sampler = Callable[[CodeData, random.Random], Parameters]

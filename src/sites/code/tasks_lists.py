@@ -17,7 +17,7 @@ from sites.code import words
 from sites.code.data import ME, CodeData, Project, Todo
 from sites.code.people_pages import TODO_KINDS, TODOS_PER_PAGE
 from sites.code.state import PROJECT_SORTS, CodeState
-from sites.task_template import Expert, Parameters, TaskTemplate
+from sites.old_form import Expert, Parameters, TaskTemplate
 
 _ORDERS = {"most starred": "Most stars", "least starred": "Fewest stars"}
 

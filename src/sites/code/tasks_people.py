@@ -12,7 +12,7 @@ from sites.code import experts as e
 from sites.code import sampling as s
 from sites.code import words
 from sites.code.data import ME
-from sites.task_template import Expert, TaskTemplate
+from sites.old_form import Expert, TaskTemplate
 
 
 def _change_role(task: Task) -> Expert:

@@ -16,7 +16,7 @@ from sites.code import experts as e
 from sites.code import sampling as s
 from sites.code import words
 from sites.code.data import CodeData, Issue
-from sites.task_template import Expert, Parameters, TaskTemplate
+from sites.old_form import Expert, Parameters, TaskTemplate
 
 
 def _labelled(p: Parameters, d: CodeData) -> list[Issue]:

@@ -14,7 +14,7 @@ from sites.code import experts as e
 from sites.code import sampling as s
 from sites.code import words
 from sites.code.data import CodeData
-from sites.task_template import Expert, Parameters, TaskTemplate
+from sites.old_form import Expert, Parameters, TaskTemplate
 
 _FILES = ("LICENSE", "README.md", "config.yml", "docs/guide.md", "src/main.py")
 

@@ -15,7 +15,7 @@ from sites.code import experts as e
 from sites.code import sampling as s
 from sites.code import words
 from sites.code.data import ME, ROLES, CodeData
-from sites.task_template import Expert, Parameters, TaskTemplate
+from sites.old_form import Expert, Parameters, TaskTemplate
 
 _FACTS = ("email", "location", "company")
 _FACT_RIVALS = rf"\S+@\S+|{e.one_of((*words.PLACES, *words.COMPANIES))}"

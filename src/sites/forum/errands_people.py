@@ -14,7 +14,7 @@ from sites.forum import checks as c
 from sites.forum import experts as e
 from sites.forum import sampling as s
 from sites.forum.data import ME, MY_SUBSCRIPTIONS, ForumData, Thread
-from sites.task_template import Expert, Parameters, TaskTemplate
+from sites.old_form import Expert, Parameters, TaskTemplate
 
 _PROFILE = f"/user/{ME}"
 

@@ -17,7 +17,7 @@ from sites.forum import sampling as s
 from sites.forum import words
 from sites.forum.data import ME, ForumData, Thread
 from sites.forum.state import SORTS, ForumState
-from sites.task_template import Expert, Parameters, TaskTemplate, noting
+from sites.old_form import Expert, Parameters, TaskTemplate, noting
 
 _PROFILE = f"/user/{ME}"
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from records.environment import Element, Observation
 from records.episodes import Task
 from sites.forum.sampling import RANKS
-from sites.task_template import Expert, Intent, Skill
+from sites.old_form import Expert, Intent, Skill
 
 SORT_RIVALS = "Hot|New|Top"
 VOTE_RIVALS = "Upvote|Downvote"

@@ -16,7 +16,7 @@ from sites.forum import words
 from sites.forum.data import ME, MY_SUBSCRIPTIONS, ForumData, Thread, bio_text
 from sites.forum.listings import THREADS_PER_PAGE
 from sites.forum.state import ForumState
-from sites.task_template import Parameters
+from sites.old_form import Parameters
 
 RANKS = {"newest": "new", "top": "top"}
 """What instructions call the first thread of a forum, and the order in which it is first."""

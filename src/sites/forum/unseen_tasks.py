@@ -12,7 +12,7 @@ from sites.forum import checks as c
 from sites.forum import experts as e
 from sites.forum import sampling as s
 from sites.forum.data import ME
-from sites.task_template import Expert, TaskTemplate
+from sites.old_form import Expert, TaskTemplate
 
 
 def _block_author(task: Task) -> Expert:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from records.environment import Observation
 from records.episodes import Task
-from sites.task_template import Expert, Intent, Skill
+from sites.old_form import Expert, Intent, Skill
 
 PLACE = "[A-Z][a-z]+ [A-Z][a-z]+"
 """What the name of a place looks like."""

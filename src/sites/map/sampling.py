@@ -15,7 +15,7 @@ from typing import Any
 from sites.map import words
 from sites.map.data import MapData, Place
 from sites.map.place_pages import DEFAULT_WITHIN, WITHIN
-from sites.task_template import Parameters
+from sites.old_form import Parameters
 
 Draw = Callable[[MapData, random.Random], Any]
 Sampler = Callable[[MapData, random.Random], Parameters]

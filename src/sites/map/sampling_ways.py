@@ -13,7 +13,7 @@ from sites.map.data import MapData
 from sites.map.directions import PHRASES, Route, find_route
 from sites.map.roads import Mode
 from sites.map.sampling import Sampler, mainland, several, the
-from sites.task_template import Parameters
+from sites.old_form import Parameters
 
 MODES = {phrase: mode for mode, phrase in PHRASES.items()}
 """What instructions and pages call a mode of travel."""

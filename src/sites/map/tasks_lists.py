@@ -14,7 +14,7 @@ from sites.map import sampling as s
 from sites.map import words
 from sites.map.accounts import PASSWORD
 from sites.map.data import ME, MapData, Place
-from sites.task_template import Expert, Parameters, TaskTemplate
+from sites.old_form import Expert, Parameters, TaskTemplate
 
 NEW_LIST = s.one_of(*words.LIST_NAMES)
 NOTE = s.one_of(*words.NOTES)

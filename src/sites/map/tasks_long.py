@@ -13,7 +13,7 @@ from sites.map import experts as e
 from sites.map import sampling as s
 from sites.map.data import MapData, Place
 from sites.map.tasks_lists import DETAILS, NEW_LIST, NOTE, PROBLEM
-from sites.task_template import Expert, Parameters, TaskTemplate
+from sites.old_form import Expert, Parameters, TaskTemplate
 
 THREE = ("first", "second", "third")
 

@@ -12,7 +12,7 @@ from sites.map import checks as c
 from sites.map import experts as e
 from sites.map import sampling as s
 from sites.map.data import MapData, Place
-from sites.task_template import Expert, Parameters, TaskTemplate
+from sites.old_form import Expert, Parameters, TaskTemplate
 
 _POSTCODES = r"\b\d{5}\b"
 _COORDINATES = r"\d+\.\d{4}"

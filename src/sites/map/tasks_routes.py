@@ -16,7 +16,7 @@ from sites.map import sampling as s
 from sites.map import sampling_ways as w
 from sites.map.data import MapData, Place
 from sites.map.route_pages import route_path
-from sites.task_template import Expert, Parameters, TaskTemplate, noting
+from sites.old_form import Expert, Parameters, TaskTemplate, noting
 
 _METRES = r"\d+(?= m\b)|\d+\.\d(?= km)"
 

@@ -18,7 +18,7 @@ from sites.map.directions import Route, find_route, shortest_tour
 from sites.map.sampling_ways import MODES
 from sites.map.tasks_lists import NEW_LIST
 from sites.map.tasks_long import THREE, places, save_all
-from sites.task_template import Expert, Parameters, TaskTemplate
+from sites.old_form import Expert, Parameters, TaskTemplate
 
 
 def _tour_path(name: str, how: str) -> str:

@@ -78,6 +78,10 @@ class Order:
         """Number of pieces."""
         return sum(line.quantity for line in self.lines)
 
+    def described(self) -> list[str]:
+        """Return the lines as orders show them."""
+        return [f"{line.quantity} x {line.describe()}" for line in self.lines]
+
     @property
     def total(self) -> int:
         """Goods and shipping, dollars."""
@@ -105,6 +109,18 @@ class ShopData:
     accounts: dict[str, Account]
     usual: Account
     """The customer whom tasks that need a log-in act for."""
+
+    def product(self, name: str) -> Product:
+        """Return the product of this name."""
+        return self.products[name.lower().replace(" ", "-")]
+
+    def category(self, name: str) -> Category:
+        """Return the category of this name."""
+        return self.categories[name.lower()]
+
+    def order(self, number: int) -> Order:
+        """Return the usual customer's past order of this number."""
+        return next(order for order in self.usual.orders if order.number == number)
 
 
 def build(seed: int) -> ShopData:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from records.environment import Observation
-from sites.task_template import Intent, Skill
+from sites.old_form import Intent, Skill
 
 YEARS = r"\b\d{4}\b"
 """What a careless person might answer: a year that stands on the page."""

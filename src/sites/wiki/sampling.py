@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from functools import lru_cache
 
-from sites.task_template import Parameters
+from sites.old_form import Parameters
 from sites.wiki.data import Article, WikiData, bare
 
 _NEVER_SAID = {

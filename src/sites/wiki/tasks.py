@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from records.episodes import Task
 from sites import checks
-from sites.task_template import Expert, Parameters, TaskTemplate, noting
+from sites.old_form import Expert, Parameters, TaskTemplate, noting
 from sites.wiki import checks as c
 from sites.wiki import experts as e
 from sites.wiki import sampling as s
