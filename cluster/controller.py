@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,7 @@ class Controller:
             self._stage(phase, "curriculum", self._curriculum)
             require_balance(self.manifest.out, phase, self.buffer)
             self.system.folders.forget_checkpoints(phase, self.recipe.run.keep_checkpoints)
-        self.system.export()
+        self.system.learner.export()
         self.progress.finish()
 
     def _stage(self, phase: int, name: str, work: Callable[[int], dict[str, Any]]) -> None:
@@ -116,7 +117,7 @@ class Controller:
         """Let what was recorded count, here and in the learner, whatever a dying worker may still write."""
         shards = recorded_shards(self.manifest.entries())
         self.buffer.record(shards)
-        self.system.call("record", shards)
+        self.system.learner.record(shards)
 
     def _clone(self, phase: int) -> dict[str, Any]:
         """Clone demonstrations, unless the recipe starts from a policy that has been through this."""
@@ -124,13 +125,13 @@ class Controller:
         if self.system.clones:
             specs = self.tasks.demonstrations("clone", self.recipe.warm_start.demonstrations)
             data = episode_data(specs, self._play(phase, "clone", specs, "browserless"), self.buffer)
-            data["metrics"] = self.system.call("clone", data["episodes"])
-        self.system.checkpoint(CLONED)
+            data["metrics"] = asdict(self.system.learner.clone(data["episodes"]))
+        self.system.learner.save(CLONED)
         return {"checkpoint": CLONED, **data}
 
     def _pretrain_critics(self, phase: int) -> dict[str, Any]:
         """Teach the critics before the first phase: progress on flawless, the value on imperfect demonstrations."""
-        self.system.restore(CLONED)
+        self.system.learner.load(CLONED)
         settings, algorithm = self.recipe.warm_start, self.system.algorithm
         specs: dict[str, list[EpisodeSpec]] = {}
         if "potential" in algorithm.annotators:
@@ -143,12 +144,12 @@ class Controller:
         data = episode_data(asked, self._play(phase, "critics", asked, "browserless"), self.buffer)
         played = set(data["episodes"])
         data["metrics"] = {
-            critic: self.system.call(
-                "pretrain", critic, sorted(spec.episode_id for spec in wanted if spec.episode_id in played)
-            )
+            critic: self.system.learner.pretrain(
+                critic, sorted(spec.episode_id for spec in wanted if spec.episode_id in played)
+            ).to_dict()
             for critic, wanted in specs.items()
         }
-        self.system.checkpoint(checkpoint_name(0))
+        self.system.learner.save(checkpoint_name(0))
         return {"checkpoint": checkpoint_name(0), **data}
 
     def _rollouts(self, phase: int) -> dict[str, Any]:
@@ -172,7 +173,7 @@ class Controller:
         stored = [i for i in self.buffer.successes(phases=earlier) if i in counted] if wanted != "none" else []
         settings = self.recipe.replay
         kept, audit = band_filter(
-            self.system.call("score", stored) if stored else (),
+            self.system.learner.score(stored) if stored else (),
             low=settings.perplexity_low if wanted == "perplexity" else 1.0,
             high=settings.perplexity_high if wanted == "perplexity" else sys.float_info.max,  # the audit is JSON
             per=settings.per,
@@ -183,16 +184,16 @@ class Controller:
 
     def _critics(self, phase: int) -> dict[str, Any]:
         """Train both critics on this phase's and the replayed episodes (Alg. 1, first half); write a checkpoint."""
-        metrics = self.system.call("update_critics", *self._learned_from(phase), phase, self.recipe.run.seed)
+        metrics = self.system.learner.update_critics(*self._learned_from(phase), phase, self.recipe.run.seed).to_dict()
         self._show_losses(metrics, *self.system.algorithm.annotators)
-        self.system.checkpoint(critics_name(phase))
+        self.system.learner.save(critics_name(phase))
         return {"checkpoint": critics_name(phase), "metrics": metrics}
 
     def _actor(self, phase: int) -> dict[str, Any]:
         """Shape the advantages with the new critics and train the actor (Alg. 1, second half); write a checkpoint."""
-        metrics = self.system.call("update_actor", *self._learned_from(phase), phase, self.recipe.run.seed)
+        metrics = self.system.learner.update_actor(*self._learned_from(phase), phase, self.recipe.run.seed).to_dict()
         self._show_losses(metrics, "actor")
-        self.system.checkpoint(checkpoint_name(phase))
+        self.system.learner.save(checkpoint_name(phase))
         return {"checkpoint": checkpoint_name(phase), "metrics": metrics}
 
     def _publish(self, phase: int) -> dict[str, Any]:
@@ -222,7 +223,7 @@ class Controller:
         played = self._rollout_specs(phase)
         values: dict[str, float] = {}
         if self.recipe.curriculum.value_band:
-            answers = self.system.call("ask", "value", fresh)
+            answers = self.system.learner.ask("value", fresh)
             values = {self.buffer.entry(episode_id).task_id: v[0] for episode_id, v in answers.items()}
         return self.tasks.choose(phase + 1, failed, played, values)
 
@@ -261,7 +262,7 @@ class Controller:
         """Bring learner and servers to the newest recorded state, before any episode is played."""
         done = self.manifest.stages()
         newest = max(at for at, stage in enumerate(done) if "checkpoint" in self.manifest.data(*stage))
-        self.system.restore(self.manifest.data(*done[newest])["checkpoint"])
+        self.system.learner.load(self.manifest.data(*done[newest])["checkpoint"])
         for phase, stage in done[newest:]:
             if stage == "publish":
                 self.system.publish(phase)

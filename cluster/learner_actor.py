@@ -1,23 +1,22 @@
-"""The learner as a Ray actor: ids in, numbers and file names out.
+"""The learner's process: ids in, numbers and file names out.
 
-Owns the process in which torch trains. Invariants: trajectories are read here from their shards and
-never cross Ray; the actor starts from a policy folder or from a checkpoint and is otherwise
-stateless between stages, so a restart loses at most the running stage.
+Owns the process in which torch trains; ``cluster.learner_client`` starts it as a Ray actor. Invariants: trajectories
+are read here from their shards and never cross Ray; the actor starts from a policy folder or from a checkpoint and is
+otherwise stateless between stages, so a restart loses at most the running stage. Naming the class imports no torch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import ray
 
 from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.lock import RunLock
+from learner.metrics import ActorUpdate, CriticMetrics, CriticsUpdate
 from learner.settings import LearnerSettings
-from learner.trainer import Learner
 from policy.manifest import WeightManifest
 from records.episodes import Trajectory
 from replay.buffer import ReplayBuffer
@@ -27,11 +26,22 @@ _LOCK_WAIT_S = 60.0
 """Fixed: Ray ends the learner of a lost driver within seconds; one that lives on is somebody's."""
 
 
-@ray.remote
+@dataclass(frozen=True, slots=True)
+class CloneUpdate:
+    """What cloning reports: ``loss`` in nats per action token; ``epochs`` may be a fraction."""
+
+    loss: float
+    updates: int
+    epochs: float
+    seconds: float
+
+
 class LearnerActor:
     """Trains on the episodes of the run folder ``out``; one call at a time, one such process for a folder."""
 
     def __init__(self, settings: LearnerSettings, policy: str, out: str) -> None:
+        from learner.trainer import Learner  # with torch, which the driver, who only names this class, goes without
+
         # A learner whose driver was killed lives some moments longer, and must not write beside this one.
         self._lock = RunLock(Path(out), name="learner.lock", wait_s=_LOCK_WAIT_S)
         self._lock.__enter__()
@@ -42,14 +52,14 @@ class LearnerActor:
         """Let these shards' records count before any other of the same episodes; see ``ReplayBuffer.record``."""
         self._buffer.record(shards)
 
-    def clone(self, episode_ids: Sequence[str]) -> dict[str, float]:
+    def clone(self, episode_ids: Sequence[str]) -> CloneUpdate:
         """Clone the successful and faulty demonstrations alike; return metrics."""
         metrics = self._learner.clone(self._read(episode_ids))
-        return {"loss": metrics.loss, "updates": metrics.updates, "epochs": metrics.epochs, "seconds": metrics.seconds}
+        return CloneUpdate(metrics.loss, metrics.updates, metrics.epochs, metrics.seconds)
 
-    def pretrain(self, critic: str, episode_ids: Sequence[str]) -> dict[str, Any]:
+    def pretrain(self, critic: str, episode_ids: Sequence[str]) -> CriticMetrics:
         """Teach one critic on demonstrations before the first phase; return metrics."""
-        return self._learner.pretrain(critic, self._read(episode_ids)).to_dict()
+        return self._learner.pretrain(critic, self._read(episode_ids))
 
     def score(self, episode_ids: Sequence[str]) -> list[ScoredEpisode]:
         """Return every action's token log-probabilities under the current policy."""
@@ -61,23 +71,21 @@ class LearnerActor:
 
     def update_critics(
         self, rollout_ids: Sequence[str], replayed: Sequence[Kept], phase: int, seed: int
-    ) -> dict[str, Any]:
+    ) -> CriticsUpdate:
         """Train the critics on a phase's data and return metrics."""
         return self._learner.update_critics(
             self._read(rollout_ids), self._read([kept.episode_id for kept in replayed]), phase_index=phase, seed=seed
-        ).to_dict()
+        )
 
-    def update_actor(
-        self, rollout_ids: Sequence[str], replayed: Sequence[Kept], phase: int, seed: int
-    ) -> dict[str, Any]:
-        """Train the actor on the same data with the critics as they are (Alg. 1), and return metrics."""
+    def update_actor(self, rollout_ids: Sequence[str], replayed: Sequence[Kept], phase: int, seed: int) -> ActorUpdate:
+        """Train the actor on the same data with the critics as they are (MiRA Alg. 1), and return metrics."""
         return self._learner.update_actor(
             self._read(rollout_ids),
             self._read([kept.episode_id for kept in replayed]),
             phase_index=phase,
             seed=seed,
             replayed_steps={kept.episode_id: kept.steps for kept in replayed},
-        ).to_dict()
+        )
 
     def ask(self, critic: str, episode_ids: Sequence[str]) -> dict[str, list[float]]:
         """Return for each episode one critic's answers for its states."""
@@ -106,9 +114,8 @@ class LearnerActor:
         """Go back to a checkpoint."""
         self._learner.load(Path(folder))
 
-    def ready(self) -> bool:
-        """Answer once the actor is built."""
-        return True
+    def ready(self) -> None:
+        """Answer once the models are built."""
 
     def _read(self, episode_ids: Sequence[str]) -> list[Trajectory]:
         self._buffer.refresh()

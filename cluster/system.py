@@ -12,37 +12,32 @@ import logging
 import secrets
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import ray
-from safetensors import SafetensorError
 
 from cluster.display.progress import Progress
-from cluster.errors import ProcessLost, RecipeError, RunStopped
+from cluster.errors import ProcessLost, RecipeError
 from cluster.head_watch import HeadWatch
-from cluster.learner_actor import LearnerActor
+from cluster.learner_client import start_learner
 from cluster.recipe.recipe import Recipe
 from cluster.rollouts import Rollouts
-from cluster.run_folder.durable import put_folder, scratch_folder
 from cluster.run_folder.layout import RunFolders
-from cluster.run_folder.policy_folder import build_policy, check_policy, copy_checkpoint, write_checksums
+from cluster.run_folder.policy_folder import build_policy, check_policy, copy_checkpoint
 from cluster.task_sets import TaskSets
 from learner.algorithms import Algorithm, resolve
-from learner.checkpoints import CheckpointError
-from learner.settings import LearnerSettings
 from policy.formats import get_format
-from policy.manifest import WeightManifest, write_manifest
+from policy.manifest import write_manifest
 from policy.publication import Probe, publish
 from policy.ray_client import RayWeightServer
 from policy.server import start_server
 from policy.server_watch import ServerWatch
 from policy.tokenizer import TextTokenizer
 from replay.buffer import ReplayBuffer
-from replay.shards import ShardError
 from rollout_workers.leases import Journal, no_journal
 from rollout_workers.report import RolloutReport
 from rollout_workers.spec import EpisodeSpec, PolicySource
@@ -89,10 +84,10 @@ class System:
             self._head = started.enter_context(HeadWatch(head, self.recipe.run.head_timeout_s))
             started.push(self._explain_lost_head)
             self._rollouts = started.enter_context(self._make_rollouts())
-            self._learner = self._start_learner()
+            self.learner = start_learner(self.recipe, self._model, self.folders)
             self._servers = self._start_servers()
             started.enter_context(ServerWatch(self._servers, self.recipe.policy))
-            self.call("ready")
+            self.learner.ready()
             self._stack = started.pop_all()
         return self
 
@@ -118,52 +113,6 @@ class System:
         """Whether an error came with the loss of Ray's head; an interruption by the user takes the head along."""
         return self._head.lost or not (isinstance(error, KeyboardInterrupt) or self._head.answers())
 
-    @property
-    def _learner_settings(self) -> LearnerSettings:
-        """The learner's settings with the run's seed in them."""
-        recipe = self.recipe
-        return replace(recipe.learner, seed=recipe.learner.seed + recipe.run.seed)
-
-    def call(self, method: str, *arguments: Any) -> Any:
-        """Call a method of the learner and wait for it; raise ``ProcessLost`` past its limit or when it died."""
-        limit_s = self.recipe.run.learner_timeout_s
-        try:
-            return ray.get(getattr(self._learner, method).remote(*arguments), timeout=limit_s)
-        except ray.exceptions.GetTimeoutError as error:
-            raise ProcessLost(
-                f"the learner's {method} took longer than run.learner_timeout_s ({limit_s:g} s); raise it or give the "
-                "learner less to do"
-            ) from error
-        except ray.exceptions.RayActorError as error:
-            what = next(iter(str(error).splitlines()), type(error).__name__)
-            raise ProcessLost(
-                f"the learner's process ended during {method}: {what} If its memory ran out, lower "
-                "learner.micro_batch_tokens"
-            ) from error
-        except ray.exceptions.RayTaskError as error:
-            cause = error.cause
-            if isinstance(cause, OSError | SafetensorError | CheckpointError | ShardError | LookupError):
-                raise RunStopped(
-                    f"the learner's {method} failed: {type(cause).__name__}: {cause}; free space or restore what that "
-                    "names, and start the same command again to go on"
-                ) from error
-            raise
-
-    def checkpoint(self, name: str) -> None:
-        """Write a checkpoint of the learner."""
-        self.call("save", str(self.folders.checkpoint(name)))
-
-    def export(self) -> None:
-        """Write the policy as it is now to ``OUT/trained``, whole or not at all."""
-        scratch = scratch_folder(self.folders.trained)
-        self.call("export", str(scratch.resolve()))
-        write_checksums(scratch)
-        put_folder(scratch, self.folders.trained)
-
-    def restore(self, name: str) -> None:
-        """Bring the learner back to a checkpoint."""
-        self.call("load", str(self.folders.checkpoint(name)))
-
     def publish(self, version: int) -> dict[str, Any]:
         """Bring every server to the learner's weights as ``version``; replace the servers that miss.
 
@@ -171,9 +120,9 @@ class System:
             ProcessLost: no server accepted the weights.
         """
         settings = self.recipe.policy
-        manifest: WeightManifest = self.call("publish", str(self.folders.weights.resolve()), version)
+        manifest = self.learner.publish(version)
         prompt_ids, action_ids = self._probe
-        probe = Probe(prompt_ids, action_ids, tuple(self.call("probe", prompt_ids, action_ids)))
+        probe = Probe(prompt_ids, action_ids, tuple(self.learner.probe(prompt_ids, action_ids)))
         # Written first: whichever server restarts from now on, however this goes on, comes back with these weights.
         write_manifest(manifest, self.folders.current_weights)
         servers = [RayWeightServer(name, handle, settings.publish_timeout_s) for name, handle in self._servers.items()]
@@ -249,14 +198,6 @@ class System:
             tokenizer=self._model,
             desk_name=self._desk_name,
         )
-
-    def _start_learner(self) -> Any:
-        resources = self.recipe.run.resources
-        return LearnerActor.options(  # type: ignore[attr-defined]
-            num_cpus=resources.learner_cpus,
-            num_gpus=resources.learner_gpus,
-            runtime_env={"env_vars": {"OMP_NUM_THREADS": str(self.recipe.learner.threads)}},
-        ).remote(self._learner_settings, self._model, str(self.folders.out.resolve()))
 
     def _start_servers(self) -> dict[str, Any]:
         resources = self.recipe.run.resources

@@ -49,7 +49,7 @@ def _episodes(recipe: Recipe, manifest: RunManifest, system: System, tasks: Task
     buffer.record(recorded_shards(manifest.entries()))
     shown: list[EpisodeSpec] = [spec for spec in specs if spec.screenshots and spec.episode_id in buffer]
     ids = [spec.episode_id for spec in shown]
-    answers = {critic: system.call("ask", critic, ids) for critic in system.algorithm.annotators}
+    answers = {critic: system.learner.ask(critic, ids) for critic in system.algorithm.annotators}
     picture = pictures_in(system.folders.screenshots)
     views = []
     for spec, episode in zip(shown, buffer.trajectories(ids), strict=True):

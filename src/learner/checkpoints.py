@@ -20,15 +20,12 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from learner.errors import CheckpointError
 from records.durable import force_to_disk
 
 COMPLETE = "COMPLETE"
 MANIFEST = "manifest.json"
 STATE = "state.json"
-
-
-class CheckpointError(Exception):
-    """A checkpoint is absent, incomplete, damaged, or of another model."""
 
 
 def own_tensors(module: nn.Module) -> dict[str, Tensor]:

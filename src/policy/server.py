@@ -15,40 +15,22 @@ from pathlib import Path
 from typing import Any, cast
 
 import ray
-import torch
 from ray.actor import ActorHandle
 
 from policy.client import Completion, Sampling, WrongVersion
-from policy.engine import GenerationEngine
-from policy.engine_loop import EngineLoop
 from policy.manifest import WeightManifest, read_manifest
-from policy.models import load_causal_lm
 from policy.settings import PolicySettings
-from policy.tokenizer import TextTokenizer
-from policy.weights import put_weights, read_weights
 
 
 class PolicyServer:
     """Serves the model in ``model_dir``; ``manifest_file`` names the published weights, if there are any yet."""
 
     def __init__(self, settings: PolicySettings, model_dir: str, manifest_file: str | None = None) -> None:
-        torch.set_num_threads(settings.server_threads)
-        model = load_causal_lm(model_dir, dtype=settings.dtype, device=settings.device)
-        version, checksum = 0, ""
+        from policy.loading import load_engine  # with torch, which the driver, who only names this class, goes without
+
         self._manifest_file = None if manifest_file is None else Path(manifest_file)
         self._catching_up = asyncio.Lock()
-        if manifest_file is not None and Path(manifest_file).is_file():
-            manifest = read_manifest(manifest_file)
-            put_weights(model, read_weights(manifest))
-            version, checksum = manifest.version, manifest.checksum
-        engine = GenerationEngine(
-            model,
-            TextTokenizer.load(model_dir).stop_ids,
-            max_batch=settings.max_batch,
-            max_prefill_tokens=settings.max_prefill_tokens,
-            batch_invariant=settings.batch_invariant,
-        )
-        self._loop = EngineLoop(engine, version=version, checksum=checksum, on_failure=_end_process)
+        self._loop = load_engine(settings, model_dir, self._manifest_file, on_failure=_end_process)
 
     async def complete(self, prompt_ids: Sequence[int], sampling: Sampling) -> Completion:
         """Return one completion.

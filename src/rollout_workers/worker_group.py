@@ -17,10 +17,10 @@ from typing import Any
 
 import ray
 from ray.exceptions import ActorDiedError
-from ray.rllib.utils.actor_manager import CallResult, FaultTolerantActorManager
 
 from records import failure_codes as codes
 from records.failures import Failure
+from rollout_workers.actor_manager import CallResult, FaultTolerantActorManager
 from rollout_workers.leases import Lease
 from rollout_workers.members import Care, Member, MemberState
 from rollout_workers.report import EpisodeAnswer

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import zlib
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -15,6 +16,7 @@ from rich.console import Console
 
 from cluster.controller import Controller
 from cluster.display.progress import Progress
+from cluster.learner_actor import CloneUpdate
 from cluster.recipe.recipe import Recipe, build_recipe
 from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.ledger import LedgerFile
@@ -23,11 +25,12 @@ from cluster.run_folder.metrics_log import MetricsLog
 from cluster.run_folder.stage_data import PHASE, WARM_START
 from cluster.task_sets import TaskSets
 from learner.algorithms import resolve
+from learner.metrics import ActorMetrics, ActorUpdate, CriticMetrics, CriticsUpdate
 from records import failure_codes as codes
 from records.episodes import Source
 from records.failures import Failure
 from replay.buffer import ReplayBuffer
-from replay.perplexity import ScoredEpisode
+from replay.perplexity import Kept, ScoredEpisode
 from rollout_workers.leases import EpisodeLedger, Journal
 from rollout_workers.report import RolloutReport
 from rollout_workers.spec import EpisodeSpec
@@ -51,6 +54,63 @@ class Killed(BaseException):
     """The driver's end at some moment."""
 
 
+def critic_metrics(loss: float | None) -> CriticMetrics:
+    return CriticMetrics(states=1, updates=1, loss=loss, grad_norm=None, tokens_per_s=None, ratings={})
+
+
+class FakeLearner:
+    """Learns nothing and says so; finds every state all too easy."""
+
+    def __init__(self, note: Callable[..., None], folders: RunFolders) -> None:
+        self._note = note
+        self._folders = folders
+
+    def record(self, shards: dict[str, int]) -> None:
+        """Every start does this; no test asks for it."""
+
+    def clone(self, episode_ids: Sequence[str]) -> CloneUpdate:
+        self._note("clone", episode_ids)
+        return CloneUpdate(loss=1.0, updates=1, epochs=1.0, seconds=0.0)
+
+    def pretrain(self, critic: str, episode_ids: Sequence[str]) -> CriticMetrics:
+        self._note("pretrain", critic, episode_ids)
+        return critic_metrics(1.0)
+
+    def score(self, episode_ids: Sequence[str]) -> list[ScoredEpisode]:
+        self._note("score", episode_ids)
+        surprise = np.log(np.array([0.7], dtype=np.float32))
+        return [ScoredEpisode(episode_id, [surprise]) for episode_id in episode_ids]
+
+    def update_critics(self, fresh: list[str], replayed: list[Kept], phase: int, seed: int) -> CriticsUpdate:
+        self._note("update_critics", fresh, replayed, phase, seed)
+        return CriticsUpdate({"value": critic_metrics(0.5), "potential": critic_metrics(None)}, seconds={})
+
+    def update_actor(self, fresh: list[str], replayed: list[Kept], phase: int, seed: int) -> ActorUpdate:
+        self._note("update_actor", fresh, replayed, phase, seed)
+        unknown = {field.name: None for field in fields(ActorMetrics)}
+        actor = ActorMetrics(**{**unknown, "decisions": 1, "updates": 1, "loss": 0.25})  # type: ignore[arg-type]
+        return ActorUpdate(
+            phase=phase, algorithm="mira", rollouts=len(fresh), replayed=len(replayed), left_out=0, success_rate=None,
+            actor=actor, seconds={},
+        )  # fmt: skip
+
+    def ask(self, critic: str, episode_ids: Sequence[str]) -> dict[str, list[float]]:
+        self._note("ask", critic, episode_ids)
+        return {episode_id: [0.99] for episode_id in episode_ids}
+
+    def save(self, name: str) -> None:
+        self._note("checkpoint", name)
+        self._folders.checkpoint(name).mkdir(parents=True, exist_ok=True)
+        (self._folders.checkpoint(name) / "actor.safetensors").write_text(name)
+
+    def load(self, name: str) -> None:
+        assert self._folders.checkpoint(name).is_dir(), f"no checkpoint {name}"
+        self._note("restore", name)
+
+    def export(self) -> None:
+        self._note("export")
+
+
 class FakeSystem:
     """Plays about every other episode well, and remembers what it was asked for; ``fate`` may end it at any request.
 
@@ -66,43 +126,15 @@ class FakeSystem:
         self.specs: list[EpisodeSpec] = []
         self.loses: Callable[[EpisodeSpec], bool] = lambda spec: False
         self.luck = ""
+        self.learner = FakeLearner(self.note, self.folders)
         self._fate = fate
 
-    def _note(self, *what: Any) -> None:
+    def note(self, *what: Any) -> None:
         self._fate(what)
         self.asked.append(what)
 
-    def call(self, method: str, *arguments: Any) -> Any:
-        if method == "record":
-            return None
-        self._note(method, *arguments)
-        if method == "score":
-            surprise = np.log(np.array([0.7], dtype=np.float32))
-            return [ScoredEpisode(episode_id, [surprise]) for episode_id in arguments[0]]
-        if method == "update_critics":
-            return {"value": {"loss": 0.5}, "potential": {"loss": None}}
-        if method == "update_actor":
-            return {
-                "actor": {"loss": 0.25},
-                "rollouts": len(arguments[0]),
-                "replayed": len(arguments[1]),
-                "left_out": 0,
-            }
-        if method == "ask":
-            return {episode_id: [0.99] for episode_id in arguments[1]}  # all too easy
-        return {"loss": 1.0}
-
-    def checkpoint(self, name: str) -> None:
-        self._note("checkpoint", name)
-        self.folders.checkpoint(name).mkdir(parents=True, exist_ok=True)
-        (self.folders.checkpoint(name) / "actor.safetensors").write_text(name)
-
-    def restore(self, name: str) -> None:
-        assert self.folders.checkpoint(name).is_dir(), f"no checkpoint {name}"
-        self._note("restore", name)
-
     def publish(self, version: int) -> dict[str, Any]:
-        self._note("publish", version)
+        self.note("publish", version)
         path = self.folders.weights / f"actor-{version:06d}.safetensors"
         path.parent.mkdir(exist_ok=True)
         path.write_text(f"weights {version}{self.luck}")
@@ -110,11 +142,8 @@ class FakeSystem:
         place = path.relative_to(self.folders.out).as_posix()
         return {"accepted": ["server-0"], "manifest": {"version": version, "path": place, "checksum": checksum}}
 
-    def export(self) -> None:
-        self._note("export")
-
     def retire(self, driver: str) -> None:
-        self._note("retire", driver)
+        self.note("retire", driver)
 
     def play(
         self,
@@ -133,7 +162,7 @@ class FakeSystem:
             if self.loses(spec):
                 ledger.fail(leases[0], Failure(codes.BROWSER_CRASHED))
                 continue
-            self._note("play", driver, spec.source, spec.phase)
+            self.note("play", driver, spec.source, spec.phase)
             self.specs.append(spec)
             version = {Source.DEMONSTRATION: -1, Source.ROLLOUT: spec.phase - 1, Source.EVALUATION: spec.phase}
             outcome = float(zlib.crc32((spec.episode_id + self.luck).encode()) % 2)

@@ -11,7 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from learner.checkpoints import CheckpointError
+from learner.errors import CheckpointError
 from learner.settings import ActorSettings, CloneSettings, CriticSettings, LearnerSettings
 from learner.trainer import Learner
 from records.episodes import Trajectory

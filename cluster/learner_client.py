@@ -1,0 +1,160 @@
+"""The learner as the controller sees it: one method for each thing that it does.
+
+Owns the calls to the learner's process and what their failures mean. Invariants: every call ends within
+``run.learner_timeout_s``; what an error says of its cause is kept. Ids and names of checkpoints go in, records come
+out. Imports no torch: the learner's own process does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import ray
+from ray.actor import ActorHandle
+from ray.exceptions import GetTimeoutError, OutOfMemoryError, RayActorError, RayTaskError
+from safetensors import SafetensorError
+
+from cluster.errors import ProcessLost, RunStopped
+from cluster.learner_actor import CloneUpdate, LearnerActor
+from cluster.recipe.recipe import Recipe
+from cluster.run_folder.durable import put_folder, scratch_folder
+from cluster.run_folder.layout import RunFolders
+from cluster.run_folder.policy_folder import write_checksums
+from learner.errors import CheckpointError
+from learner.metrics import ActorUpdate, CriticMetrics, CriticsUpdate
+from policy.manifest import WeightManifest
+from replay.perplexity import Kept, ScoredEpisode
+from replay.shards import ShardError
+
+T = TypeVar("T")
+_DEAD = "The actor is dead because "
+_GUESSES = ("Some common causes include", "There are some potential root causes")
+_SHORT_OF_MEMORY = ("OUT_OF_MEMORY", "OutOfMemory", "out of memory", "low on memory", "OOM", "SIGKILL")
+
+
+class LearnerClient:
+    """Asks the learner in the process ``actor``, which works in the run folder; ``timeout_s`` limits each call.
+
+    Every method raises ``ProcessLost`` where the process died or took too long, and ``RunStopped`` where the learner
+    cannot read or write what it must.
+    """
+
+    def __init__(self, actor: ActorHandle, folders: RunFolders, timeout_s: float) -> None:
+        self._actor = actor
+        self._folders = folders
+        self._timeout_s = timeout_s
+
+    def ready(self) -> None:
+        """Wait until the models are built."""
+        self._wait("start", self._actor.ready.remote())
+
+    def record(self, shards: Mapping[str, int]) -> None:
+        """Let these shards' records count before any other of the same episodes; see ``ReplayBuffer.record``."""
+        self._wait("record", self._actor.record.remote(shards))
+
+    def clone(self, episode_ids: Sequence[str]) -> CloneUpdate:
+        """Clone the successful and faulty demonstrations alike."""
+        return self._wait("clone", self._actor.clone.remote(episode_ids))
+
+    def pretrain(self, critic: str, episode_ids: Sequence[str]) -> CriticMetrics:
+        """Teach one critic on demonstrations before the first phase."""
+        return self._wait("pretrain", self._actor.pretrain.remote(critic, episode_ids))
+
+    def score(self, episode_ids: Sequence[str]) -> list[ScoredEpisode]:
+        """Return every action's token log-probabilities under the current policy."""
+        return self._wait("score", self._actor.score.remote(episode_ids))
+
+    def update_critics(
+        self, rollout_ids: Sequence[str], replayed: Sequence[Kept], phase: int, seed: int
+    ) -> CriticsUpdate:
+        """Train the critics on a phase's data."""
+        return self._wait("update_critics", self._actor.update_critics.remote(rollout_ids, replayed, phase, seed))
+
+    def update_actor(self, rollout_ids: Sequence[str], replayed: Sequence[Kept], phase: int, seed: int) -> ActorUpdate:
+        """Train the actor on the same data with the critics as they are (MiRA Alg. 1)."""
+        return self._wait("update_actor", self._actor.update_actor.remote(rollout_ids, replayed, phase, seed))
+
+    def ask(self, critic: str, episode_ids: Sequence[str]) -> dict[str, list[float]]:
+        """Return for each episode one critic's answers for its states."""
+        return self._wait("ask", self._actor.ask.remote(critic, episode_ids))
+
+    def publish(self, version: int) -> WeightManifest:
+        """Write the actor's weights as one version and return its manifest."""
+        return self._wait("publish", self._actor.publish.remote(str(self._folders.weights.resolve()), version))
+
+    def probe(self, prompt_ids: Sequence[int], action_ids: Sequence[int]) -> list[float]:
+        """Return the learner's own token log-probabilities of one action, to compare with a server's."""
+        return self._wait("probe", self._actor.probe.remote(prompt_ids, action_ids))
+
+    def export(self) -> None:
+        """Write the policy as it is now to ``OUT/trained``, whole or not at all."""
+        scratch = scratch_folder(self._folders.trained)
+        self._wait("export", self._actor.export.remote(str(scratch.resolve())))
+        write_checksums(scratch)
+        put_folder(scratch, self._folders.trained)
+
+    def save(self, name: str) -> None:
+        """Write a checkpoint."""
+        self._wait("save", self._actor.save.remote(str(self._folders.checkpoint(name))))
+
+    def load(self, name: str) -> None:
+        """Go back to a checkpoint."""
+        self._wait("load", self._actor.load.remote(str(self._folders.checkpoint(name))))
+
+    def _wait(self, method: str, reply: Awaitable[T]) -> T:
+        try:
+            answer: T = ray.get(reply, timeout=self._timeout_s)
+            return answer
+        except GetTimeoutError as error:
+            raise ProcessLost(
+                f"the learner's {method} took longer than run.learner_timeout_s ({self._timeout_s:g} s); raise it or "
+                "give the learner less to do"
+            ) from error
+        except (RayActorError, OutOfMemoryError) as error:
+            cause = cause_of_death(str(error))
+            advice = "; lower learner.micro_batch_tokens" if any(word in cause for word in _SHORT_OF_MEMORY) else ""
+            raise ProcessLost(f"the learner's process ended during {method}: {cause}{advice}") from error
+        except RayTaskError as error:
+            reason = error.cause
+            if isinstance(reason, OSError | SafetensorError | CheckpointError | ShardError | LookupError):
+                raise RunStopped(
+                    f"the learner's {method} failed: {type(reason).__name__}: {reason}; free space or restore what "
+                    "that names, and start the same command again to go on"
+                ) from error
+            raise
+
+
+def start_learner(recipe: Recipe, model: str, folders: RunFolders) -> LearnerClient:
+    """Start the learner's process; ``model`` is a policy folder or hub name."""
+    resources = recipe.run.resources
+    settings = replace(recipe.learner, seed=recipe.learner.seed + recipe.run.seed)
+    actor: Any = (
+        ray.remote(LearnerActor)
+        .options(
+            num_cpus=resources.learner_cpus,
+            num_gpus=resources.learner_gpus,
+            runtime_env={"env_vars": {"OMP_NUM_THREADS": str(settings.threads)}},
+        )
+        .remote(settings, model, str(folders.out.resolve()))
+    )
+    return LearnerClient(actor, folders, recipe.run.learner_timeout_s)
+
+
+def cause_of_death(said: str) -> str:
+    """Return the part of Ray's message about a dead actor that says why: its exit, or the error it was built with.
+
+    Ray puts the actor's identity before the cause, and guesses behind it.
+    """
+    lines = [line for line in said.strip().splitlines() if line.strip()]
+    if not lines:
+        return "for a reason that Ray does not know"
+    if lines[0].startswith("The actor died because of an error raised in its creation task"):
+        traceback = max((at for at, line in enumerate(lines) if line[0].isspace()), default=0)
+        return "\n".join(lines[traceback + 1 :]) or lines[0]
+    at = next((at for at, line in enumerate(lines) if line.startswith(_DEAD)), 0)
+    cause = " ".join(line.strip() for line in lines[at:]).removeprefix(_DEAD)
+    for guess in _GUESSES:
+        cause = cause.partition(guess)[0]
+    return cause.strip().rstrip(".")

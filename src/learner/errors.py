@@ -1,0 +1,7 @@
+"""What the learner raises to whoever called it; free of torch, so that the driver can tell it."""
+
+from __future__ import annotations
+
+
+class CheckpointError(Exception):
+    """A checkpoint is absent, incomplete, damaged, or of another model."""

@@ -1,0 +1,43 @@
+"""A model and its engine, ready to serve the weights that were published last.
+
+Owns what a server builds when it starts. Imports torch; ``policy.server``, whose class the driver names, does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from policy.engine import GenerationEngine
+from policy.engine_loop import EngineLoop
+from policy.manifest import read_manifest
+from policy.models import load_causal_lm
+from policy.settings import PolicySettings
+from policy.tokenizer import TextTokenizer
+from policy.weights import put_weights, read_weights
+
+
+def load_engine(
+    settings: PolicySettings, model_dir: str, manifest_file: Path | None, on_failure: Callable[[], None]
+) -> EngineLoop:
+    """Return a running engine of the model in ``model_dir``, with the weights of ``manifest_file`` if it is there.
+
+    ``on_failure`` is called in the engine's thread once it has failed.
+    """
+    torch.set_num_threads(settings.server_threads)
+    model = load_causal_lm(model_dir, dtype=settings.dtype, device=settings.device)
+    version, checksum = 0, ""
+    if manifest_file is not None and manifest_file.is_file():
+        manifest = read_manifest(manifest_file)
+        put_weights(model, read_weights(manifest))
+        version, checksum = manifest.version, manifest.checksum
+    engine = GenerationEngine(
+        model,
+        TextTokenizer.load(model_dir).stop_ids,
+        max_batch=settings.max_batch,
+        max_prefill_tokens=settings.max_prefill_tokens,
+        batch_invariant=settings.batch_invariant,
+    )
+    return EngineLoop(engine, version=version, checksum=checksum, on_failure=on_failure)

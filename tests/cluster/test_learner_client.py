@@ -1,0 +1,132 @@
+"""What the controller is told when the learner's process dies, takes too long or fails: the cause, whole."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import ray
+
+from cluster.errors import ProcessLost, RunStopped
+from cluster.learner_client import LearnerClient, cause_of_death
+from cluster.run_folder.layout import RunFolders
+from tests.rollout_workers.ray_cluster import small_ray
+
+DIED = """The actor died unexpectedly before finishing this task.
+	class_name: LearnerActor
+	actor_id: 98d7afc380cb843cff3df28001000000
+	pid: 12630
+	namespace: f44a144b-6104-4824-a4c3-27b6660fbef2
+	ip: 192.0.2.2
+The actor is dead because """
+DEAD = "its worker process has died. "
+EXITED = "Worker exit type: SYSTEM_ERROR Worker exit detail: Worker unexpectedly exits with a connection error code 2. "
+GUESSES = "End of file. Some common causes include: (1) the process was killed by the OOM killer due to high memory."
+IN_ITS_CREATION = """The actor died because of an error raised in its creation task, ray::Actor.__init__() (pid=1)
+           ^^^^^^^^^^^^^^^^
+  File "learner_actor.py", line 6, in __init__
+    raise ValueError("unknown reward 'x'")
+            ^^^^^^^^^^^^^^^^
+ValueError: unknown reward 'x': choose one of
+outcome, difference"""
+
+
+@pytest.mark.parametrize(
+    ("said", "cause"),
+    [
+        (DIED + DEAD + EXITED + GUESSES, f"{DEAD}{EXITED}End of file"),
+        (DIED + "it was killed by `ray.kill`.", "it was killed by `ray.kill`"),
+        (IN_ITS_CREATION, "ValueError: unknown reward 'x': choose one of\noutcome, difference"),
+        ("", "for a reason that Ray does not know"),
+        ("Something else.", "Something else"),
+    ],
+)
+def test_the_cause_of_a_death_is_kept_whole_without_guesses(said: str, cause: str) -> None:
+    assert cause_of_death(said) == cause
+
+
+class Dying:
+    """A learner with one bad end for each method."""
+
+    def __init__(self, refused: str = "") -> None:
+        if refused:
+            raise ValueError(refused)
+
+    def ready(self) -> None:
+        """It is."""
+
+    def clone(self, episode_ids: Sequence[str]) -> None:
+        os._exit(3)
+
+    def score(self, episode_ids: Sequence[str]) -> None:
+        raise SystemExit(4)
+
+    def ask(self, critic: str, episode_ids: Sequence[str]) -> None:
+        time.sleep(60)
+
+    def save(self, folder: str) -> None:
+        raise OSError(28, "No space left on device", folder)
+
+    def load(self, folder: str) -> None:
+        raise TypeError("a defect")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[None]:
+    with small_ray():
+        yield
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> RunFolders:
+    return RunFolders(tmp_path)
+
+
+def client(folders: RunFolders, timeout_s: float = 60.0, refused: str = "") -> LearnerClient:
+    actor: Any = ray.remote(Dying).options(num_cpus=0).remote(refused)
+    return LearnerClient(actor, folders, timeout_s)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_process_that_ended_is_lost_and_memory_is_named_only_where_it_ran_out(folders: RunFolders) -> None:
+    with pytest.raises(ProcessLost, match=r"ended during clone: .*exit type: SYSTEM_ERROR.*connection error") as lost:
+        client(folders).clone([])
+    assert "micro_batch_tokens" not in str(lost.value)
+    with pytest.raises(ProcessLost, match=r"ended during score: .*exit code 4"):
+        client(folders).score([])
+
+
+@pytest.mark.usefixtures("cluster")
+def test_an_error_while_it_was_built_is_told(folders: RunFolders) -> None:
+    with pytest.raises(ProcessLost, match=r"ended during start: ValueError: unknown reward 'x'"):
+        client(folders, refused="unknown reward 'x'").ready()
+
+
+@pytest.mark.usefixtures("cluster")
+def test_what_takes_too_long_is_lost_and_a_full_disk_stops_the_run(folders: RunFolders) -> None:
+    slow = client(folders)
+    slow.ready()
+    slow._timeout_s = 0.5
+    with pytest.raises(ProcessLost, match=r"the learner's ask took longer than run.learner_timeout_s \(0.5 s\)"):
+        slow.ask("value", [])
+    with pytest.raises(RunStopped, match=r"the learner's save failed: OSError: .*No space left on device.*free space"):
+        client(folders).save("phase-001")
+    with pytest.raises(TypeError, match="a defect"):
+        client(folders).load("phase-001")
+
+
+def test_memory_that_ran_out_is_told_with_what_to_do(folders: RunFolders, monkeypatch: pytest.MonkeyPatch) -> None:
+    def out_of_memory(reply: object, timeout: float) -> None:
+        raise ray.exceptions.OutOfMemoryError("Task was killed due to the node running low on memory.\nused: 15 GB")
+
+    class Handle:
+        class ready:
+            remote = staticmethod(lambda: None)
+
+    monkeypatch.setattr(ray, "get", out_of_memory)
+    with pytest.raises(ProcessLost, match=r"running low on memory.*lower learner.micro_batch_tokens"):
+        LearnerClient(Handle(), folders, 1.0).ready()  # type: ignore[arg-type]
