@@ -28,6 +28,7 @@ from environments.webarena.settings import WebArenaSettings
 from judges.settings import JudgeSettings
 from learner.settings import LearnerSettings
 from policy.settings import PolicySettings
+from records.bounds import SettingError
 from replay.settings import ReplaySettings
 from rollout_workers.settings import RolloutSettings
 from sites.settings import SitesSettings
@@ -250,7 +251,10 @@ def _explain(detail: Any) -> str:
     if detail["type"] in {"dataclass_type", "dataclass_exact_type", "model_type"}:
         return f"{path}: expected a section with keys of its own, found {_short(detail['input'])}"
     if detail["type"] == "value_error":
-        return f"{path}: {str(detail['ctx']['error']).removeprefix(f'{path}: ')}"
+        error = detail["ctx"]["error"]
+        if isinstance(error, SettingError):
+            return f"{path}.{error}"
+        return f"{path}: {str(error).removeprefix(f'{path}: ')}"
     return f"{path}: {detail['msg']}, found {_short(detail['input'])}"
 
 

@@ -6,12 +6,14 @@ Standard library only, so that importing a recipe stays cheap.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from records.bounds import at_least, share
+from records.bounds import LARGEST, at_least, require, share, times
 
+_ADDRESS = re.compile(r"|auto|(ray://)?[\w.\-\[\]:]+:\d{1,5}")
 SPLITS = ("train", "validation", "test", "validation_templates", "test_templates")
 
 
@@ -48,18 +50,17 @@ class EvaluationSettings:
 
     def __post_init__(self) -> None:
         """Refuse splits that do not exist and counts that make no sense."""
-        unknown = [split for split in self.splits if split not in SPLITS]
-        if unknown or not self.splits:
-            raise ValueError(f"splits must name at least one of {', '.join(SPLITS)}; found {list(self.splits)}")
-        at_least(self, 1, "tasks_per_split", "every", "passes")
+        different = len({*self.splits} & {*SPLITS})
+        require(
+            0 < len(self.splits) == different, "splits", f"different ones of {', '.join(SPLITS)}", list(self.splits)
+        )
         for split, count in self.tasks.items():
-            if split not in SPLITS:
-                raise ValueError(f"tasks must name splits out of {', '.join(SPLITS)}; found {split!r}")
-            if count < 1:
-                raise ValueError(f"tasks.{split} must be at least 1, found {count}")
+            require(split in SPLITS, "tasks", f"numbers of splits out of {', '.join(SPLITS)}", split)
+            require(1 <= count <= LARGEST, f"tasks.{split}", "at least 1", count)
+        at_least(self, 1, "tasks_per_split", "every", "passes")
         at_least(self, 0, "seed", "temperature", "screenshots")
-        if self.passes > 1 and self.temperature == 0:
-            raise ValueError("passes above 1 need a temperature above 0, or every pass would be the same episode")
+        several = "a temperature above 0 where passes is above 1, or every pass would be the same episode"
+        require(self.passes == 1 or self.temperature > 0, "temperature", several, self.temperature)
 
     def count(self, split: str) -> int:
         """Return how many tasks are drawn from ``split``."""
@@ -116,11 +117,13 @@ class ResourceSettings:
     """Address of a running Ray cluster; empty starts a local one that ends with the run."""
 
     def __post_init__(self) -> None:
-        """Refuse negative resources."""
+        """Refuse negative resources and what is no address."""
         at_least(self, 0, "cpus_per_policy_server", "learner_cpus")
         at_least(self, 0, "gpus_per_policy_server", "learner_gpus", "object_store_mb", "ray_memory_mb")
         at_least(self, 1, "memory_mb_per_rollout_worker", "memory_mb_per_context", "memory_mb_per_policy_server")
         at_least(self, 1, "learner_memory_mb", "sites_memory_mb", "controller_memory_mb")
+        form = "'auto', HOST:PORT or ray://HOST:PORT"
+        require(_ADDRESS.fullmatch(self.address) is not None, "address", form, self.address)
 
 
 @dataclass(frozen=True)
@@ -169,13 +172,11 @@ class WarmStartSettings:
 
     def __post_init__(self) -> None:
         """Refuse shares outside [0, 1] and an empty set of demonstrations."""
-        at_least(self, 0, "value_demonstrations")
+        at_least(self, 0, "value_demonstrations", "habits_seed")
         at_least(self, 1, "tokenizer_demonstrations", "demonstrations", "potential_demonstrations", "long_horizon")
-        share(self, "long_share", "detours", "habitual")
-        if not 0 <= self.faulty_low <= self.faulty_high <= 1:
-            raise ValueError(
-                f"expected 0 <= faulty_low <= faulty_high <= 1, found {self.faulty_low} and {self.faulty_high}"
-            )
+        share(self, "long_share", "faulty_low", "faulty_high", "detours", "habitual")
+        require(self.faulty_low <= self.faulty_high, "faulty_low", f"at most faulty_high ({self.faulty_high})",
+               self.faulty_low)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -234,7 +235,8 @@ class RunSettings:
 
     def __post_init__(self) -> None:
         """Refuse a name that is not a folder name and counts that make no sense."""
-        if not self.name or set(self.name) & set("/\\\0") or self.name in {".", ".."}:
-            raise ValueError(f"name must be usable as a folder's name, found {self.name!r}")
+        plain = self.name not in {"", ".", ".."} and not set(self.name) & set("/\\") and self.name.isprintable()
+        require(plain and len(self.name.encode()) <= 255, "name", "a text usable as a folder's name", self.name)
         at_least(self, 0, "phases", "seed", "recoveries")
         at_least(self, 1, "pool_tasks", "attempts_per_task", "keep_checkpoints")
+        times(self)

@@ -1,9 +1,11 @@
-"""What can be configured about the choice of tasks; imports only the standard library."""
+"""What can be configured about the choice of tasks; imports nothing heavy."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
+
+from records.bounds import at_least, require, share
 
 
 @dataclass(frozen=True)
@@ -46,18 +48,11 @@ class CurriculumSettings:
     """Highest V(s_0) that is kept, inclusive, in [0, 1]."""
 
     def __post_init__(self) -> None:
-        shares = (self.coverage_share, self.replayed_share, self.perturbed_share)
-        if min(shares) < 0 or sum(shares) > 1:
-            raise ValueError(
-                "curriculum: expected shares of 0 or more that sum to 1 at most, found coverage "
-                f"{shares[0]}, replayed {shares[1]}, perturbed {shares[2]}; lower one of them"
-            )
-        if self.tasks_per_phase < 1 or self.neighbours < 1 or self.perturbation_attempts < 1:
-            raise ValueError(
-                "curriculum: expected tasks_per_phase, neighbours and perturbation_attempts of 1 or more, found "
-                f"{self.tasks_per_phase}, {self.neighbours} and {self.perturbation_attempts}"
-            )
-        if not 0 <= self.value_low <= self.value_high <= 1:
-            raise ValueError(
-                f"curriculum: expected 0 <= value_low <= value_high <= 1, found {self.value_low} and {self.value_high}"
-            )
+        at_least(self, 1, "tasks_per_phase", "neighbours", "perturbation_attempts")
+        at_least(self, 0, "thin_site_tasks")
+        share(self, "coverage_share", "replayed_share", "perturbed_share", "value_low", "value_high")
+        together = self.coverage_share + self.replayed_share + self.perturbed_share
+        require(together <= 1, "coverage_share", "at most 1 together with replayed_share and perturbed_share", together)
+        require(
+            self.value_low <= self.value_high, "value_low", f"at most value_high ({self.value_high})", self.value_low
+        )

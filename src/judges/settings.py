@@ -1,12 +1,14 @@
 """How long an LLM judge is waited for.
 
-Owns ``JudgeSettings``. Standard library only.
+Owns ``JudgeSettings``. Imports neither torch nor pydantic.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
+
+from records.bounds import times
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,4 @@ class JudgeSettings:
 
     def __post_init__(self) -> None:
         """Refuse times that leave no time, and a pause of nothing, which would ask without end."""
-        for name in ("answer_timeout_s", "deadline_s", "retry_wait_s"):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"{name}: expected a time above 0 s, found {getattr(self, name)}")
+        times(self)

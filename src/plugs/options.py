@@ -11,6 +11,8 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
+from records.bounds import SettingError
+
 S = TypeVar("S")
 
 
@@ -33,5 +35,6 @@ def _line(where: str, problem: ErrorDetails) -> str:
     if problem["type"] in {"extra_forbidden", "unexpected_keyword_argument"}:
         return f"unknown key {path!r}"
     if problem["type"] == "value_error":
-        return f"{path}: {problem['ctx']['error']}"
+        error = problem["ctx"]["error"]
+        return f"{path}.{error}" if isinstance(error, SettingError) else f"{path}: {error}"
     return f"{path}: {problem['msg']}, found {problem['input']!r:.80}"

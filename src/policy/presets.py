@@ -24,8 +24,6 @@ TINY = "tiny"
 
 def tiny_config(shape: TinyShape, tokenizer: TextTokenizer) -> Gemma3TextConfig:
     """Return the Gemma3 text configuration of ``shape`` for this tokenizer."""
-    if shape.width % shape.heads:
-        raise ValueError(f"width must be a multiple of heads, found width {shape.width} and heads {shape.heads}")
     head_width = shape.width // shape.heads
     return Gemma3TextConfig(
         vocab_size=tokenizer.vocab_size,

@@ -5,8 +5,16 @@ Owns ``PolicySettings`` and ``TinyShape``. Imports neither torch nor ray, so the
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import ClassVar
+
+from records.bounds import above, at_least, one_of, require, times
+
+DEVICE = re.compile(r"cpu|mps|cuda(:\d{1,3})?")
+"""Torch devices that a recipe may name."""
+SMALLEST_VOCABULARY = 531
+"""Tokens that the tiny tokenizer has before it learns any: bytes, digits, the grammar, markers."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +39,16 @@ class TinyShape:
     """Longest prompt and reply together, in tokens."""
     initializer_std: float = 0.02
     """Standard deviation of the initial weights."""
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that make no decoder; rotary positions turn pairs of a head's numbers."""
+        at_least(self, 1, "width", "layers", "heads", "key_value_heads", "mlp_width", "context_tokens")
+        at_least(self, SMALLEST_VOCABULARY, "vocab_size")
+        above(self, 0, "initializer_std")
+        pairs = f"a multiple of twice heads ({self.heads}), so that each head has an even width"
+        require(self.width % (2 * self.heads) == 0, "width", pairs, self.width)
+        dividing = f"a divisor of heads ({self.heads})"
+        require(self.heads % self.key_value_heads == 0, "key_value_heads", dividing, self.key_value_heads)
 
 
 @dataclass(frozen=True)
@@ -83,3 +101,17 @@ class PolicySettings:
     """Longest wait for one server to take new weights and answer the probe, in seconds."""
     probe_tolerance: float = 1e-3
     """Largest difference of log-probabilities between learner and server that a publication accepts, in nats."""
+
+    def __post_init__(self) -> None:
+        """Refuse choices that do not exist, counts and waits of nothing."""
+        one_of(self, "dtype", ("float32", "bfloat16"))
+        one_of(self, "prompt_format", ("waymark", "webrl"))
+        require(DEVICE.fullmatch(self.device) is not None, "device", "cpu, cuda, cuda:N or mps", self.device)
+        require(
+            self.model != "", "model", "tiny, a policy folder, or a model's name on the Hugging Face hub", self.model
+        )
+        at_least(self, 1, "max_prompt_tokens", "max_new_tokens", "servers", "server_threads", "max_batch")
+        at_least(self, 1, "max_prefill_tokens")
+        at_least(self, 0, "server_restarts")
+        above(self, 0, "probe_tolerance")
+        times(self)

@@ -1,39 +1,72 @@
 """Checks that every settings class uses on its own fields, so that a bad recipe fails when it is read.
 
-Owns the wording: the field, what was expected, what was found. Standard library only.
+Owns the wording: the field, what was expected, what was found. Invariants: None stands for a setting that is not made,
+and passes; no number is beyond ``LARGEST``, which is what shards and browsers hold in 32 bits. Standard library only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+LARGEST = 2**31 - 1
+LONGEST_S = LARGEST // 1000
+"""Longest wait, in seconds (24 days): browsers count its milliseconds in 32 bits."""
 
 
-def at_least(owner: object, minimum: float, *names: str) -> None:
-    """Raise ``ValueError`` naming the first of the fields that is below ``minimum``."""
+class SettingError(ValueError):
+    """A setting has a value that makes no sense; the text begins with the setting's name."""
+
+
+def require(holds: bool, name: str, expected: str, found: object) -> None:
+    """Raise ``SettingError`` where ``holds`` is false."""
+    if not holds:
+        raise SettingError(f"{name} must be {expected}, found {found!r:.200}")
+
+
+def at_least(owner: DataclassInstance, minimum: float, *names: str) -> None:
+    """Refuse numbers below ``minimum``."""
+    for name, value in _made(owner, names):
+        require(value >= minimum, name, f"at least {minimum}", value)
+        require(value <= LARGEST, name, f"at most {LARGEST}", value)
+
+
+def above(owner: DataclassInstance, limit: float, *names: str) -> None:
+    """Refuse numbers that are not above ``limit``."""
+    for name, value in _made(owner, names):
+        require(value > limit, name, f"above {limit}", value)
+        require(value <= LARGEST, name, f"at most {LARGEST}", value)
+
+
+def share(owner: DataclassInstance, *names: str) -> None:
+    """Refuse numbers outside [0, 1]."""
+    for name, value in _made(owner, names):
+        require(0 <= value <= 1, name, "in [0, 1]", value)
+
+
+def times(owner: DataclassInstance, may_be_zero: Collection[str] = ()) -> None:
+    """Refuse a time (a field whose name ends in ``_s``) that is not above 0, or longer than any wait can be."""
+    for name, value in _made(owner, (field.name for field in fields(owner) if field.name.endswith("_s"))):
+        if name in may_be_zero:
+            require(value >= 0, name, "a time of 0 s or more", value)
+        else:
+            require(value > 0, name, "a time above 0 s", value)
+        require(value <= LONGEST_S, name, f"a time of at most {LONGEST_S} s", value)
+
+
+def one_of(owner: DataclassInstance, name: str, choices: Collection[str]) -> None:
+    """Refuse a value that is none of ``choices``."""
+    for _, value in _made(owner, (name,)):
+        require(value in choices, name, " or ".join(map(repr, choices)), value)
+
+
+def _made(owner: DataclassInstance, names: Iterable[str]) -> Iterator[tuple[str, Any]]:
+    """Yield the name and the value of each of these settings that is made."""
     for name in names:
         value = getattr(owner, name)
-        if value < minimum:
-            raise ValueError(f"{name} must be at least {minimum}, found {value}")
-
-
-def above(owner: object, limit: float, *names: str) -> None:
-    """Raise ``ValueError`` naming the first of the fields that is not above ``limit``."""
-    for name in names:
-        value = getattr(owner, name)
-        if value <= limit:
-            raise ValueError(f"{name} must be above {limit}, found {value}")
-
-
-def share(owner: object, *names: str) -> None:
-    """Raise ``ValueError`` naming the first of the fields that is outside [0, 1]."""
-    for name in names:
-        value = getattr(owner, name)
-        if not 0 <= value <= 1:
-            raise ValueError(f"{name} must be in [0, 1], found {value}")
-
-
-def one_of(owner: object, name: str, choices: Collection[str]) -> None:
-    """Raise ``ValueError`` where the field is none of ``choices``."""
-    value = getattr(owner, name)
-    if value not in choices:
-        raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, found {value!r}")
+        if value is not None:
+            yield name, value

@@ -1,9 +1,11 @@
-"""What can be configured about replay; imports only the standard library."""
+"""What can be configured about replay; imports nothing heavy."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
+
+from records.bounds import at_least, require
 
 
 @dataclass(frozen=True)
@@ -25,13 +27,10 @@ class ReplaySettings:
     """Most units kept per unit of fresh rollouts (trajectories against trajectories, or steps against steps)."""
 
     def __post_init__(self) -> None:
-        if not 1.0 <= self.perplexity_low <= self.perplexity_high:
-            raise ValueError(
-                "replay: expected 1 <= perplexity_low <= perplexity_high, found "
-                f"{self.perplexity_low} and {self.perplexity_high}; a perplexity is never below 1"
-            )
-        if self.cap_per_rollout < 0:
-            raise ValueError(f"replay.cap_per_rollout: expected 0 or more, found {self.cap_per_rollout}")
+        at_least(self, 1, "perplexity_low", "perplexity_high")
+        at_least(self, 0, "cap_per_rollout")
+        high = self.perplexity_high
+        require(self.perplexity_low <= high, "perplexity_low", f"at most perplexity_high ({high})", self.perplexity_low)
 
     def cap(self, rollouts: int) -> int:
         """Return how many units may be replayed beside ``rollouts`` fresh ones."""

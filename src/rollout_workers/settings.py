@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from records.bounds import above, at_least, share, times
+
 
 @dataclass(frozen=True, slots=True)
 class RolloutSettings:
@@ -92,3 +94,12 @@ class RolloutSettings:
     """Seconds that a dead worker's browser processes may take to end before they count as orphans and are killed."""
     stall_timeout_s: float = 600.0
     """Seconds without any finished episode or incident after which a run stops."""
+
+    def __post_init__(self) -> None:
+        """Refuse counts below 1, shares outside [0, 1] and waits of nothing."""
+        at_least(self, 1, "workers", "contexts_per_worker", "max_steps", "attempts", "failure_window")
+        at_least(self, 0, "prefetch_per_worker", "worker_cpus", "worker_memory_mb", "temperature", "failure_floor")
+        above(self, 0, "top_p")
+        share(self, "top_p", "infra_failure_share", "task_failure_share", "policy_failure_share")
+        share(self, "judge_failure_share")
+        times(self, may_be_zero=("retry_delay_s", "shard_linger_s", "sweep_grace_s"))

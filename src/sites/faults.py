@@ -19,6 +19,8 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
+from records.bounds import at_least, require, share
+
 RENEW = "/_frame/renew"
 """Address that the button on the log-in page posts to."""
 _EXPIRED = """<!doctype html><title>Session expired</title><h1>Session expired</h1>
@@ -46,14 +48,11 @@ class FaultSettings:
 
     def __post_init__(self) -> None:
         """Refuse shares that are none, and a wait that no deadline would survive."""
-        shares = {name: getattr(self, name) for name in ("error_share", "slow_share", "expiry_share")}
-        for name, share in shares.items():
-            if not 0 <= share <= 1:
-                raise ValueError(f"{name}: expected a share between 0 and 1, found {share}")
-        if sum(shares.values()) > 1:
-            raise ValueError(f"the shares of a request's faults add up to more than 1: {shares}")
-        if not 0 <= self.slow_s <= 60:
-            raise ValueError(f"slow_s: expected 0 to 60 seconds, found {self.slow_s}")
+        share(self, "error_share", "slow_share", "expiry_share")
+        together = self.error_share + self.slow_share + self.expiry_share
+        require(together <= 1, "error_share", "at most 1 together with slow_share and expiry_share", together)
+        require(0 <= self.slow_s <= 60, "slow_s", "0 to 60 seconds", self.slow_s)
+        at_least(self, 0, "seed")
 
     @classmethod
     def from_json(cls, value: Any) -> FaultSettings:

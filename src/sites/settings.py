@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from records.bounds import at_least, require, times
 from sites.faults import FaultSettings
 
 
@@ -12,7 +13,7 @@ from sites.faults import FaultSettings
 class SitesSettings:
     """Which sites tasks are drawn from, from which seed the sites are made, and how they are served."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     names: tuple[str, ...] = ("shop", "forum")
     """Sites that tasks are drawn from, and collections of further tasks over them: ``across`` (tasks over several of
@@ -33,3 +34,10 @@ class SitesSettings:
     ``browser.navigation_timeout_s``, so that no agent takes the outage for a slow page."""
     faults: FaultSettings = field(default_factory=FaultSettings)
     """What goes wrong on purpose in every episode in the browser."""
+
+    def __post_init__(self) -> None:
+        """Refuse no sites, a site twice, and waits of nothing."""
+        require(0 < len(self.names) == len({*self.names}), "names", "at least one site, each once", list(self.names))
+        at_least(self, 0, "seed")
+        at_least(self, 1, "max_sessions")
+        times(self)

@@ -173,5 +173,5 @@ def test_a_failure_from_an_evaluation_set_is_an_error():
     ],
 )
 def test_settings_reject_nonsense(changes):
-    with pytest.raises(ValueError, match="curriculum: expected"):
+    with pytest.raises(ValueError, match=f"{next(iter(changes))} must be"):
         CurriculumSettings(**changes)

@@ -9,6 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from records.bounds import at_least, one_of, require, times
+
+_WIDEST_PX = 10_000_000
+"""What Chromium's device emulation takes."""
+
 
 @dataclass(frozen=True)
 class BrowserSettings:
@@ -87,6 +92,15 @@ class BrowserSettings:
 
     close_timeout_s: float = 10.0
     """Longest wait for a page, context or browser to close, in seconds."""
+
+    def __post_init__(self) -> None:
+        """Refuse a format that does not exist, sizes of no page, and waits of nothing."""
+        one_of(self, "observation_format", ("waymark", "webrl"))
+        at_least(self, 1, "viewport_width", "viewport_height", "max_observation_chars", "max_tabs", "page_memory_mb")
+        at_least(self, 1, "episodes_per_context")
+        for name in ("viewport_width", "viewport_height"):
+            require(getattr(self, name) <= _WIDEST_PX, name, f"at most {_WIDEST_PX} px", getattr(self, name))
+        times(self)
 
     @property
     def shows_whole_page(self) -> bool:

@@ -1,0 +1,143 @@
+"""Every setting of a recipe either has a meaning for a value or refuses it by name."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cluster.errors import RecipeError
+from cluster.recipe.recipe import Recipe, build_recipe, flatten, resolved
+from policy.settings import SMALLEST_VOCABULARY, TinyShape
+from policy.tokenizer_training import train_tokenizer
+from records.bounds import LARGEST, SettingError
+
+ELSEWHERE = ("learner", "webarena")
+"""Sections that other tests look at."""
+
+MAY_BE_ZERO = {
+    "run.phases", "run.seed", "run.recoveries", "run.evaluation.seed", "run.evaluation.temperature",
+    "run.evaluation.screenshots", "run.resources.cpus_per_policy_server", "run.resources.gpus_per_policy_server",
+    "run.resources.learner_cpus", "run.resources.learner_gpus", "run.resources.ray_memory_mb",
+    "run.resources.object_store_mb", "warm_start.value_demonstrations", "warm_start.habits_seed",
+    "warm_start.long_share", "warm_start.faulty_low", "warm_start.detours", "warm_start.habitual", "sites.seed",
+    "sites.faults.error_share", "sites.faults.slow_share", "sites.faults.slow_s", "sites.faults.expiry_share",
+    "sites.faults.seed", "rollout.prefetch_per_worker", "rollout.worker_cpus", "rollout.worker_memory_mb",
+    "rollout.temperature", "rollout.retry_delay_s", "rollout.infra_failure_share", "rollout.task_failure_share",
+    "rollout.policy_failure_share", "rollout.judge_failure_share", "rollout.failure_floor", "rollout.shard_linger_s",
+    "rollout.sweep_grace_s", "policy.server_restarts", "replay.cap_per_rollout", "curriculum.coverage_share",
+    "curriculum.replayed_share", "curriculum.perturbed_share", "curriculum.thin_site_tasks", "curriculum.value_low",
+}  # fmt: skip
+"""Numbers for which 0 means something: none of them, none at random, at once."""
+
+FREE_TEXTS = {"run.name", "run.environment", "warm_start.checkpoint", "browser.executable", "policy.model"}
+"""Texts that only the machine can tell to be wrong; ``waymark check`` does (tests/cluster/test_plan_and_doctor.py)."""
+MAY_BE_EMPTY = {
+    "run.environment", "run.resources.address", "warm_start.checkpoint", "browser.executable",
+}  # fmt: skip
+
+
+def sections() -> Iterator[tuple[str, Any]]:
+    """Every settings object of the default recipe with its dotted path."""
+    waiting = [(name, getattr(Recipe(), name)) for name in Recipe.model_fields if name not in ELSEWHERE]
+    while waiting:
+        path, section = waiting.pop()
+        if dataclasses.is_dataclass(section):
+            yield path, section
+            waiting += [(f"{path}.{f.name}", getattr(section, f.name)) for f in dataclasses.fields(section)]
+
+
+def leaves(*types: type) -> list[Any]:
+    """Parameters (section, name) of each setting whose default is of one of these types."""
+    return [
+        pytest.param(section, field.name, id=f"{path}.{field.name}")
+        for path, section in sections()
+        for field in dataclasses.fields(section)
+        if type(getattr(section, field.name)) in types
+    ]
+
+
+def refuses(section: Any, name: str, value: object) -> bool:
+    """Whether the setting refuses the value; the message must name the setting."""
+    try:
+        dataclasses.replace(section, **{name: value})
+    except SettingError as error:
+        found = str(error)
+    else:
+        return False
+    assert name in found
+    return True
+
+
+@pytest.mark.parametrize(("section", "name"), leaves(int, float))
+def test_no_number_is_negative_or_larger_than_anything_can_hold(section: Any, name: str) -> None:
+    for value in (-1, -1e-9, 1e30, 10**30, LARGEST + 1):
+        assert refuses(section, name, value), value
+
+
+@pytest.mark.parametrize(("section", "name"), leaves(int, float))
+def test_zero_is_refused_where_it_means_nothing(section: Any, name: str, request: pytest.FixtureRequest) -> None:
+    leaf = request.node.callspec.id
+    assert refuses(section, name, 0) != (leaf in MAY_BE_ZERO)
+
+
+@pytest.mark.parametrize(("section", "name"), leaves(str))
+def test_a_text_is_one_of_a_few_or_looked_up_on_the_machine(
+    section: Any, name: str, request: pytest.FixtureRequest
+) -> None:
+    leaf = request.node.callspec.id
+    if leaf != "replay.per":  # a Literal, which pydantic holds: see the next test
+        assert refuses(section, name, "nonsense") != (leaf in FREE_TEXTS)
+        assert refuses(section, name, "") != (leaf in MAY_BE_EMPTY)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    leaf=st.sampled_from([leaf for leaf in flatten(resolved(Recipe())) if not leaf.startswith(ELSEWHERE)]),
+    value=st.sampled_from([-1, 10**400, -(10**30), 1e300, [], {}, None, "nonsense", [[]], {"a": 1}, "\x1b[2J"]),
+)
+def test_one_wrong_setting_is_refused_by_name_and_shown_without_control_characters(leaf: str, value: Any) -> None:
+    *parents, last = leaf.split(".")
+    raw: dict[str, Any] = {last: value}
+    for parent in reversed(parents):
+        raw = {parent: raw}
+    try:
+        found = flatten(resolved(build_recipe(raw)))
+    except RecipeError as error:
+        message = str(error)
+    else:
+        assert (leaf in FREE_TEXTS and isinstance(value, str)) or leaf == "run.evaluation.tasks", (leaf, value)
+        assert found[leaf] == value
+        return
+    assert last in message
+    assert "\x1b" not in message
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        ({"rollout": {"workers": 0}}, "rollout.workers must be at least 1, found 0"),
+        ({"policy": {"device": "cuda:x"}}, "policy.device must be cpu, cuda, cuda:N or mps, found 'cuda:x'"),
+        ({"policy": {"tiny": {"heads": 3}}}, "policy.tiny.width must be a multiple of twice heads (3)"),
+        ({"policy": {"tiny": {"key_value_heads": 3}}}, "policy.tiny.key_value_heads must be a divisor of heads (4)"),
+        ({"browser": {"observation_format": "html"}}, "browser.observation_format must be 'waymark' or 'webrl'"),
+        ({"sites": {"names": ["shop", "shop"]}}, "sites.names must be at least one site, each once"),
+        ({"run": {"resources": {"address": "head"}}}, "run.resources.address must be 'auto', HOST:PORT"),
+        ({"run": {"evaluation": {"splits": ["test", "test"]}}}, "run.evaluation.splits must be different ones of"),
+    ],
+)
+def test_what_two_settings_say_together_makes_sense(raw: Any, message: str) -> None:
+    with pytest.raises(RecipeError, match="recipe: ") as caught:
+        build_recipe(raw)
+    assert f"recipe: {message}" in str(caught.value)
+
+
+def test_the_smallest_vocabulary_is_what_the_tokenizer_needs(tmp_path: Any) -> None:
+    TinyShape(vocab_size=SMALLEST_VOCABULARY)
+    assert train_tokenizer(["a page"], SMALLEST_VOCABULARY, tmp_path).is_dir()
+    with pytest.raises(ValueError, match="vocab_size must be at least"):
+        train_tokenizer(["a page"], SMALLEST_VOCABULARY - 1, tmp_path)
