@@ -100,6 +100,15 @@ FLOODING = {
     "hashes": "setInterval(() => { location.hash = Math.random() }, 1)",
     "pushes": "setInterval(() => history.pushState(0, '', '?' + Math.random()), 1)",
     "history": "for (let i = 0; i < 500; i++) history.pushState({x: 'x'.repeat(1e5)}, '', '?' + i)",
+    "travels": (
+        "for (let i = 0; i < 40; i++) history.pushState(0, '', '?' + i);for (const by of [-9, 7, -1, 1]) "
+        "setInterval(() => history.go(by), 2)"
+    ),
+    "reloads": "setInterval(() => { location.reload(); history.pushState(0, '', '?'); history.back() }, 1)",
+    "unloads": (
+        "for (const type of ['beforeunload', 'pagehide', 'unload']) addEventListener(type, () => { "
+        "history.go(0); location.href = '/calm?' + Math.random() });setInterval(() => history.go(0), 5)"
+    ),
     "redirects": "location.href = '/redirect/0'",
     "refresh": "location.href = '/refresh'",
     "requests": "for (let i = 0; i < 2000; i++) fetch('/calm?' + i)",

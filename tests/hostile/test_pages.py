@@ -11,6 +11,7 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Page, Response
 
 from environments.browser.environment import BrowserEnvironment, BrowserSession, SiteEndpoint
+from environments.browser.tab import typed
 from environments.interface.feedback import sentence
 from environments.interface.observation import MAX_TEXT
 from records.environment import Action, Observation
@@ -91,6 +92,46 @@ async def test_a_page_that_goes_elsewhere_while_it_is_left_is_left_again(
     assert len(interrupted) == 2
 
 
+async def test_a_page_that_cannot_be_left_goes_with_its_context(
+    env: BrowserEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await env.reset(trap_task())
+    goto, stormy, interrupted = Page.goto, env._tab.page, list[str]()
+
+    async def interrupting(page: Page, url: str, **options: Any) -> Response | None:
+        if page is stormy:
+            interrupted.append(url)
+            raise PlaywrightError(
+                f'Page.goto: Navigation to "{url}" is interrupted by another navigation to "/refresh"'
+            )
+        return await goto(page, url, **options)
+
+    monkeypatch.setattr(Page, "goto", interrupting)
+    await assert_nothing_is_left(env)
+    assert interrupted
+    assert stormy.is_closed()
+
+
+@pytest.mark.parametrize("how", ["hangs", "dies"])
+async def test_a_page_that_hangs_or_dies_while_it_is_left_goes_with_its_context(
+    env: BrowserEnvironment, how: str
+) -> None:
+    await env.reset(trap_task())
+    env._settings = replace(env._settings, close_timeout_s=2.0)
+    tab, leave = env._tab, env._tab.leave
+
+    async def leaving(origin: str) -> None:
+        if how == "hangs":
+            await tab.read("setTimeout(() => { for (;;) {} })")
+        else:
+            await typed((await tab._devtools()).send("Page.crash"), origin)
+        await leave(origin)
+
+    tab.leave = leaving  # type: ignore[method-assign]
+    await assert_nothing_is_left(env)
+    assert env._tab is not tab
+
+
 async def test_a_page_that_hangs_while_it_loads_is_a_typed_failure(
     session: BrowserSession, sites: SiteEndpoint
 ) -> None:
@@ -129,6 +170,11 @@ async def test_a_flood_is_cut_and_shown(env: BrowserEnvironment, name: str) -> N
         "crash",
         "downloads",
         "storage",
+        "pushes",
+        "hashes",
+        "travels",
+        "reloads",
+        "unloads",
     ],
 )
 async def test_a_flood_ends_and_leaves_nothing(env: BrowserEnvironment, name: str) -> None:

@@ -288,13 +288,30 @@ class BrowserEnvironment:
         lines += [sentence(n["code"], detail=self._hosts.canonical(n["detail"])) for n in result["feedback"]]
         return lines
 
-    async def _fresh_context(self, take_over: bool) -> None:
-        """Have one tab without a past in a context: the old one where it may be taken over."""
+    async def _leave(self) -> bool:
+        """Leave the last episode's page and return True; False where its context must go with it."""
         # What a tab keeps for an origin can be forgotten only while it shows that origin, hence one site only; and
         # where pages opened others, more of them may be under way.
         alone = len(self._tabs) == 1 and self._context and len(self._context.pages) == len(self._all_tabs)
-        if take_over and alone and len(self._hosts.origins) == 1:
-            await self._tab.leave(self._hosts.origins[0])
+        if not alone or len(self._hosts.origins) != 1:
+            return False
+        tab, origin = self._tab, self._hosts.origins[0]
+        # A page that cannot be left, or ends while it is left, is not the next episode's failure.
+        crashed, self._crashed = self._crashed, asyncio.Event()
+        try:
+            async with asyncio.timeout(self._settings.close_timeout_s):
+                await unless_crashed(self._crashed, lambda: tab.leave(origin))
+        except (EpisodeFailed, TimeoutError) as error:
+            _LOG.debug("the last page is not left, its context goes: %s", error)
+            self._session.page_ended_for_its_memory()
+            return False
+        finally:
+            self._crashed = crashed
+        return True
+
+    async def _fresh_context(self, take_over: bool) -> None:
+        """Have one tab without a past: the old one where it may be taken over, or that of a new context."""
+        if take_over and await self._leave():
             return
         await self._discard()
         self._episodes = 1
