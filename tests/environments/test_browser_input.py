@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -202,3 +203,21 @@ async def test_frames_and_shadow_trees_are_acted_on(env: BrowserEnvironment) -> 
     seen = await do(env, seen, "click", "Leave frame")
     assert "New page" in seen.page_text
     assert (seen.url, seen.feedback) == ("__LAB__/frames", None)
+
+
+@pytest.mark.parametrize("to", ["/input", "/new"])
+async def test_a_page_that_reloads_or_leaves_under_a_click_is_shown(env: BrowserEnvironment, to: str) -> None:
+    seen = await env.reset(lab_task("/input"))
+    tab, ask = env._tab, env._tab._ask
+
+    async def asking(form: str, action: dict[str, Any] | None, options: dict[str, Any]) -> str | None:
+        said = await ask(form, action, options)
+        if action is not None:
+            await tab.goto(f"{env._hosts.origins[0]}{to}", 5.0)
+        return said
+
+    tab._ask = asking  # type: ignore[method-assign]
+    seen = await do(env, seen, "click", "Press")
+    assert seen.url == f"__LAB__{to}"
+    assert seen.feedback is None
+    assert (await env.reset(lab_task("/input"))).feedback is None

@@ -85,6 +85,7 @@ for (const type of ["keyup", "mousemove", "mouseup"]) addListener.call(window, t
 }, true);
 
 const finish = async options => {
+  if (!state.focus) start(null, options);  // this document came after `begin`: the page went on by itself
   const released = new Promise(resolve => { state.release = resolve; });
   if (state.awaited.count > 0) await Promise.race([released, pause(options.settle_ms)]);
   return end(options);
