@@ -8,7 +8,7 @@ rests on it is set up by ``browser_session`` (see ``embedded_bypass``).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from records import failure_codes as codes
 from records.failures import EpisodeFailed, Failure
@@ -63,7 +63,17 @@ class EpisodeHosts:
 def embedded_bypass(token: str, port: int) -> str:
     """Return Chromium's proxy bypass list: only the session's own hosts go past a proxy that refuses everything.
 
-    ``<-loopback>`` first takes away Chromium's built-in exception for ``localhost``. Which of its hosts a session
-    may visit is for the site server to say, so that one context serves episodes on any sites.
+    Which of its hosts a session may visit is for the site server to say, so that one context serves episodes on any
+    sites.
     """
-    return f"<-loopback>,http://*.{token}.localhost:{port}"
+    return proxy_bypass([f"http://*.{token}.localhost:{port}"])
+
+
+def proxy_bypass(origins: Iterable[str]) -> str:
+    """Return Chromium's proxy bypass list for origins with their ports, and for WebSockets to the same host and port.
+
+    ``<-loopback>`` first takes away Chromium's built-in exception for ``localhost``.
+    """
+    hosts = {origin: origin.partition("://")[2] for origin in origins}
+    rules = (f"{origin},ws://{host},wss://{host}" for origin, host in hosts.items())
+    return ",".join(["<-loopback>", *rules])

@@ -57,4 +57,5 @@ def test_an_unknown_placeholder_is_the_tasks_fault() -> None:
 
 
 def test_only_own_origins_bypass_the_refusing_proxy() -> None:
-    assert embedded_bypass("e1", 8000) == "<-loopback>,http://*.e1.localhost:8000"
+    own = "*.e1.localhost:8000"
+    assert embedded_bypass("e1", 8000) == f"<-loopback>,http://{own},ws://{own},wss://{own}"

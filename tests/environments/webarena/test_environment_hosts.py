@@ -74,7 +74,16 @@ def test_only_the_episodes_origins_pass_the_proxy() -> None:
     hosts = WebArenaHosts(
         {"shopping_admin": "http://wa.test:7780/admin", "map": "https://map.test"}, ["http://tiles.test:8080/tile"]
     )
-    assert hosts.bypass == "<-loopback>,http://wa.test:7780,https://map.test:443,http://tiles.test:8080"
+    rules = hosts.bypass.split(",")
+    assert rules[0] == "<-loopback>"
+    assert [rule for rule in rules if rule.startswith("http")] == [
+        "http://wa.test:7780",
+        "https://map.test:443",
+        "http://tiles.test:8080",
+    ]
+    own = {"wa.test:7780", "map.test:443", "tiles.test:8080"}
+    assert {rule for rule in rules[1:] if rule.startswith("ws")} == {f"{s}://{at}" for s in ("ws", "wss") for at in own}
+    assert len(rules) == 10
     assert not hosts.allows("http://tiles.test:8080/tile"), "what pages load from is not for the agent to visit"
     assert hosts.site_of("http://wa.test:7780/other") == "shopping_admin"
     assert hosts.site_of("http://tiles.test:8080/tile") is None

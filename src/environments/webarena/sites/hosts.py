@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from environments.hosts import EpisodeHosts
+from environments.hosts import EpisodeHosts, proxy_bypass
 from environments.webarena.sites.addresses import SiteAddresses
 from records import failure_codes as codes
 from records.failures import EpisodeFailed, Failure
@@ -45,7 +45,7 @@ class WebArenaHosts(EpisodeHosts):
     @property
     def bypass(self) -> str:
         """Chromium's proxy bypass list: everything else goes to a proxy that refuses."""
-        return ",".join(["<-loopback>", *(_with_port(found) for found in (*self.origins, *self._extra))])
+        return proxy_bypass(_with_port(found) for found in (*self.origins, *self._extra))
 
     def site_of(self, url: str) -> str | None:
         """Return the site under whose base, else on whose origin ``url`` lies, None for a foreign address."""
