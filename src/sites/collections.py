@@ -7,15 +7,14 @@ recipe played before a collection grew is what it plays afterwards.
 from __future__ import annotations
 
 from sites.across.tasks import TEMPLATES as ACROSS
-from sites.forum.errands_people import TEMPLATES as FORUM_PEOPLE_ERRANDS
-from sites.forum.errands_threads import TEMPLATES as FORUM_THREAD_ERRANDS
+from sites.forum import tasks as forum
 from sites.shop import tasks as shop
 from sites.task_template import TaskTemplate
 
 COLLECTIONS: dict[str, tuple[type[TaskTemplate], ...]] = {
     "across": ACROSS,
     "scripted": shop.SCRIPTED,
-    "errands": (*shop.ERRANDS, *FORUM_PEOPLE_ERRANDS, *FORUM_THREAD_ERRANDS),
+    "errands": (*shop.ERRANDS, *forum.ERRANDS),
 }
 """Templates by the name that asks for them beside their sites: over several sites, on pages with scripts, of many
 parts."""

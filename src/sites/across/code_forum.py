@@ -14,9 +14,10 @@ from sites.code import checks as code
 from sites.code import experts as coding
 from sites.code import sampling as projects
 from sites.forum import checks as forum
-from sites.forum import experts as posting
 from sites.forum import sampling as topics
+from sites.forum import skills as posting
 from sites.old_form import Expert, Parameters, TaskTemplate, noting
+from sites.skills import finish
 
 
 def _sample_end(data: Data, rng: random.Random) -> Parameters:
@@ -38,7 +39,7 @@ def _post_end(task: Task) -> Expert:
     end = coding.fact("Ends", seen)
     yield from noting(end, go_to("forum"))
     yield from posting.submit_thread(p["forum"], p["title"], end)
-    yield from posting.finish()
+    yield from finish()
 
 
 def _sample_issue(data: Data, rng: random.Random) -> Parameters:
@@ -46,7 +47,7 @@ def _sample_issue(data: Data, rng: random.Random) -> Parameters:
 
 
 def _thread(p: Parameters, data: Data) -> topics.Thread:
-    return topics.first_thread(data["forum"], p["forum"], p["rank"])
+    return data["forum"].first_thread(p["forum"], p["rank"])
 
 
 def _make_issue(task: Task) -> Expert:
@@ -78,7 +79,7 @@ TEMPLATES = (
                 code.at(f"/{p['project']}/milestones/{projects.milestone(p, d['code']).number}*"),
             ),
             ("fill in the form", forum.filled_in(p["forum"], p["title"], _end(p, d))),
-            ("post the thread", forum.has_posted(p["forum"], p["title"])),
+            ("post the thread", posting.submit_thread.reached(p["forum"], p["title"], "")),
         ),
         expert=_post_end,
         horizon=12,
@@ -93,7 +94,7 @@ TEMPLATES = (
             *code.contents(projects.next_issue_path(p, d["code"]), title=_thread(p, d).title)
         ),
         milestones=lambda p, d: checks.milestones(
-            ("sort the forum", forum.sorted_by(p["forum"], topics.RANKS[p["rank"]])),
+            ("sort the forum", posting.sort_forum.reached(p["forum"], p["rank"])),
             *code.opening(p["project"], "issues/new", "form for a new issue"),
             (
                 "create the issue",

@@ -16,11 +16,11 @@ from sites.admin import experts as managing
 from sites.admin.data import slug_of
 from sites.experts import read
 from sites.forum import checks as forum
-from sites.forum import experts as posting
 from sites.forum import sampling as topics
+from sites.forum import skills as posting
 from sites.old_form import Expert, Parameters, TaskTemplate, noting
 from sites.shop import sampling as goods
-from sites.skills import search
+from sites.skills import finish, search
 
 
 def _sample_price(data: Data, rng: random.Random) -> Parameters:
@@ -73,7 +73,7 @@ def _send_tracking(task: Task) -> Expert:
     yield from noting(tracking, go_to("forum"))
     yield from posting.open_user(p["user"])
     yield from posting.send_message(tracking)
-    yield from posting.finish()
+    yield from finish()
 
 
 TEMPLATES = (
@@ -87,7 +87,7 @@ TEMPLATES = (
         milestones=lambda p, d: checks.milestones(
             ("open the order", office.at(f"/orders/{p['number']}")),
             ("open the user", forum.at(f"/user/{p['user']}*")),
-            *forum.messaging(p["user"], _tracking(p, d)),
+            *posting.messaging(p["user"], _tracking(p, d)),
         ),
         expert=_send_tracking,
         horizon=9,

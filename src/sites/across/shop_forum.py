@@ -13,15 +13,15 @@ from sites import checks
 from sites.across.skills import Data, found_in_shop, go_to
 from sites.experts import read
 from sites.forum import checks as forum
-from sites.forum import experts as posting
 from sites.forum import sampling as topics
+from sites.forum import skills as posting
 from sites.old_form import Expert, Parameters, TaskTemplate, noting
 from sites.shop import checks as shop
 from sites.shop import sampling as goods
 from sites.shop.catalogue import Product
 from sites.shop.data import SUBJECTS
 from sites.shop.skills import open_order, open_product, send_message
-from sites.skills import search
+from sites.skills import finish, search
 
 
 def product_named(data: Data, name: str) -> Product:
@@ -49,11 +49,11 @@ def _post_price(task: Task) -> Expert:
     found = read(seen, rf"{p['product']} (\$\d+),")
     yield from noting(found, go_to("forum"))
     yield from posting.submit_thread(p["forum"], p["title"], found)
-    yield from posting.finish()
+    yield from finish()
 
 
 def _sample_reply(data: Data, rng: random.Random) -> Parameters:
-    return {"product": goods.product(data["shop"], rng), **topics.thread_by_title(data["forum"], rng)}
+    return {"product": goods.product(data["shop"], rng), "title": topics.title(data["forum"], rng)}
 
 
 def _stock(p: Parameters, data: Data) -> str:
@@ -67,7 +67,7 @@ def _reply_stock(task: Task) -> Expert:
     yield from noting(pieces, go_to("forum"))
     yield from posting.find_thread(p["title"])
     yield from posting.reply(pieces)
-    yield from posting.finish()
+    yield from finish()
 
 
 def _sample_two(data: Data, rng: random.Random) -> Parameters:
@@ -75,7 +75,7 @@ def _sample_two(data: Data, rng: random.Random) -> Parameters:
     second = goods.product(data["shop"], rng)
     while product_named(data, second).price == product_named(data, first).price:
         second = goods.product(data["shop"], rng)
-    return {"first": first, "second": second, **topics.thread_by_title(data["forum"], rng)}
+    return {"first": first, "second": second, "title": topics.title(data["forum"], rng)}
 
 
 def _cheaper(p: Parameters, data: Data) -> str:
@@ -92,7 +92,7 @@ def _reply_cheaper(task: Task) -> Expert:
     yield from noting(cheaper, go_to("forum"))
     yield from posting.find_thread(p["title"])
     yield from posting.reply(cheaper)
-    yield from posting.finish()
+    yield from finish()
 
 
 def _sample_total(data: Data, rng: random.Random) -> Parameters:
@@ -110,7 +110,7 @@ def _message_total(task: Task) -> Expert:
     yield from noting(total, go_to("forum"))
     yield from posting.open_user(p["user"])
     yield from posting.send_message(total)
-    yield from posting.finish()
+    yield from finish()
 
 
 def _sample_question(data: Data, rng: random.Random) -> Parameters:
@@ -118,23 +118,22 @@ def _sample_question(data: Data, rng: random.Random) -> Parameters:
 
 
 def _author(p: Parameters, data: Data) -> str:
-    return topics.first_thread(data["forum"], p["forum"], p["rank"]).author
+    return data["forum"].first_thread(p["forum"], p["rank"]).author
 
 
 def _name_author(task: Task) -> Expert:
     p = task.parameters
     seen = yield from posting.sort_forum(p["forum"], p["rank"])
-    thread = posting.thread_links(seen)[0].name
-    seen = yield from posting.open_thread(seen, thread)
-    author = posting.author_link(seen).name
+    seen = yield from posting.open_first(seen)
+    author = posting.author(seen)
     yield from noting(author, go_to("shop"))
     yield from send_message(p["subject"], author)
-    yield from posting.finish()
+    yield from finish()
 
 
 def _replying(p: Parameters, data: Data, text: str) -> tuple[checks.Step, checks.Step, checks.Step]:
-    thread = topics.titled(data["forum"], p["title"])
-    return (("open the thread", forum.at(thread.path)), *forum.replying(thread, text))
+    thread = data["forum"].titled(p["title"])
+    return (("open the thread", forum.at(thread.path)), *posting.replying(thread, text))
 
 
 TEMPLATES = (
@@ -150,7 +149,7 @@ TEMPLATES = (
             ("find the product", found_in_shop(p["product"])),
             ("choose the forum", checks.both(forum.at("/submit*"), checks.has("Forum", p["forum"]))),
             ("fill in the form", forum.filled_in(p["forum"], p["title"], price(p, d))),
-            ("post the thread", forum.has_posted(p["forum"], p["title"])),
+            ("post the thread", posting.submit_thread.reached(p["forum"], p["title"], "")),
         ),
         expert=_post_price,
         horizon=8,
@@ -162,7 +161,7 @@ TEMPLATES = (
         intent="Reply to the forum thread {title} with the number of pieces that the shop has in stock of the "
         "{product}.",
         sample=_sample_reply,
-        evaluation=lambda p, d: checks.pages(forum.replied(topics.titled(d["forum"], p["title"]), _stock(p, d))),
+        evaluation=lambda p, d: checks.pages(forum.replied(d["forum"].titled(p["title"]), _stock(p, d))),
         milestones=lambda p, d: checks.milestones(
             ("open the product", shop.at(shop.product_path(p["product"]))), *_replying(p, d, _stock(p, d))
         ),
@@ -176,7 +175,7 @@ TEMPLATES = (
         intent="Which is cheaper in the shop, the {first} or the {second}? Reply to the forum thread {title} with "
         "its name.",
         sample=_sample_two,
-        evaluation=lambda p, d: checks.pages(forum.replied(topics.titled(d["forum"], p["title"]), _cheaper(p, d))),
+        evaluation=lambda p, d: checks.pages(forum.replied(d["forum"].titled(p["title"]), _cheaper(p, d))),
         milestones=lambda p, d: checks.milestones(
             ("find a product", checks.either(found_in_shop(p["first"]), found_in_shop(p["second"]))),
             *_replying(p, d, _cheaper(p, d)),
@@ -195,7 +194,7 @@ TEMPLATES = (
         milestones=lambda p, d: checks.milestones(
             ("open the order", shop.at(f"/orders/{p['number']}")),
             ("open the user", forum.at(f"/user/{p['user']}*")),
-            *forum.messaging(p["user"], _total(p, d)),
+            *posting.messaging(p["user"], _total(p, d)),
         ),
         expert=_message_total,
         horizon=lambda p, d: 9 + goods.order_page(d["shop"], p["number"]),
@@ -211,7 +210,7 @@ TEMPLATES = (
         milestones=lambda p, d: checks.milestones(
             (
                 "The thread is open",
-                forum.at(topics.first_thread(d["forum"], p["forum"], p["rank"]).path),
+                forum.at(d["forum"].first_thread(p["forum"], p["rank"]).path),
             ),
             ("The subject is chosen", checks.both(shop.at("/contact"), checks.has("Subject", p["subject"]))),
             ("The text is written", checks.both(shop.at("/contact"), checks.has("Text", _author(p, d)))),

@@ -13,15 +13,15 @@ from sites.across.shop_forum import price, product_named
 from sites.across.skills import Data, both, go_to
 from sites.experts import read
 from sites.forum import checks as forum
-from sites.forum import experts as posting
 from sites.forum import sampling as topics
+from sites.forum import skills as posting
 from sites.old_form import Expert, Parameters, TaskTemplate, noting
 from sites.shop import checks as shop
 from sites.shop import sampling as goods
 from sites.shop.catalogue import Product
 from sites.shop.data import SHIPPING
 from sites.shop.skills import add_to_cart, check_out, open_product, open_ranked, wish
-from sites.skills import search
+from sites.skills import finish, search
 
 _PLACED = shop.at("/checkout/placed/*")
 
@@ -38,9 +38,8 @@ def _wish_and_subscribe(task: Task) -> Expert:
     p = task.parameters
     yield from wish(p["product"])
     yield from go_to("forum")
-    yield from posting.open_forum(p["forum"])
-    yield from posting.click("Subscribe", "button")
-    yield from posting.finish()
+    yield from posting.subscribe(p["forum"])
+    yield from finish()
 
 
 def _sample_ask(data: Data, rng: random.Random) -> Parameters:
@@ -50,14 +49,14 @@ def _sample_ask(data: Data, rng: random.Random) -> Parameters:
 def _vote_and_tell_price(task: Task) -> Expert:
     p = task.parameters
     yield from posting.open_ranked(p["forum"], p["rank"])
-    yield from posting.click("Upvote", "button", posting.VOTE_RIVALS)
+    yield from posting.vote()
     yield from go_to("shop")
     seen = yield from search(p["product"])
     price = read(seen, rf"{p['product']} (\$\d+),")
     yield from noting(price, go_to("forum"))
     yield from posting.open_ranked(p["forum"], p["rank"])
     yield from posting.reply(price)
-    yield from posting.finish()
+    yield from finish()
 
 
 def _sample_buy(data: Data, rng: random.Random) -> Parameters:
@@ -83,7 +82,7 @@ def _buy_and_post(task: Task) -> Expert:
     total = read(seen, r"Total: (\$\d+)")
     yield from noting(total, go_to("forum"))
     yield from posting.submit_thread(p["forum"], p["title"], total)
-    yield from posting.finish()
+    yield from finish()
 
 
 def _sample_buy_ranked(data: Data, rng: random.Random) -> Parameters:
@@ -92,7 +91,7 @@ def _sample_buy_ranked(data: Data, rng: random.Random) -> Parameters:
         "colour": goods.meant_colour(data["shop"], rng, **ranked),
         "address": goods.address(data["shop"], rng),
         "shipping": goods.shipping(data["shop"], rng),
-        **topics.thread_by_title(data["forum"], rng),
+        "title": topics.title(data["forum"], rng),
     }
 
 
@@ -108,17 +107,17 @@ def _buy_ranked_and_reply(task: Task) -> Expert:
     yield from check_out(p["address"], p["shipping"])
     yield from go_to("forum")
     yield from posting.find_thread(p["title"])
-    yield from posting.click("Upvote", "button", posting.VOTE_RIVALS)
+    yield from posting.vote()
     yield from posting.reply(name)
-    yield from posting.finish()
+    yield from finish()
 
 
 def _thread(p: Parameters, data: Data) -> topics.Thread:
-    return topics.titled(data["forum"], p["title"])
+    return data["forum"].titled(p["title"])
 
 
 def _ranked_thread(p: Parameters, data: Data) -> topics.Thread:
-    return topics.first_thread(data["forum"], p["forum"], p["rank"])
+    return data["forum"].first_thread(p["forum"], p["rank"])
 
 
 TEMPLATES = (
@@ -151,9 +150,9 @@ TEMPLATES = (
             forum.voted(_ranked_thread(p, d)), forum.replied(_ranked_thread(p, d), price(p, d))
         ),
         milestones=lambda p, d: checks.milestones(
-            ("vote", forum.has_voted(_ranked_thread(p, d))),
+            ("vote", posting.has_voted(_ranked_thread(p, d))),
             ("find the product", checks.both(shop.at("/search?*"), checks.shows(p["product"]))),
-            *forum.replying(_ranked_thread(p, d), price(p, d)),
+            *posting.replying(_ranked_thread(p, d), price(p, d)),
         ),
         expert=_vote_and_tell_price,
         horizon=17,
@@ -176,7 +175,7 @@ TEMPLATES = (
             ),
             ("The order is placed", _PLACED),
             ("The thread is written", forum.filled_in(p["forum"], p["title"], _total(p, d))),
-            ("The thread is posted", forum.has_posted(p["forum"], p["title"])),
+            ("The thread is posted", posting.submit_thread.reached(p["forum"], p["title"], "")),
         ),
         expert=_buy_and_post,
         horizon=16,
@@ -197,8 +196,8 @@ TEMPLATES = (
         milestones=lambda p, d: checks.milestones(
             ("The product is in the cart", checks.both(shop.at("/cart"), checks.shows(_meant(p, d).name))),
             ("The order is placed", _PLACED),
-            ("The thread has the vote", forum.has_voted(_thread(p, d))),
-            ("The reply is posted", forum.replying(_thread(p, d), _meant(p, d).name)[1][1]),
+            ("The thread has the vote", posting.has_voted(_thread(p, d))),
+            ("The reply is posted", posting.replying(_thread(p, d), _meant(p, d).name)[1][1]),
         ),
         expert=_buy_ranked_and_reply,
         horizon=19,

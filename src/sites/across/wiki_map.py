@@ -11,13 +11,14 @@ from records.episodes import Task
 from sites import checks
 from sites.across.skills import Data, go_to
 from sites.forum import checks as forum
-from sites.forum import experts as posting
 from sites.forum import sampling as topics
+from sites.forum import skills as posting
 from sites.map import checks as maps
 from sites.map import experts as finding
 from sites.map import sampling as places
 from sites.map.data import Place
 from sites.old_form import Expert, Parameters, TaskTemplate, noting
+from sites.skills import finish
 from sites.wiki import checks as wiki
 from sites.wiki import experts as reading
 from sites.wiki.data import Article, slug
@@ -125,7 +126,7 @@ def _tell(task: Task) -> Expert:
     postcode = finding.fact(seen, "Postcode")
     yield from noting(postcode, go_to("forum"))
     yield from posting.submit_thread(p["forum"], p["title"], f"{year}, {postcode}")
-    yield from posting.finish()
+    yield from finish()
 
 
 TEMPLATES = (
@@ -164,7 +165,7 @@ TEMPLATES = (
             ("open the article", _article_open(p["place"])),
             ("open the place", maps.at(f"{places.the(d['map'], p['place']).path}*")),
             ("fill in the form", forum.filled_in(p["forum"], p["title"], _told(p, d))),
-            ("post the thread", forum.has_posted(p["forum"], p["title"])),
+            ("post the thread", posting.submit_thread.reached(p["forum"], p["title"], "")),
         ),
         expert=_tell,
         horizon=11,

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from sites.checks import Check, PagesOf, Step, Target, both, has, shows
+from sites.checks import Check, PagesOf, Step, Target, both, has
 from sites.forum.data import ME, Thread
 
 _FORUM = PagesOf("forum")
 at, ends_at, equals, includes = _FORUM.at, _FORUM.ends_at, _FORUM.equals, _FORUM.includes
+PROFILE = f"/user/{ME}"
 
 
 def voted(thread: Thread, vote: str = "Upvote") -> Target:
@@ -37,29 +38,24 @@ def messaged(user: str, text: str) -> Target:
 
 def posted(forum: str, title: str, text: str | None = None) -> tuple[Target, ...]:
     """Expect the user's newest thread to be this one."""
-    path = f"/user/{ME}/latest"
+    path = f"{PROFILE}/latest"
     wanted = {"#place": forum, "#title": title} | ({"#body": text} if text is not None else {})
     return tuple(equals(path, css, value) for css, value in wanted.items())
+
+
+def crossposted(forum: str, title: str, source: str) -> tuple[Target, ...]:
+    """Expect the user's newest thread to be one of the forum ``source``, posted again in ``forum``."""
+    return *posted(forum, title), includes(f"{PROFILE}/latest", "#source", source)
+
+
+def blocked(user: str) -> Target:
+    """Expect the user to be blocked."""
+    return equals(f"/user/{user}", "#block", "Unblock")
 
 
 def searched(text: str) -> Check:
     """The agent sees the results of this search."""
     return at(f"/search?{urlencode({'q': text})}*")
-
-
-def sorted_by(forum: str, order: str) -> Check:
-    """The agent sees the forum's threads in this order."""
-    return at(f"/f/{forum}?sort={order}")
-
-
-def has_voted(thread: Thread, vote: str = "Upvote") -> Check:
-    """The agent is on the thread's page and has voted for it."""
-    return both(at(thread.path), has(f"Take back {vote.lower()}"))
-
-
-def has_posted(forum: str, title: str) -> Check:
-    """The agent has just posted this thread and sees it."""
-    return both(at(f"/f/{forum}/*"), shows("was posted", title))
 
 
 def filled_in(forum: str, title: str, text: str) -> Check:
@@ -73,21 +69,4 @@ def finding_forum(forum: str) -> tuple[Step, Step, Step]:
         ("open the list of forums", at("/forums*")),
         ("find the forum", both(at("/forums*"), has(forum))),
         ("open the forum", at(f"/f/{forum}*")),
-    )
-
-
-def replying(thread: Thread, text: str) -> tuple[Step, Step]:
-    """Milestones of a reply to an open thread."""
-    return (
-        ("write the comment", both(at(thread.path), has("Comment", text))),
-        ("post the comment", both(at(thread.path), shows("was posted", text))),
-    )
-
-
-def messaging(user: str, text: str) -> tuple[Step, Step]:
-    """Milestones of a message to a user whose form is open."""
-    path = f"/user/{user}/message"
-    return (
-        ("write the message", both(at(path), has("Message", text))),
-        ("send the message", both(at(path), shows("was sent", text))),
     )

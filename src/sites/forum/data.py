@@ -95,6 +95,22 @@ class ForumData:
     comments_by_author: Mapping[str, tuple[Comment, ...]]
     word_weights: Mapping[str, float]
 
+    def first_thread(self, forum: str, rank: str) -> Thread:
+        """Return the newest or top thread of a forum."""
+        return max(self.threads_by_forum[forum], key=lambda t: t.order if rank == "newest" else t.points)
+
+    def best_thread(self, author: str) -> Thread:
+        """Return the author's thread with the most points."""
+        return max(self.threads_by_author[author], key=lambda t: t.points)
+
+    def titled(self, title: str) -> Thread:
+        """Return the one thread of this title."""
+        return next(t for t in self.threads.values() if t.title == title)
+
+    def shared(self, title: str, forum: str) -> Thread:
+        """Return the thread of this title in this forum."""
+        return next(t for t in self.threads_by_forum[forum] if t.title == title)
+
 
 def build(seed: int) -> ForumData:
     """Generate the forum of this seed: 20 forums, 460 threads, some 3,000 comments, 151 users."""

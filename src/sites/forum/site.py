@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sites.forum import accounts, listings, threads
+from sites.forum import account_pages, listing_pages, thread_pages
 from sites.forum.data import ME, ForumData, build
 from sites.forum.state import ForumState
 from sites.forum.tasks import TEMPLATES
@@ -16,10 +16,10 @@ def new_state(data: ForumData, login: bool) -> ForumState:
 
 FORUM = Site(
     name="forum",
-    routes=(*listings.ROUTES, *threads.ROUTES, *accounts.ROUTES),
+    routes=(*listing_pages.ROUTES, *thread_pages.ROUTES, *account_pages.ROUTES),
     build=build,
     new_state=new_state,
     templates=TEMPLATES,
-    account=lambda _: (ME, accounts.PASSWORD),
+    account=lambda _: (ME, account_pages.PASSWORD),
 )
 """The forum: threads, comments, votes, subscriptions, search, profiles and messages."""

@@ -64,6 +64,8 @@ COMMENTS = (
 BIO_LIKES = ("tea", "coffee", "hiking", "jazz", "summer", "winter", "dancing", "sailing", "skiing", "the sea")
 BIO_PLACES = ("Lisbon", "Oslo", "Vienna", "Dublin", "Porto", "Bern", "Riga", "Athens", "Prague", "Madrid")
 
+RANKS = {"newest": "new", "top": "top"}
+"""What instructions call the first thread of a forum, and the order in which it is first."""
 POSTS = (
     "I agree with you", "Please tell me more", "See you next week", "Have a nice day", "This is so funny",
     "I will try that", "Can you help me", "Welcome to the group", "That is great news", "Let us meet soon",

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from sites.access import logged_in
 from sites.forum.access import known_thread, own_comment, own_thread, session
 from sites.forum.data import Thread
-from sites.forum.listings import COMMENTS_PER_PAGE
+from sites.forum.listing_pages import COMMENTS_PER_PAGE
 from sites.paging import listing
 from sites.rendering import read_form, render, see_other
 
