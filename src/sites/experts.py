@@ -36,7 +36,7 @@ class Intent:
 Actions = Generator[Intent, Observation, Observation]
 """Part of an expert: yields intents, is sent what each led to, and returns the last of it."""
 Expert = Generator[Intent, Observation, None]
-"""All of a task: the last intent is an ``exit``."""
+"""All of a task."""
 
 
 def resolve(intent: Intent, observation: Observation) -> Action:

@@ -108,7 +108,7 @@ class TaskTemplate(ABC):
 
     @abstractmethod
     def expert(self) -> Expert:
-        """Yield intents, be sent the observation after each, and end with an ``exit``; knows no data."""
+        """Yield intents and be sent the observation after each; ends with an ``exit`` where an answer is asked for."""
 
     def steps(self, data: Any) -> int:
         """Return the expert's number of actions with these parameters, where they decide it."""

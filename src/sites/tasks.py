@@ -20,6 +20,7 @@ from records.placeholders import placeholder
 from sites.collections import COLLECTIONS
 from sites.experts import Expert
 from sites.registry import SITES
+from sites.skills import finish
 from sites.task_template import Parameters, TaskTemplate
 
 Template = type[TaskTemplate]
@@ -169,8 +170,14 @@ def template_named(name: str) -> Template:
 
 
 def expert_of(task: Task) -> Expert:
-    """Return the expert of the task's template; raise ``KeyError`` where the task has none."""
-    return template_named(task.template).of(task).expert()
+    """Return the expert of the task's template, who says "done" at the end; raise ``KeyError`` where it has none."""
+    filled = template_named(task.template).of(task)
+
+    def expert() -> Expert:
+        yield from filled.expert()
+        yield from finish()
+
+    return expert()
 
 
 def needs_browser(task: Task) -> bool:

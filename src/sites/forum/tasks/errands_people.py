@@ -7,27 +7,10 @@ from typing import Self
 
 from sites.checks import Evaluation, Milestones, both, pages
 from sites.experts import Expert
-from sites.forum import sampling
+from sites.forum import sampling, skills
 from sites.forum.checks import PROFILE, at, blocked, equals, includes, messaged, subscribed, voted
-from sites.forum.data import MY_SUBSCRIPTIONS, ForumData, Thread
-from sites.forum.skills import (
-    author,
-    block_author,
-    change_bio,
-    edit_text,
-    has_voted,
-    messaging,
-    open_author,
-    open_own,
-    open_ranked,
-    pin,
-    send_message,
-    subscribe,
-    unsubscribe,
-    vote,
-)
+from sites.forum.data import MY_SUBSCRIPTIONS, ForumData
 from sites.forum.words import POSTS
-from sites.skills import finish
 from sites.task_template import TaskTemplate, drawn, one_of, together
 
 
@@ -54,19 +37,18 @@ class PutOwnInOrder(TaskTemplate, name="forum.put_own_in_order", horizon=13):
 
     def milestones(self, data: ForumData) -> Milestones:
         return (
-            ("change the text", both(at(data.titled(self.first).path), edit_text.reached(self.text))),
-            ("pin the other thread", both(at(data.titled(self.second).path), pin.reached())),
+            ("change the text", both(at(data.titled(self.first).path), skills.edit_text.reached(self.text))),
+            ("pin the other thread", both(at(data.titled(self.second).path), skills.pin.reached())),
             ("open the form of the profile", at("/profile")),
-            ("change the bio", change_bio.reached(self.bio)),
+            ("change the bio", skills.change_bio.reached(self.bio)),
         )
 
     def expert(self) -> Expert:
-        yield from open_own(self.first)
-        yield from edit_text(self.text)
-        yield from open_own(self.second)
-        yield from pin()
-        yield from change_bio(self.bio)
-        yield from finish()
+        yield from skills.open_own(self.first)
+        yield from skills.edit_text(self.text)
+        yield from skills.open_own(self.second)
+        yield from skills.pin()
+        yield from skills.change_bio(self.bio)
 
 
 class ChangeSettings(TaskTemplate, name="forum.change_settings", horizon=17):
@@ -86,18 +68,17 @@ class ChangeSettings(TaskTemplate, name="forum.change_settings", horizon=17):
 
     def milestones(self, data: ForumData) -> Milestones:
         return (
-            ("change the bio", change_bio.reached(self.bio)),
-            ("leave the forum", unsubscribe.reached(self.mine)),
-            ("subscribe to the first forum", subscribe.reached(self.first)),
-            ("subscribe to the second forum", subscribe.reached(self.second)),
+            ("change the bio", skills.change_bio.reached(self.bio)),
+            ("leave the forum", skills.unsubscribe.reached(self.mine)),
+            ("subscribe to the first forum", skills.subscribe.reached(self.first)),
+            ("subscribe to the second forum", skills.subscribe.reached(self.second)),
         )
 
     def expert(self) -> Expert:
-        yield from change_bio(self.bio)
-        yield from unsubscribe(self.mine)
-        yield from subscribe(self.first)
-        yield from subscribe(self.second)
-        yield from finish()
+        yield from skills.change_bio(self.bio)
+        yield from skills.unsubscribe(self.mine)
+        yield from skills.subscribe(self.first)
+        yield from skills.subscribe(self.second)
 
 
 class ThankAuthors(TaskTemplate, name="forum.thank_authors", horizon=19):
@@ -114,18 +95,17 @@ class ThankAuthors(TaskTemplate, name="forum.thank_authors", horizon=19):
     def milestones(self, data: ForumData) -> Milestones:
         newest, top = self.authors(data)
         return (
-            ("open the author of the newest thread", open_author.reached(newest)),
-            messaging(newest, self.text)[1],
-            ("open the author of the top thread", open_author.reached(top)),
-            messaging(top, self.text)[1],
+            ("open the author of the newest thread", skills.open_author.reached(newest)),
+            skills.messaging(newest, self.text)[1],
+            ("open the author of the top thread", skills.open_author.reached(top)),
+            skills.messaging(top, self.text)[1],
         )
 
     def expert(self) -> Expert:
         for rank in ("newest", "top"):
-            seen = yield from open_ranked(self.forum, rank)
-            yield from open_author(author(seen))
-            yield from send_message(self.text)
-        yield from finish()
+            seen = yield from skills.open_ranked(self.forum, rank)
+            yield from skills.open_author(skills.author(seen))
+            yield from skills.send_message(self.text)
 
 
 class LeaveAuthor(TaskTemplate, name="forum.leave_author", horizon=13, split="validation"):
@@ -134,28 +114,24 @@ class LeaveAuthor(TaskTemplate, name="forum.leave_author", horizon=13, split="va
     rank: str
     other: str = drawn(sampling.new_forum)
 
-    def thread(self, data: ForumData) -> Thread:
-        return data.first_thread(self.forum, self.rank)
-
     def evaluation(self, data: ForumData) -> Evaluation:
-        thread = self.thread(data)
+        thread = data.first_thread(self.forum, self.rank)
         return pages(voted(thread, "Downvote"), blocked(thread.author), subscribed(self.other))
 
     def milestones(self, data: ForumData) -> Milestones:
-        thread = self.thread(data)
+        thread = data.first_thread(self.forum, self.rank)
         return (
             ("open the thread", at(thread.path)),
-            ("downvote it", has_voted(thread, "Downvote")),
-            ("block the author", block_author.reached(thread.author)),
-            ("subscribe", subscribe.reached(self.other)),
+            ("downvote it", skills.has_voted(thread, "Downvote")),
+            ("block the author", skills.block_author.reached(thread.author)),
+            ("subscribe", skills.subscribe.reached(self.other)),
         )
 
     def expert(self) -> Expert:
-        seen = yield from open_ranked(self.forum, self.rank)
-        yield from vote("Downvote")
-        yield from block_author(author(seen))
-        yield from subscribe(self.other)
-        yield from finish()
+        seen = yield from skills.open_ranked(self.forum, self.rank)
+        yield from skills.vote("Downvote")
+        yield from skills.block_author(skills.author(seen))
+        yield from skills.subscribe(self.other)
 
 
 TEMPLATES = (PutOwnInOrder, ChangeSettings, ThankAuthors, LeaveAuthor)

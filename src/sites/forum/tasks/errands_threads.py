@@ -6,31 +6,11 @@ import re
 
 from sites.checks import Evaluation, Milestones, both, pages
 from sites.experts import Expert
-from sites.forum import sampling
+from sites.forum import sampling, skills
 from sites.forum.checks import PROFILE, at, crossposted, includes, messaged, posted, replied, subscribed, voted
 from sites.forum.data import ForumData, Thread
-from sites.forum.skills import (
-    crosspost,
-    details,
-    find_thread_in,
-    has_voted,
-    messaging,
-    open_first,
-    open_user,
-    pin,
-    post_thread,
-    reply,
-    replying,
-    send_message,
-    show_first,
-    sort_forum,
-    submit_thread,
-    subscribe,
-    thread_links,
-    vote,
-)
 from sites.forum.words import POSTS, RANKS
-from sites.skills import click, finish, noting
+from sites.skills import click, noting
 from sites.task_template import TaskTemplate, drawn, one_of, together
 
 
@@ -51,18 +31,17 @@ class AnswerBoth(TaskTemplate, name="forum.answer_both", horizon=15):
     def milestones(self, data: ForumData) -> Milestones:
         first, second = self.threads(data)
         return (
-            ("upvote the first thread", has_voted(first)),
-            replying(first, self.text)[1],
-            ("upvote the second thread", has_voted(second)),
-            replying(second, self.text)[1],
+            ("upvote the first thread", skills.has_voted(first)),
+            skills.replying(first, self.text)[1],
+            ("upvote the second thread", skills.has_voted(second)),
+            skills.replying(second, self.text)[1],
         )
 
     def expert(self) -> Expert:
         for forum in (self.first, self.second):
-            yield from find_thread_in(self.title, forum)
-            yield from vote()
-            yield from reply(self.text)
-        yield from finish()
+            yield from skills.find_thread_in(self.title, forum)
+            yield from skills.vote()
+            yield from skills.reply(self.text)
 
 
 class JoinIn(TaskTemplate, name="forum.join_in", horizon=14):
@@ -76,32 +55,28 @@ class JoinIn(TaskTemplate, name="forum.join_in", horizon=14):
     title: str = drawn(sampling.new_title)
     body: str = one_of(POSTS)
 
-    def thread(self, data: ForumData) -> Thread:
-        return data.first_thread(self.forum, self.rank)
-
     def evaluation(self, data: ForumData) -> Evaluation:
-        thread = self.thread(data)
+        thread = data.first_thread(self.forum, self.rank)
         done = voted(thread), replied(thread, self.text)
         return pages(subscribed(self.forum), *done, *posted(self.forum, self.title, self.body))
 
     def milestones(self, data: ForumData) -> Milestones:
-        thread = self.thread(data)
+        thread = data.first_thread(self.forum, self.rank)
         return (
-            ("subscribe", subscribe.reached(self.forum)),
-            ("upvote the thread", has_voted(thread)),
-            replying(thread, self.text)[1],
-            ("post the thread", submit_thread.reached(self.forum, self.title, self.body)),
+            ("subscribe", skills.subscribe.reached(self.forum)),
+            ("upvote the thread", skills.has_voted(thread)),
+            skills.replying(thread, self.text)[1],
+            ("post the thread", skills.submit_thread.reached(self.forum, self.title, self.body)),
         )
 
     def expert(self) -> Expert:
-        yield from subscribe(self.forum)
-        seen = yield from show_first(self.rank)
-        yield from open_first(seen)
-        yield from vote()
-        yield from reply(self.text)
+        yield from skills.subscribe(self.forum)
+        seen = yield from skills.show_first(self.rank)
+        yield from skills.open_first(seen)
+        yield from skills.vote()
+        yield from skills.reply(self.text)
         yield from click("Submit", "link")
-        yield from post_thread(self.title, self.body)
-        yield from finish()
+        yield from skills.post_thread(self.title, self.body)
 
 
 class CrosspostAndTell(TaskTemplate, name="forum.crosspost_and_tell", horizon=15):
@@ -115,28 +90,24 @@ class CrosspostAndTell(TaskTemplate, name="forum.crosspost_and_tell", horizon=15
     user: str = drawn(sampling.user)
     text: str = one_of(POSTS)
 
-    def thread(self, data: ForumData) -> Thread:
-        return data.first_thread(self.first, self.rank)
-
     def evaluation(self, data: ForumData) -> Evaluation:
-        title = self.thread(data).title
+        title = data.first_thread(self.first, self.rank).title
         pinned = includes(PROFILE, "#pinned", title)
         return pages(*crossposted(self.second, title, self.first), pinned, messaged(self.user, self.text))
 
     def milestones(self, data: ForumData) -> Milestones:
         return (
-            ("open the thread", at(self.thread(data).path)),
-            ("post it", crosspost.reached(self.first, self.rank, self.second)),
-            ("pin it", both(at(f"/f/{self.second}/*"), pin.reached())),
-            messaging(self.user, self.text)[1],
+            ("open the thread", at(data.first_thread(self.first, self.rank).path)),
+            ("post it", skills.crosspost.reached(self.first, self.rank, self.second)),
+            ("pin it", both(at(f"/f/{self.second}/*"), skills.pin.reached())),
+            skills.messaging(self.user, self.text)[1],
         )
 
     def expert(self) -> Expert:
-        yield from crosspost(self.first, self.rank, self.second)
-        yield from pin()
-        yield from open_user(self.user)
-        yield from send_message(self.text)
-        yield from finish()
+        yield from skills.crosspost(self.first, self.rank, self.second)
+        yield from skills.pin()
+        yield from skills.open_user(self.user)
+        yield from skills.send_message(self.text)
 
 
 class ReplyToBetter(TaskTemplate, name="forum.reply_to_better", split="test"):
@@ -156,28 +127,27 @@ class ReplyToBetter(TaskTemplate, name="forum.reply_to_better", split="test"):
     def milestones(self, data: ForumData) -> Milestones:
         thread = self.better(data)
         return (
-            ("see both forums", sort_forum.reached(self.second, "top")),
+            ("see both forums", skills.sort_forum.reached(self.second, "top")),
             ("open the thread with more points", at(thread.path)),
-            ("upvote it", has_voted(thread)),
-            replying(thread, self.text)[1],
+            ("upvote it", skills.has_voted(thread)),
+            skills.replying(thread, self.text)[1],
         )
 
     def expert(self) -> Expert:
         points, note = dict[str, int](), None
         for forum in (self.first, self.second):
             # To look at another forum or order by mistake need not change what follows.
-            seen = yield from noting(note, sort_forum(forum, "top", careful=True))
-            told = re.search(r"(\d+) points", " ".join(details(seen, thread_links(seen)[0].name)))
+            seen = yield from noting(note, skills.sort_forum(forum, "top", careful=True))
+            told = re.search(r"(\d+) points", " ".join(skills.details(seen, skills.thread_links(seen)[0].name)))
             if told is None:
                 raise LookupError(f"expected the points of a thread, found {seen.page_text!r}")
             points[forum] = int(told[1])
             note = f"{forum} {told[0]}"
         if points[self.first] > points[self.second]:
-            seen = yield from sort_forum(self.first, "top", careful=True)
-        yield from open_first(seen)
-        yield from vote()
-        yield from reply(self.text)
-        yield from finish()
+            seen = yield from skills.sort_forum(self.first, "top", careful=True)
+        yield from skills.open_first(seen)
+        yield from skills.vote()
+        yield from skills.reply(self.text)
 
     def steps(self, data: ForumData) -> int:
         return 13 if self.better(data).forum == self.second else 17

@@ -7,30 +7,11 @@ from __future__ import annotations
 
 from sites.checks import Evaluation, Milestones, both, has, pages
 from sites.experts import Expert
-from sites.forum import sampling
+from sites.forum import sampling, skills
 from sites.forum.checks import at, crossposted, filled_in, messaged, posted, replied, searched, subscribed, voted
 from sites.forum.data import ForumData, Thread
-from sites.forum.skills import (
-    author,
-    crosspost,
-    find_thread_in,
-    has_voted,
-    messaging,
-    open_author,
-    open_first,
-    open_ranked,
-    open_user,
-    post_thread,
-    reply,
-    replying,
-    send_message,
-    sort_forum,
-    submit_thread,
-    subscribe,
-    vote,
-)
 from sites.forum.words import POSTS, RANKS
-from sites.skills import click, finish
+from sites.skills import click
 from sites.task_template import TaskTemplate, drawn, one_of, together
 
 
@@ -46,19 +27,18 @@ class BestOfUser(TaskTemplate, name="forum.best_of_user", horizon=8):
     def milestones(self, data: ForumData) -> Milestones:
         thread = data.best_thread(self.user)
         return (
-            ("open the user's profile", open_user.reached(self.user)),
+            ("open the user's profile", skills.open_user.reached(self.user)),
             ("open the thread", at(thread.path)),
-            ("upvote it", has_voted(thread)),
-            replying(thread, self.text)[1],
+            ("upvote it", skills.has_voted(thread)),
+            skills.replying(thread, self.text)[1],
         )
 
     def expert(self) -> Expert:
-        yield from open_user(self.user)
+        yield from skills.open_user(self.user)
         seen = yield from click("Top", "link", "New|Top")
-        yield from open_first(seen)
-        yield from vote()
-        yield from reply(self.text)
-        yield from finish()
+        yield from skills.open_first(seen)
+        yield from skills.vote()
+        yield from skills.reply(self.text)
 
 
 class VoteAndReply(TaskTemplate, name="forum.vote_and_reply", horizon=8):
@@ -76,15 +56,14 @@ class VoteAndReply(TaskTemplate, name="forum.vote_and_reply", horizon=8):
         return (
             ("search for the title", searched(self.title)),
             ("open the thread", at(thread.path)),
-            ("upvote it", has_voted(thread)),
-            replying(thread, self.text)[1],
+            ("upvote it", skills.has_voted(thread)),
+            skills.replying(thread, self.text)[1],
         )
 
     def expert(self) -> Expert:
-        yield from find_thread_in(self.title, self.forum)
-        yield from vote()
-        yield from reply(self.text)
-        yield from finish()
+        yield from skills.find_thread_in(self.title, self.forum)
+        yield from skills.vote()
+        yield from skills.reply(self.text)
 
 
 class SubscribeAndSubmit(TaskTemplate, name="forum.subscribe_and_submit", horizon=9):
@@ -99,16 +78,15 @@ class SubscribeAndSubmit(TaskTemplate, name="forum.subscribe_and_submit", horizo
     def milestones(self, data: ForumData) -> Milestones:
         return (
             ("open the forum", at(f"/f/{self.forum}*")),
-            ("subscribe", subscribe.reached(self.forum)),
+            ("subscribe", skills.subscribe.reached(self.forum)),
             ("fill in the form", filled_in(self.forum, self.title, self.text)),
-            ("post the thread", submit_thread.reached(self.forum, self.title, self.text)),
+            ("post the thread", skills.submit_thread.reached(self.forum, self.title, self.text)),
         )
 
     def expert(self) -> Expert:
-        yield from subscribe(self.forum)
+        yield from skills.subscribe(self.forum)
         yield from click("Submit", "link")
-        yield from post_thread(self.title, self.text)
-        yield from finish()
+        yield from skills.post_thread(self.title, self.text)
 
 
 class Crosspost(TaskTemplate, name="forum.crosspost", horizon=9):
@@ -117,23 +95,19 @@ class Crosspost(TaskTemplate, name="forum.crosspost", horizon=9):
     second: str
     rank: str = one_of(tuple(RANKS))
 
-    def thread(self, data: ForumData) -> Thread:
-        return data.first_thread(self.first, self.rank)
-
     def evaluation(self, data: ForumData) -> Evaluation:
-        return pages(*crossposted(self.second, self.thread(data).title, self.first))
+        return pages(*crossposted(self.second, data.first_thread(self.first, self.rank).title, self.first))
 
     def milestones(self, data: ForumData) -> Milestones:
         return (
-            ("sort the forum", sort_forum.reached(self.first, self.rank)),
-            ("open the thread", at(self.thread(data).path)),
+            ("sort the forum", skills.sort_forum.reached(self.first, self.rank)),
+            ("open the thread", at(data.first_thread(self.first, self.rank).path)),
             ("choose the other forum", both(at("/submit?crosspost=*"), has("Forum", self.second))),
-            ("post it", crosspost.reached(self.first, self.rank, self.second)),
+            ("post it", skills.crosspost.reached(self.first, self.rank, self.second)),
         )
 
     def expert(self) -> Expert:
-        yield from crosspost(self.first, self.rank, self.second)
-        yield from finish()
+        yield from skills.crosspost(self.first, self.rank, self.second)
 
 
 class MessageAuthor(TaskTemplate, name="forum.message_author", horizon=10):
@@ -142,26 +116,22 @@ class MessageAuthor(TaskTemplate, name="forum.message_author", horizon=10):
     rank: str
     text: str = one_of(POSTS)
 
-    def thread(self, data: ForumData) -> Thread:
-        return data.first_thread(self.forum, self.rank)
-
     def evaluation(self, data: ForumData) -> Evaluation:
-        return pages(messaged(self.thread(data).author, self.text))
+        return pages(messaged(data.first_thread(self.forum, self.rank).author, self.text))
 
     def milestones(self, data: ForumData) -> Milestones:
-        thread = self.thread(data)
+        thread = data.first_thread(self.forum, self.rank)
         return (
-            ("sort the forum", sort_forum.reached(self.forum, self.rank)),
+            ("sort the forum", skills.sort_forum.reached(self.forum, self.rank)),
             ("open the thread", at(thread.path)),
-            ("open the author's profile", open_author.reached(thread.author)),
-            messaging(thread.author, self.text)[1],
+            ("open the author's profile", skills.open_author.reached(thread.author)),
+            skills.messaging(thread.author, self.text)[1],
         )
 
     def expert(self) -> Expert:
-        seen = yield from open_ranked(self.forum, self.rank)
-        yield from open_author(author(seen))
-        yield from send_message(self.text)
-        yield from finish()
+        seen = yield from skills.open_ranked(self.forum, self.rank)
+        yield from skills.open_author(skills.author(seen))
+        yield from skills.send_message(self.text)
 
 
 class MessageTwo(TaskTemplate, name="forum.message_two", horizon=11):
@@ -176,16 +146,15 @@ class MessageTwo(TaskTemplate, name="forum.message_two", horizon=11):
     def milestones(self, data: ForumData) -> Milestones:
         return (
             ("open the first user's form", at(f"/user/{self.first}/message")),
-            messaging(self.first, self.text)[1],
+            skills.messaging(self.first, self.text)[1],
             ("open the second user's form", at(f"/user/{self.second}/message")),
-            messaging(self.second, self.text)[1],
+            skills.messaging(self.second, self.text)[1],
         )
 
     def expert(self) -> Expert:
         for user in (self.first, self.second):
-            yield from open_user(user)
-            yield from send_message(self.text)
-        yield from finish()
+            yield from skills.open_user(user)
+            yield from skills.send_message(self.text)
 
 
 class VoteTwoAndReply(TaskTemplate, name="forum.vote_two_and_reply", horizon=15):
@@ -206,17 +175,16 @@ class VoteTwoAndReply(TaskTemplate, name="forum.vote_two_and_reply", horizon=15)
         first, second = self.threads(data)
         return (
             ("open the first thread", at(first.path)),
-            ("upvote it", has_voted(first)),
-            ("upvote the second thread", has_voted(second)),
-            replying(second, self.text)[1],
+            ("upvote it", skills.has_voted(first)),
+            ("upvote the second thread", skills.has_voted(second)),
+            skills.replying(second, self.text)[1],
         )
 
     def expert(self) -> Expert:
         for forum in (self.first, self.second):
-            yield from open_ranked(forum, self.rank)
-            yield from vote()
-        yield from reply(self.text)
-        yield from finish()
+            yield from skills.open_ranked(forum, self.rank)
+            yield from skills.vote()
+        yield from skills.reply(self.text)
 
 
 TEMPLATES = (BestOfUser, VoteAndReply, SubscribeAndSubmit, Crosspost, MessageAuthor, MessageTwo, VoteTwoAndReply)

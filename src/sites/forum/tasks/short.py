@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from sites.checks import Evaluation, Milestones, answer, both, has, pages, shows
 from sites.experts import Expert
-from sites.forum import sampling
+from sites.forum import sampling, skills
 from sites.forum.checks import (
     PROFILE,
     at,
@@ -21,27 +21,7 @@ from sites.forum.checks import (
     subscribed,
     voted,
 )
-from sites.forum.data import ForumData, Thread
-from sites.forum.skills import (
-    change_bio,
-    comment_count,
-    details,
-    edit_text,
-    find_thread,
-    has_voted,
-    messaging,
-    open_own,
-    open_ranked,
-    open_user,
-    reply,
-    replying,
-    send_message,
-    sort_forum,
-    submit_thread,
-    subscribe,
-    thread_links,
-    vote,
-)
+from sites.forum.data import ForumData
 from sites.forum.words import POSTS, RANKS
 from sites.skills import finish, search
 from sites.task_template import TaskTemplate, drawn, one_of
@@ -64,7 +44,6 @@ class Search(TaskTemplate, name="forum.search", horizon=2):
 
     def expert(self) -> Expert:
         yield from search(self.words)
-        yield from finish()
 
 
 class CountComments(TaskTemplate, name="forum.count_comments", horizon=3):
@@ -83,8 +62,8 @@ class CountComments(TaskTemplate, name="forum.count_comments", horizon=3):
         )
 
     def expert(self) -> Expert:
-        seen = yield from find_thread(self.title)
-        yield from finish(comment_count(seen))
+        seen = yield from skills.find_thread(self.title)
+        yield from finish(skills.comment_count(seen))
 
 
 class FirstAuthor(TaskTemplate, name="forum.first_author", horizon=5):
@@ -96,11 +75,11 @@ class FirstAuthor(TaskTemplate, name="forum.first_author", horizon=5):
         return answer(data.first_thread(self.forum, self.rank).author)
 
     def milestones(self, data: ForumData) -> Milestones:
-        return (*finding_forum(self.forum), ("sort the forum", sort_forum.reached(self.forum, self.rank)))
+        return (*finding_forum(self.forum), ("sort the forum", skills.sort_forum.reached(self.forum, self.rank)))
 
     def expert(self) -> Expert:
-        seen = yield from sort_forum(self.forum, self.rank)
-        author = details(seen, thread_links(seen)[0].name)[-3]
+        seen = yield from skills.sort_forum(self.forum, self.rank)
+        author = skills.details(seen, skills.thread_links(seen)[0].name)[-3]
         yield from finish(author, r"[a-z]+\d*(?= \| \d+ points)")
 
 
@@ -113,11 +92,10 @@ class OpenSorted(TaskTemplate, name="forum.open_sorted", horizon=5):
         return ends_at(f"/f/{self.forum}?sort={RANKS[self.rank]}")
 
     def milestones(self, data: ForumData) -> Milestones:
-        return (*finding_forum(self.forum), ("sort the forum", sort_forum.reached(self.forum, self.rank)))
+        return (*finding_forum(self.forum), ("sort the forum", skills.sort_forum.reached(self.forum, self.rank)))
 
     def expert(self) -> Expert:
-        yield from sort_forum(self.forum, self.rank)
-        yield from finish()
+        yield from skills.sort_forum(self.forum, self.rank)
 
 
 class Subscribe(TaskTemplate, name="forum.subscribe", horizon=5):
@@ -128,11 +106,10 @@ class Subscribe(TaskTemplate, name="forum.subscribe", horizon=5):
         return pages(subscribed(self.forum))
 
     def milestones(self, data: ForumData) -> Milestones:
-        return (*finding_forum(self.forum), ("subscribe", subscribe.reached(self.forum)))
+        return (*finding_forum(self.forum), ("subscribe", skills.subscribe.reached(self.forum)))
 
     def expert(self) -> Expert:
-        yield from subscribe(self.forum)
-        yield from finish()
+        yield from skills.subscribe(self.forum)
 
 
 class ChangeBio(TaskTemplate, name="forum.change_bio", horizon=5):
@@ -147,12 +124,11 @@ class ChangeBio(TaskTemplate, name="forum.change_bio", horizon=5):
             ("open the own profile", at(f"{PROFILE}*")),
             ("open the form", at("/profile")),
             ("write the bio", has("Bio", self.bio)),
-            ("save it", change_bio.reached(self.bio)),
+            ("save it", skills.change_bio.reached(self.bio)),
         )
 
     def expert(self) -> Expert:
-        yield from change_bio(self.bio)
-        yield from finish()
+        yield from skills.change_bio(self.bio)
 
 
 class Reply(TaskTemplate, name="forum.reply", horizon=5):
@@ -168,13 +144,12 @@ class Reply(TaskTemplate, name="forum.reply", horizon=5):
         return (
             ("search for the title", searched(self.title)),
             ("open the thread", at(thread.path)),
-            *replying(thread, self.text),
+            *skills.replying(thread, self.text),
         )
 
     def expert(self) -> Expert:
-        yield from find_thread(self.title)
-        yield from reply(self.text)
-        yield from finish()
+        yield from skills.find_thread(self.title)
+        yield from skills.reply(self.text)
 
 
 class EditThread(TaskTemplate, name="forum.edit_thread", horizon=6):
@@ -191,13 +166,12 @@ class EditThread(TaskTemplate, name="forum.edit_thread", horizon=6):
             ("open the own profile", at(f"{PROFILE}*")),
             ("open the thread", at(path)),
             ("write the text", both(at(f"{path}/edit"), has("Text", self.text))),
-            ("save it", both(at(path), edit_text.reached(self.text))),
+            ("save it", both(at(path), skills.edit_text.reached(self.text))),
         )
 
     def expert(self) -> Expert:
-        yield from open_own(self.title)
-        yield from edit_text(self.text)
-        yield from finish()
+        yield from skills.open_own(self.title)
+        yield from skills.edit_text(self.text)
 
 
 class Message(TaskTemplate, name="forum.message", horizon=6):
@@ -212,13 +186,12 @@ class Message(TaskTemplate, name="forum.message", horizon=6):
         return (
             ("open the user's profile", at(f"/user/{self.user}")),
             ("open the form", at(f"/user/{self.user}/message")),
-            *messaging(self.user, self.text),
+            *skills.messaging(self.user, self.text),
         )
 
     def expert(self) -> Expert:
-        yield from open_user(self.user)
-        yield from send_message(self.text)
-        yield from finish()
+        yield from skills.open_user(self.user)
+        yield from skills.send_message(self.text)
 
 
 class Submit(TaskTemplate, name="forum.submit", horizon=6):
@@ -239,8 +212,7 @@ class Submit(TaskTemplate, name="forum.submit", horizon=6):
         )
 
     def expert(self) -> Expert:
-        yield from submit_thread(self.forum, self.title, self.text)
-        yield from finish()
+        yield from skills.submit_thread(self.forum, self.title, self.text)
 
 
 class VoteFirst(TaskTemplate, name="forum.vote_first", horizon=7):
@@ -249,24 +221,20 @@ class VoteFirst(TaskTemplate, name="forum.vote_first", horizon=7):
     forum: str = drawn(sampling.forum)
     rank: str = one_of(tuple(RANKS))
 
-    def thread(self, data: ForumData) -> Thread:
-        return data.first_thread(self.forum, self.rank)
-
     def evaluation(self, data: ForumData) -> Evaluation:
-        return pages(voted(self.thread(data), self.vote))
+        return pages(voted(data.first_thread(self.forum, self.rank), self.vote))
 
     def milestones(self, data: ForumData) -> Milestones:
         return (
             ("open the forum", at(f"/f/{self.forum}*")),
-            ("sort the forum", sort_forum.reached(self.forum, self.rank)),
-            ("open the thread", at(self.thread(data).path)),
-            ("vote", has_voted(self.thread(data), self.vote)),
+            ("sort the forum", skills.sort_forum.reached(self.forum, self.rank)),
+            ("open the thread", at(data.first_thread(self.forum, self.rank).path)),
+            ("vote", skills.has_voted(data.first_thread(self.forum, self.rank), self.vote)),
         )
 
     def expert(self) -> Expert:
-        yield from open_ranked(self.forum, self.rank)
-        yield from vote(self.vote)
-        yield from finish()
+        yield from skills.open_ranked(self.forum, self.rank)
+        yield from skills.vote(self.vote)
 
 
 TEMPLATES = (

@@ -4,27 +4,11 @@ from __future__ import annotations
 
 from sites.checks import Evaluation, Milestones, both, has, pages, shows
 from sites.experts import Expert
-from sites.forum import sampling
+from sites.forum import sampling, skills
 from sites.forum.checks import PROFILE, at, blocked, filled_in, includes, posted, replied, searched, subscribed, voted
-from sites.forum.data import ForumData, Thread
-from sites.forum.skills import (
-    author,
-    block_author,
-    find_thread_in,
-    has_voted,
-    open_author,
-    open_ranked,
-    pin,
-    post_thread,
-    reply,
-    replying,
-    sort_forum,
-    submit_thread,
-    subscribe,
-    vote,
-)
+from sites.forum.data import ForumData
 from sites.forum.words import POSTS, RANKS
-from sites.skills import click, finish
+from sites.skills import click
 from sites.task_template import TaskTemplate, drawn, one_of, together
 
 
@@ -43,13 +27,12 @@ class VoteShared(TaskTemplate, name="forum.vote_shared", horizon=6, split="valid
             ("search for the title", searched(self.title)),
             ("keep one forum's threads", at(f"/search?*forum={self.forum}")),
             ("open the thread", at(thread.path)),
-            ("vote", has_voted(thread, self.vote)),
+            ("vote", skills.has_voted(thread, self.vote)),
         )
 
     def expert(self) -> Expert:
-        yield from find_thread_in(self.title, self.forum)
-        yield from vote(self.vote)
-        yield from finish()
+        yield from skills.find_thread_in(self.title, self.forum)
+        yield from skills.vote(self.vote)
 
 
 class BlockAuthor(TaskTemplate, name="forum.block_author", horizon=8, split="validation"):
@@ -57,25 +40,21 @@ class BlockAuthor(TaskTemplate, name="forum.block_author", horizon=8, split="val
     forum: str = together(sampling.ranked_by_other)
     rank: str
 
-    def thread(self, data: ForumData) -> Thread:
-        return data.first_thread(self.forum, self.rank)
-
     def evaluation(self, data: ForumData) -> Evaluation:
-        return pages(blocked(self.thread(data).author))
+        return pages(blocked(data.first_thread(self.forum, self.rank).author))
 
     def milestones(self, data: ForumData) -> Milestones:
-        thread = self.thread(data)
+        thread = data.first_thread(self.forum, self.rank)
         return (
-            ("sort the forum", sort_forum.reached(self.forum, self.rank)),
+            ("sort the forum", skills.sort_forum.reached(self.forum, self.rank)),
             ("open the thread", at(thread.path)),
-            ("open the author's profile", open_author.reached(thread.author)),
-            ("block the author", block_author.reached(thread.author)),
+            ("open the author's profile", skills.open_author.reached(thread.author)),
+            ("block the author", skills.block_author.reached(thread.author)),
         )
 
     def expert(self) -> Expert:
-        seen = yield from open_ranked(self.forum, self.rank)
-        yield from block_author(author(seen))
-        yield from finish()
+        seen = yield from skills.open_ranked(self.forum, self.rank)
+        yield from skills.block_author(skills.author(seen))
 
 
 class SubmitAndPin(TaskTemplate, name="forum.submit_and_pin", horizon=7, split="test"):
@@ -91,14 +70,13 @@ class SubmitAndPin(TaskTemplate, name="forum.submit_and_pin", horizon=7, split="
         return (
             ("choose the forum", both(at("/submit*"), has("Forum", self.forum))),
             ("fill in the form", filled_in(self.forum, self.title, self.text)),
-            ("post the thread", submit_thread.reached(self.forum, self.title, self.text)),
+            ("post the thread", skills.submit_thread.reached(self.forum, self.title, self.text)),
             ("pin it", both(at(f"/f/{self.forum}/*"), shows("is pinned", self.title))),
         )
 
     def expert(self) -> Expert:
-        yield from submit_thread(self.forum, self.title, self.text)
-        yield from pin()
-        yield from finish()
+        yield from skills.submit_thread(self.forum, self.title, self.text)
+        yield from skills.pin()
 
 
 class ReplyFirst(TaskTemplate, name="forum.reply_first", horizon=8, split="test"):
@@ -113,15 +91,14 @@ class ReplyFirst(TaskTemplate, name="forum.reply_first", horizon=8, split="test"
     def milestones(self, data: ForumData) -> Milestones:
         thread = data.first_thread(self.forum, self.rank)
         return (
-            ("sort the forum", sort_forum.reached(self.forum, self.rank)),
+            ("sort the forum", skills.sort_forum.reached(self.forum, self.rank)),
             ("open the thread", at(thread.path)),
-            *replying(thread, self.text),
+            *skills.replying(thread, self.text),
         )
 
     def expert(self) -> Expert:
-        yield from open_ranked(self.forum, self.rank)
-        yield from reply(self.text)
-        yield from finish()
+        yield from skills.open_ranked(self.forum, self.rank)
+        yield from skills.reply(self.text)
 
 
 class SubscribeTwoAndSubmit(TaskTemplate, name="forum.subscribe_two_and_submit", horizon=13, split="test"):
@@ -139,18 +116,17 @@ class SubscribeTwoAndSubmit(TaskTemplate, name="forum.subscribe_two_and_submit",
 
     def milestones(self, data: ForumData) -> Milestones:
         return (
-            ("subscribe to the first forum", subscribe.reached(self.first)),
-            ("subscribe to the second forum", subscribe.reached(self.second)),
+            ("subscribe to the first forum", skills.subscribe.reached(self.first)),
+            ("subscribe to the second forum", skills.subscribe.reached(self.second)),
             ("fill in the form", filled_in(self.second, self.title, self.text)),
-            ("post the thread", submit_thread.reached(self.second, self.title, self.text)),
+            ("post the thread", skills.submit_thread.reached(self.second, self.title, self.text)),
         )
 
     def expert(self) -> Expert:
-        yield from subscribe(self.first)
-        yield from subscribe(self.second)
+        yield from skills.subscribe(self.first)
+        yield from skills.subscribe(self.second)
         yield from click("Submit", "link")
-        yield from post_thread(self.title, self.text)
-        yield from finish()
+        yield from skills.post_thread(self.title, self.text)
 
 
 TEMPLATES = (VoteShared, BlockAuthor, SubmitAndPin, ReplyFirst, SubscribeTwoAndSubmit)

@@ -7,10 +7,9 @@ from typing import Self
 
 from sites.checks import Evaluation, Milestones, answer_including, both, either, has, pages, shows
 from sites.experts import Expert, read
-from sites.shop import sampling
+from sites.shop import sampling, skills
 from sites.shop.checks import at, cancelled, in_address_book
 from sites.shop.data import REASONS, ShopData
-from sites.shop.skills import add_address, cancel_order, edit_address, open_order
 from sites.skills import click, finish
 from sites.task_template import TaskTemplate, drawn, one_of, together
 
@@ -36,11 +35,11 @@ class OrderTotal(TaskTemplate, name="shop.order_total"):
             ("The orders are shown", at("/orders*")),
             ("The order is listed", both(at("/orders*"), shows(f"Order {self.number}"))),
             ("An order is open", at("/orders/*")),
-            ("The order is open", open_order.reached(self.number)),
+            ("The order is open", skills.open_order.reached(self.number)),
         )
 
     def expert(self) -> Expert:
-        seen = yield from open_order(self.number)
+        seen = yield from skills.open_order(self.number)
         yield from finish(read(seen, r"Total: (\$\d+)"), r"\$\d+")
 
     def steps(self, data: ShopData) -> int:
@@ -57,7 +56,7 @@ class CancelOrder(TaskTemplate, name="shop.cancel_order"):
 
     def milestones(self, data: ShopData) -> Milestones:
         form = at(f"/orders/{self.number}/cancel")
-        done = cancel_order.reached(self.number, self.reason)
+        done = skills.cancel_order.reached(self.number, self.reason)
         return (
             ("The order is open", at(f"/orders/{self.number}*")),
             ("The form is open", form),
@@ -66,8 +65,7 @@ class CancelOrder(TaskTemplate, name="shop.cancel_order"):
         )
 
     def expert(self) -> Expert:
-        yield from cancel_order(self.number, self.reason)
-        yield from finish()
+        yield from skills.cancel_order(self.number, self.reason)
 
     def steps(self, data: ShopData) -> int:
         return 6 + sampling.order_page(data, self.number)
@@ -84,7 +82,7 @@ class AddAddress(TaskTemplate, name="shop.add_address", horizon=8):
         return pages(in_address_book(self.label, f"{self.street}, {self.city}, {self.postcode}"))
 
     def milestones(self, data: ShopData) -> Milestones:
-        form, done = at("/addresses/new"), add_address.reached(self.label, self.street, self.city, self.postcode)
+        form, done = at("/addresses/new"), skills.add_address.reached(self.label, self.street, self.city, self.postcode)
         half = both(form, has("Label", self.label), has("Street", self.street))
         full = both(form, has("City", self.city), has("Postcode", self.postcode))
         return (
@@ -96,8 +94,7 @@ class AddAddress(TaskTemplate, name="shop.add_address", horizon=8):
 
     def expert(self) -> Expert:
         yield from click("Addresses", "link")
-        yield from add_address(self.label, self.street, self.city, self.postcode)
-        yield from finish()
+        yield from skills.add_address(self.label, self.street, self.city, self.postcode)
 
 
 class EditAddress(TaskTemplate, name="shop.edit_address", horizon=6, split="test"):
@@ -116,7 +113,7 @@ class EditAddress(TaskTemplate, name="shop.edit_address", horizon=6, split="test
 
     def milestones(self, data: ShopData) -> Milestones:
         form = at(f"/addresses/edit?label={self.address}")
-        done = edit_address.reached(self.address, self.street, self.city)
+        done = skills.edit_address.reached(self.address, self.street, self.city)
         return (
             ("The form is open", form),
             ("The street is written", either(both(form, has("Street", self.street)), done)),
@@ -126,8 +123,7 @@ class EditAddress(TaskTemplate, name="shop.edit_address", horizon=6, split="test
 
     def expert(self) -> Expert:
         yield from click("Addresses", "link")
-        yield from edit_address(self.address, self.street, self.city)
-        yield from finish()
+        yield from skills.edit_address(self.address, self.street, self.city)
 
 
 TEMPLATES = (OrderTotal, CancelOrder, AddAddress, EditAddress)

@@ -4,23 +4,10 @@ from __future__ import annotations
 
 from sites.checks import Evaluation, Milestones, both, either, pages, shows
 from sites.experts import Expert
-from sites.shop import sampling
+from sites.shop import sampling, skills
 from sites.shop.checks import at, cart_shows, ordered
 from sites.shop.data import ShopData
-from sites.shop.skills import (
-    add_to_cart,
-    bought,
-    check_out,
-    deliver_to_new,
-    move_wish,
-    open_order,
-    open_product,
-    open_ranked,
-    order_again,
-    place_order,
-    ship_by,
-)
-from sites.skills import click, finish
+from sites.skills import click
 from sites.task_template import TaskTemplate, drawn, together
 
 
@@ -36,13 +23,12 @@ class BuyProduct(TaskTemplate, name="shop.buy_product", horizon=11):
         return pages(*ordered(line, address=self.address, shipping=self.shipping))
 
     def milestones(self, data: ShopData) -> Milestones:
-        return bought(cart_shows(f"{self.product}, {self.colour}", "Items: 1"), self.address, self.shipping)
+        return skills.bought(cart_shows(f"{self.product}, {self.colour}", "Items: 1"), self.address, self.shipping)
 
     def expert(self) -> Expert:
-        yield from open_product(self.product)
-        yield from add_to_cart(self.colour)
-        yield from check_out(self.address, self.shipping)
-        yield from finish()
+        yield from skills.open_product(self.product)
+        yield from skills.add_to_cart(self.colour)
+        yield from skills.check_out(self.address, self.shipping)
 
 
 class BuyRanked(TaskTemplate, name="shop.buy_ranked", horizon=13):
@@ -60,13 +46,12 @@ class BuyRanked(TaskTemplate, name="shop.buy_ranked", horizon=13):
         return pages(*ordered(f"1 x {self.variant(data)}", address=self.address, shipping=self.shipping))
 
     def milestones(self, data: ShopData) -> Milestones:
-        return bought(cart_shows(self.variant(data), "Items: 1"), self.address, self.shipping)
+        return skills.bought(cart_shows(self.variant(data), "Items: 1"), self.address, self.shipping)
 
     def expert(self) -> Expert:
-        yield from open_ranked(self.category, self.rank)
-        yield from add_to_cart(self.colour)
-        yield from check_out(self.address, self.shipping)
-        yield from finish()
+        yield from skills.open_ranked(self.category, self.rank)
+        yield from skills.add_to_cart(self.colour)
+        yield from skills.check_out(self.address, self.shipping)
 
 
 class BuyTwo(TaskTemplate, name="shop.buy_two", horizon=12, split="validation"):
@@ -86,15 +71,14 @@ class BuyTwo(TaskTemplate, name="shop.buy_two", horizon=12, split="validation"):
                 "The shipping method is chosen",
                 both(at("/checkout/payment"), shows(self.shipping, self.first, self.second)),
             ),
-            ("The order is placed", place_order.reached()),
+            ("The order is placed", skills.place_order.reached()),
         )
 
     def expert(self) -> Expert:
         for product in (self.first, self.second):
-            yield from open_product(product)
-            yield from add_to_cart()
-        yield from check_out(shipping=self.shipping)
-        yield from finish()
+            yield from skills.open_product(product)
+            yield from skills.add_to_cart()
+        yield from skills.check_out(shipping=self.shipping)
 
 
 class BuyToNewAddress(TaskTemplate, name="shop.buy_to_new_address", horizon=15):
@@ -111,16 +95,15 @@ class BuyToNewAddress(TaskTemplate, name="shop.buy_to_new_address", horizon=15):
         return pages(*ordered(f"1 x {self.product}", address=where, shipping=self.shipping))
 
     def milestones(self, data: ShopData) -> Milestones:
-        return bought(cart_shows(self.product, "Items: 1"), self.label, self.shipping)
+        return skills.bought(cart_shows(self.product, "Items: 1"), self.label, self.shipping)
 
     def expert(self) -> Expert:
-        yield from open_product(self.product)
-        yield from add_to_cart()
+        yield from skills.open_product(self.product)
+        yield from skills.add_to_cart()
         yield from click("Checkout", "link")
-        yield from deliver_to_new(self.label, self.street, self.city, self.postcode)
-        yield from ship_by(self.shipping)
-        yield from place_order()
-        yield from finish()
+        yield from skills.deliver_to_new(self.label, self.street, self.city, self.postcode)
+        yield from skills.ship_by(self.shipping)
+        yield from skills.place_order()
 
 
 class Reorder(TaskTemplate, name="shop.reorder"):
@@ -134,13 +117,12 @@ class Reorder(TaskTemplate, name="shop.reorder"):
         return pages(*ordered(*old.described(), items=old.items, address=self.address, shipping=self.shipping))
 
     def milestones(self, data: ShopData) -> Milestones:
-        return bought(cart_shows(f"Order {self.number} is in the cart"), self.address, self.shipping)
+        return skills.bought(cart_shows(f"Order {self.number} is in the cart"), self.address, self.shipping)
 
     def expert(self) -> Expert:
-        yield from open_order(self.number)
-        yield from order_again()
-        yield from check_out(self.address, self.shipping)
-        yield from finish()
+        yield from skills.open_order(self.number)
+        yield from skills.order_again()
+        yield from skills.check_out(self.address, self.shipping)
 
     def steps(self, data: ShopData) -> int:
         return 10 + sampling.order_page(data, self.number)
@@ -156,12 +138,11 @@ class BuyWished(TaskTemplate, name="shop.buy_wished", horizon=9, split="test"):
         return pages(*ordered(f"1 x {self.product}", address=self.address, shipping=self.shipping))
 
     def milestones(self, data: ShopData) -> Milestones:
-        return bought(cart_shows(self.product, "Items: 1"), self.address, self.shipping)
+        return skills.bought(cart_shows(self.product, "Items: 1"), self.address, self.shipping)
 
     def expert(self) -> Expert:
-        yield from move_wish(self.product)
-        yield from check_out(self.address, self.shipping)
-        yield from finish()
+        yield from skills.move_wish(self.product)
+        yield from skills.check_out(self.address, self.shipping)
 
 
 TEMPLATES = (BuyProduct, BuyRanked, BuyTwo, BuyToNewAddress, Reorder, BuyWished)

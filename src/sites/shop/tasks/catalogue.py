@@ -6,11 +6,10 @@ from dataclasses import field
 
 from sites.checks import Evaluation, Milestones, acted, answer_including, both, either, has, shows
 from sites.experts import Expert, read
-from sites.shop import sampling
+from sites.shop import sampling, skills
 from sites.shop.catalogue import mean_stars
 from sites.shop.checks import at, cart_shows, ends_at, in_cart, product_path
 from sites.shop.data import ShopData
-from sites.shop.skills import add_to_cart, listed, open_product, open_ranked, show_category
 from sites.shop.words import RANKS
 from sites.skills import finish, search
 from sites.task_template import TaskTemplate, drawn, one_of, together
@@ -38,7 +37,7 @@ class ProductFact(TaskTemplate, name="shop.product_fact", horizon=2):
 
     def expert(self) -> Expert:
         seen = yield from search(self.product)
-        yield from finish(listed(seen, self.product, self.fact), r"\$\d+" if self.fact == "price" else r"\d\.\d")
+        yield from finish(skills.listed(seen, self.product, self.fact), r"\$\d+" if self.fact == "price" else r"\d\.\d")
 
 
 class CountKind(TaskTemplate, name="shop.count_kind", horizon=4):
@@ -60,7 +59,7 @@ class CountKind(TaskTemplate, name="shop.count_kind", horizon=4):
         )
 
     def expert(self) -> Expert:
-        seen = yield from show_category(self.category, kind=self.kind)
+        seen = yield from skills.show_category(self.category, kind=self.kind)
         yield from finish(read(seen, r"(\d+) products"), r"\b\d\d?\b")
 
 
@@ -81,12 +80,11 @@ class SortCategory(TaskTemplate, name="shop.sort_category", horizon=4):
             ("A category is open", at("/category/*")),
             (f"{self.category} is open", at(f"{page}*")),
             ("The order is chosen", either(at(f"{page}?*sort={SORTS[self.order]}*"), chosen)),
-            ("The list is as asked", show_category.reached(self.category, self.order, self.kind)),
+            ("The list is as asked", skills.show_category.reached(self.category, self.order, self.kind)),
         )
 
     def expert(self) -> Expert:
-        yield from show_category(self.category, self.order, self.kind)
-        yield from finish()
+        yield from skills.show_category(self.category, self.order, self.kind)
 
 
 class FilterCategory(SortCategory, name="shop.filter_category", horizon=5, split="validation"):
@@ -110,8 +108,7 @@ class OpenProduct(TaskTemplate, name="shop.open_product", horizon=3):
         )
 
     def expert(self) -> Expert:
-        yield from open_product(self.product)
-        yield from finish()
+        yield from skills.open_product(self.product)
 
 
 class AddToCart(TaskTemplate, name="shop.add_to_cart", horizon=6):
@@ -130,7 +127,10 @@ class AddToCart(TaskTemplate, name="shop.add_to_cart", horizon=6):
 
     def milestones(self, data: ShopData) -> Milestones:
         option, value = ("Size", self.size) if self.size else ("Quantity", str(self.quantity))
-        opened, done = open_product.reached(self.product), cart_shows(f"{self.variant}, $", f"Items: {self.quantity}")
+        opened, done = (
+            skills.open_product.reached(self.product),
+            cart_shows(f"{self.variant}, $", f"Items: {self.quantity}"),
+        )
         return (
             ("The product is open", opened),
             ("The colour is chosen", either(both(opened, has("Colour", self.colour)), done)),
@@ -139,9 +139,8 @@ class AddToCart(TaskTemplate, name="shop.add_to_cart", horizon=6):
         )
 
     def expert(self) -> Expert:
-        yield from open_product(self.product)
-        yield from add_to_cart(self.colour, self.size, self.quantity)
-        yield from finish()
+        yield from skills.open_product(self.product)
+        yield from skills.add_to_cart(self.colour, self.size, self.quantity)
 
 
 class AddSized(AddToCart, name="shop.add_sized", horizon=6):
@@ -164,7 +163,7 @@ class AddRanked(TaskTemplate, name="shop.add_ranked", horizon=7):
     def milestones(self, data: ShopData) -> Milestones:
         name = sampling.meant(data, self.category, self.rank, self.kind).name
         listed = at(f"/category/{self.category.lower()}?*sort={RANKS[self.rank][1]}*")
-        opened, done = open_product.reached(name), cart_shows(f"{name}, {self.colour}")
+        opened, done = skills.open_product.reached(name), cart_shows(f"{name}, {self.colour}")
         return (
             (f"{self.category} is sorted", either(listed, opened)),
             ("The right product is open", opened),
@@ -173,9 +172,8 @@ class AddRanked(TaskTemplate, name="shop.add_ranked", horizon=7):
         )
 
     def expert(self) -> Expert:
-        yield from open_ranked(self.category, self.rank, self.kind)
-        yield from add_to_cart(self.colour)
-        yield from finish()
+        yield from skills.open_ranked(self.category, self.rank, self.kind)
+        yield from skills.add_to_cart(self.colour)
 
 
 class AddRankedKind(AddRanked, name="shop.add_ranked_kind", horizon=8, split="test"):

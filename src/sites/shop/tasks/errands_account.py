@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sites.checks import Evaluation, Milestones, both, pages, shows
 from sites.experts import Expert
-from sites.shop import sampling
+from sites.shop import sampling, skills
 from sites.shop.checks import (
     at,
     cancelled,
@@ -17,24 +17,8 @@ from sites.shop.checks import (
     subscribed,
 )
 from sites.shop.data import FREQUENCIES, REASONS, ShopData
-from sites.shop.skills import (
-    add_address,
-    add_to_cart,
-    cancel_order,
-    check_out,
-    deliver_to,
-    deliver_to_new,
-    edit_address,
-    open_product,
-    order_again,
-    place_order,
-    send_message,
-    ship_by,
-    subscribe,
-    write_review,
-)
 from sites.shop.words import OPINIONS, TEXTS, WISHES
-from sites.skills import click, finish
+from sites.skills import click
 from sites.task_template import TaskTemplate, always, drawn, one_of, together
 
 
@@ -61,21 +45,20 @@ class SendGift(TaskTemplate, name="shop.send_gift", horizon=21):
     def milestones(self, data: ShopData) -> Milestones:
         return (
             ("The product is in the cart", cart_shows(f"{self.product}, {self.colour}")),
-            ("The new address is chosen", deliver_to.reached(self.label)),
-            ("The order is placed", place_order.reached()),
-            ("The message is sent", send_message.reached(self.subject, self.text)),
+            ("The new address is chosen", skills.deliver_to.reached(self.label)),
+            ("The order is placed", skills.place_order.reached()),
+            ("The message is sent", skills.send_message.reached(self.subject, self.text)),
         )
 
     def expert(self) -> Expert:
-        yield from open_product(self.product)
-        yield from add_to_cart(self.colour)
+        yield from skills.open_product(self.product)
+        yield from skills.add_to_cart(self.colour)
         yield from click("Checkout", "link")
-        yield from deliver_to_new(self.label, self.street, self.city, self.postcode)
-        yield from ship_by(self.shipping)
-        yield from place_order()
+        yield from skills.deliver_to_new(self.label, self.street, self.city, self.postcode)
+        yield from skills.ship_by(self.shipping)
+        yield from skills.place_order()
         yield from click("Home", "link")
-        yield from send_message(self.subject, self.text)
-        yield from finish()
+        yield from skills.send_message(self.subject, self.text)
 
 
 class ReplaceOrder(TaskTemplate, name="shop.replace_order"):
@@ -96,17 +79,16 @@ class ReplaceOrder(TaskTemplate, name="shop.replace_order"):
     def milestones(self, data: ShopData) -> Milestones:
         chosen = shows(self.shipping, f"Deliver to {self.address}")
         return (
-            ("The order is cancelled", cancel_order.reached(self.number, self.reason)),
+            ("The order is cancelled", skills.cancel_order.reached(self.number, self.reason)),
             ("Its items are in the cart", cart_shows(f"Order {self.number} is in the")),
             ("Address and shipping are chosen", both(at("/checkout/payment"), chosen)),
-            ("The order is placed", place_order.reached()),
+            ("The order is placed", skills.place_order.reached()),
         )
 
     def expert(self) -> Expert:
-        yield from cancel_order(self.number, self.reason)
-        yield from order_again()
-        yield from check_out(self.address, self.shipping)
-        yield from finish()
+        yield from skills.cancel_order(self.number, self.reason)
+        yield from skills.order_again()
+        yield from skills.check_out(self.address, self.shipping)
 
     def steps(self, data: ShopData) -> int:
         return 13 + sampling.order_page(data, self.number)
@@ -139,18 +121,17 @@ class ChangeSettings(TaskTemplate, name="shop.change_settings", horizon=17):
         added = f"{self.label}: {self.street}, {self.city}, {self.postcode}"
         return (
             ("The form of the address is open", at(f"/addresses/edit?label={self.address}")),
-            ("The address is changed", edit_address.reached(self.address, self.new_street, self.new_city)),
+            ("The address is changed", skills.edit_address.reached(self.address, self.new_street, self.new_city)),
             ("The new address is saved", both(at("/addresses"), shows(changed, added))),
-            ("The subscription is made", both(at("/newsletter"), subscribe.reached(self.email, self.frequency))),
+            ("The subscription is made", both(at("/newsletter"), skills.subscribe.reached(self.email, self.frequency))),
         )
 
     def expert(self) -> Expert:
         yield from click("Addresses", "link")
-        yield from edit_address(self.address, self.new_street, self.new_city)
-        yield from add_address(self.label, self.street, self.city, self.postcode)
+        yield from skills.edit_address(self.address, self.new_street, self.new_city)
+        yield from skills.add_address(self.label, self.street, self.city, self.postcode)
         yield from click("Account", "link")
-        yield from subscribe(self.email, self.frequency)
-        yield from finish()
+        yield from skills.subscribe(self.email, self.frequency)
 
 
 class ReviewTwo(TaskTemplate, name="shop.review_two", horizon=15, split="validation"):
@@ -178,19 +159,18 @@ class ReviewTwo(TaskTemplate, name="shop.review_two", horizon=15, split="validat
             ("The form for the first review is open", at(f"{first}/review")),
             (
                 "The first review is sent",
-                write_review.reached(self.first, self.first_stars, self.title, self.text),
+                skills.write_review.reached(self.first, self.first_stars, self.title, self.text),
             ),
             ("The form for the second review is open", at(f"{second}/review")),
             (
                 "The second review is sent",
-                write_review.reached(self.second, self.second_stars, self.title, self.text),
+                skills.write_review.reached(self.second, self.second_stars, self.title, self.text),
             ),
         )
 
     def expert(self) -> Expert:
-        yield from write_review(self.first, self.first_stars, self.title, self.text)
-        yield from write_review(self.second, self.second_stars, self.title, self.text)
-        yield from finish()
+        yield from skills.write_review(self.first, self.first_stars, self.title, self.text)
+        yield from skills.write_review(self.second, self.second_stars, self.title, self.text)
 
 
 TEMPLATES = (SendGift, ReplaceOrder, ChangeSettings, ReviewTwo)

@@ -7,23 +7,11 @@ from typing import Self
 
 from sites.checks import Evaluation, Milestones, pages
 from sites.experts import Expert
-from sites.shop import sampling
+from sites.shop import sampling, skills
 from sites.shop.catalogue import mean_stars
 from sites.shop.checks import cart_shows, equals, ordered
 from sites.shop.data import LABELS, ShopData
-from sites.shop.skills import (
-    PRODUCT,
-    add_to_cart,
-    bought,
-    check_out,
-    listed,
-    log_in,
-    move_wish,
-    open_product,
-    open_ranked,
-    set_quantity,
-)
-from sites.skills import click, finish, noting, search
+from sites.skills import click, noting, search
 from sites.task_template import TaskTemplate, always, drawn, together
 
 
@@ -55,15 +43,14 @@ class BuyVariants(TaskTemplate, name="shop.buy_variants", horizon=17):
         return pages(*ordered(*lines, items=items, address=self.address, shipping=self.shipping))
 
     def milestones(self, data: ShopData) -> Milestones:
-        return bought(cart_shows(*self.variants, f"Items: {self.quantity + 1}"), self.address, self.shipping)
+        return skills.bought(cart_shows(*self.variants, f"Items: {self.quantity + 1}"), self.address, self.shipping)
 
     def expert(self) -> Expert:
-        yield from open_product(self.first)
-        yield from add_to_cart(self.first_colour, quantity=self.quantity)
-        yield from open_product(self.second)
-        yield from add_to_cart(self.second_colour, self.size)
-        yield from check_out(self.address, self.shipping)
-        yield from finish()
+        yield from skills.open_product(self.first)
+        yield from skills.add_to_cart(self.first_colour, quantity=self.quantity)
+        yield from skills.open_product(self.second)
+        yield from skills.add_to_cart(self.second_colour, self.size)
+        yield from skills.check_out(self.address, self.shipping)
 
 
 class BuyBetterRated(TaskTemplate, name="shop.buy_better_rated"):
@@ -85,19 +72,18 @@ class BuyBetterRated(TaskTemplate, name="shop.buy_better_rated"):
         return pages(*ordered(line, address=self.address, shipping=self.shipping))
 
     def milestones(self, data: ShopData) -> Milestones:
-        return bought(cart_shows(f"{self.better(data)}, {self.colour}", "Items: 1"), self.address, self.shipping)
+        return skills.bought(cart_shows(f"{self.better(data)}, {self.colour}", "Items: 1"), self.address, self.shipping)
 
     def expert(self) -> Expert:
         seen = yield from search(self.first)
-        first = listed(seen, self.first, "rating")
+        first = skills.listed(seen, self.first, "rating")
         seen = yield from noting(f"{self.first} {first}", search(self.second))
-        better = self.first if float(first) > float(listed(seen, self.second, "rating")) else self.second
+        better = self.first if float(first) > float(skills.listed(seen, self.second, "rating")) else self.second
         if better == self.first:
             yield from search(better)
-        yield from click(better, "link", PRODUCT)
-        yield from add_to_cart(self.colour)
-        yield from check_out(self.address, self.shipping)
-        yield from finish()
+        yield from click(better, "link", skills.PRODUCT)
+        yield from skills.add_to_cart(self.colour)
+        yield from skills.check_out(self.address, self.shipping)
 
     def steps(self, data: ShopData) -> int:
         return 12 if self.better(data) == self.second else 13
@@ -137,16 +123,15 @@ class BuyTwoRanked(TaskTemplate, name="shop.buy_two_ranked", horizon=20, split="
         return pages(*ordered(*lines, items=2, shipping=self.shipping))
 
     def milestones(self, data: ShopData) -> Milestones:
-        return bought(cart_shows(*self.variants(data), "Items: 2"), "", self.shipping)
+        return skills.bought(cart_shows(*self.variants(data), "Items: 2"), "", self.shipping)
 
     def expert(self) -> Expert:
-        yield from open_ranked(self.category, self.rank, self.kind)
-        yield from add_to_cart(self.colour)
+        yield from skills.open_ranked(self.category, self.rank, self.kind)
+        yield from skills.add_to_cart(self.colour)
         yield from click("Home", "link")
-        yield from open_ranked(self.other_category, self.other_rank)
-        yield from add_to_cart(self.other_colour)
-        yield from check_out(shipping=self.shipping)
-        yield from finish()
+        yield from skills.open_ranked(self.other_category, self.other_rank)
+        yield from skills.add_to_cart(self.other_colour)
+        yield from skills.check_out(shipping=self.shipping)
 
 
 class OrderWishes(TaskTemplate, name="shop.order_wishes", horizon=13):
@@ -171,15 +156,14 @@ class OrderWishes(TaskTemplate, name="shop.order_wishes", horizon=13):
 
     def milestones(self, data: ShopData) -> Milestones:
         ready = cart_shows(self.first, self.second, f"Items: {self.quantity + 1}")
-        return bought(ready, self.address, self.shipping)
+        return skills.bought(ready, self.address, self.shipping)
 
     def expert(self) -> Expert:
-        yield from move_wish(self.first)
-        yield from move_wish(self.second)
+        yield from skills.move_wish(self.first)
+        yield from skills.move_wish(self.second)
         # What was moved first is the first line, and its field and button the first of their names.
-        yield from set_quantity(self.quantity)
-        yield from check_out(self.address, self.shipping)
-        yield from finish()
+        yield from skills.set_quantity(self.quantity)
+        yield from skills.check_out(self.address, self.shipping)
 
 
 class LogInAndBuy(TaskTemplate, name="shop.log_in_and_buy", horizon=15):
@@ -201,14 +185,13 @@ class LogInAndBuy(TaskTemplate, name="shop.log_in_and_buy", horizon=15):
         return pages(*order, equals("/account", "#name", name))
 
     def milestones(self, data: ShopData) -> Milestones:
-        return bought(cart_shows(f"{self.product}, {self.colour}", "Items: 1"), self.address, self.shipping)
+        return skills.bought(cart_shows(f"{self.product}, {self.colour}", "Items: 1"), self.address, self.shipping)
 
     def expert(self) -> Expert:
-        yield from log_in(self.email, self.password)
-        yield from open_product(self.product)
-        yield from add_to_cart(self.colour)
-        yield from check_out(self.address, self.shipping)
-        yield from finish()
+        yield from skills.log_in(self.email, self.password)
+        yield from skills.open_product(self.product)
+        yield from skills.add_to_cart(self.colour)
+        yield from skills.check_out(self.address, self.shipping)
 
 
 TEMPLATES = (BuyVariants, BuyBetterRated, BuyTwoRanked, OrderWishes, LogInAndBuy)

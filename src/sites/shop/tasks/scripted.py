@@ -24,12 +24,11 @@ from sites.checks import (
     shows,
 )
 from sites.experts import Actions, Expert, Intent
-from sites.shop import sampling
+from sites.shop import sampling, skills
 from sites.shop.catalogue_pages import SORT_ORDERS
 from sites.shop.checks import at, ends_at, equals, wished
 from sites.shop.data import CITIES, LABELS, ShopData
 from sites.shop.finder_pages import WAREHOUSES, stock_by_warehouse, suggestions
-from sites.shop.skills import PRODUCT, open_product, wish
 from sites.skills import choose, click, finish, noting, put, skill
 from sites.task_template import TaskTemplate, drawn, one_of
 
@@ -58,7 +57,7 @@ def _finder_path(name: str) -> str:
 def find(name: str) -> Actions:
     """On the finder: type the first words, take the suggestion, and show the product."""
     yield from put("Product", _start(name))
-    yield from click(name, "button", PRODUCT)
+    yield from click(name, "button", skills.PRODUCT)
     return (yield from click("Show", "button"))
 
 
@@ -102,7 +101,6 @@ class ShowSuggested(_Scripted, name="shop.show_suggested", horizon=4):
 
     def expert(self) -> Expert:
         yield from find(self.product)
-        yield from finish()
 
 
 class OpenDepartment(_Scripted, name="shop.open_department", horizon=5):
@@ -128,7 +126,6 @@ class OpenDepartment(_Scripted, name="shop.open_department", horizon=5):
         yield from click(self.category, "link", "[A-Z][a-z]+s")
         yield from choose("Sort by", self.order.capitalize())
         yield from click("Apply", "button")
-        yield from finish()
 
 
 class WarehouseStock(_Scripted, name="shop.warehouse_stock", horizon=5):
@@ -173,7 +170,6 @@ class DeleteAddress(_Scripted, name="shop.delete_address", horizon=4):
         yield from click("Address book", "link")
         yield from click(f"Delete {self.label}", "button", "Delete .*")
         yield from click("Confirm", "button")
-        yield from finish()
 
 
 class WishWhatIsThere(_Scripted, name="shop.wish_what_is_there", split="validation"):
@@ -202,8 +198,8 @@ class WishWhatIsThere(_Scripted, name="shop.wish_what_is_there", split="validati
         return (
             ("The stock of the first product is seen", find_stock.reached(self.first)),
             ("The stock of the second product is seen", find_stock.reached(self.second)),
-            ("The product with more pieces is open", open_product.reached(self.more(data))),
-            ("It is on the wish list", wish.reached(self.more(data))),
+            ("The product with more pieces is open", skills.open_product.reached(self.more(data))),
+            ("It is on the wish list", skills.wish.reached(self.more(data))),
         )
 
     def expert(self) -> Expert:
@@ -216,7 +212,6 @@ class WishWhatIsThere(_Scripted, name="shop.wish_what_is_there", split="validati
             yield from find(self.first)
         yield from click("Product page", "link")
         yield from click("Add to wish list", "button")
-        yield from finish()
 
     def steps(self, data: ShopData) -> int:
         return 12 if self.more(data) == self.second else 16

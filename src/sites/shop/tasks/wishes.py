@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from sites.checks import Evaluation, Milestones, both, either, has, pages, shows
 from sites.experts import Expert
-from sites.shop import sampling
+from sites.shop import sampling, skills
 from sites.shop.checks import at, in_cart, wished
 from sites.shop.data import ShopData
-from sites.shop.skills import log_in, move_wish, open_product, set_quantity, wish
-from sites.skills import finish
 from sites.task_template import TaskTemplate, drawn, together
 
 
@@ -23,13 +21,12 @@ class AddWish(TaskTemplate, name="shop.add_wish", horizon=4):
         return (
             ("Search results are shown", either(at("/search?*"), at("/product/*"))),
             ("The product is listed", shows(self.product)),
-            ("The product is open", open_product.reached(self.product)),
-            ("The product is on the wish list", wish.reached(self.product)),
+            ("The product is open", skills.open_product.reached(self.product)),
+            ("The product is on the wish list", skills.wish.reached(self.product)),
         )
 
     def expert(self) -> Expert:
-        yield from wish(self.product)
-        yield from finish()
+        yield from skills.wish(self.product)
 
 
 class LogInAndWish(TaskTemplate, name="shop.log_in_and_wish", horizon=8):
@@ -45,15 +42,14 @@ class LogInAndWish(TaskTemplate, name="shop.log_in_and_wish", horizon=8):
     def milestones(self, data: ShopData) -> Milestones:
         return (
             ("The log-in form is open", at("/login*")),
-            ("The customer is logged in", log_in.reached(self.email, self.password)),
-            ("The product is open", open_product.reached(self.product)),
-            ("The product is on the wish list", wish.reached(self.product)),
+            ("The customer is logged in", skills.log_in.reached(self.email, self.password)),
+            ("The product is open", skills.open_product.reached(self.product)),
+            ("The product is on the wish list", skills.wish.reached(self.product)),
         )
 
     def expert(self) -> Expert:
-        yield from log_in(self.email, self.password)
-        yield from wish(self.product)
-        yield from finish()
+        yield from skills.log_in(self.email, self.password)
+        yield from skills.wish(self.product)
 
 
 class MoveWish(TaskTemplate, name="shop.move_wish", horizon=5):
@@ -65,7 +61,7 @@ class MoveWish(TaskTemplate, name="shop.move_wish", horizon=5):
         return in_cart(self.product, self.quantity)
 
     def milestones(self, data: ShopData) -> Milestones:
-        moved = move_wish.reached(self.product)
+        moved = skills.move_wish.reached(self.product)
         return (
             ("The wish list is open", at("/wishlist")),
             ("The product is in the cart", moved),
@@ -74,9 +70,8 @@ class MoveWish(TaskTemplate, name="shop.move_wish", horizon=5):
         )
 
     def expert(self) -> Expert:
-        yield from move_wish(self.product)
-        yield from set_quantity(self.quantity)
-        yield from finish()
+        yield from skills.move_wish(self.product)
+        yield from skills.set_quantity(self.quantity)
 
 
 TEMPLATES = (AddWish, LogInAndWish, MoveWish)

@@ -7,12 +7,10 @@ from typing import Self
 
 from sites.checks import Evaluation, Milestones, both, either, has, pages
 from sites.experts import Expert
-from sites.shop import sampling
+from sites.shop import sampling, skills
 from sites.shop.checks import at, messaged, product_path, reviewed, subscribed
 from sites.shop.data import FREQUENCIES, SUBJECTS, ShopData
-from sites.shop.skills import send_message, subscribe, write_review
 from sites.shop.words import OPINIONS, STARS, TEXTS
-from sites.skills import finish
 from sites.task_template import TaskTemplate, drawn, one_of
 
 
@@ -28,7 +26,7 @@ class WriteReview(TaskTemplate, name="shop.write_review", horizon=8):
 
     def milestones(self, data: ShopData) -> Milestones:
         path = product_path(self.product)
-        done = write_review.reached(self.product, self.stars, self.title, self.text)
+        done = skills.write_review.reached(self.product, self.stars, self.title, self.text)
         return (
             ("The product is open", at(f"{path}*")),
             ("The form is open", at(f"{path}/review")),
@@ -37,8 +35,7 @@ class WriteReview(TaskTemplate, name="shop.write_review", horizon=8):
         )
 
     def expert(self) -> Expert:
-        yield from write_review(self.product, self.stars, self.title, self.text)
-        yield from finish()
+        yield from skills.write_review(self.product, self.stars, self.title, self.text)
 
 
 class Subscribe(TaskTemplate, name="shop.subscribe", horizon=5):
@@ -50,7 +47,7 @@ class Subscribe(TaskTemplate, name="shop.subscribe", horizon=5):
         return pages(subscribed(self.email, self.frequency))
 
     def milestones(self, data: ShopData) -> Milestones:
-        done = subscribe.reached(self.email, self.frequency)
+        done = skills.subscribe.reached(self.email, self.frequency)
         return (
             ("The form is open", at("/newsletter")),
             ("The email is written", either(has("Email", self.email), done)),
@@ -59,8 +56,7 @@ class Subscribe(TaskTemplate, name="shop.subscribe", horizon=5):
         )
 
     def expert(self) -> Expert:
-        yield from subscribe(self.email, self.frequency)
-        yield from finish()
+        yield from skills.subscribe(self.email, self.frequency)
 
 
 class SendMessage(TaskTemplate, name="shop.send_message", horizon=5):
@@ -77,7 +73,7 @@ class SendMessage(TaskTemplate, name="shop.send_message", horizon=5):
         return pages(messaged(self.subject, self.text))
 
     def milestones(self, data: ShopData) -> Milestones:
-        done = send_message.reached(self.subject, self.text)
+        done = skills.send_message.reached(self.subject, self.text)
         return (
             ("The form is open", at("/contact")),
             ("The subject is chosen", either(has("Subject", self.subject), done)),
@@ -86,8 +82,7 @@ class SendMessage(TaskTemplate, name="shop.send_message", horizon=5):
         )
 
     def expert(self) -> Expert:
-        yield from send_message(self.subject, self.text)
-        yield from finish()
+        yield from skills.send_message(self.subject, self.text)
 
 
 TEMPLATES = (WriteReview, Subscribe, SendMessage)
