@@ -30,11 +30,13 @@ from benchmarks.recording import Recording, option_parser
 from benchmarks.runs import ROOT, child_environment
 from benchmarks.scripted_pages import SEED, Press, ScriptedPage, embedded_pages, miniwob_pages
 from environments.browser import chromium
-from environments.browser.environment import BrowserEnvironment, BrowserSession
+from environments.browser.environment import BrowserEnvironment
+from environments.browser.session import BrowserSession
 from environments.embedded.sessions import SiteEndpoint
+from environments.embedded.world import EmbeddedWorld
 from environments.hosts import EpisodeHosts, embedded_bypass
-from environments.miniwob.environment import MiniwobEnvironment
 from environments.miniwob.page_server import PageServer, page_folder
+from environments.miniwob.world import MiniwobWorld
 from records.environment import Action
 from sites.server import SiteServer
 
@@ -134,7 +136,8 @@ class World:
     @asynccontextmanager
     async def waymark(self, session: BrowserSession) -> AsyncIterator[Play]:
         """A slot of Waymark: an environment for each kind of page."""
-        games, sites = MiniwobEnvironment(session, self.games_port), BrowserEnvironment(session, self.sites)
+        games = BrowserEnvironment(session, MiniwobWorld(self.games_port))
+        sites = BrowserEnvironment(session, EmbeddedWorld(self.sites))
 
         async def play(page: ScriptedPage) -> tuple[float, list[float]]:
             env = games if page.miniwob else sites
@@ -212,12 +215,12 @@ async def _action(env: BrowserEnvironment, press: Press) -> Action:
     """Return the action in terms of the last observation; looks behind the interface, outside what is timed."""
     if press.kind == "go_backward":
         return Action(press.kind)
-    number = await env._tab.read(_NUMBER.format(css=json.dumps(press.css), nth=press.nth))
-    assert env._shown is not None
+    number = await env.slot.tab.read(_NUMBER.format(css=json.dumps(press.css), nth=press.nth))
+    assert env.pages.shown is not None
     argument = press.text or None
     if press.kind == "select":
-        argument = str(await env._tab.read(_OPTIONS.format(css=json.dumps(press.css))))
-    return Action(press.kind, argument, env._shown.targets.index(number))
+        argument = str(await env.slot.tab.read(_OPTIONS.format(css=json.dumps(press.css))))
+    return Action(press.kind, argument, env.pages.shown.targets.index(number))
 
 
 async def _timed(work: Awaitable[Any]) -> tuple[float, Any]:

@@ -19,12 +19,14 @@ from dataclasses import dataclass, field
 from analysis.intervals import wilson
 from benchmarks.recording import Recording, option_parser, percent
 from benchmarks.scripted_pages import start_at
-from environments.browser.environment import BrowserEnvironment, BrowserSession
+from environments.browser.environment import BrowserEnvironment
+from environments.browser.session import BrowserSession
 from environments.embedded.sessions import SiteEndpoint
-from environments.miniwob.environment import MiniwobEnvironment
+from environments.embedded.world import EmbeddedWorld
 from environments.miniwob.page_server import PageServer, page_folder
 from environments.miniwob.pages import PAGES
 from environments.miniwob.tasks import SITE, make_task
+from environments.miniwob.world import MiniwobWorld
 from records.environment import Action, Observation
 from records.episodes import Task
 from sites.registry import SITES
@@ -89,7 +91,10 @@ async def _measure(games_port: int, sites: SiteEndpoint, options: argparse.Names
     numbers = itertools.count()
 
     async def play() -> None:
-        envs = {SITE: MiniwobEnvironment(session, games_port), "": BrowserEnvironment(session, sites)}
+        envs = {
+            SITE: BrowserEnvironment(session, MiniwobWorld(games_port)),
+            "": BrowserEnvironment(session, EmbeddedWorld(sites)),
+        }
         while sum(counted.steps.values()) < options.steps:
             task, number = next(places), next(numbers)
             env = envs[SITE if task.sites == (SITE,) else ""]
@@ -127,7 +132,7 @@ async def _episode(
         counted.steps[site] += 1
         await asyncio.sleep(options.wait)
         # A look without an action, which the interface does not offer: its Wait action would settle the page again.
-        later = await env._show(await env._tab.step(None, env._options()), [])
+        later = await env.pages.look()
         if later.text != seen.text:
             counted.stale[site] += 1
             counted.examples.append(_difference(task, action, seen, later))

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import html
 import threading
-from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs
 
-from environments.browser.environment import BrowserEnvironment, BrowserSession, SiteSessions
+from environments.browser.environment import BrowserEnvironment
+from environments.browser.session import BrowserSession
+from environments.embedded.sessions import SiteSessions
+from environments.embedded.world import EmbeddedWorld
 from environments.kinds import EnvironmentKind
 from environments.task_sources import ListedTasks
 from records.episodes import Task
 from rollout_workers.spec import WorkerConfig
 
-LAYOUT = (
-    '<!doctype html><title>Guest book</title><h1>Guest book</h1><p><a href="/">Entries</a> <a href="/sign">Sign</a>'
-)
+LAYOUT = '<!doctype html><title>Guest book</title><h1>Guest book</h1><a href="/">Entries</a> <a href="/sign">Sign</a>'
 FORM = '<form method="post">Name <input name="name" aria-label="Name"> <button>Sign</button></form>'
 
 
@@ -50,11 +50,11 @@ class Book(BaseHTTPRequestHandler):
 class BookSessions(SiteSessions):
     """How an episode gets a fresh state: its token has no entries."""
 
-    async def open_session(self, token: str, sites: Sequence[str], login: Sequence[str], timeout_s: float) -> None:
+    async def open_session(self, token: str, *_: object) -> None:
         """Forget what an earlier episode of the token wrote."""
         Book.entries.pop(token, None)
 
-    async def drop_session(self, token: str, timeout_s: float) -> None:
+    async def drop_session(self, token: str, *_: object) -> None:
         """Forget what the token's last episode wrote."""
         Book.entries.pop(token, None)
 
@@ -73,7 +73,7 @@ class BookHost:
 
     async def environment(self) -> BrowserEnvironment:
         """Return one more environment."""
-        return BrowserEnvironment(self._session, BookSessions(self._server.server_port))
+        return BrowserEnvironment(self._session, EmbeddedWorld(BookSessions(self._server.server_port)))
 
     def alive(self) -> bool:
         """Whether pages are served."""

@@ -10,8 +10,11 @@ from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
-from environments.browser.environment import BrowserEnvironment, BrowserSession, SiteEndpoint
+from environments.browser.environment import BrowserEnvironment
+from environments.browser.session import BrowserSession
 from environments.browser.settings import BrowserSettings
+from environments.embedded.sessions import SiteEndpoint
+from environments.embedded.world import EmbeddedWorld
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -23,6 +26,6 @@ async def session(browser_settings: BrowserSettings) -> AsyncIterator[BrowserSes
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def env(session: BrowserSession, sites: SiteEndpoint) -> AsyncIterator[BrowserEnvironment]:
-    made = BrowserEnvironment(session, sites)
+    made = BrowserEnvironment(session, EmbeddedWorld(sites))
     yield made
     await made.close()

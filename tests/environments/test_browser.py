@@ -10,9 +10,12 @@ from dataclasses import replace
 import pytest
 from starlette.applications import Starlette
 
-from environments.browser.environment import BrowserEnvironment, BrowserSession, SiteEndpoint
+from environments.browser.environment import BrowserEnvironment
+from environments.browser.session import BrowserSession
 from environments.browserless.environment import BrowserlessEnvironment
 from environments.contract import check_environment
+from environments.embedded.sessions import SiteEndpoint
+from environments.embedded.world import EmbeddedWorld
 from environments.environment import Environment
 from records.environment import Action, Observation
 from records.episodes import Task
@@ -42,7 +45,7 @@ async def do(env: Environment, seen: Observation, kind: str, name: str, argument
 
 
 async def test_it_keeps_the_contract(session: BrowserSession, sites: SiteEndpoint) -> None:
-    await check_environment(lambda: BrowserEnvironment(session, sites), lab_task())
+    await check_environment(lambda: BrowserEnvironment(session, EmbeddedWorld(sites)), lab_task())
 
 
 def _random_action(rng: random.Random, seen: Observation) -> Action:
@@ -64,7 +67,9 @@ def _random_action(rng: random.Random, seen: Observation) -> Action:
 async def test_both_drivers_see_the_same_through_the_same_actions(
     session: BrowserSession, sites: SiteEndpoint, app: Starlette, site: str, episodes: int, trusted: bool
 ) -> None:
-    env = BrowserEnvironment(session, sites, replace(QUICK, trusted_input=trusted, navigation_timeout_s=8.0))
+    env = BrowserEnvironment(
+        session, EmbeddedWorld(sites), replace(QUICK, trusted_input=trusted, navigation_timeout_s=8.0)
+    )
     twin, pages = BrowserlessEnvironment(app, QUICK), set()
     starts = ["/", "/form", "/post", "/table"] if site == "lab" else ["/"]
     for episode in range(episodes):
@@ -136,7 +141,7 @@ async def test_an_element_that_went_away_is_told(env: BrowserEnvironment) -> Non
     vanish = seen.find("Vanish")
     after = await do(env, seen, "click", "Vanish")
     assert all(e.name != "Vanish" for e in after.elements)
-    env._shown = replace(env._shown, elements=seen.elements, targets=(*env._shown.targets, 999))  # type: ignore[type-var]
+    env.pages.shown = replace(env.pages.shown, elements=seen.elements, targets=(*env.pages.shown.targets, 999))  # type: ignore[type-var]
     stale = await env.step(Action("click", element_id=len(seen.elements) - 1))
     assert stale.feedback is not None
     assert "no longer on the page" in stale.feedback
@@ -150,11 +155,11 @@ async def test_text_can_be_typed_into_editable_elements(env: BrowserEnvironment)
 
 async def test_an_episode_leaves_nothing_to_the_next(env: BrowserEnvironment) -> None:
     await env.reset(lab_task("/new"))
-    page = env._tab.page
+    page = env.slot.tab.page
     await page.evaluate("() => { document.cookie = 'a=1'; localStorage.a = 1; sessionStorage.a = 1; }")
     await env.step(Action("click", element_id=0))
     await env.reset(lab_task("/new"))
-    assert env._tab.page is page, "the slot should have been taken over"
+    assert env.slot.tab.page is page, "the slot should have been taken over"
     left = await page.evaluate("() => [document.cookie, localStorage.length, sessionStorage.length]")
     assert left == ["", 0, 0]
     assert (await env.step(Action("go_backward"))).feedback == "There is no earlier page to go back to."
@@ -181,22 +186,22 @@ async def test_the_evaluators_page_does_nothing_once_the_verdict_is_there(env: B
     await env.reset(lab_task("/new", eval_types=["program_html"], program_html=[look], reference_answers=None))
     verdict = await env.evaluate(None)
     assert verdict.outcome == 1.0, verdict.evidence
-    assert env._judging_tab is not None
-    ticks = await env._judging_tab.read("window.ticks ?? 0")
+    assert env.slot.judging is not None
+    ticks = await env.slot.judging.read("window.ticks ?? 0")
     await asyncio.sleep(0.05)
-    assert await env._judging_tab.read("window.ticks ?? 0") == ticks
+    assert await env.slot.judging.read("window.ticks ?? 0") == ticks
 
 
 async def test_a_page_reaches_its_own_episode_only(
     env: BrowserEnvironment, session: BrowserSession, sites: SiteEndpoint
 ) -> None:
-    other = BrowserEnvironment(session, sites)
+    other = BrowserEnvironment(session, EmbeddedWorld(sites))
     await other.reset(lab_task())
     await env.reset(lab_task())
     reach = "url => fetch(url, {mode: 'no-cors'}).then(() => 'reached', () => 'refused')"
     targets = [
-        (f"{env._hosts.bases['lab']}/new", "reached"),
-        (f"{other._hosts.bases['lab']}/new", "refused"),
+        (f"{env.slot.hosts.bases['lab']}/new", "reached"),
+        (f"{other.slot.hosts.bases['lab']}/new", "refused"),
         (f"http://lab.localhost:{sites.port}/", "refused"),
         (f"http://127.0.0.1:{sites.port}/_control/health", "refused"),
         (f"http://localhost:{sites.port}/", "refused"),
@@ -204,15 +209,15 @@ async def test_a_page_reaches_its_own_episode_only(
         ("http://93.184.215.14/", "refused"),
     ]
     for url, expected in targets:
-        assert await env._tab.page.evaluate(reach, url) == expected, url
-    shop = f"http://shop.{env._token}.localhost:{sites.port}/"
-    page = await env._tab.page.context.new_page()
+        assert await env.slot.tab.page.evaluate(reach, url) == expected, url
+    shop = f"http://shop.{env.world.token}.localhost:{sites.port}/"
+    page = await env.slot.tab.page.context.new_page()
     reply = await page.goto(shop)
     assert reply is not None
     assert reply.status == 403, "the session has the task's sites only"
     await page.close()
-    for url in ("file:///etc/passwd", shop, "data:text/html,<h1>x", f"{other._hosts.bases['lab']}/"):
-        await env._tab.page.evaluate("url => { location.href = url; }", url)
+    for url in ("file:///etc/passwd", shop, "data:text/html,<h1>x", f"{other.slot.hosts.bases['lab']}/"):
+        await env.slot.tab.page.evaluate("url => { location.href = url; }", url)
         await asyncio.sleep(0.05)
         assert (await env.step(Action("wait"))).url == "__LAB__/"
     await other.close()
@@ -220,21 +225,21 @@ async def test_a_page_reaches_its_own_episode_only(
 
 async def test_a_slow_page_is_shown_as_far_as_it_came_and_the_slot_is_not_reused(env: BrowserEnvironment) -> None:
     seen = await env.reset(lab_task("/new"))
-    await env._tab.page.evaluate("() => { document.querySelector('a').href = '/hang'; }")
+    await env.slot.tab.page.evaluate("() => { document.querySelector('a').href = '/hang'; }")
     seen = await env.step(Action("click", element_id=0))
     assert seen.url == "__LAB__/new"
     assert seen.feedback is not None
     assert "took too long" in seen.feedback
-    token = env._token
+    token = env.world.token
     await env.reset(lab_task("/new"))
-    assert env._token != token
+    assert env.world.token != token
 
 
 @pytest.mark.parametrize(("start", "code"), [("/broken", "site_error"), ("/hang", "step_timeout")])
 async def test_a_failing_site_is_an_infrastructure_failure(
     session: BrowserSession, sites: SiteEndpoint, start: str, code: str
 ) -> None:
-    env = BrowserEnvironment(session, sites, replace(QUICK, reset_timeout_s=6.0))
+    env = BrowserEnvironment(session, EmbeddedWorld(sites), replace(QUICK, reset_timeout_s=6.0))
     with pytest.raises(EpisodeFailed) as caught:
         await env.reset(lab_task(start))
     assert (caught.value.failure.kind, caught.value.failure.code.name) == (FailureKind.INFRA, code)
@@ -243,7 +248,7 @@ async def test_a_failing_site_is_an_infrastructure_failure(
 
 
 async def test_a_site_that_is_down_is_an_infrastructure_failure(session: BrowserSession) -> None:
-    env = BrowserEnvironment(session, SiteEndpoint(1, "x"), replace(QUICK, site_timeout_s=1.0))
+    env = BrowserEnvironment(session, EmbeddedWorld(SiteEndpoint(1, "x")), replace(QUICK, site_timeout_s=1.0))
     with pytest.raises(EpisodeFailed) as caught:
         await env.reset(lab_task())
     assert caught.value.failure.code.name == "site_unreachable"
@@ -251,7 +256,7 @@ async def test_a_site_that_is_down_is_an_infrastructure_failure(session: Browser
 
 async def test_a_killed_chromium_is_told_and_replaced(sites: SiteEndpoint) -> None:
     session = BrowserSession(QUICK)
-    env = BrowserEnvironment(session, sites)
+    env = BrowserEnvironment(session, EmbeddedWorld(sites))
     await env.reset(lab_task())
     started = session.pids
     assert started
@@ -285,7 +290,7 @@ async def test_the_evaluators_run_locators_in_the_page(env: BrowserEnvironment) 
 @pytest.mark.parametrize("paint", [False, True])
 async def test_screenshots_show_the_page(sites: SiteEndpoint, paint: bool) -> None:
     session = BrowserSession(replace(QUICK, paint=paint))
-    env = BrowserEnvironment(session, sites)
+    env = BrowserEnvironment(session, EmbeddedWorld(sites))
     assert await env.screenshot() is None
     seen = await env.reset(lab_task("/form"))
     before = await env.screenshot()

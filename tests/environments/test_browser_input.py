@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from environments.browser.environment import BrowserEnvironment, BrowserSession, SiteEndpoint
+from environments.browser.environment import BrowserEnvironment
+from environments.browser.session import BrowserSession
+from environments.embedded.sessions import SiteEndpoint
+from environments.embedded.world import EmbeddedWorld
 from records.environment import Action, Observation
 from tests.environments.conftest import QUICK
 from tests.environments.lab_site import SECRET, lab_app, lab_task, serving
@@ -23,7 +26,7 @@ def sites() -> Iterator[SiteEndpoint]:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def by_events(session: BrowserSession, sites: SiteEndpoint) -> AsyncIterator[BrowserEnvironment]:
-    made = BrowserEnvironment(session, sites, replace(QUICK, trusted_input=False))
+    made = BrowserEnvironment(session, EmbeddedWorld(sites), replace(QUICK, trusted_input=False))
     yield made
     await made.close()
 
@@ -36,7 +39,7 @@ async def do(
 
 async def log(env: BrowserEnvironment) -> list[str]:
     """What the page's listeners noted since the last call."""
-    noted = await env._tab.read(
+    noted = await env.slot.tab.read(
         "[...document.querySelectorAll('#log li')].map(li => { li.remove(); return li.textContent })"
     )
     return list(noted)
@@ -76,7 +79,7 @@ async def test_typing_replaces_the_text_and_ends_with_a_key(env: BrowserEnvironm
 @pytest.mark.parametrize("text", ["naïve", "日本", "a.b", "2 & <b>", "end ", "it's 100%", "🙂"])
 async def test_any_text_arrives_as_it_was_written(env: BrowserEnvironment, text: str) -> None:
     await do(env, await env.reset(lab_task("/input")), "type", "Field", text)
-    assert await env._tab.read("field.value") == text
+    assert await env.slot.tab.read("field.value") == text
 
 
 async def test_a_number_that_is_none_is_refused(env: BrowserEnvironment) -> None:
@@ -208,12 +211,12 @@ async def test_frames_and_shadow_trees_are_acted_on(env: BrowserEnvironment) -> 
 @pytest.mark.parametrize("to", ["/input", "/new"])
 async def test_a_page_that_reloads_or_leaves_under_a_click_is_shown(env: BrowserEnvironment, to: str) -> None:
     seen = await env.reset(lab_task("/input"))
-    tab, ask = env._tab, env._tab._ask
+    tab, ask = env.slot.tab, env.slot.tab._ask
 
     async def asking(form: str, action: dict[str, Any] | None, options: dict[str, Any]) -> str | None:
         said = await ask(form, action, options)
         if action is not None:
-            await tab.goto(f"{env._hosts.origins[0]}{to}", 5.0)
+            await tab.goto(f"{env.slot.hosts.origins[0]}{to}", 5.0)
         return said
 
     tab._ask = asking  # type: ignore[method-assign]

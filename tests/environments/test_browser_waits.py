@@ -7,8 +7,11 @@ from collections.abc import Awaitable
 
 import pytest
 
-from environments.browser.environment import BrowserEnvironment, BrowserSession, SiteSessions
+from environments.browser.environment import BrowserEnvironment
+from environments.browser.session import BrowserSession
 from environments.browser.settings import BrowserSettings
+from environments.embedded.sessions import SiteSessions
+from environments.embedded.world import EmbeddedWorld
 from environments.interface.feedback import sentence
 
 
@@ -21,8 +24,8 @@ async def test_a_tab_that_does_not_come_is_told_after_the_wait_of_the_settings(m
         raise TimeoutError
 
     session = BrowserSession(BrowserSettings(new_tab_timeout_s=17.0))
-    env = BrowserEnvironment(session, SiteSessions(port=0))
+    env = BrowserEnvironment(session, EmbeddedWorld(SiteSessions(port=0)))
     monkeypatch.setattr(asyncio, "wait_for", never)
-    assert await env._follow_new_tab() == [sentence("slow")]
+    assert await env.pages.follow_new_tab() == [sentence("slow")]
     assert waits == [17.0]
     await session.close()

@@ -9,15 +9,16 @@ from importlib.util import find_spec
 import pytest
 import pytest_asyncio
 
-from environments.browser.environment import BrowserSession
+from environments.browser.environment import BrowserEnvironment
+from environments.browser.session import BrowserSession
 from environments.browser.settings import BrowserSettings
 from environments.browser.tab import BrowserTab
 from environments.contract import check_environment
 from environments.kinds import make_host
-from environments.miniwob.environment import MiniwobEnvironment
 from environments.miniwob.page_server import PageServer, page_folder
 from environments.miniwob.pages import PAGES
 from environments.miniwob.tasks import make_task
+from environments.miniwob.world import MiniwobWorld
 from records.environment import Action, Observation, Verdict
 from records.episodes import Source, Task
 from records.failures import EpisodeFailed
@@ -58,13 +59,13 @@ def browser_settings() -> BrowserSettings:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def env(session: BrowserSession, port: int) -> AsyncIterator[MiniwobEnvironment]:
-    made = MiniwobEnvironment(session, port)
+async def env(session: BrowserSession, port: int) -> AsyncIterator[BrowserEnvironment]:
+    made = BrowserEnvironment(session, MiniwobWorld(port))
     yield made
     await made.close()
 
 
-async def solve(env: MiniwobEnvironment, page: str, seed: int) -> Verdict:
+async def solve(env: BrowserEnvironment, page: str, seed: int) -> Verdict:
     seen = await env.reset(make_task(page, seed))
     assert seen.intent
     solution = SOLVERS[page](seen.intent, seen)
@@ -95,7 +96,7 @@ def said(text: str) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES)
-async def test_a_page_is_determined_by_its_seed_and_by_nothing_before(env: MiniwobEnvironment, page: str) -> None:
+async def test_a_page_is_determined_by_its_seed_and_by_nothing_before(env: BrowserEnvironment, page: str) -> None:
     one = await env.reset(make_task(page, 5))
     assert one.intent
     assert one.elements
@@ -114,14 +115,14 @@ async def test_a_page_is_determined_by_its_seed_and_by_nothing_before(env: Miniw
 
 
 @pytest.mark.parametrize("page", SOLVERS)
-async def test_who_solves_a_page_passes(env: MiniwobEnvironment, page: str) -> None:
+async def test_who_solves_a_page_passes(env: BrowserEnvironment, page: str) -> None:
     for seed in (3, 4):
         verdict = await solve(env, page, seed)
         assert verdict.evidence[:2] == ("the page ended the episode", "raw reward 1, 1 passes")
         assert verdict.outcome == 1.0
 
 
-async def test_who_does_something_else_fails(env: MiniwobEnvironment) -> None:
+async def test_who_does_something_else_fails(env: BrowserEnvironment) -> None:
     seen = await env.reset(make_task("enter-text", 3))
     seen = await env.step(Action("type", "something else", 0))
     await env.step(Action("click", None, seen.find("Submit").element_id))
@@ -129,7 +130,7 @@ async def test_who_does_something_else_fails(env: MiniwobEnvironment) -> None:
     assert verdict == Verdict(0.0, ("the page ended the episode", "raw reward -1, 1 passes"))
 
 
-async def test_a_part_of_the_reward_does_not_pass(env: MiniwobEnvironment) -> None:
+async def test_a_part_of_the_reward_does_not_pass(env: BrowserEnvironment) -> None:
     seen = await env.reset(make_task("use-colorwheel", 3))
     await env.step(Action("click", None, seen.find("Submit").element_id))
     verdict = await env.evaluate(None)
@@ -138,7 +139,7 @@ async def test_a_part_of_the_reward_does_not_pass(env: MiniwobEnvironment) -> No
     assert verdict.outcome == 0.0
 
 
-async def test_what_a_page_gave_stays_whatever_is_done_afterwards(env: MiniwobEnvironment) -> None:
+async def test_what_a_page_gave_stays_whatever_is_done_afterwards(env: BrowserEnvironment) -> None:
     first = await env.reset(make_task("click-test-2", 3))
     ended = await env.step(Action("click", None, first.find("ONE").element_id))
     assert ended.feedback == "The page has ended the task; nothing more can be done on it."
@@ -151,7 +152,7 @@ async def test_what_a_page_gave_stays_whatever_is_done_afterwards(env: MiniwobEn
 async def test_a_slot_plays_a_page_again_without_loading_it(
     session: BrowserSession, port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    env = MiniwobEnvironment(session, port)  # of its own: a context is replaced after so many episodes
+    env = BrowserEnvironment(session, MiniwobWorld(port))  # of its own: a context is replaced after so many episodes
     opened: list[str] = []
     goto = BrowserTab.goto
 
@@ -171,23 +172,23 @@ async def test_a_slot_plays_a_page_again_without_loading_it(
     assert opened == ["click-link.html", "click-tab.html", *["focus-text-2.html"] * 4]
 
 
-async def test_a_page_stays_within_its_document(env: MiniwobEnvironment) -> None:
+async def test_a_page_stays_within_its_document(env: BrowserEnvironment) -> None:
     seen = await env.reset(make_task("guess-number", 3))
     seen = await env.step(Action("search", "99", seen.elements[0].element_id))
     assert "lower than 99" in seen.text  # its form, when sent, would load the page anew
 
 
-async def test_a_task_of_no_page_is_the_tasks_failure(env: MiniwobEnvironment) -> None:
+async def test_a_task_of_no_page_is_the_tasks_failure(env: BrowserEnvironment) -> None:
     task = replace(make_task("click-test", 1), parameters={"page": "drag-box", "seed": 1})
     with pytest.raises(EpisodeFailed, match="task/unknown_page"):
         await env.reset(task)
 
 
 async def test_it_keeps_the_contract(session: BrowserSession, port: int) -> None:
-    await check_environment(lambda: MiniwobEnvironment(session, port), make_task("click-tab-2", 3))
+    await check_environment(lambda: BrowserEnvironment(session, MiniwobWorld(port)), make_task("click-tab-2", 3))
 
 
-async def test_an_episode_leaves_no_listening_mouse_behind(env: MiniwobEnvironment) -> None:
+async def test_an_episode_leaves_no_listening_mouse_behind(env: BrowserEnvironment) -> None:
     task = make_task("social-media", 5)
     first = await env.reset(task)
     more = next(e.element_id for e in first.elements if e.name == "more")
@@ -210,7 +211,7 @@ class Clicker:
         return Decision(none, none, np.zeros(1, dtype=np.float32), text, 0, 0.0, 0)
 
 
-async def test_the_agent_and_the_record_get_the_pages_own_instruction(env: MiniwobEnvironment) -> None:
+async def test_the_agent_and_the_record_get_the_pages_own_instruction(env: BrowserEnvironment) -> None:
     task: Task = make_task("click-test-2", 3)
     spec = EpisodeSpec("e-1", task, Source.EVALUATION, 0, 0)
     clicker = Clicker()

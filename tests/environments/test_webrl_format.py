@@ -8,10 +8,13 @@ import pytest
 from lxml import html
 from lxml.html import HtmlElement
 
-from environments.browser.environment import BrowserEnvironment, BrowserSession, SiteEndpoint
+from environments.browser.environment import BrowserEnvironment
+from environments.browser.session import BrowserSession
 from environments.browser.settings import BrowserSettings
 from environments.browserless.environment import BrowserlessEnvironment
 from environments.contract import check_environment
+from environments.embedded.sessions import SiteEndpoint
+from environments.embedded.world import EmbeddedWorld
 from environments.interface.observation import render_webrl
 from environments.interface.snapshot import Node, RichView, Snapshot
 from environments.interface.webrl_format import numbered_elements, simplify
@@ -118,9 +121,11 @@ async def test_a_real_browser_shows_numbers_and_boxes_and_acts_on_them() -> None
     settings = BrowserSettings(observation_format="webrl", wait_action_s=0.01)
     session = BrowserSession(settings)
     with serving(lab_app()) as port:
-        env = BrowserEnvironment(session, SiteEndpoint(port, SECRET))
+        env = BrowserEnvironment(session, EmbeddedWorld(SiteEndpoint(port, SECRET)))
         try:
-            await check_environment(lambda: BrowserEnvironment(session, SiteEndpoint(port, SECRET)), lab_task())
+            await check_environment(
+                lambda: BrowserEnvironment(session, EmbeddedWorld(SiteEndpoint(port, SECRET))), lab_task()
+            )
             seen = await env.reset(lab_task("/form"))
             assert seen.text.startswith("<html data-bbox=") or seen.text.startswith("<body data-bbox=")
             who = seen.find("Who", "textbox")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from environments.browser.environment import SiteEndpoint
 from environments.browser.settings import BrowserSettings
+from environments.embedded.sessions import SiteEndpoint
 from sites.app import create_app
 from tests.environments.lab_site import SECRET, serving
 from tests.hostile.hostile_site import TRAP

@@ -151,8 +151,8 @@ async def test_the_listener_hears_every_spelling(listener: Listener) -> None:
 @pytest.mark.parametrize("host", HOSTS)
 async def test_no_request_leaves_the_episodes_hosts(env: BrowserEnvironment, listener: Listener, host: str) -> None:
     await env.reset(trap_task())
-    page, own = env._tab.page, f"lab.{env._token}.localhost"
-    target = f"{host.format(own=own, site=env._sites.port)}:{listener.port}"
+    page, own = env.slot.tab.page, f"lab.{env.world.token}.localhost"
+    target = f"{host.format(own=own, site=env.world.sites.port)}:{listener.port}"
     assert await page.evaluate(f"{REQUESTS}({target!r})") >= 30
     assert await page.evaluate("() => fetch('/calm').then(r => r.ok)"), "its own site must be reached"
     await asyncio.sleep(0.3)
@@ -164,7 +164,7 @@ async def test_no_navigation_leaves_the_episodes_sites(env: BrowserEnvironment, 
     await env.reset(trap_task())
     for address in ADDRESSES:
         url = address.format(port=listener.port)
-        await env._tab.page.evaluate(f"url => {{ {_MADE} try {{ {NAVIGATIONS[how]} }} catch {{}} }}", url)
+        await env.slot.tab.page.evaluate(f"url => {{ {_MADE} try {{ {NAVIGATIONS[how]} }} catch {{}} }}", url)
         await asyncio.sleep(0.05)
         try:
             seen = await env.step(Action("wait"))
@@ -172,8 +172,9 @@ async def test_no_navigation_leaves_the_episodes_sites(env: BrowserEnvironment, 
             seen = await env.reset(trap_task())
         assert seen.url.startswith(("__LAB__/", "about:blank")), url
         assert "root:" not in seen.page_text
-        for shown in env._open_context.pages:
-            assert shown.url.startswith((env._hosts.origins[0], "about:blank", "chrome-error:")) or not shown.url, url
+        for shown in env.slot.context.pages:
+            origin = env.slot.hosts.origins[0]
+            assert shown.url.startswith((origin, "about:blank", "chrome-error:")) or not shown.url, url
             assert not shown.url.startswith(("file:", "data:", "chrome:", "devtools:", "view-source:", "about:version"))
     assert listener.heard == []
 
@@ -194,7 +195,7 @@ async def test_no_service_worker_is_installed(env: BrowserEnvironment) -> None:
         "navigator.serviceWorker.register('/worker.js')",
         "ServiceWorkerContainer.prototype.register.call(navigator.serviceWorker, '/worker.js')",
     ):
-        await env._tab.page.evaluate(f"() => {{ {register}.catch(() => {{}}) }}")
+        await env.slot.tab.page.evaluate(f"() => {{ {register}.catch(() => {{}}) }}")
         await asyncio.sleep(0.5)
         count = "() => navigator.serviceWorker.getRegistrations().then(all => all.length)"
-        assert await env._tab.page.evaluate(count) == 0, register
+        assert await env.slot.tab.page.evaluate(count) == 0, register

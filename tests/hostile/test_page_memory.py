@@ -8,7 +8,10 @@ from dataclasses import replace
 import pytest
 import pytest_asyncio
 
-from environments.browser.environment import BrowserEnvironment, BrowserSession, SiteEndpoint
+from environments.browser.environment import BrowserEnvironment
+from environments.browser.session import BrowserSession
+from environments.embedded.sessions import SiteEndpoint
+from environments.embedded.world import EmbeddedWorld
 from records.environment import Action
 from records.failures import EpisodeFailed, FailureKind
 from tests.hostile.conftest import SETTINGS
@@ -35,7 +38,7 @@ async def play(env: BrowserEnvironment, actions: Sequence[Action]) -> None:
 async def test_a_page_that_eats_memory_is_ended_with_a_type_and_other_episodes_go_on(
     frugal: BrowserSession, sites: SiteEndpoint
 ) -> None:
-    eater, other = BrowserEnvironment(frugal, sites), BrowserEnvironment(frugal, sites)
+    eater, other = BrowserEnvironment(frugal, EmbeddedWorld(sites)), BrowserEnvironment(frugal, EmbeddedWorld(sites))
     await other.reset(trap_task())
     seen = await eater.reset(trap_task("/trap/flood/hoard/click"))
     with pytest.raises(EpisodeFailed) as caught:

@@ -10,8 +10,11 @@ import pytest
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Page, Response
 
-from environments.browser.environment import BrowserEnvironment, BrowserSession, SiteEndpoint
+from environments.browser.environment import BrowserEnvironment
+from environments.browser.session import BrowserSession
 from environments.browser.tab import typed
+from environments.embedded.sessions import SiteEndpoint
+from environments.embedded.world import EmbeddedWorld
 from environments.interface.feedback import sentence
 from environments.interface.observation import MAX_TEXT
 from records.environment import Action, Observation
@@ -31,9 +34,9 @@ UNHARMED = {"stringify", "stringify_number", "stringify_garbage", "stringify_lis
 
 async def ended(env: BrowserEnvironment, kind: str, name: str) -> None:
     """Be trapped where a step may well take all its time, which is then short."""
-    usual, env._settings = env._settings, replace(env._settings, step_timeout_s=4.0)
+    usual, env.slot.settings = env.slot.settings, replace(env.slot.settings, step_timeout_s=4.0)
     await trapped(env, kind, name)
-    env._settings = usual
+    env.slot.settings = usual
 
 
 async def trapped(env: BrowserEnvironment, kind: str, name: str) -> Observation | EpisodeFailed:
@@ -54,8 +57,8 @@ async def assert_nothing_is_left(env: BrowserEnvironment) -> None:
     seen = await env.reset(trap_task())
     assert (seen.text, seen.url, seen.feedback) == ("@ Calm\n# Calm\nbutton Go 0", "__LAB__/calm", None)
     kept = "[document.cookie, localStorage.length, sessionStorage.length, window.name, history.length].join()"
-    assert await env._tab.read(kept) == ",0,0,,1"
-    assert len(env._open_context.pages) == 1 + (env._judging_tab is not None)
+    assert await env.slot.tab.read(kept) == ",0,0,,1"
+    assert len(env.slot.context.pages) == 1 + (env.slot.judging is not None)
     seen = await env.step(Action("click", element_id=0))
     assert seen.page_text == "Calm Go done"
 
@@ -63,7 +66,7 @@ async def assert_nothing_is_left(env: BrowserEnvironment) -> None:
 @pytest.mark.parametrize("name", ["load", "timer", "getter", "unload", "worker"])
 async def test_a_page_that_hangs_costs_its_own_episode_only(env: BrowserEnvironment, name: str) -> None:
     assert name in HANGING
-    other = BrowserEnvironment(env._session, env._sites)
+    other = BrowserEnvironment(env.slot.session, EmbeddedWorld(env.world.sites))
     await other.reset(trap_task())
     trapping = asyncio.ensure_future(ended(env, "hang", name))
     for _ in range(5):
@@ -96,7 +99,7 @@ async def test_a_page_that_cannot_be_left_goes_with_its_context(
     env: BrowserEnvironment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await env.reset(trap_task())
-    goto, stormy, interrupted = Page.goto, env._tab.page, list[str]()
+    goto, stormy, interrupted = Page.goto, env.slot.tab.page, list[str]()
 
     async def interrupting(page: Page, url: str, **options: Any) -> Response | None:
         if page is stormy:
@@ -117,8 +120,8 @@ async def test_a_page_that_hangs_or_dies_while_it_is_left_goes_with_its_context(
     env: BrowserEnvironment, how: str
 ) -> None:
     await env.reset(trap_task())
-    env._settings = replace(env._settings, close_timeout_s=2.0)
-    tab, leave = env._tab, env._tab.leave
+    env.slot.settings = replace(env.slot.settings, close_timeout_s=2.0)
+    tab, leave = env.slot.tab, env.slot.tab.leave
 
     async def leaving(origin: str) -> None:
         if how == "hangs":
@@ -129,18 +132,18 @@ async def test_a_page_that_hangs_or_dies_while_it_is_left_goes_with_its_context(
 
     tab.leave = leaving  # type: ignore[method-assign]
     await assert_nothing_is_left(env)
-    assert env._tab is not tab
+    assert env.slot.tab is not tab
 
 
 async def test_a_page_that_hangs_while_it_loads_is_a_typed_failure(
     session: BrowserSession, sites: SiteEndpoint
 ) -> None:
-    env = BrowserEnvironment(session, sites, replace(SETTINGS, reset_timeout_s=4.0))
+    env = BrowserEnvironment(session, EmbeddedWorld(sites), replace(SETTINGS, reset_timeout_s=4.0))
     with pytest.raises(EpisodeFailed) as caught:
         await env.reset(trap_task("/trap/hang/load/load"))
     assert caught.value.failure.code.name == "step_timeout"
     await env.close()
-    after = BrowserEnvironment(session, sites)
+    after = BrowserEnvironment(session, EmbeddedWorld(sites))
     await assert_nothing_is_left(after)
     await after.close()
 
@@ -187,9 +190,9 @@ async def test_a_flood_ends_and_leaves_nothing(env: BrowserEnvironment, name: st
 async def test_a_page_too_large_to_be_shown_whole_is_shown_in_part_and_the_agent_told(
     env: BrowserEnvironment, name: str
 ) -> None:
-    usual, env._settings = env._settings, replace(env._settings, step_timeout_s=120.0)
+    usual, env.slot.settings = env.slot.settings, replace(env.slot.settings, step_timeout_s=120.0)
     seen = await trapped(env, "flood", name)
-    env._settings = usual
+    env.slot.settings = usual
     assert isinstance(seen, Observation), seen
     assert seen.feedback == sentence("large")
     assert len(seen.text) <= SETTINGS.max_observation_chars + 1_100
@@ -197,14 +200,14 @@ async def test_a_page_too_large_to_be_shown_whole_is_shown_in_part_and_the_agent
 
 
 async def test_a_look_at_a_page_ends_when_its_time_is_over(env: BrowserEnvironment) -> None:
-    usual = env._settings
-    env._settings = replace(usual, reset_timeout_s=120.0, step_timeout_s=120.0, look_timeout_s=0.001)
+    usual = env.slot.settings
+    env.slot.settings = replace(usual, reset_timeout_s=120.0, step_timeout_s=120.0, look_timeout_s=0.001)
     seen = await env.reset(trap_task("/trap/flood/elements/load"))
     assert seen.feedback == sentence("large")
     assert len(seen.elements) < 1_000
-    env._settings = replace(env._settings, look_timeout_s=120.0)
+    env.slot.settings = replace(env.slot.settings, look_timeout_s=120.0)
     assert len((await env.step(Action("wait"))).elements) > 1_000
-    env._settings = usual
+    env.slot.settings = usual
     await assert_nothing_is_left(env)
 
 
@@ -264,25 +267,26 @@ async def test_whatever_speaks_in_the_scripts_place_is_refused(env: BrowserEnvir
     await env.reset(trap_task())
     form = f"(() => {REPLIES[what]})()".replace("{", "{{").replace("}", "}}")
     with pytest.raises(EpisodeFailed) as caught:
-        await asyncio.wait_for(env._tab._call(form, None, {}), 10)
+        await asyncio.wait_for(env.slot.tab._call(form, None, {}), 10)
     assert caught.value.failure.code.name in {"page_reply_malformed", "page_script_failed"}
     assert len(caught.value.failure.detail) < 1_000
 
 
 async def test_an_episode_that_leaves_last_words_behind_tells_the_next_one_nothing(env: BrowserEnvironment) -> None:
     await env.reset(trap_task())
-    page, words = env._tab.page, "window.name = document.cookie = localStorage.a = sessionStorage.a = 'a=last words'"
+    page = env.slot.tab.page
+    words = "window.name = document.cookie = localStorage.a = sessionStorage.a = 'a=last words'"
     await page.evaluate(f"() => {{ {words}; for (const type of ['pagehide', 'unload', 'visibilitychange'])"
                         f"addEventListener(type, () => {{ {words} }}) }}")  # fmt: skip
     await env.step(Action("wait"))
     await assert_nothing_is_left(env)
-    assert env._tab.page is page, "the slot should have been taken over"
+    assert env.slot.tab.page is page, "the slot should have been taken over"
 
 
 async def test_tabs_that_nobody_knows_do_not_live_on(env: BrowserEnvironment) -> None:
     await env.reset(trap_task())
-    env._watching = False
-    await env._tab.page.evaluate("() => { open('/calm'); open('/calm') }")
-    env._watching = True
+    env.slot.watching = False
+    await env.slot.tab.page.evaluate("() => { open('/calm'); open('/calm') }")
+    env.slot.watching = True
     await env.step(Action("wait"))
     await assert_nothing_is_left(env)

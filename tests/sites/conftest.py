@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from environments.browser.environment import SiteEndpoint
 from environments.browser.settings import BrowserSettings
+from environments.embedded.sessions import SiteEndpoint
 from sites.app import create_app
 from sites.server import SiteServer
 from sites.settings import SitesSettings

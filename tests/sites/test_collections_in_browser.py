@@ -8,6 +8,7 @@ import pytest
 
 from environments.browser.environment import BrowserEnvironment
 from environments.browserless.environment import BrowserlessEnvironment
+from environments.embedded.world import EmbeddedWorld
 from records.episodes import Task
 from sites.collections import COLLECTIONS
 from sites.registry import SITES
@@ -52,7 +53,7 @@ async def test_sixteen_episodes_on_all_sites_and_collections_give_what_they_give
     names = (*SITES, *(name for name in COLLECTIONS if name != "errands"))
     tasks = [one_that_changes(name) for name in names]
     assert 2 * len(tasks) == AT_ONCE, "every task twice: two that change the very same thing are hardest to keep apart"
-    environments = [BrowserEnvironment(session, sites) for _ in range(AT_ONCE)]
+    environments = [BrowserEnvironment(session, EmbeddedWorld(sites)) for _ in range(AT_ONCE)]
     try:
         pairs = zip(environments, [*tasks, *tasks], strict=True)
         at_once = await asyncio.gather(*(play_in(env, task) for env, task in pairs))

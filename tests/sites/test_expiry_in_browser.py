@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from environments.browser.environment import BrowserEnvironment, BrowserSession, SiteEndpoint
+from environments.browser.environment import BrowserEnvironment
+from environments.browser.session import BrowserSession
 from environments.browser.settings import BrowserSettings
+from environments.embedded.sessions import SiteEndpoint
+from environments.embedded.world import EmbeddedWorld
 from records.episodes import Task
 from sites.experts import Expert, Intent
 from sites.faults import FaultSettings
@@ -41,7 +44,7 @@ def changing_task(site: str) -> Task:
 async def test_a_task_of_every_site_is_solved_by_who_logs_in_again_on_every_page():
     session = BrowserSession(BrowserSettings(launch_timeout_s=120.0, reset_timeout_s=120.0, step_timeout_s=60.0))
     with SiteServer(EVERY_PAGE) as server:
-        env = BrowserEnvironment(session, SiteEndpoint(server.port, server.secret))
+        env = BrowserEnvironment(session, EmbeddedWorld(SiteEndpoint(server.port, server.secret)))
         try:
             for task in map(changing_task, SITES):
                 played = await play_in(env, task, who_logs_in_again(task))

@@ -9,6 +9,7 @@ import pytest
 
 from environments.browser.environment import BrowserEnvironment
 from environments.browserless.environment import BrowserlessEnvironment
+from environments.embedded.world import EmbeddedWorld
 from environments.environment import Environment
 from records.episodes import Task
 from sites.app import create_app
@@ -67,4 +68,4 @@ async def test_sixteen_episodes_over_several_sites_do_not_see_each_other():
 @pytest.mark.asyncio(loop_scope="module")
 async def test_sixteen_episodes_in_one_chromium_do_not_see_each_other(session, sites):
     tasks = [*(changing_tasks((site,), 1)[0] for site in SITES), *tasks_over_several_sites(AT_ONCE // 2 - len(SITES))]
-    await compare(lambda: BrowserEnvironment(session, sites), [*tasks, *tasks])
+    await compare(lambda: BrowserEnvironment(session, EmbeddedWorld(sites)), [*tasks, *tasks])

@@ -7,8 +7,10 @@ import time
 import pytest
 from starlette.testclient import TestClient
 
-from environments.browser.environment import BrowserEnvironment, SiteEndpoint
+from environments.browser.environment import BrowserEnvironment
 from environments.browserless.environment import BrowserlessEnvironment
+from environments.embedded.sessions import SiteEndpoint
+from environments.embedded.world import EmbeddedWorld
 from records.environment import Action
 from records.failures import EpisodeFailed, FailureKind
 from sites.app import CONTROL_HEADER, create_app
@@ -197,7 +199,7 @@ async def test_in_chromium_a_log_in_that_runs_out_hides_pages_from_the_agent_and
     settings = SitesSettings(faults=FaultSettings(expiry_share=1.0))
     task = next(t for t in generate(1, ("shop",), 1) if t.template == "shop.add_to_cart")
     with SiteServer(settings) as server:
-        env = BrowserEnvironment(session, SiteEndpoint(server.port, server.secret))
+        env = BrowserEnvironment(session, EmbeddedWorld(SiteEndpoint(server.port, server.secret)))
         try:
             seen = await env.reset(task)
             seen = await env.step(Action("click", element_id=seen.find("Lamps", "link").element_id))
@@ -216,7 +218,7 @@ async def test_in_chromium_a_log_in_that_runs_out_hides_pages_from_the_agent_and
 async def test_in_chromium_a_server_error_is_the_sites_failure(session):
     task = generate(1, ("shop",), 1)[0]
     with SiteServer(SitesSettings(faults=FaultSettings(error_share=1.0))) as server:
-        env = BrowserEnvironment(session, SiteEndpoint(server.port, server.secret))
+        env = BrowserEnvironment(session, EmbeddedWorld(SiteEndpoint(server.port, server.secret)))
         try:
             with pytest.raises(EpisodeFailed) as failed:
                 await env.reset(task)

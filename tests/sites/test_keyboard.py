@@ -9,7 +9,10 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Page
 
-from environments.browser.environment import BrowserEnvironment, BrowserSession, SiteEndpoint
+from environments.browser.environment import BrowserEnvironment
+from environments.browser.session import BrowserSession
+from environments.embedded.sessions import SiteEndpoint
+from environments.embedded.world import EmbeddedWorld
 from records.environment import Action, Observation
 from records.episodes import Task
 from sites.experts import Intent, resolve
@@ -41,7 +44,7 @@ class Hands:
 
     @property
     def page(self) -> Page:
-        return self._env._tab.page
+        return self._env.slot.tab.page
 
     async def carry_out(self, intent: Intent, seen: Observation) -> Observation:
         """Reach the element by Tab, use it as its role is used, and look."""
@@ -61,9 +64,9 @@ class Hands:
         return await self._env.step(Action("press_enter" if action.kind == "search" else "wait"))
 
     async def _reach(self, action: Action) -> None:
-        assert self._env._shown is not None
+        assert self._env.pages.shown is not None
         await self.page.evaluate(
-            "n => { window.wanted = window.__waymark.state.refs[n]; }", self._env._shown.targets[action.element_id]
+            "n => { window.wanted = window.__waymark.state.refs[n]; }", self._env.pages.shown.targets[action.element_id]
         )
         for _ in range(MOST_TABS):
             # Of a group of radio buttons Tab reaches one; the arrows go from there to the others.
@@ -97,7 +100,7 @@ def a_task(template: str) -> Task:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def env(session: BrowserSession, sites: SiteEndpoint) -> AsyncIterator[BrowserEnvironment]:
-    env = BrowserEnvironment(session, sites, replace(session.settings, wait_action_s=0.1))
+    env = BrowserEnvironment(session, EmbeddedWorld(sites), replace(session.settings, wait_action_s=0.1))
     yield env
     await env.close()
 

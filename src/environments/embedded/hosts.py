@@ -9,6 +9,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from environments.browser.processes import process_mark
+from environments.embedded.sessions import SiteEndpoint
 from environments.environment import Environment
 from rollout_workers.spec import WorkerConfig
 
@@ -21,10 +22,10 @@ class BrowserHost:
 
     def __init__(self, config: WorkerConfig, session: BrowserSession | None = None) -> None:
         # Imported here, so that a worker without a browser does not pay for Playwright.
-        from environments.browser import environment as browser
+        from environments.browser.session import BrowserSession
 
-        self._session = session or browser.BrowserSession(config.browser)
-        self._sites = browser.SiteEndpoint(config.site_port, config.site_secret)
+        self._session = session or BrowserSession(config.browser)
+        self._sites = SiteEndpoint(config.site_port, config.site_secret)
         self._identity: str | None = None
 
     async def start(self) -> None:
@@ -37,8 +38,9 @@ class BrowserHost:
     async def environment(self) -> Environment:
         """Return a new environment in this Chromium."""
         from environments.browser.environment import BrowserEnvironment
+        from environments.embedded.world import EmbeddedWorld
 
-        return BrowserEnvironment(self._session, self._sites)
+        return BrowserEnvironment(self._session, EmbeddedWorld(self._sites))
 
     def alive(self) -> bool:
         """Whether Chromium's main process runs; where processes cannot be looked up it is believed to."""

@@ -29,9 +29,10 @@ class MiniwobHost(BrowserHost):
 
     async def environment(self) -> Environment:
         """Return a new environment in this Chromium."""
-        from environments.miniwob.environment import MiniwobEnvironment
+        from environments.browser.environment import BrowserEnvironment
+        from environments.miniwob.world import MiniwobWorld
 
-        return MiniwobEnvironment(self._session, self._server.port)
+        return BrowserEnvironment(self._session, MiniwobWorld(self._server.port))
 
     def alive(self) -> bool:
         """Whether Chromium and the server run."""

@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
+from environments.browser.environment import BrowserEnvironment
 from environments.browser.session import BrowserSession
 from environments.embedded.hosts import BrowserHost
 from environments.environment import Environment
 from environments.kinds import EnvironmentKind
-from environments.webarena.environment import WebArenaEnvironment
 from environments.webarena.judge import load_judge
 from environments.webarena.leases.desk import SiteLeases
 from environments.webarena.login.accounts import Accounts
@@ -27,6 +27,7 @@ from environments.webarena.sites.hosts import resolver_rules
 from environments.webarena.sites.shared import make_sites
 from environments.webarena.tasks.source import WebArenaTasks
 from environments.webarena.tasks.start_pages import START_PAGES
+from environments.webarena.world import WebArenaWorld
 from judges.settings import JudgeSettings
 from rollout_workers.spec import WorkerConfig
 
@@ -57,7 +58,7 @@ class WebArenaHost(BrowserHost):
 
     async def environment(self) -> Environment:
         """Return a new environment in this Chromium."""
-        return WebArenaEnvironment(self._session, self._webarena)
+        return BrowserEnvironment(self._session, WebArenaWorld(self._webarena))
 
     async def close(self) -> None:
         """End what waits for sites, and Chromium."""

@@ -14,8 +14,8 @@ from environments.browser.tab import BrowserTab
 from environments.webarena.sites.hosts import WebArenaHosts
 
 
-class WebArenaPageView(BrowserPageView):
-    """``judges.interface.PageView`` over a tab; ``check`` raises where the tab's page shows that a log-in is gone."""
+class WebArenaPageView:
+    """Implements ``judges.interface.PageView``; ``check`` raises where a tab's page shows that a log-in is gone."""
 
     def __init__(
         self,
@@ -24,14 +24,18 @@ class WebArenaPageView(BrowserPageView):
         settings: BrowserSettings,
         check: Callable[[BrowserTab], Awaitable[None]],
     ) -> None:
-        super().__init__(tab, hosts, settings)
-        self._shown_tab, self._names, self._check = tab, hosts, check
+        self._tab, self._hosts, self._check = tab, hosts, check
+        self._page = BrowserPageView(tab, hosts, settings)
+
+    async def url(self) -> str:
+        """Return the canonical address."""
+        return await self._page.url()
 
     async def open(self, url: str) -> None:
         """Navigate to a canonical address, where the episode must still be logged in."""
-        await super().open(url)
-        await self._check(self._shown_tab)
+        await self._page.open(url)
+        await self._check(self._tab)
 
     async def content_text(self, locator: str) -> str:
         """Return the page's HTML for '', else what the locator yields there, with placeholders for own addresses."""
-        return self._names.canonical_text(await super().content_text(locator))
+        return self._hosts.canonical_text(await self._page.content_text(locator))

@@ -12,15 +12,16 @@ from dataclasses import dataclass, replace
 import pytest
 import pytest_asyncio
 
+from environments.browser.environment import BrowserEnvironment
 from environments.browser.session import BrowserSession
 from environments.browser.settings import BrowserSettings
 from environments.contract import check_environment
-from environments.webarena.environment import WebArenaEnvironment
 from environments.webarena.leases.desk import LeaseDesk
 from environments.webarena.settings import DeploymentSettings, ResetSettings, WebArenaSettings
 from environments.webarena.sites.deployments import deployments_of, make_desk
 from environments.webarena.sites.hosts import Deployment, resolver_rules
 from environments.webarena.sites.shared import WebArenaSites, make_sites
+from environments.webarena.world import WebArenaWorld
 from judges.interface import AnswerQuestion
 from judges.settings import JudgeSettings
 from records.environment import Action, Observation
@@ -50,8 +51,8 @@ class World:
     desk: LeaseDesk
     session: BrowserSession
 
-    def environment(self, **settings: object) -> WebArenaEnvironment:
-        return WebArenaEnvironment(self.session, self.sites, replace(BROWSER, **settings))  # type: ignore[arg-type]
+    def environment(self, **settings: object) -> BrowserEnvironment:
+        return BrowserEnvironment(self.session, WebArenaWorld(self.sites), replace(BROWSER, **settings))  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -97,13 +98,13 @@ async def world(
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def env(world: World) -> AsyncIterator[WebArenaEnvironment]:
+async def env(world: World) -> AsyncIterator[BrowserEnvironment]:
     made = world.environment()
     yield made
     await made.close()
 
 
-async def do(env: WebArenaEnvironment, seen: Observation, kind: str, name: str, text: str | None = None) -> Observation:
+async def do(env: BrowserEnvironment, seen: Observation, kind: str, name: str, text: str | None = None) -> Observation:
     return await env.step(Action(kind, text, seen.find(name).element_id))
 
 
@@ -126,7 +127,7 @@ async def test_it_keeps_the_contract(world: World) -> None:
 
 
 async def test_an_episode_starts_logged_in_and_ends_with_a_verdict_on_pages_of_its_own(
-    world: World, env: WebArenaEnvironment
+    world: World, env: BrowserEnvironment
 ) -> None:
     seen = await env.reset(fake_task(evaluation=WRITE_NOTE))
     assert "agent Log out" in seen.page_text
@@ -155,14 +156,14 @@ async def test_a_session_is_lent_again_and_two_episodes_never_share_one(world: W
     await two.close()
 
 
-async def test_what_the_sites_stored_at_the_log_in_is_there(world: World, env: WebArenaEnvironment) -> None:
+async def test_what_the_sites_stored_at_the_log_in_is_there(world: World, env: BrowserEnvironment) -> None:
     await env.reset(fake_task("__SHOPPING__/page/1 |AND| __REDDIT__/page/1", ("shopping", "reddit")))
-    kept = [await tab.page.evaluate("() => localStorage.visited") for tab in env._tabs]
+    kept = [await tab.page.evaluate("() => localStorage.visited") for tab in env.slot.tabs]
     assert kept == ["Shop", "Forum"]
     assert [site.visits.count("/") for site in (world.shop, world.forum)] == [1, 1], "the log-ins' own visits"
 
 
-async def test_two_sites_on_one_host_name_keep_their_sessions_apart(world: World, env: WebArenaEnvironment) -> None:
+async def test_two_sites_on_one_host_name_keep_their_sessions_apart(world: World, env: BrowserEnvironment) -> None:
     assert world.bases["reddit"].startswith("http://reddit.blue.webarena.test:")
     task = fake_task("__SHOPPING__/ |AND| __REDDIT__/ |AND| __SHOPPING__/page/2", ("shopping", "reddit"))
     seen = await env.reset(task)
@@ -177,7 +178,7 @@ async def test_two_sites_on_one_host_name_keep_their_sessions_apart(world: World
     assert seen.url == "__SHOPPING__/page/2"
 
 
-async def test_without_an_alias_the_two_sites_would_clash(world: World, env: WebArenaEnvironment) -> None:
+async def test_without_an_alias_the_two_sites_would_clash(world: World, env: BrowserEnvironment) -> None:
     """What the alias is for: the same browser on the real addresses loses the first site's session."""
     context = await world.session.open_context(
         ",".join(["<-loopback>", *world.sites.deployments["blue"].real_addresses.bases.values()])
@@ -199,14 +200,16 @@ async def test_sites_that_cannot_take_an_alias_are_refused_together(world: World
     bases = {"shopping": "https://host.test:1", "reddit": "https://host.test:2"}
     blue = world.sites.deployments["blue"]
     clashing = replace(blue, addresses=replace(blue.addresses, bases=bases))
-    env = WebArenaEnvironment(world.session, replace(world.sites, deployments={"blue": clashing}), BROWSER)
+    env = BrowserEnvironment(
+        world.session, WebArenaWorld(replace(world.sites, deployments={"blue": clashing})), BROWSER
+    )
     failure = await failure_of(env.reset(fake_task(sites=("shopping", "reddit"))))
     assert (failure.kind, failure.code.name) == (FailureKind.TASK, "hosts_clash")
     assert "different host names" in failure.detail
     assert world.desk._ledger.held == 0
 
 
-async def test_an_episode_reaches_its_own_sites_only(world: World, env: WebArenaEnvironment) -> None:
+async def test_an_episode_reaches_its_own_sites_only(world: World, env: BrowserEnvironment) -> None:
     world.shop.links = {"Forum": world.bases["reddit"], "World": "http://example.com/"}
     seen = await env.reset(fake_task())
     for name in ("Forum", "World"):
@@ -214,7 +217,7 @@ async def test_an_episode_reaches_its_own_sites_only(world: World, env: WebArena
         assert after.url == "__SHOPPING__/"
         assert after.feedback is not None
     reach = "url => fetch(url, {mode: 'no-cors'}).then(() => 'reached', () => 'refused')"
-    page = env._tab.page
+    page = env.slot.tab.page
     assert await page.evaluate(reach, world.bases["shopping"]) == "reached"
     real = world.sites.deployments["blue"].real_addresses.bases["reddit"]
     for url in (world.bases["reddit"], real, world.sites.settings.deployments[0].reset.url, "http://example.com"):
@@ -222,7 +225,7 @@ async def test_an_episode_reaches_its_own_sites_only(world: World, env: WebArena
     assert world.forum.visits == []
 
 
-async def test_place_and_viewport_are_the_tasks(world: World, env: WebArenaEnvironment) -> None:
+async def test_place_and_viewport_are_the_tasks(world: World, env: BrowserEnvironment) -> None:
     raw = {"geolocation": {"latitude": 40.5, "longitude": -79.25}, "viewport_size": {"width": 900, "height": 500}}
     seen = await env.reset(fake_task("__SHOPPING__/where", raw=raw))
     for _ in range(20):
@@ -233,7 +236,7 @@ async def test_place_and_viewport_are_the_tasks(world: World, env: WebArenaEnvir
 
 
 async def test_a_session_that_ends_in_the_middle_of_an_episode_is_a_failure_and_never_a_verdict(
-    world: World, env: WebArenaEnvironment
+    world: World, env: BrowserEnvironment
 ) -> None:
     seen = await env.reset(fake_task())
     world.shop.expire()
@@ -247,7 +250,7 @@ async def test_a_session_that_ends_in_the_middle_of_an_episode_is_a_failure_and_
 
 
 async def test_a_session_that_ended_before_the_episode_is_replaced_at_once(
-    world: World, env: WebArenaEnvironment
+    world: World, env: BrowserEnvironment
 ) -> None:
     await env.reset(fake_task())
     await env.evaluate(None)
@@ -257,7 +260,7 @@ async def test_a_session_that_ended_before_the_episode_is_replaced_at_once(
 
 
 async def test_a_session_that_is_gone_when_the_episode_is_judged_is_no_evidence(
-    world: World, env: WebArenaEnvironment
+    world: World, env: BrowserEnvironment
 ) -> None:
     await env.reset(fake_task(evaluation=WRITE_NOTE))
     world.shop.expire()
@@ -265,7 +268,7 @@ async def test_a_session_that_is_gone_when_the_episode_is_judged_is_no_evidence(
     assert held(world) == (0, 0)
 
 
-async def test_an_agent_that_logs_itself_out_is_judged(world: World, env: WebArenaEnvironment) -> None:
+async def test_an_agent_that_logs_itself_out_is_judged(world: World, env: BrowserEnvironment) -> None:
     seen = await do(env, await env.reset(fake_task()), "click", "Log out")
     assert "Log in" in seen.page_text
     seen = await do(env, seen, "click", "One")
@@ -275,20 +278,27 @@ async def test_an_agent_that_logs_itself_out_is_judged(world: World, env: WebAre
 
 
 async def test_a_log_in_that_no_longer_works_fails_the_episode_without_its_password(
-    world: World, env: WebArenaEnvironment, caplog: pytest.LogCaptureFixture
+    world: World, env: BrowserEnvironment, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.shop.fault = "broken_login"
     with caplog.at_level(logging.DEBUG):
         failure = await failure_of(env.reset(fake_task()))
     assert (failure.kind, failure.code.name) == (FailureKind.INFRA, "login_failed")
-    for text in (failure.detail, caplog.text, repr(world.sites), repr(world.sites.logins), repr(vars(env))):
+    for text in (
+        failure.detail,
+        caplog.text,
+        repr(world.sites),
+        repr(world.sites.logins),
+        repr(vars(env)),
+        repr(vars(env.world)),
+    ):
         assert PASSWORD not in text
     assert held(world) == (0, 0)
 
 
 @pytest.mark.parametrize(("fault", "code", "wait_s"), [("error", "site_error", 30.0), ("hang", "step_timeout", 1.5)])
 async def test_a_site_with_a_fault_at_the_start_is_a_failure(
-    world: World, env: WebArenaEnvironment, fault: str, code: str, wait_s: float
+    world: World, env: BrowserEnvironment, fault: str, code: str, wait_s: float
 ) -> None:
     await env.reset(fake_task())
     await env.evaluate(None)
@@ -331,7 +341,7 @@ async def test_a_site_that_goes_down_is_a_failure(world: World, session: Browser
         brief = Deployment.of("blue", replace(world.sites.deployments["blue"].real_addresses, bases={
             "shopping": f"http://127.0.0.1:{port}"
         }))  # fmt: skip
-        env = WebArenaEnvironment(session, replace(world.sites, deployments={"blue": brief}), BROWSER)
+        env = BrowserEnvironment(session, WebArenaWorld(replace(world.sites, deployments={"blue": brief})), BROWSER)
         seen = await env.reset(fake_task(require_login=False))
     failure = await failure_of(do(env, seen, "click", "One"))
     assert (failure.kind, failure.code.name) == (FailureKind.INFRA, "site_unreachable")
@@ -362,7 +372,7 @@ async def test_many_episodes_side_by_side_are_isolated_and_leave_nothing_behind(
     """Writers find only what they wrote; a session that ends meanwhile costs readers an attempt, never a verdict."""
     outcomes: list[tuple[str, float | str]] = []
 
-    async def write(env: WebArenaEnvironment, note: str) -> None:
+    async def write(env: BrowserEnvironment, note: str) -> None:
         evaluation = {
             "eval_types": ["program_html"],
             "program_html": [target("__SHOPPING__/", "document.querySelector('ul').innerText", {"exact_match": note})],
@@ -371,7 +381,7 @@ async def test_many_episodes_side_by_side_are_isolated_and_leave_nothing_behind(
         await do(env, await do(env, seen, "type", "Note", note), "click", "Save")
         outcomes.append(("write", (await env.evaluate(None)).outcome))
 
-    async def read(env: WebArenaEnvironment, number: int) -> None:
+    async def read(env: BrowserEnvironment, number: int) -> None:
         try:
             seen = await do(env, await env.reset(fake_task()), "click", "One")
             if number == 2:
@@ -398,7 +408,7 @@ async def test_many_episodes_side_by_side_are_isolated_and_leave_nothing_behind(
 
 
 async def test_an_agent_that_writes_where_it_should_only_read_has_the_sites_reset(
-    world: World, env: WebArenaEnvironment
+    world: World, env: BrowserEnvironment
 ) -> None:
     seen = await do(env, await env.reset(fake_task()), "type", "Note", "stray")
     await do(env, seen, "click", "Save")
@@ -409,7 +419,7 @@ async def test_an_agent_that_writes_where_it_should_only_read_has_the_sites_rese
 
 
 async def test_sites_that_are_not_reset_are_a_failure_of_the_infrastructure(
-    world: World, env: WebArenaEnvironment
+    world: World, env: BrowserEnvironment
 ) -> None:
     await env.reset(fake_task(evaluation=WRITE_NOTE))
     await env.evaluate(None)
@@ -420,15 +430,15 @@ async def test_sites_that_are_not_reset_are_a_failure_of_the_infrastructure(
     await env.reset(fake_task())
 
 
-async def test_an_episode_that_keeps_its_sites_too_long_is_told(world: World, env: WebArenaEnvironment) -> None:
+async def test_an_episode_that_keeps_its_sites_too_long_is_told(world: World, env: BrowserEnvironment) -> None:
     await env.reset(fake_task())
-    assert env._lease is not None
-    world.desk._take_back(env._lease)
+    assert env.world.lease is not None
+    world.desk._take_back(env.world.lease)
     assert (await failure_of(env.step(Action("wait")))).code.name == "lease_lost"
     assert held(world) == (0, 0)
 
 
-async def test_a_cancelled_reset_gives_everything_back(world: World, env: WebArenaEnvironment) -> None:
+async def test_a_cancelled_reset_gives_everything_back(world: World, env: BrowserEnvironment) -> None:
     world.shop.fault = "hang"
     starting = asyncio.create_task(env.reset(fake_task(require_login=False)))
     await asyncio.sleep(0.5)
@@ -438,7 +448,7 @@ async def test_a_cancelled_reset_gives_everything_back(world: World, env: WebAre
     assert held(world) == (0, 0)
 
 
-async def test_a_browser_that_dies_gives_the_sites_back(world: World, env: WebArenaEnvironment) -> None:
+async def test_a_browser_that_dies_gives_the_sites_back(world: World, env: BrowserEnvironment) -> None:
     await env.reset(fake_task())
     for pid in world.session.pids:
         os.kill(pid, signal.SIGKILL)
@@ -448,7 +458,7 @@ async def test_a_browser_that_dies_gives_the_sites_back(world: World, env: WebAr
 
 
 async def test_references_to_the_sites_addresses_are_found_in_pages_and_answers(
-    world: World, env: WebArenaEnvironment
+    world: World, env: BrowserEnvironment
 ) -> None:
     world.shop.links = {"Forum": f"{world.bases['reddit']}/f/books"}
     evaluation = {
@@ -497,7 +507,7 @@ async def test_meanings_are_judged_by_the_judge_and_without_one_there_is_no_verd
     world: World, evaluation: dict[str, object], answer: str, outcome: float
 ) -> None:
     task, judge = fake_task(evaluation=evaluation, require_login=False), Echo()
-    judged = WebArenaEnvironment(world.session, replace(world.sites, judge=judge), BROWSER)
+    judged = BrowserEnvironment(world.session, WebArenaWorld(replace(world.sites, judge=judge)), BROWSER)
     await judged.reset(task)
     verdict = await judged.evaluate(answer)
     assert (verdict.outcome, len(judge.asked)) == (outcome, 1)
@@ -519,7 +529,9 @@ class Silent(Echo):
 
 async def test_a_judge_is_waited_for_as_long_as_the_settings_say(world: World) -> None:
     patience, judge = JudgeSettings(answer_timeout_s=0.1, deadline_s=1.5, retry_wait_s=0.01), Silent()
-    judged = WebArenaEnvironment(world.session, replace(world.sites, judge=judge, patience=patience), BROWSER)
+    judged = BrowserEnvironment(
+        world.session, WebArenaWorld(replace(world.sites, judge=judge, patience=patience)), BROWSER
+    )
     await judged.reset(fake_task(evaluation=fuzzy(["Tea"]), require_login=False))
     failure = await failure_of(judged.evaluate("tea"))
     assert (failure.kind, failure.code.name) == (FailureKind.JUDGE, "judge_timeout")
@@ -527,6 +539,6 @@ async def test_a_judge_is_waited_for_as_long_as_the_settings_say(world: World) -
     assert held(world) == (0, 0)
 
 
-async def test_not_available_to_the_letter_needs_no_judge(world: World, env: WebArenaEnvironment) -> None:
+async def test_not_available_to_the_letter_needs_no_judge(world: World, env: BrowserEnvironment) -> None:
     await env.reset(fake_task(evaluation=fuzzy("N/A", "It is sold out."), require_login=False))
     assert (await env.evaluate("N/A")).outcome == 1.0

@@ -363,7 +363,7 @@ async def test_the_recipe_and_the_judge_in_the_documentation_fit_together(
     assert waits_that_do_not_fit(recipe.rollout, recipe.browser, recipe.webarena, recipe.judge) == {}
     host = webarena_host(WorkerConfig("", "", browser=recipe.browser, options=recipe.environment_options))
     assert host._webarena.patience == recipe.judge == JudgeSettings(answer_timeout_s=20.0, deadline_s=60.0)
-    assert (await host.environment()).__class__.__name__ == "WebArenaEnvironment"
+    assert (await host.environment()).world.__class__.__name__ == "WebArenaWorld"
     question = AnswerQuestion("Find it", "Tea", "tea")
     assert await host._webarena.judge.matches(question)  # type: ignore[union-attr]
     await host.close()

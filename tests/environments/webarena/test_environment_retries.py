@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 import pytest_asyncio
 
+from environments.browser.environment import BrowserEnvironment
 from environments.browser.session import BrowserSession
 from environments.browser.settings import BrowserSettings
-from environments.webarena.environment import WebArenaEnvironment
 from environments.webarena.settings import DeploymentSettings, WebArenaSettings
 from environments.webarena.sites.deployments import deployments_of, make_desk
 from environments.webarena.sites.hosts import resolver_rules
 from environments.webarena.sites.shared import make_sites
+from environments.webarena.world import WebArenaWorld
 from records.episodes import Source, Trajectory
 from records.failures import FailureKind
 from rollout_workers.agent import Decision, Turn
@@ -49,7 +50,7 @@ class Walker:
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def made() -> AsyncIterator[tuple[FakeSite, WebArenaEnvironment]]:
+async def made() -> AsyncIterator[tuple[FakeSite, BrowserEnvironment]]:
     site = FakeSite("Shop")
     with serving(site.app()) as port:
         addresses = {"shopping": f"http://127.0.0.1:{port}"}
@@ -58,7 +59,7 @@ async def made() -> AsyncIterator[tuple[FakeSite, WebArenaEnvironment]]:
         session = BrowserSession(BROWSER, resolver_rules(deployments.values()))
         desk = make_desk(settings)
         sites = make_sites(settings, deployments, session, ACCOUNTS, leases=desk, forms=FORMS)
-        env = WebArenaEnvironment(session, sites)
+        env = BrowserEnvironment(session, WebArenaWorld(sites))
         yield site, env
         site.fault = ""
         await env.close()
@@ -67,7 +68,7 @@ async def made() -> AsyncIterator[tuple[FakeSite, WebArenaEnvironment]]:
 
 
 async def attempts(
-    env: WebArenaEnvironment, troubles: list[Callable[[], None]], budget: FailureBudget
+    env: BrowserEnvironment, troubles: list[Callable[[], None]], budget: FailureBudget
 ) -> tuple[list[Trajectory], EpisodeState]:
     """Play one episode as the pool does: again after a failure, until the ledger says that it is final."""
     spec = EpisodeSpec("e1", fake_task(), Source.ROLLOUT, 0, 0)
@@ -86,7 +87,7 @@ async def attempts(
 
 
 async def test_a_session_that_ends_and_a_server_error_cost_an_attempt_each_and_then_the_episode_is_played(
-    made: tuple[FakeSite, WebArenaEnvironment],
+    made: tuple[FakeSite, BrowserEnvironment],
 ) -> None:
     site, env = made
     budget = FailureBudget({FailureKind.INFRA: 2})
@@ -107,7 +108,7 @@ async def test_a_session_that_ends_and_a_server_error_cost_an_attempt_each_and_t
     assert budget.counts() == {"infra/session_expired": 1}
 
 
-async def test_past_the_budget_the_run_stops_and_says_so(made: tuple[FakeSite, WebArenaEnvironment]) -> None:
+async def test_past_the_budget_the_run_stops_and_says_so(made: tuple[FakeSite, BrowserEnvironment]) -> None:
     site, env = made
     site.fault = "error"
     with pytest.raises(FailureBudgetExceeded, match="stopped after 2 infra failures.*login_failed x2"):

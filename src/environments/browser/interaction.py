@@ -1,0 +1,190 @@
+"""What the agent does and sees in a slot's tabs.
+
+Owns ``Interaction``. Invariants: what the agent cannot do is feedback, what breaks is ``EpisodeFailed``; an observation
+is of a page on the episode's hosts, with canonical addresses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from environments.browser.page_reply import malformed
+from environments.browser.slot import BrowserSlot
+from environments.browser.tab import typed
+from environments.browserless.tabs import raise_for_status
+from environments.interface.element_names import squeeze
+from environments.interface.feedback import joined, sentence
+from environments.interface.observation import Rendered, render
+from environments.interface.snapshot import RichView, Snapshot
+from records import failure_codes as codes
+from records.environment import Action, Element, Observation
+from records.episodes import Task
+from records.failures import EpisodeFailed, Failure
+
+_SCROLLS = ("scroll_up", "scroll_down")
+_PRESSES = ("click", "press_enter")
+_TRAVELS = {"go_backward": -1, "go_forward": 1}
+
+
+class Interaction:
+    """Acts on the pages in ``slot`` and looks at them; ``shown`` is what the agent last saw."""
+
+    def __init__(self, slot: BrowserSlot) -> None:
+        self.slot = slot
+        self.shown: Rendered | None = None
+
+    async def open_start_pages(self, task: Task) -> None:
+        """Open the task's start pages, each in a tab of its own (``|AND|`` separates several)."""
+        slot = self.slot
+        for index, address in enumerate(task.start_url.split("|AND|")):
+            url = slot.hosts.real(address.strip())
+            if not slot.hosts.allows(url):
+                detail = f"{address}: not on the task's sites {', '.join(task.sites)}"
+                raise EpisodeFailed(Failure(codes.BAD_START_URL, detail))
+            if index:
+                await slot.open_tab(url)
+            await slot.tabs[index].goto(url, slot.settings.reset_timeout_s)
+        slot.current, slot.watching = 0, True
+
+    async def look(self, lines: Sequence[str] = (), *, first: bool = False) -> Observation:
+        """Return what is to be seen in the current tab; ``lines`` are feedback, ``first`` makes it the tab's start."""
+        return await self._show(await self._read(), list(lines), first)
+
+    async def act(self, action: Action) -> Observation:
+        """Apply one action in the current tab and return what is there afterwards."""
+        slot, element = self.slot, self._element(action)
+        refusal = await self._refusal(action, element)
+        if refusal:
+            return await self.look([sentence(refusal, action, element)])
+        if action.kind == "switch_tab":
+            slot.current = int(action.argument or 0)
+            await typed(slot.tab.page.bring_to_front(), slot.tab.page.url)
+            return await self.look()
+        if action.kind == "wait":
+            await asyncio.sleep(slot.settings.wait_action_s)
+        slot.opened.clear()
+        slot.refused = 0
+        before = slot.tab
+        target = None if element is None or self.shown is None else self.shown.targets[element.element_id]
+        argument = before.posted if action.kind in _TRAVELS else action.argument
+        result = await before.step({"kind": action.kind, "n": target, "argument": argument}, self._options())
+        lines = self._lines(result, action, element)
+        if result["new_tab"]:
+            lines += await self.follow_new_tab()
+        if result["new_tab"] or before not in slot.tabs:
+            result = await self._read()
+        text = "" if self.shown is None else self.shown.text
+        seen = await self._show(result, lines)
+        idle = action.kind in _PRESSES and result["still"] and seen.feedback is None and seen.text == text
+        return replace(seen, feedback=sentence("nothing")) if idle else seen
+
+    async def follow_new_tab(self) -> list[str]:
+        """Wait for the tab that the page opened and make it the current one; return feedback about it."""
+        slot = self.slot
+        try:
+            await asyncio.wait_for(slot.opened.wait(), slot.settings.new_tab_timeout_s)
+        except TimeoutError:
+            return [sentence("slow")]
+        if slot.refused:
+            return [sentence("too_many_tabs")]
+        slot.current = len(slot.tabs) - 1
+        wait_ms = slot.settings.navigation_timeout_s * 1000
+        await typed(slot.tab.page.wait_for_load_state("domcontentloaded", timeout=wait_ms), slot.tab.page.url)
+        return []
+
+    async def picture(self) -> bytes:
+        """Return a PNG of the current tab's viewport."""
+        slot = self.slot
+        if not slot.settings.paint:
+            return await slot.session.draw(await slot.tab.copy())
+        timeout_ms = slot.settings.screenshot_timeout_s * 1000
+        return await typed(slot.tab.page.screenshot(timeout=timeout_ms), slot.tab.page.url)
+
+    async def _read(self) -> dict[str, Any]:
+        return await self.slot.tab.step(None, self._options())
+
+    async def _refusal(self, action: Action, element: Element | None) -> str:
+        """Return the code of the feedback when the action cannot even be tried, else ''."""
+        slot = self.slot
+        if action.element_id is not None and element is None:
+            return "unknown"
+        if action.kind in _SCROLLS and slot.settings.shows_whole_page:
+            return "all_shown"
+        if action.kind in _TRAVELS:
+            position, entries = await slot.tab.history()
+            target = position + _TRAVELS[action.kind]
+            if not (0 <= target < len(entries) and slot.hosts.allows(entries[target])):
+                return "no_back" if action.kind == "go_backward" else "no_forward"
+        if action.kind == "switch_tab":
+            wanted = (action.argument or "").strip()
+            if not (wanted.isascii() and wanted.isdigit() and int(wanted) < len(slot.tabs)):
+                return "no_tab"
+        return ""
+
+    async def _show(self, result: dict[str, Any], lines: list[str], first: bool = False) -> Observation:
+        slot, hosts, tab = self.slot, self.slot.hosts, self.slot.tab
+        if "root" not in result:
+            result = await self._read()  # a page that opens tabs by itself is asked once more
+            if "root" not in result:
+                raise malformed(tab.page.url, "nothing of the page is in it")
+        if result["url"].startswith(("chrome-error:", "http")) and not hosts.allows(result["url"]):
+            result, extra = await self._recover(first)
+            lines = [*lines, *extra]
+        lines = [*lines, *(sentence(code, detail=detail) for code, detail in tab.take_feedback())]
+        if result["cut"]:
+            lines.append(sentence("large"))
+        url = hosts.canonical(result["url"])
+        raise_for_status(url, result["status"])
+        tab.last_title = squeeze(result["title"]) or url
+        rich = RichView(result["tree"], *result["window"]) if "tree" in result else None
+        snapshot = Snapshot(
+            url=result["url"],
+            title=result["title"],
+            root=result["root"],
+            status=result["status"],
+            tabs=tuple(t.last_title for t in slot.tabs),
+            tab=slot.current,
+            rich=rich,
+        )
+        # A large page would keep the other episodes of this worker waiting.
+        work = asyncio.to_thread(render, snapshot, slot.settings) if result["large"] else None
+        self.shown = shown = render(snapshot, slot.settings) if work is None else await work
+        if first:
+            await tab.forget_history()
+        return Observation(shown.text, url, squeeze(result["title"]), shown.page_text, shown.elements, joined(lines))
+
+    async def _recover(self, first: bool) -> tuple[dict[str, Any], list[str]]:
+        """Step back from an error page that a refused redirect led to; a site that is down fails the episode."""
+        tab = self.slot.tab
+        position, entries = await tab.history()
+        wanted = entries[position] if entries else ""
+        if first or position == 0 or self.slot.hosts.allows(wanted):
+            raise EpisodeFailed(Failure(codes.SITE_UNREACHABLE, f"{wanted} could not be loaded"))
+        await typed(tab.page.go_back(wait_until="domcontentloaded"), wanted)
+        return await self._read(), [sentence("refused", detail=wanted)]
+
+    def _element(self, action: Action) -> Element | None:
+        elements, number = (self.shown.elements if self.shown else ()), action.element_id
+        return elements[number] if number is not None and 0 <= number < len(elements) else None
+
+    def _options(self) -> dict[str, Any]:
+        settings = self.slot.settings
+        return {
+            "origins": list(self.slot.hosts.origins),
+            "settle_ms": settings.settle_timeout_s * 1000,
+            "look_ms": settings.look_timeout_s * 1000,
+            "viewport_only": settings.viewport_only,
+            "webrl": settings.observation_format == "webrl",
+        }
+
+    def _lines(self, result: dict[str, Any], action: Action, element: Element | None) -> list[str]:
+        """Turn the page script's codes into lines for the agent."""
+        lines = [sentence(result["code"], action, element, result["detail"])] if result["code"] else []
+        if result["invalid"] >= 0 and self.shown is not None and result["invalid"] in self.shown.targets:
+            wrong = self.shown.elements[self.shown.targets.index(result["invalid"])]
+            lines.append(sentence("invalid", detail=wrong.name))
+        lines += [sentence(n["code"], detail=self.slot.hosts.canonical(n["detail"])) for n in result["feedback"]]
+        return lines

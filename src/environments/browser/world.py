@@ -1,0 +1,41 @@
+"""What a kind of pages adds to a browser slot.
+
+Owns the ``World`` protocol. ``BrowserEnvironment`` owns the slot, the clock and what the agent does and sees; a world
+gives the episode its sites and takes them back. Invariant: one instance serves one slot.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from environments.browser.interaction import Interaction
+from environments.browser.settings import BrowserSettings
+from records.environment import Action, Observation, Verdict
+from records.episodes import Task
+
+
+class World(Protocol):
+    """The sites of one slot's episodes; whatever goes wrong there is raised as ``EpisodeFailed``."""
+
+    keeps_context: bool
+    """Whether an episode's context stays for the next one to take over; else it is closed when the episode ends."""
+
+    def reset_timeout_s(self, settings: BrowserSettings) -> float:
+        """Return the longest time that ``open`` may take, in seconds."""
+        ...
+
+    async def open(self, task: Task, pages: Interaction) -> Observation:
+        """Give the task a state of its own, the slot a context and its hosts, open the start pages and look."""
+        ...
+
+    async def step(self, action: Action, pages: Interaction) -> Observation:
+        """Let the agent act, and look after what its action did to the world."""
+        ...
+
+    async def judge(self, task: Task, answer: str | None, pages: Interaction) -> Verdict:
+        """Judge the episode."""
+        ...
+
+    async def close(self, timeout_s: float, *, judged: bool = False) -> None:
+        """Give back what the episode holds, once its context is gone; ``judged`` where it ended with a verdict."""
+        ...

@@ -1,0 +1,79 @@
+"""The embedded sites as a browser slot's episodes need them.
+
+Owns ``EmbeddedWorld``. Invariant: an episode is played in a site session that no other slot knows and that is made
+afresh for it; after a failure, a timeout or a cancellation the next one has a new token, so that no late request can
+reach its session.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+
+from environments.browser.interaction import Interaction
+from environments.browser.page_view import BrowserPageView
+from environments.browser.settings import BrowserSettings
+from environments.embedded.sessions import SiteSessions
+from environments.hosts import EpisodeHosts, embedded_bypass
+from judges.evaluators import evaluate
+from records.environment import Action, Observation, Verdict
+from records.episodes import Task
+from records.failures import EpisodeFailed
+
+_LOG = logging.getLogger(__name__)
+
+
+class EmbeddedWorld:
+    """A ``World`` over ``sites``; ``token`` names the slot's session there."""
+
+    keeps_context = True
+
+    def __init__(self, sites: SiteSessions) -> None:
+        self.sites = sites
+        self.token = ""
+
+    def reset_timeout_s(self, settings: BrowserSettings) -> float:
+        """Return the longest time that ``open`` may take, in seconds."""
+        return settings.reset_timeout_s
+
+    async def open(self, task: Task, pages: Interaction) -> Observation:
+        """Give the task a fresh session and open its start pages."""
+        slot, sites = pages.slot, self.sites
+        if not await slot.take_over():
+            await slot.discard()
+            await self.close(slot.settings.close_timeout_s)
+            self.token = f"e{secrets.token_hex(8)}"
+            await slot.open_context(embedded_bypass(self.token, sites.port))
+        slot.hosts = EpisodeHosts.embedded(task.sites, self.token, sites.port)
+        login = task.sites if task.require_login else ()
+        await sites.open_session(self.token, task.sites, login, slot.settings.site_timeout_s)
+        await pages.open_start_pages(task)
+        return await pages.look(first=True)
+
+    async def step(self, action: Action, pages: Interaction) -> Observation:
+        """Let the agent act."""
+        return await pages.act(action)
+
+    async def judge(self, task: Task, answer: str | None, pages: Interaction) -> Verdict:
+        """Ask the task's evaluators, who have a page of their own in the same context."""
+        slot = pages.slot
+        # What the agent saw after its session was lost was not the task; such an episode is not judged.
+        await self.sites.require_session(self.token, slot.settings.site_timeout_s)
+
+        async def fresh_page() -> BrowserPageView:
+            return BrowserPageView(await slot.judging_tab(), slot.hosts, slot.settings)
+
+        last = BrowserPageView(slot.tab, slot.hosts, slot.settings)
+        verdict = await evaluate(task.evaluation, answer=answer, page=last, fresh_page=fresh_page, intent=task.intent)
+        await slot.quieten_judging_tab()
+        return verdict
+
+    async def close(self, timeout_s: float, *, judged: bool = False) -> None:
+        """Drop the session."""
+        token, self.token = self.token, ""
+        if not token:
+            return
+        try:
+            await self.sites.drop_session(token, timeout_s)
+        except EpisodeFailed as error:
+            _LOG.debug("session %s was not dropped: %s", token, error)

@@ -1,0 +1,192 @@
+"""WebArena's own sites as a browser slot's episodes need them.
+
+Owns ``WebArenaWorld``. Invariants: an episode holds a lease on its sites from its reset to its end and
+gives it back however it ends; it has a context and, per site, a session of its own; a site that is down, hangs,
+answers 500 or more, or has forgotten the session is ``EpisodeFailed`` (infra), never an observation and
+never a verdict. An agent that logs itself out did that itself, and is judged.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import urlsplit
+
+from playwright.async_api import Request
+
+from environments.browser.interaction import Interaction
+from environments.browser.settings import BrowserSettings
+from environments.browser.slot import BrowserSlot
+from environments.browser.tab import BrowserTab, deadline
+from environments.webarena.leases.modes import site_modes
+from environments.webarena.leases.units import SiteLease
+from environments.webarena.login.pool import LoginSession
+from environments.webarena.page_view import WebArenaPageView
+from environments.webarena.sites.hosts import WebArenaHosts
+from environments.webarena.sites.shared import WebArenaSites
+from environments.webarena.tasks.files import geolocation, rules_of, viewport
+from judges.evaluators import evaluate
+from records import failure_codes as codes
+from records.environment import Action, Observation, Verdict
+from records.episodes import Task
+from records.failures import EpisodeFailed, Failure
+
+_READING = ("GET", "HEAD", "OPTIONS")
+_LOGIN_TRIES = 2
+
+
+class WebArenaWorld:
+    """A ``World`` on the sites that ``sites`` leases."""
+
+    keeps_context = False
+
+    def __init__(self, sites: WebArenaSites) -> None:
+        self._sites = sites
+        self._hosts = WebArenaHosts({})
+        self.lease: SiteLease | None = None
+        self._logins: dict[str, LoginSession] = {}
+        self._left: set[str] = set()
+        self._wrote: set[str] = set()
+
+    def reset_timeout_s(self, settings: BrowserSettings) -> float:
+        """Return the longest time that ``open`` may take, in seconds."""
+        tries_s = _LOGIN_TRIES * (self._sites.settings.login_timeout_s + settings.reset_timeout_s)
+        return self._sites.settings.lease_timeout_s + tries_s
+
+    async def open(self, task: Task, pages: Interaction) -> Observation:
+        """Wait for the task's sites, log in, and open its start pages."""
+        sites, settings = self._sites, self._sites.settings
+        self.lease = lease = await sites.leases.acquire(site_modes(task, settings.writes), settings.lease_timeout_s)
+        self._hosts = sites.hosts(lease)
+        for last_try in range(1, _LOGIN_TRIES + 1):
+            for site in sites.logins_of(task):
+                unit = lease.units[site]
+                self._logins[site] = await sites.logins.lend(unit, site, lease.epochs[unit])
+            try:
+                limit_s = pages.slot.settings.reset_timeout_s
+                seen = await deadline(limit_s, "reset", lambda: self._open(task, pages))
+            except EpisodeFailed as error:
+                if error.failure.code != codes.SESSION_EXPIRED or last_try == _LOGIN_TRIES:
+                    raise
+            else:
+                self._require_lease()
+                return seen
+            # A session of the pool ended before its time: once, that costs a log-in and not the episode.
+            await pages.slot.discard()
+            self._give_back_logins(usable=False)
+        raise AssertionError("the last try returns or raises")
+
+    async def step(self, action: Action, pages: Interaction) -> Observation:
+        """Let the agent act, and look whether the sites keep up with it."""
+        self._require_lease()
+        seen = await pages.act(action)
+        await self._require_pages(pages.slot)
+        self._require_lease()
+        return seen
+
+    async def judge(self, task: Task, answer: str | None, pages: Interaction) -> Verdict:
+        """Ask the task's evaluators, who have pages of their own in the same context."""
+        self._require_lease()
+        if self.lease is None:
+            raise RuntimeError("no episode is open: call reset first")
+        sites, slot = self._sites, pages.slot
+
+        def view(tab: BrowserTab) -> WebArenaPageView:
+            return WebArenaPageView(tab, self._hosts, slot.settings, self._require_login)
+
+        async def fresh_page() -> WebArenaPageView:
+            return view(await slot.new_judging_tab())
+
+        verdict = await evaluate(
+            task.evaluation,
+            answer=None if answer is None else self._hosts.canonical_text(answer),
+            page=view(slot.tab),
+            fresh_page=fresh_page,
+            intent=task.intent,
+            rules=rules_of(task),
+            judge=sites.judge,
+            patience=sites.patience,
+            functions=sites.functions(self.lease, slot.settings.evaluate_timeout_s),
+        )
+        self._require_lease()
+        return verdict
+
+    async def close(self, timeout_s: float, *, judged: bool = False) -> None:
+        """Give back the sessions, those of a judged episode for others to use, and the sites."""
+        self._give_back_logins(usable=judged)
+        lease, self.lease = self.lease, None
+        if lease is not None:
+            self._sites.leases.release(lease, self._wrote)
+
+    async def _open(self, task: Task, pages: Interaction) -> Observation:
+        """Open the start pages in a context that has the log-ins."""
+        slot = pages.slot
+        self._left, self._wrote = set(), set()
+        slot.hosts = self._hosts
+        await slot.open_context(self._hosts.bypass, **self._context_options(task))
+        slot.context.on("request", self._on_request)
+        await pages.open_start_pages(task)
+        seen = await pages.look(first=True)
+        await self._require_pages(slot)
+        return seen
+
+    def _context_options(self, task: Task) -> dict[str, Any]:
+        """Return what the task asks of its context: cookies of its log-ins, place and viewport."""
+        states = [login.state for login in self._logins.values()]
+        options: dict[str, Any] = {
+            "storage_state": {
+                "cookies": [cookie for state in states for cookie in state.get("cookies", ())],
+                "origins": [origin for state in states for origin in state.get("origins", ())],
+            }
+        }
+        place, size = geolocation(task), viewport(task)
+        if place is not None:
+            options |= {"geolocation": place.model_dump(), "permissions": ["geolocation"]}
+        if size is not None and size.width is not None and size.height is not None:
+            options["viewport"] = {"width": size.width, "height": size.height}
+        return options
+
+    def _on_request(self, request: Request) -> None:
+        """Note when the agent logs itself out, and when it sends a form."""
+        site = self._hosts.site_of(request.url)
+        if site is None:
+            return
+        form = self._sites.forms.get(site)
+        if form is not None and form.logout.search(urlsplit(request.url).path):
+            self._left.add(site)
+        elif request.method not in _READING and request.is_navigation_request():
+            self._wrote.add(site)
+
+    async def _require_pages(self, slot: BrowserSlot) -> None:
+        """Raise ``EpisodeFailed`` where a page did not come, or shows that the log-in is gone."""
+        late = next((tab for tab in slot.tabs if not tab.settled), None)
+        if late is not None:
+            where, limit = self._hosts.canonical(late.page.url), slot.settings.navigation_timeout_s
+            detail = f"{where}: the next page did not come within {limit:g} s"
+            raise EpisodeFailed(Failure(codes.SITE_TIMEOUT, detail))
+        await self._require_login(slot.tab)
+
+    async def _require_login(self, tab: BrowserTab) -> None:
+        """Raise ``infra/session_expired`` where the page shows that the site no longer knows the episode's session."""
+        site = self._hosts.site_of(tab.page.url)
+        if site is None or site not in self._logins or site in self._left:
+            return
+        mark = self._sites.forms[site].logged_out
+        if await tab.read(f"document.querySelector({json.dumps(mark)}) !== null"):
+            detail = f"{self._hosts.canonical(tab.page.url)} shows {mark}: the site has ended the session"
+            raise EpisodeFailed(Failure(codes.SESSION_EXPIRED, detail))
+
+    def _require_lease(self) -> None:
+        if self.lease is not None and not self._sites.leases.holds(self.lease):
+            settings = self._sites.settings
+            detail = (
+                f"the sites were taken back: the episode took longer than webarena.lease_hold_s "
+                f"({settings.lease_hold_s:g} s), or the lease desk was out of reach for webarena.lease_silence_s "
+                f"({settings.lease_silence_s:g} s)"
+            )
+            raise EpisodeFailed(Failure(codes.LEASE_LOST, detail))
+
+    def _give_back_logins(self, *, usable: bool) -> None:
+        logins, self._logins = self._logins, {}
+        for site, login in logins.items():
+            self._sites.logins.give_back(login, usable=usable and site not in self._left)
