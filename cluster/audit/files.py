@@ -12,10 +12,12 @@ from pathlib import Path
 from cluster.audit.record import CheckResult, Key, RunRecord, place
 from cluster.run_folder.durable import sha256_file
 from cluster.run_folder.layout import ROLLBACKS, kept_checkpoints
+from cluster.run_folder.metrics_log import FILE_NAME as METRICS
 from cluster.run_folder.metrics_log import read_metrics
 from cluster.run_folder.stage_data import PHASE, WARM_START
 from cluster.run_folder.stage_files import StageEntry
 from cluster.run_folder.summary import FILE_NAME as SUMMARY
+from records.durable import read_text
 from replay.shards import SUFFIX
 
 
@@ -34,7 +36,7 @@ def check_manifests(run: RunRecord) -> CheckResult:
         unlike = [(e, f) for e, f in zip(expected, found, strict=False) if e != f]
         for wanted, other in unlike[:1]:
             result.require(False, place(other), f"stands where {place(wanted)} must come first")
-    for key in sorted(_left_traces(run) - set(found), key=expected.index):
+    for key in sorted(_left_traces(result, run) - set(found), key=expected.index):
         result.require(False, place(key), "is in metrics.jsonl or in the summary, but its manifest is gone")
     return result
 
@@ -70,12 +72,16 @@ def check_shards(run: RunRecord) -> CheckResult:
     return result
 
 
-def _left_traces(run: RunRecord) -> set[Key]:
+def _left_traces(result: CheckResult, run: RunRecord) -> set[Key]:
     """Return the stages that the metrics or the summary know to be complete."""
-    known = {(line.get("phase"), line.get("stage")) for line in read_metrics(run.out)}
+    known = set()
+    try:
+        known = {(line.get("phase"), line.get("stage")) for line in read_metrics(run.out)}
+    except OSError as error:
+        result.require(False, METRICS, str(error))
     stages = {(phase, stage) for phase, stage in known if isinstance(phase, int) and isinstance(stage, str)}
     try:
-        summary = json.loads((run.out / SUMMARY).read_text(encoding="utf-8"))
+        summary = json.loads(read_text(run.out / SUMMARY))
         stages |= {(phase["phase"], stage) for phase in summary["phases"] for stage in phase["seconds"]}
     except (OSError, ValueError, KeyError, TypeError):
         return stages

@@ -72,7 +72,7 @@ class RunRecord:
         fault = ""
         try:
             lines.extend(read_ledger(out))
-        except ValueError as error:
+        except (OSError, ValueError) as error:
             fault = str(error)
         rollbacks: list[Rollback] = []
         try:

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from records.durable import force_to_disk, replace_file
+from records.durable import force_to_disk, open_file, replace_file
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:
@@ -51,8 +51,8 @@ def put_folder(scratch: Path, path: Path) -> None:
 
 
 def sha256_file(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes in hex."""
-    with path.open("rb") as file:
+    """Return the SHA-256 of a file's bytes in hex; raise as ``records.durable.open_file`` does."""
+    with open_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

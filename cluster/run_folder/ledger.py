@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from records.durable import read_text
 from records.failures import Failure
 from rollout_workers.leases import Event, Lease
 
@@ -69,10 +70,10 @@ class LedgerFile:
 def read_ledger(out: Path) -> Iterator[LedgerLine]:
     """Yield every event of every session in order; a last line that was torn by a crash is left out.
 
-    Raises ``ValueError`` naming any other line that is not one of a ledger.
+    Raises ``ValueError`` naming any other line that is not one of a ledger; ``OSError`` where a file cannot be read.
     """
     for path in sorted((out / FOLDER).glob("[0-9]*.jsonl")):
-        lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+        lines = read_text(path, errors="replace").split("\n")
         for number, line in enumerate(lines, start=1):
             if line and number < len(lines):
                 yield _parse(path, number, line)

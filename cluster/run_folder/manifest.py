@@ -20,6 +20,7 @@ from cluster.run_folder.durable import sha256_file, write_atomic
 from cluster.run_folder.sessions import begin_session, require_same_code, session_files
 from cluster.run_folder.stage_files import StageEntry, scan_stages, write_stage
 from cluster.run_folder.versions import versions
+from records.durable import read_text
 
 FORMAT = 2
 FILE_NAME = "manifest.json"
@@ -164,7 +165,7 @@ def read_header(out: Path) -> dict[str, Any]:
     """Return what ``OUT/manifest.json`` says; raise ``ManifestError`` where there is none that can be used."""
     path = out / FILE_NAME
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(read_text(path))
     except (OSError, ValueError) as error:
         raise ManifestError(f"cannot read {path}: {error}; without it the run in {out} cannot go on") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:

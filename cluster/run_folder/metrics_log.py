@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any
 
 from cluster.run_folder.durable import write_atomic
+from records.durable import read_text
 
 FILE_NAME = "metrics.jsonl"
 _RESERVED = {"time", "phase", "stage"}
@@ -82,11 +83,11 @@ class MetricsLog:
 
 
 def read_metrics(out: Path) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a run in order; a line torn by a crash is left out."""
+    """Yield the lines of a run in order, but one torn by a crash; raise ``OSError`` where the file cannot be read."""
     path = out / FILE_NAME
     if not path.exists():
         return
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+    for line in read_text(path, errors="replace").splitlines():
         try:
             value = json.loads(line)
         except ValueError:

@@ -16,6 +16,7 @@ from cluster.recipe.recipe import Recipe
 from cluster.run_folder.durable import put_folder, scratch_folder, sha256_file
 from environments.browserless.environment import BrowserlessEnvironment
 from environments.interface.grammar import format_action
+from records.durable import read_text
 from records.episodes import Task
 from sites.app import create_app
 from sites.experts import resolve
@@ -97,7 +98,7 @@ def write_checksums(folder: Path) -> None:
 def _wrong_files(folder: Path) -> list[str]:
     """Return the files of a policy folder that are not what its checksums say, these themselves included."""
     try:
-        expected: dict[str, str] = json.loads((folder / CHECKSUMS).read_text(encoding="utf-8"))
+        expected: dict[str, str] = json.loads(read_text(folder / CHECKSUMS))
     except (OSError, ValueError, RecursionError):
         return [CHECKSUMS]
     if not isinstance(expected, dict):

@@ -26,7 +26,7 @@ from cluster.run_folder.stage_data import recorded_shards, shard_files
 from cluster.run_folder.stage_files import FOLDER as STAGES
 from cluster.run_folder.stage_files import stage_folders
 from cluster.run_folder.summary import FILE_NAME as SUMMARY
-from records.durable import force_to_disk
+from records.durable import force_to_disk, read_text
 from records.episodes import Source
 from replay.buffer import ReplayBuffer
 
@@ -188,7 +188,7 @@ def _write(out: Path, record: Rollback) -> None:
 
 def _read(path: Path) -> Rollback:
     try:
-        found = Rollback(**json.loads(path.read_text(encoding="utf-8")))
+        found = Rollback(**json.loads(read_text(path)))
         stages = tuple((int(phase), str(stage)) for phase, stage in found.stages)
         outside = [name for name in found.moved if Path(name).is_absolute() or ".." in Path(name).parts]
         if outside:

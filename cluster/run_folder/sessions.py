@@ -17,6 +17,7 @@ from typing import Any
 from cluster.errors import ManifestError
 from cluster.run_folder.durable import write_atomic
 from cluster.run_folder.versions import code_identity
+from records.durable import read_text
 
 FOLDER = "sessions"
 
@@ -43,7 +44,7 @@ def begin_session(out: Path) -> int:
 def note_rollback(out: Path, session: int, line: str) -> None:
     """Add to a session's file, durably, what was rolled back in it and why."""
     path = out / FOLDER / f"{session:04d}.json"
-    content = json.loads(path.read_text(encoding="utf-8"))
+    content = json.loads(read_text(path))
     content.setdefault("rollback", []).append(line)
     write_atomic(path, json.dumps(content, indent=1) + "\n")
 
@@ -68,7 +69,7 @@ def require_same_code(out: Path) -> None:
 
 def _code(path: Path) -> dict[str, Any]:
     try:
-        code: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["code"]
+        code: dict[str, Any] = json.loads(read_text(path))["code"]
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise ManifestError(f"cannot read {path}: {error}; restore it from a copy, or start in a new --out") from error
     return code

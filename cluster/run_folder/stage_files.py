@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cluster.run_folder.durable import sha256_text, write_folder
+from records.durable import read_text
 
 FOLDER = "stages"
 MANIFEST = "manifest.json"
@@ -94,11 +95,11 @@ def stage_folders(out: Path) -> list[Path]:
 def _read(path: Path) -> tuple[str, str]:
     """Return a stage's manifest as text, and what is wrong with it, or an empty text."""
     try:
-        text = (path / MANIFEST).read_text(encoding="utf-8")
+        text = read_text(path / MANIFEST)
     except (OSError, ValueError) as error:
         return "", f"{MANIFEST} cannot be read ({error})"
     try:
-        expected = (path / COMPLETE).read_text(encoding="utf-8").strip()
+        expected = read_text(path / COMPLETE).strip()
     except (OSError, ValueError):
         return "", f"{COMPLETE} is missing"
     if sha256_text(text) != expected:

@@ -16,6 +16,7 @@ from typing import Any
 from analysis.results import EpisodeCounts, PhaseSummary
 from cluster.errors import ManifestError
 from cluster.run_folder.durable import write_atomic
+from records.durable import read_text
 
 SCHEMA = 1
 FILE_NAME = "summary.json"
@@ -58,7 +59,7 @@ def read_summary(out: Path) -> dict[str, Any]:
     """Return the JSON of a run's summary; raise ``ManifestError`` where it is missing or of another schema."""
     path = out / FILE_NAME
     try:
-        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        data: dict[str, Any] = json.loads(read_text(path))
     except (OSError, ValueError) as error:
         raise ManifestError(f"cannot read {path}: {error}") from error
     if data.get("schema") != SCHEMA:

@@ -1,12 +1,15 @@
 """Files that are either wholly there or not there: write beside, fsync, rename, fsync the folder.
 
-Owns ``replace_file``, by which every package writes what must survive a crash. Invariant: a reader never sees half
-a file under its final name, even after a power cut. Imports only the standard library.
+Owns ``replace_file``, by which every package writes what must survive a crash, and ``open_file``, by which it is read
+back. Invariants: a reader never sees half a file under its final name, even after a power cut; it never waits for
+something that lies there in place of a file, such as a pipe. Imports only the standard library.
 """
 
 from __future__ import annotations
 
 import os
+import stat
+from io import BufferedReader
 from pathlib import Path
 from uuid import uuid4
 
@@ -30,6 +33,28 @@ def replace_file(path: Path, content: bytes) -> None:
     finally:
         scratch.unlink(missing_ok=True)
     force_to_disk(path.parent)
+
+
+class NotAFile(OSError):
+    """A pipe, a socket, a device or a folder lies where a file is expected."""
+
+
+def open_file(path: Path) -> BufferedReader:
+    """Open a file for reading, at once; raise ``NotAFile`` for anything but a regular file or a link to one."""
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode):
+        raise NotAFile(f"{path}: expected a file, found {_KINDS.get(stat.S_IFMT(mode), 'something else')}")
+    # Should a pipe take its place in this moment, opening it does not wait for a writer either.
+    return os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+
+
+def read_text(path: Path, errors: str = "strict") -> str:
+    """Return a file's UTF-8 text; raise as ``open_file`` does."""
+    with open_file(path) as file:
+        return file.read().decode("utf-8", errors)
+
+
+_KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFDIR: "a folder", stat.S_IFCHR: "a device"}
 
 
 def force_to_disk(path: Path) -> None:

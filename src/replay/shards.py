@@ -19,13 +19,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from records.durable import replace_file
+from records.durable import NotAFile, open_file, replace_file
 from records.episodes import Trajectory
 from replay.schema import KIND, KIND_KEY, SCHEMA, VERSION, VERSION_KEY, from_batch, to_batch
 
 SUFFIX = ".arrow"
 _DIGEST_IN_NAME = re.compile(r"-([0-9a-f]{32})\.arrow$")
 _DIGITS = 32
+_ASIDE = "move it out of the folder"
 
 
 class ShardError(Exception):
@@ -46,7 +47,7 @@ class TornShardError(ShardError):
 
 
 class ForeignShardError(ShardError):
-    """The file is sound Arrow, but not a shard of trajectories."""
+    """Not a shard of trajectories: sound Arrow of another kind, or no file at all."""
 
 
 class ShardVersionError(ShardError):
@@ -101,6 +102,7 @@ class ShardReader:
 
     def __init__(self, path: Path | str, *, verify: bool = True) -> None:
         self.path = Path(path)
+        _require_file(self.path)
         if verify:
             _verify_digest(self.path)
         with ExitStack() as opened:
@@ -168,11 +170,23 @@ def _serialise(trajectories: Sequence[Trajectory]) -> bytes:
     return bytes(sink.getvalue())
 
 
+def _require_file(path: Path) -> None:
+    """Refuse what could not be read as a file, and a link that leads nowhere."""
+    try:
+        open_file(path).close()
+    except NotAFile as error:
+        raise ForeignShardError(path, str(error).rpartition("found ")[2], _ASIDE) from error
+    except OSError as error:
+        if path.is_symlink():
+            raise ForeignShardError(path, f"a link that leads nowhere ({error.strerror})", _ASIDE) from error
+        raise
+
+
 def _verify_digest(path: Path) -> None:
     named = _DIGEST_IN_NAME.search(path.name)
     if named is None:
         return
-    with path.open("rb") as file:
+    with open_file(path) as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest[:_DIGITS] != named[1]:
         raise _torn(path, f"content with digest {digest[:_DIGITS]} under a name that says {named[1]}")
@@ -181,7 +195,7 @@ def _verify_digest(path: Path) -> None:
 def _check_schema(path: Path, schema: pa.Schema) -> None:
     metadata = schema.metadata or {}
     if metadata.get(KIND_KEY) != KIND:
-        raise ForeignShardError(path, f"Arrow data of another kind ({schema.names[:5]}…)", "move it out of the folder")
+        raise ForeignShardError(path, f"Arrow data of another kind ({schema.names[:5]}…)", _ASIDE)
     version = metadata.get(VERSION_KEY, b"").decode("utf-8", "replace")
     if version != str(VERSION):
         raise ShardVersionError(path, f"version {version!r}", "read it with the release that wrote it")

@@ -31,6 +31,7 @@ from records.episodes import Source, Trajectory
 from replay.buffer import ReplayBuffer
 from replay.shards import write_shard
 from tests.cluster.fake_run import Killed, Run, at
+from tests.not_files import NOT_FILES, at_once
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -281,6 +282,33 @@ def test_a_damaged_ledger_is_a_finding_and_a_torn_last_line_is_not(out: Path) ->
     assert findings(out) == []
     path.write_text("nonsense\n" + text)
     assert any("ledger/0002.jsonl, line 1: not an event of a ledger" in line for line in findings(out))
+
+
+PLACES = [
+    "metrics.jsonl", "summary.json", "ledger/0001.jsonl", "ledger/0009.jsonl", "stages/0003-*/manifest.json",
+    "stages/0003-*/COMPLETE", "episodes/late.arrow", "checkpoints/phase-002/*", "rollbacks/0001.json",
+    "sessions/0001.json", "weights/*",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["a pipe", "a folder"])
+@pytest.mark.parametrize("place", PLACES)
+def test_what_lies_in_place_of_a_file_is_not_waited_for(out: Path, place: str, kind: str) -> None:
+    path = max(out.glob(place), default=out / place)
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)
+    NOT_FILES[kind](path)
+    with at_once():
+        found = findings(out)
+    # Sessions and the summary are not part of the accounts.
+    assert found or place.startswith(("sessions", "summary"))
+
+
+def test_a_header_that_is_a_pipe_is_no_run(out: Path) -> None:
+    (out / "manifest.json").unlink()
+    os.mkfifo(out / "manifest.json")
+    with at_once(), pytest.raises(ManifestError, match="expected a file, found a pipe"):
+        audit(out)
 
 
 def test_a_phase_that_does_not_add_up_stops_the_run(out: Path) -> None:

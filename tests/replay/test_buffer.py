@@ -11,6 +11,7 @@ from records.episodes import Source, Step, Termination, Trajectory
 from records.failures import Failure, FailureKind
 from replay.buffer import ReplayBuffer
 from replay.shards import read_shard, write_shard
+from tests.not_files import NOT_FILES, at_once
 
 
 def episode(episode_id: str, outcome: float | None = 1.0, source: Source = Source.ROLLOUT, **changes) -> Trajectory:
@@ -62,6 +63,27 @@ def test_torn_and_foreign_files_are_skipped_and_reported(tmp_path, caplog):
     assert {s.path.name for s in buffer.report.skipped} == {torn.name, "notes.arrow"}
     assert buffer.report.shards == 1
     assert torn.name in caplog.text
+
+
+@pytest.mark.parametrize("stem", ["plain", "named-" + "0" * 32])
+@pytest.mark.parametrize("kind", NOT_FILES)
+def test_what_is_no_file_is_skipped_and_reported_at_once(tmp_path, kind, stem):
+    write_shard(tmp_path, [episode("whole")])
+    NOT_FILES[kind](tmp_path / f"{stem}.arrow")
+    with at_once():
+        buffer = ReplayBuffer(tmp_path)
+    assert buffer.ids() == ("whole",)
+    (skipped,) = buffer.report.skipped
+    assert skipped.path == tmp_path / f"{stem}.arrow"
+    assert f"found {kind}" in skipped.reason
+    assert "move it out of the folder" in skipped.reason
+
+
+def test_a_link_to_a_shard_is_one(tmp_path):
+    written = write_shard(tmp_path / "elsewhere", [episode("linked")])
+    (tmp_path / "episodes").mkdir()
+    (tmp_path / "episodes" / written.path.name).symlink_to(written.path)
+    assert ReplayBuffer(tmp_path / "episodes").ids() == ("linked",)
 
 
 def test_duplicates_resolve_the_same_way_in_any_order_of_writing(tmp_path):
