@@ -1,6 +1,8 @@
-"""The way to the log-in page, for the sites whose pages need an account of their own.
+"""Logging in to the sites with one account, and the way to their log-in page.
 
-Owns ``logged_in``. A site's own ``access`` module knows its session's type and raises the 404s and 403s.
+Owns ``logged_in`` and the pages of ``one_account``. A site's own ``access`` module knows its session's type and
+raises the 404s and 403s. These sites are a training ground on the local machine: the password is known and guards
+nothing.
 """
 
 from __future__ import annotations
@@ -10,10 +12,12 @@ from functools import wraps
 
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
-from sites.rendering import see_other
+from sites.rendering import read_form, render, see_other
 
 Handler = Callable[[Request], Awaitable[Response]]
+PASSWORD = "secret"
 
 
 def logged_in(handler: Handler) -> Handler:
@@ -28,3 +32,26 @@ def logged_in(handler: Handler) -> Handler:
         return await handler(request)
 
     return guarded
+
+
+def one_account(site: str, name: str) -> tuple[Route, Route]:
+    """Return the pages on which the one account of a site, ``name`` with ``PASSWORD``, logs in and out."""
+
+    async def login(request: Request) -> Response:
+        """Show the log-in form, or log in."""
+        form = await read_form(request) if request.method == "POST" else {}
+        if (form.get("username"), form.get("password")) != (name, PASSWORD):
+            error = "The user name or password is wrong." if request.method == "POST" else ""
+            username, status = form.get("username", ""), 422 if error else 200
+            return render(request, f"{site}/login.html", status_code=status, username=username, error=error)
+        request.state.session.me = name
+        request.state.session.flash("You are logged in.")
+        return see_other("/")
+
+    async def logout(request: Request) -> Response:
+        """Log out; what the session changed stays."""
+        request.state.session.me = None
+        request.state.session.flash("You are logged out.")
+        return see_other("/")
+
+    return Route("/login", login, methods=["GET", "POST"]), Route("/logout", logout, methods=["POST"])

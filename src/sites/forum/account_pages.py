@@ -1,8 +1,4 @@
-"""Pages about people: log-in and log-out, one's own profile, messages, blocking.
-
-Owns their route handlers. There is one account, ``maya`` with the password ``secret``: the site is
-a training ground on the local machine and keeps nothing worth protecting.
-"""
+"""Pages about people: log-in and log-out, one's own profile, messages, blocking."""
 
 from __future__ import annotations
 
@@ -10,34 +6,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sites.access import logged_in
+from sites.access import logged_in, one_account
 from sites.forum import data as base
 from sites.forum.access import known_user, session
 from sites.forum.data import User
 from sites.rendering import read_form, render, see_other
 
-PASSWORD = "secret"
 MAX_BIO_CHARS = 200
-
-
-async def login(request: Request) -> Response:
-    """Show the log-in form, or log in."""
-    if request.method == "GET":
-        return render(request, "forum/login.html", username="", error="")
-    form = await read_form(request)
-    if form.get("username") != base.ME or form.get("password") != PASSWORD:
-        page = {"username": form.get("username", ""), "error": "The user name or password is wrong."}
-        return render(request, "forum/login.html", status_code=422, **page)
-    session(request).me = base.ME
-    session(request).flash("You are logged in.")
-    return see_other("/")
-
-
-async def logout(request: Request) -> Response:
-    """Log out; the session's posts stay."""
-    session(request).me = None
-    session(request).flash("You are logged out.")
-    return see_other("/")
 
 
 @logged_in
@@ -103,8 +78,7 @@ async def block(request: Request) -> Response:
 
 
 ROUTES = (
-    Route("/login", login, methods=["GET", "POST"]),
-    Route("/logout", logout, methods=["POST"]),
+    *one_account("forum", base.ME),
     Route("/profile", profile, methods=["GET", "POST"]),
     Route("/messages", inbox),
     Route("/user/{name}/message", message, methods=["GET", "POST"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sites.access import PASSWORD
 from sites.forum import account_pages, listing_pages, thread_pages
 from sites.forum.data import ME, ForumData, build
 from sites.forum.state import ForumState
@@ -20,6 +21,6 @@ FORUM = Site(
     build=build,
     new_state=new_state,
     templates=TEMPLATES,
-    account=lambda _: (ME, account_pages.PASSWORD),
+    account=lambda _: (ME, PASSWORD),
 )
 """The forum: threads, comments, votes, subscriptions, search, profiles and messages."""
