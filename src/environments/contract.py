@@ -15,6 +15,7 @@ from typing import Any
 from environments.environment import Environment
 from records.environment import Action, Observation, Verdict
 from records.episodes import Task
+from records.supervision import supervised
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 _FAR = 999_999
@@ -82,10 +83,10 @@ class _Check:
     async def point(self, promise: str, work: Callable[[], Coroutine[Any, Any, None]]) -> Point:
         """Run one point and return what was found."""
         self.broken = []
+        raised: BaseException | None
         try:
             async with asyncio.timeout(self.deadline_s):
-                # gather hands back as a value whatever the environment raises: it is under examination here.
-                (raised,) = await asyncio.gather(work(), return_exceptions=True)
+                raised = await supervised(work())
         except TimeoutError as error:
             raised = error
         if raised is not None:

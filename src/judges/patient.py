@@ -13,6 +13,7 @@ from judges.interface import AnswerJudge, AnswerQuestion
 from judges.settings import JudgeSettings
 from records import failure_codes as codes
 from records.failures import EpisodeFailed, Failure, FailureCode, FailureKind
+from records.supervision import supervised
 
 
 class PatientJudge:
@@ -52,8 +53,7 @@ class PatientJudge:
         """Ask once; return the answer, or what went wrong."""
         try:
             async with asyncio.timeout(timeout_s):
-                # gather hands back as a value whatever a judge's client raises: any of it is the judge's failure.
-                (said,) = await asyncio.gather(ask(question), return_exceptions=True)
+                said = await supervised(ask(question))
         except TimeoutError:
             return self._failure(codes.JUDGE_TIMEOUT, f"no answer within {timeout_s:.1f} s")
         if isinstance(said, bool):

@@ -17,7 +17,7 @@ import logging
 import os
 import socket
 import traceback
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import IO, Any
@@ -31,6 +31,7 @@ from policy.tokenizer import TextTokenizer
 from records import failure_codes as codes
 from records.episodes import Source
 from records.failures import EpisodeFailed, Failure
+from records.supervision import supervised
 from rollout_workers.agent import Agent, PolicyAgent
 from rollout_workers.episode import Played, play
 from rollout_workers.leases import Lease
@@ -190,16 +191,13 @@ class RolloutWorker:
         top_p = self._config.settings.top_p
         return PolicyAgent(self._policy, self._format, self._tokenizer, spec, top_p=top_p, limits=limits)
 
-    async def _contained(self, work: Any) -> Failure | None:
-        """Run ``work`` as a task and return what went wrong, typed; nothing is raised but cancellation."""
-        task = asyncio.ensure_future(work)
-        try:
-            await asyncio.wait({task})
-        finally:
-            task.cancel()  # no effect on a task that is done
-        error = None if task.cancelled() else task.exception()
+    async def _contained(self, work: Awaitable[None]) -> Failure | None:
+        """Return what went wrong in ``work``, typed; nothing is raised but cancellation."""
+        error = await supervised(work)
         if error is None:
-            return Failure(codes.CANCELLED) if task.cancelled() else None
+            return None
+        if isinstance(error, asyncio.CancelledError):
+            return Failure(codes.CANCELLED)
         if isinstance(error, EpisodeFailed):
             return error.failure
         logger.error("%s: unexpected error", self._name, exc_info=error)

@@ -27,6 +27,7 @@ from environments.browser.page_scripts import PAGE_SCRIPT
 from environments.browser.settings import BrowserSettings
 from records import failure_codes as codes
 from records.failures import EpisodeFailed, Failure
+from records.supervision import end_tasks
 
 # Syntax only, because a page can replace every function; what is no text, or too long a one, never leaves the page.
 _BOUNDED = """(async () => {{ try {{ const said = await ({work});
@@ -224,9 +225,7 @@ class BrowserTab:
         try:
             return await finishing
         finally:
-            giving.cancel()
-            finishing.cancel()
-            await asyncio.gather(giving, finishing, return_exceptions=True)
+            await end_tasks(giving, finishing)
 
     def _closed_itself(self) -> bool:
         """Whether the page has closed its tab, in a browser that lives on."""
@@ -362,9 +361,7 @@ async def unless_crashed(crashed: asyncio.Event, work: Callable[[], Coroutine[An
             raise EpisodeFailed(died) from error
         return working.result()
     finally:
-        working.cancel()
-        crash.cancel()
-        await asyncio.gather(working, crash, return_exceptions=True)
+        await end_tasks(working, crash)
 
 
 async def deadline(seconds: float, what: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:

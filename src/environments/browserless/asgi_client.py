@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlencode, urljoin, urlsplit
 from environments.browserless.html_actions import PageRequest
 from records import failure_codes as codes
 from records.failures import EpisodeFailed, Failure
+from records.supervision import supervised
 
 Message = MutableMapping[str, Any]
 AsgiApp = Callable[
@@ -96,10 +97,9 @@ class AsgiClient:
             elif message["type"] == "http.response.body":
                 chunks.append(message.get("body", b""))
 
-        # gather hands an application's exception back as a value: it is the site's fault, whatever its type.
         try:
             async with asyncio.timeout(self._timeout_s):
-                (raised,) = await asyncio.gather(self._app(scope, receive, send), return_exceptions=True)
+                raised = await supervised(self._app(scope, receive, send))
         except TimeoutError as error:
             detail = f"{what}: no answer within {self._timeout_s:g} s"
             raise EpisodeFailed(Failure(codes.STEP_TIMEOUT, detail)) from error

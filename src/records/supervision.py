@@ -1,0 +1,40 @@
+"""The one place that catches whatever work raises, and the end of tasks that nobody waits for any more.
+
+Owns ``supervised`` and ``end_tasks``. Invariant: an error becomes a value in the caller's hands, never silence; a
+caller that is cancelled is cancelled. Standard library only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+async def supervised(work: Awaitable[T]) -> T | Exception | asyncio.CancelledError:
+    """Return what ``work`` returns, or what it raises; cancelling the caller passes through.
+
+    For the borders where foreign code is called, whose errors have no types that one could name: a judge's client, an
+    environment under examination, a site, an episode in a worker.
+    """
+    try:
+        return await work
+    except asyncio.CancelledError as error:
+        caller = asyncio.current_task()
+        if caller is not None and caller.cancelling():
+            raise
+        return error  # the work gave up by itself
+    except Exception as error:  # noqa: BLE001 - the caller, who knows what the work was, says what its error means
+        return error
+
+
+async def end_tasks(*tasks: asyncio.Future[Any]) -> None:
+    """Cancel tasks and return when they are over; what they raise is dropped, for their caller has its answer."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    for task in tasks:
+        if not task.cancelled():
+            task.exception()  # asyncio reports an error that nobody has looked at
