@@ -44,6 +44,10 @@ def TaskTemplate(
             return cls(**sample(data, rng))
 
         @classmethod
+        def filled(cls, parameters: Parameters) -> Any:
+            return cls(**parameters)
+
+        @classmethod
         def of(cls, task: Task) -> Any:
             filled = cls(**task.parameters)
             filled._task = task  # type: ignore[attr-defined]

@@ -7,7 +7,8 @@ ends on; ``rivals`` names what a careless person might have taken instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import update_wrapper
 from typing import Generic, ParamSpec
@@ -42,9 +43,14 @@ def skill(reached: Callable[..., Check]) -> Callable[[Callable[P, Actions]], Ski
     return lambda act: Skill(act, reached)
 
 
-def click(name: str, role: str | None = None, rivals: str | None = None) -> Actions:
-    """Click the element of this name."""
-    return (yield Intent("click", name, role, rivals=rivals))
+def any_of(names: Iterable[str]) -> str:
+    """Return the regular expression of these names, as rivals."""
+    return "|".join(re.escape(name) for name in sorted(set(names)))
+
+
+def click(name: str, role: str | None = None, rivals: str | None = None, nth: int = 0) -> Actions:
+    """Click the element of this name, the ``nth`` of several."""
+    return (yield Intent("click", name, role, nth, rivals=rivals))
 
 
 def put(name: str, value: str, rivals: str | None = None) -> Actions:

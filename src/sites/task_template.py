@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, ClassVar, Self, dataclass_transform
 
@@ -48,11 +48,12 @@ class TaskTemplate(ABC):
 
     A template is a class with a ``name``; without one it is a family, which templates derive from. ``intent`` is a
     format string over the parameters, which are the annotated attributes without a value, in the order in which they
-    stand; a family may have attributes with a value, which its templates turn into parameters. ``horizon`` is the
-    expert's number of actions, exit included (see ``steps``). ``split`` is train, validation or test. A task starts on
-    the page ``start`` of the first of ``sites``, by default of the one that ``name`` begins with; with several sites
-    ``data`` is a mapping from each site's name to that site's data. ``scripted`` says that its pages need their
-    scripts, so that it cannot be played without a browser.
+    stand (``name_`` is the parameter "name": an underscore keeps it apart from the template's own); a family may have
+    attributes with a value, which its templates turn into parameters. ``horizon`` is the expert's number of actions,
+    exit included (see ``steps``). ``split`` is train, validation or test. A task starts on the page ``start`` of the
+    first of ``sites``, by default of the one that ``name`` begins with; with several sites ``data`` is a mapping from
+    each site's name to that site's data. ``scripted`` says that its pages need their scripts, so that it cannot be
+    played without a browser.
     """
 
     name: ClassVar[str]
@@ -63,7 +64,7 @@ class TaskTemplate(ABC):
     start: ClassVar[str] = "/"
     require_login: ClassVar[bool] = True
     scripted: ClassVar[bool] = False
-    _blanks: ClassVar[tuple[Field[Any], ...]] = ()
+    _blanks: ClassVar[Mapping[str, Field[Any]]] = {}
 
     def __init_subclass__(cls, *, name: str = "", horizon: int = 0, split: str = "train") -> None:
         """Make the class a frozen dataclass of its parameters, by name."""
@@ -71,32 +72,43 @@ class TaskTemplate(ABC):
         cls.name, cls.horizon, cls.split = name, horizon, split
         cls.sites = cls.sites or ((name.partition(".")[0],) if name else ())
         made: Any = dataclass(frozen=True, kw_only=True)(cls)
-        cls._blanks = tuple(blank for blank in fields(made) if blank.default is MISSING)
+        cls._blanks = {blank.name.removesuffix("_"): blank for blank in fields(made) if blank.default is MISSING}
 
     @classmethod
     def sample(cls, data: Any, rng: random.Random) -> Self:
-        """Draw all parameters."""
-        return cls.draw(data, rng)
+        """Draw all parameters, anew until they fit."""
+        while not (filled := cls.draw(data, rng)).fits(data):
+            pass
+        return filled
 
     @classmethod
     def draw(cls, data: Any, rng: random.Random, **given: Any) -> Self:
         """Draw the parameters that are not given, in their order, each as it says."""
-        for blank in cls._blanks:
-            if blank.name not in given:
+        for name, blank in cls._blanks.items():
+            if name not in given:
                 how = blank.metadata
                 value = how["draw"](data, rng, *(given[other] for other in how["of"]))
-                given |= value if how["together"] else {blank.name: value}
-        return cls(**given)
+                given |= value if how["together"] else {name: value}
+        return cls.filled(given)
+
+    def fits(self, data: Any) -> bool:
+        """Whether the parameters make a task: one that is not done yet, or whose answer nothing else gives."""
+        return True
+
+    @classmethod
+    def filled(cls, parameters: Parameters) -> Self:
+        """Return the template filled in with these parameters by name."""
+        return cls(**{cls._blanks[name].name: value for name, value in parameters.items()})
 
     @classmethod
     def of(cls, task: Task) -> Self:
         """Return the template filled in as it is in ``task``."""
-        return cls(**task.parameters)
+        return cls.filled(task.parameters)
 
     @property
     def parameters(self) -> Parameters:
         """What the blanks are filled with, by name."""
-        return {blank.name: getattr(self, blank.name) for blank in self._blanks}
+        return {name: getattr(self, blank.name) for name, blank in self._blanks.items()}
 
     @abstractmethod
     def evaluation(self, data: Any) -> Evaluation:

@@ -97,7 +97,7 @@ def test_unknown_names_are_told():
 def test_a_task_can_be_made_again_from_template_and_parameters():
     for task in generate(2, (*ALL, *COLLECTIONS), per_template=1):
         template = template_named(task.template)
-        assert make_task(template(**json.loads(json.dumps(task.parameters))), template_data(template, 0)) == task
+        assert make_task(template.filled(json.loads(json.dumps(task.parameters))), template_data(template, 0)) == task
 
 
 def test_tasks_are_valid_webarena_json():

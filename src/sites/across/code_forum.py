@@ -11,35 +11,40 @@ from records.episodes import Task
 from sites import checks
 from sites.across.skills import Data, go_to
 from sites.code import checks as code
-from sites.code import experts as coding
 from sites.code import sampling as projects
+from sites.code import skills as coding
+from sites.code.data import Milestone
 from sites.forum import checks as forum
 from sites.forum import sampling as topics
 from sites.forum import skills as posting
 from sites.old_form import Expert, Parameters, TaskTemplate, noting
-from sites.skills import finish
 
 
 def _sample_end(data: Data, rng: random.Random) -> Parameters:
     while True:
-        p = projects.milestone_of(data["code"], rng)
-        if projects.milestone(p, data["code"]).end is not None:
+        project = projects.project(data["code"], rng)
+        milestone = projects.milestone(data["code"], rng, project)
+        if data["code"].projects[project].milestone(milestone).end is not None:
+            p = {"project": project, "milestone": milestone}
             return {**p, "forum": topics.forum(data["forum"], rng), "title": topics.new_title(data["forum"], rng)}
 
 
+def _milestone(p: Parameters, data: Data) -> Milestone:
+    found: Milestone = data["code"].projects[p["project"]].milestone(p["milestone"])
+    return found
+
+
 def _end(p: Parameters, data: Data) -> str:
-    return str(projects.milestone(p, data["code"]).end)
+    return str(_milestone(p, data).end)
 
 
 def _post_end(task: Task) -> Expert:
     p = task.parameters
     yield from coding.open_project(p["project"])
-    yield from coding.open_menu("Milestones")
-    seen = yield from coding.click(p["milestone"], "link", rivals=r"v\d\.\d")
+    seen = yield from coding.open_milestone(p["milestone"])
     end = coding.fact("Ends", seen)
     yield from noting(end, go_to("forum"))
     yield from posting.submit_thread(p["forum"], p["title"], end)
-    yield from finish()
 
 
 def _sample_issue(data: Data, rng: random.Random) -> Parameters:
@@ -56,11 +61,7 @@ def _make_issue(task: Task) -> Expert:
     title = posting.thread_links(seen)[0].name
     yield from noting(title, go_to("code"))
     yield from coding.open_project(p["project"])
-    yield from coding.open_menu("Issues")
-    yield from coding.click("New issue", "link")
-    yield from coding.write("Title", title)
-    yield from coding.click("Create issue", "button")
-    yield from coding.finish()
+    yield from coding.create_issue(title)
 
 
 TEMPLATES = (
@@ -76,7 +77,7 @@ TEMPLATES = (
             ("open the project", code.at(f"/{p['project']}*")),
             (
                 "open the milestone",
-                code.at(f"/{p['project']}/milestones/{projects.milestone(p, d['code']).number}*"),
+                code.at(f"/{p['project']}/milestones/{_milestone(p, d).number}*"),
             ),
             ("fill in the form", forum.filled_in(p["forum"], p["title"], _end(p, d))),
             ("post the thread", posting.submit_thread.reached(p["forum"], p["title"], "")),
@@ -91,14 +92,14 @@ TEMPLATES = (
         intent="Create an issue in the project {project}, titled like the {rank} thread in the forum {forum}.",
         sample=_sample_issue,
         evaluation=lambda p, d: checks.pages(
-            *code.contents(projects.next_issue_path(p, d["code"]), title=_thread(p, d).title)
+            *code.contents(code.next_issue_path(d["code"], p["project"]), title=_thread(p, d).title)
         ),
         milestones=lambda p, d: checks.milestones(
             ("sort the forum", posting.sort_forum.reached(p["forum"], p["rank"])),
-            *code.opening(p["project"], "issues/new", "form for a new issue"),
+            *coding.opening(p["project"], "issues/new", "form for a new issue"),
             (
                 "create the issue",
-                checks.both(code.at(projects.next_issue_path(p, d["code"])), checks.shows("was created")),
+                checks.both(code.at(code.next_issue_path(d["code"], p["project"])), checks.shows("was created")),
             ),
         ),
         expert=_make_issue,

@@ -8,11 +8,26 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from sites.checks import Check, PagesOf, Step, Target
-from sites.code.data import ME
+from sites.checks import Check, PagesOf, Target
+from sites.code.data import ME, CodeData
 
 _HOST = PagesOf("code")
 at, ends_at, equals, includes = _HOST.at, _HOST.ends_at, _HOST.equals, _HOST.includes
+
+
+def next_issue_path(data: CodeData, project: str) -> str:
+    """Return the path that the project's next issue will have."""
+    return f"/{project}/issues/{max(data.projects[project].issues) + 1}"
+
+
+def next_request_path(data: CodeData, project: str) -> str:
+    """Return the path that the project's next merge request will have."""
+    return f"/{project}/merge_requests/{max(data.projects[project].requests) + 1}"
+
+
+def next_milestone_path(data: CodeData, project: str) -> str:
+    """Return the path that the project's next milestone will have."""
+    return f"/{project}/milestones/{len(data.projects[project].milestones) + 1}"
 
 
 def contents(path: str, **texts: str) -> tuple[Target, ...]:
@@ -31,15 +46,5 @@ def role(project: str, user: str, name: str) -> Target:
 
 
 def filtered(path: str, **query: str) -> Check:
-    """The agent is on this page with these choices in its query, in this order."""
-    return at(f"{path}?*{'*'.join(urlencode({name: value}) for name, value in query.items())}*")
-
-
-def opening(project: str, page: str, what: str) -> tuple[Step, Step]:
-    """Milestones on the way to one of a project's pages."""
-    return ("open the project", at(f"/{project}*")), (f"open its {what}", at(f"/{project}/{page}*"))
-
-
-def finding(project: str, page: str, what: str, found: str) -> tuple[Step, Step, Step]:
-    """Milestones on the way to one of a project's issues, requests or milestones, whose path is ``found``."""
-    return (*opening(project, page, f"{what}s"), (f"open the {what}", at(f"{found}*")))
+    """The agent is on this page with these choices in its query, in this order; an empty one is not looked for."""
+    return at(f"{path}?*{'*'.join(urlencode({name: value}) for name, value in query.items() if value)}*")

@@ -142,6 +142,23 @@ class Project:
         """The project's full name, which is also its path on the site."""
         return f"{self.group}/{self.name}"
 
+    def issue(self, title: str) -> Issue:
+        """Return the issue of this title."""
+        return next(issue for issue in self.issues.values() if issue.title == title)
+
+    def request(self, title: str) -> MergeRequest:
+        """Return the merge request of this title."""
+        return next(request for request in self.requests.values() if request.title == title)
+
+    def milestone(self, title: str) -> Milestone:
+        """Return the milestone of this title."""
+        return next(milestone for milestone in self.milestones if milestone.title == title)
+
+    def open_issues(self, label: str = "", assignee: str = "") -> list[Issue]:
+        """Return the open issues of a label or an assignee, or all of them, latest first."""
+        found = [i for i in self.issues.values() if i.state == "open" and assignee in ("", i.assignee)]
+        return sorted((i for i in found if not label or label in i.labels), key=lambda i: -i.number)
+
 
 @dataclass(frozen=True, eq=False)
 class CodeData:

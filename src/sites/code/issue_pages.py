@@ -78,8 +78,8 @@ async def edit_issue(request: Request) -> Response:
     state.save_issue(project, issue)
     state.flash(f"Issue #{issue.number} was saved.")
     if before.assignee and before.assignee != issue.assignee:
-        left = _open_issues(state.project(project.path) or project, assignee=before.assignee)
-        state.flash(f"Open issues of {before.assignee}: {left}")
+        left = (state.project(project.path) or project).open_issues(assignee=before.assignee)
+        state.flash(f"Open issues of {before.assignee}: {len(left)}")
     return see_other(f"/{project.path}/issues/{issue.number}")
 
 
@@ -106,15 +106,9 @@ async def toggle(request: Request) -> Response:
     state.save_issue(project, replace(issue, state="closed" if closing else "open"))
     state.flash(f"Issue #{issue.number} was {'closed' if closing else 'opened again'}.")
     for label in issue.labels:
-        state.flash(f"Open issues with {label}: {_open_issues(state.project(project.path) or project, label=label)}")
+        left = (state.project(project.path) or project).open_issues(label=label)
+        state.flash(f"Open issues with {label}: {len(left)}")
     return see_other(f"/{project.path}/issues/{issue.number}")
-
-
-def _open_issues(project: Project, *, label: str = "", assignee: str = "") -> int:
-    return sum(
-        issue.state == "open" and (not label or label in issue.labels) and assignee in ("", issue.assignee)
-        for issue in project.issues.values()
-    )
 
 
 def _form(request: Request, project: Project, issue: Issue, errors: list[str]) -> Response:

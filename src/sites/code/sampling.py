@@ -1,67 +1,23 @@
-"""Parameters of the code host's tasks: which project, issue, user, day and text an instruction is about.
+"""What the code host's tasks may ask for: which project, issue, user, day and text an instruction is about.
 
-Owns the draws. Invariants: every drawn task can be solved as its expert solves it (an item that must be
-found is on the first page of its results) and is unambiguous; where a careless choice could lead to the same
-answer, the draw is repeated; parameters are JSON values and hold no answers.
+Owns the draws of parameters. Invariants: every drawn task can be solved as its expert solves it (an item that must
+be found is on the first page of its results) and is unambiguous.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping
-from datetime import timedelta
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from datetime import date, timedelta
+from typing import TypeVar
 
 from sites.code import words
-from sites.code.data import ME, ROLES, TODAY, VISIBILITIES, CodeData, Issue, MergeRequest, Milestone, Project
-from sites.code.experts import subject
+from sites.code.data import ME, ROLES, TODAY, CodeData, Issue, MergeRequest
 from sites.code.issue_pages import ISSUES_PER_PAGE
-from sites.old_form import Parameters
+from sites.code.skills import subject
+from sites.task_template import Parameters
 
-Draw = Callable[[CodeData, random.Random], Any]
-Sampler = Callable[[CodeData, random.Random], Parameters]
 Item = TypeVar("Item", Issue, MergeRequest)
-
-
-def draw(**parts: Draw) -> Sampler:
-    """Return a sampler that fills each parameter by its own draw."""
-
-    def sample(data: CodeData, rng: random.Random) -> Parameters:
-        return {name: part(data, rng) for name, part in parts.items()}
-
-    return sample
-
-
-def joined(*groups: Sampler) -> Sampler:
-    """Return a sampler that merges the parameters of several."""
-
-    def sample(data: CodeData, rng: random.Random) -> Parameters:
-        return {name: value for group in groups for name, value in group(data, rng).items()}
-
-    return sample
-
-
-def until(sampler: Sampler, accepts: Callable[[Parameters, CodeData], bool]) -> Sampler:
-    """Return a sampler that draws again until the parameters are accepted."""
-
-    def sample(data: CodeData, rng: random.Random) -> Parameters:
-        while True:
-            parameters = sampler(data, rng)
-            if accepts(parameters, data):
-                return parameters
-
-    return sample
-
-
-def one_of(values: Iterable[str]) -> Draw:
-    """Draw one of these values."""
-    choices = tuple(values)
-    return lambda data, rng: rng.choice(choices)
-
-
-def day(earliest: int, latest: int) -> Draw:
-    """Draw a day so many days after today."""
-    return lambda data, rng: str(TODAY + timedelta(days=rng.randint(earliest, latest)))
 
 
 def project(data: CodeData, rng: random.Random) -> str:
@@ -74,64 +30,15 @@ def managed(data: CodeData, rng: random.Random) -> str:
     return rng.choice([path for path, p in sorted(data.projects.items()) if p.members[ME] in ("Maintainer", "Owner")])
 
 
+def namesakes(data: CodeData, project: str) -> list[str]:
+    """Return the other projects that a search for the name of a project, without its group, finds."""
+    name = project.split("/")[1]
+    return [path for path, other in data.projects.items() if name in other.name and path != project]
+
+
 def user(data: CodeData, rng: random.Random) -> str:
     """Draw another user."""
     return rng.choice(sorted(set(data.users) - {ME}))
-
-
-def role(data: CodeData, rng: random.Random) -> str:
-    """Draw a role to give somebody."""
-    return rng.choice(ROLES[:-1])
-
-
-def visibility(data: CodeData, rng: random.Random) -> str:
-    """Draw a visibility."""
-    return rng.choice(VISIBILITIES)
-
-
-def new_title(data: CodeData, rng: random.Random) -> str:
-    """Draw a title for a new issue or merge request; none in the base data has it."""
-    return f"Plan {rng.choice(words.OBJECTS)}"
-
-
-def label_of(data: CodeData, rng: random.Random) -> Parameters:
-    """Draw a project and one of its labels."""
-    path = project(data, rng)
-    return {"project": path, "label": rng.choice(sorted(data.projects[path].labels))}
-
-
-def milestone_of(data: CodeData, rng: random.Random) -> Parameters:
-    """Draw a project and one of its milestones."""
-    path = project(data, rng)
-    return {"project": path, "milestone": rng.choice(data.projects[path].milestones).title}
-
-
-def issue_of(data: CodeData, rng: random.Random) -> Parameters:
-    """Draw a project and one of its open issues."""
-    path = project(data, rng)
-    return {"project": path, "title": rng.choice(findable(data.projects[path].issues)).title}
-
-
-def request_of(data: CodeData, rng: random.Random) -> Parameters:
-    """Draw a project and one of its open merge requests that is no draft."""
-    while True:
-        path = project(data, rng)
-        ready = [item for item in findable(data.projects[path].requests) if not item.draft]
-        if ready:
-            return {"project": path, "title": rng.choice(ready).title}
-
-
-def member_of(data: CodeData, rng: random.Random) -> Parameters:
-    """Draw a project that the user manages and another member who is no owner."""
-    path = managed(data, rng)
-    names = [name for name, role in data.projects[path].members.items() if name != ME and role != "Owner"]
-    return {"project": path, "user": rng.choice(sorted(names))}
-
-
-def stranger_of(data: CodeData, rng: random.Random) -> Parameters:
-    """Draw a project that the user manages and somebody who is no member."""
-    path = managed(data, rng)
-    return {"project": path, "user": rng.choice(sorted(set(data.users) - set(data.projects[path].members)))}
 
 
 def two_users(data: CodeData, rng: random.Random) -> Parameters:
@@ -140,28 +47,100 @@ def two_users(data: CodeData, rng: random.Random) -> Parameters:
     return {"first": first, "second": second}
 
 
-def colleague(p: Parameters, data: CodeData, rng: random.Random) -> str:
-    """Draw a member of the parameters' project."""
-    return rng.choice(sorted(data.projects[p["project"]].members))
+def colleague(data: CodeData, rng: random.Random, project: str) -> str:
+    """Draw a member of a project."""
+    return rng.choice(sorted(data.projects[project].members))
 
 
-def with_colleague(sampler: Sampler, name: str = "user") -> Sampler:
-    """Return a sampler that adds a member of the project drawn."""
-
-    def sample(data: CodeData, rng: random.Random) -> Parameters:
-        parameters = sampler(data, rng)
-        return {**parameters, name: colleague(parameters, data, rng)}
-
-    return sample
+def lesser_member(data: CodeData, rng: random.Random, project: str) -> str:
+    """Draw another member of a project who is no owner."""
+    names = [name for name, role in data.projects[project].members.items() if name != ME and role != "Owner"]
+    return rng.choice(sorted(names))
 
 
-def findable(items: Mapping[int, Item]) -> list[Item]:
-    """Return the open items that a search for their subject shows on its first page."""
-    shown = []
-    for item in items.values():
-        if item.state == "open" and len(alike(items, item.title)) < ISSUES_PER_PAGE:
-            shown.append(item)
-    return shown
+def stranger(data: CodeData, rng: random.Random, project: str) -> str:
+    """Draw somebody who is no member of a project."""
+    return rng.choice(sorted(set(data.users) - set(data.projects[project].members)))
+
+
+def member_or_not(data: CodeData, rng: random.Random, project: str) -> str:
+    """Draw a user who is a member of a project more often than not."""
+    members = sorted(set(data.projects[project].members) - {ME})
+    return rng.choice(members) if rng.random() < 0.6 else user(data, rng)
+
+
+def role(data: CodeData, rng: random.Random) -> str:
+    """Draw a role to give somebody."""
+    return rng.choice(ROLES[:-1])
+
+
+def label(data: CodeData, rng: random.Random, project: str) -> str:
+    """Draw a label of a project."""
+    return rng.choice(sorted(data.projects[project].labels))
+
+
+def milestone(data: CodeData, rng: random.Random, project: str) -> str:
+    """Draw a milestone of a project."""
+    return rng.choice(data.projects[project].milestones).title
+
+
+def new_title(data: CodeData, rng: random.Random) -> str:
+    """Draw a title for a new issue or merge request; none in the base data has it."""
+    return f"Plan {rng.choice(words.OBJECTS)}"
+
+
+def new_text(data: CodeData, rng: random.Random) -> str:
+    """Draw a text for a file; none has it."""
+    return f"{rng.choice(words.FILE_TEXTS)}, {rng.choice(words.NEW_PROJECTS)}"
+
+
+def issue(data: CodeData, rng: random.Random, project: str) -> str:
+    """Draw an open issue of a project."""
+    return rng.choice(_findable(data.projects[project].issues)).title
+
+
+def two_issues(data: CodeData, rng: random.Random, project: str) -> Parameters:
+    """Draw two open issues of a project."""
+    first, second = rng.sample(_findable(data.projects[project].issues), 2)
+    return {"first": first.title, "second": second.title}
+
+
+def request(data: CodeData, rng: random.Random) -> Parameters:
+    """Draw a project and one of its open merge requests that is no draft."""
+    while True:
+        path = project(data, rng)
+        ready = [item for item in _findable(data.projects[path].requests) if not item.draft]
+        if ready:
+            return {"project": path, "title": rng.choice(ready).title}
+
+
+def day(earliest: int, latest: int) -> Callable[[CodeData, random.Random], str]:
+    """Draw a day so many days after today."""
+    return lambda data, rng: str(TODAY + timedelta(days=rng.randint(earliest, latest)))
+
+
+def period(data: CodeData, rng: random.Random) -> Parameters:
+    """Draw the days between which a milestone is worked on."""
+    start = day(5, 60)(data, rng)
+    return {"start": start, "end": str(date.fromisoformat(start) + timedelta(days=rng.randint(7, 60)))}
+
+
+def commits(data: CodeData, rng: random.Random, project: str) -> Parameters:
+    """Draw an author and two days between which the author made commits to a project."""
+    commit = rng.choice(data.projects[project].commits)
+    since, until = commit.day - timedelta(days=rng.randrange(3, 25)), commit.day + timedelta(days=rng.randrange(3, 25))
+    return {"user": commit.author, "since": str(since), "until": str(until)}
+
+
+def todo_author(data: CodeData, rng: random.Random) -> str:
+    """Draw a user from whom there are to-do items."""
+    return rng.choice(sorted({todo.author for todo in data.todos}))
+
+
+def search_words(data: CodeData, rng: random.Random) -> str:
+    """Draw a project, its name without the group, or a user."""
+    path, name = project(data, rng), user(data, rng)
+    return rng.choice((path.split("/")[1], path, name))
 
 
 def alike(items: Mapping[int, Item], title: str) -> list[Item]:
@@ -169,37 +148,6 @@ def alike(items: Mapping[int, Item], title: str) -> list[Item]:
     return [i for i in items.values() if i.state == "open" and i.title != title and subject(i.title) == subject(title)]
 
 
-def issue(p: Parameters, data: CodeData) -> Issue:
-    """Return the issue that the parameters name."""
-    return next(i for i in data.projects[p["project"]].issues.values() if i.title == p["title"])
-
-
-def issue_path(p: Parameters, data: CodeData) -> str:
-    """Return the path of the issue that the parameters name."""
-    return f"/{p['project']}/issues/{issue(p, data).number}"
-
-
-def next_issue_path(p: Parameters, data: CodeData) -> str:
-    """Return the path that the project's next issue will have."""
-    return f"/{p['project']}/issues/{max(data.projects[p['project']].issues) + 1}"
-
-
-def request(p: Parameters, data: CodeData) -> MergeRequest:
-    """Return the merge request that the parameters name."""
-    return next(i for i in data.projects[p["project"]].requests.values() if i.title == p["title"])
-
-
-def request_path(p: Parameters, data: CodeData) -> str:
-    """Return the path of the merge request that the parameters name."""
-    return f"/{p['project']}/merge_requests/{request(p, data).number}"
-
-
-def milestone(p: Parameters, data: CodeData) -> Milestone:
-    """Return the milestone that the parameters name."""
-    return next(m for m in data.projects[p["project"]].milestones if m.title == p["milestone"])
-
-
-def open_with(project: Project, label: str = "", assignee: str = "") -> list[Issue]:
-    """Return the project's open issues of a label or an assignee, latest first."""
-    found = [i for i in project.issues.values() if i.state == "open" and assignee in ("", i.assignee)]
-    return sorted((i for i in found if not label or label in i.labels), key=lambda i: -i.number)
+def _findable(items: Mapping[int, Item]) -> list[Item]:
+    """Return the open items that a search for their subject shows on its first page."""
+    return [i for i in items.values() if i.state == "open" and len(alike(items, i.title)) < ISSUES_PER_PAGE]
