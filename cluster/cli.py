@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cluster.errors import ExitCode, MissingError, RecipeError, RunError, RunInterrupted
+from records.terminal import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -130,8 +131,9 @@ def check(recipe: RecipeArgument, out: OutOption = None, overrides: SetOption = 
     loaded, folder = _load(recipe, out, overrides)
     machine = Machine.here()
     console = _console()
-    console.print(Text(yaml.safe_dump(resolved(loaded), sort_keys=False, allow_unicode=True)), soft_wrap=True)
-    console.print(Text(f"config hash  {config_hash(loaded)}\nrun folder   {folder}\n"), soft_wrap=True)
+    shown = yaml.safe_dump(resolved(loaded), sort_keys=False, allow_unicode=True)
+    shown += f"\nconfig hash  {config_hash(loaded)}\nrun folder   {folder}\n"
+    console.print(Text(printable(shown)), soft_wrap=True)
     console.print(_plan_table(make_plan(loaded, machine)))
     _report(console, [entry for entry in examine(loaded, folder, machine) if entry.status != "ok"])
     console.print("Nothing is missing.")
@@ -246,7 +248,8 @@ def _report(console: Console, checks: list[Check]) -> None:
     table = Table.grid(padding=(0, 2))
     for entry in checks:
         detail = entry.found + (f"\n→ {entry.advice}" if entry.advice else "")
-        table.add_row(Text(entry.status.value, style=styles[entry.status]), Text(entry.name), Text(detail))
+        shown = (Text(printable(text)) for text in (entry.name, detail))
+        table.add_row(Text(entry.status.value, style=styles[entry.status]), *shown)
     console.print(table)
     failed = sum(entry.status == "fail" for entry in checks)
     if failed:
@@ -256,12 +259,14 @@ def _report(console: Console, checks: list[Check]) -> None:
 def _plan_table(plan: Plan) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(title="Plan", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     for heading in ("process", "count", "cores each", "GPUs each", "MiB each", ""):
         table.add_column(heading, no_wrap=heading == "process")
     for part in plan.processes:
-        table.add_row(part.name, str(part.count), f"{part.cpus:g}", f"{part.gpus:g}", str(part.memory_mb), part.note)
+        numbers = (str(part.count), f"{part.cpus:g}", f"{part.gpus:g}", str(part.memory_mb))
+        table.add_row(part.name, *numbers, Text(printable(part.note)))
     table.add_section()
     table.add_row("all", "", f"{plan.ray_cpus:g}", f"{plan.ray_gpus:g}", str(plan.memory_mb))
     return table
@@ -274,7 +279,7 @@ def _console() -> Console:
 
 
 def _fail(message: str, code: ExitCode) -> None:
-    sys.stderr.write(f"waymark: {message}\n")
+    sys.stderr.write(f"waymark: {printable(message)}\n")
     raise SystemExit(int(code))
 
 

@@ -1,6 +1,6 @@
 """What an audit found, as tables for a person.
 
-Owns their layout. Invariant: text from a run folder is never read as markup.
+Owns their layout. Invariant: text from a run folder is read neither as markup nor as orders to the terminal.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cluster.audit.audit import AuditReport
+from records.terminal import printable
 
 _MEANING = {
     "manifests": "each complete stage has a manifest, in an unbroken chain",
@@ -29,7 +30,7 @@ def show_report(console: Console, report: AuditReport) -> None:
     for (phase, stage), ledger in report.accounts.items():
         failed, requeued = sum(ledger.failed.values()), sum(ledger.requeued.values())
         counts = (ledger.leased, ledger.completed, failed, requeued, ledger.cut_short)
-        accounts.add_row(f"{phase} {stage}", *map(str, counts))
+        accounts.add_row(_text(f"{phase} {stage}"), *map(str, counts))
         reasons += [f"{phase} {stage}: {count} x {code} failed" for code, count in sorted(ledger.failed.items())]
         reasons += [f"{phase} {stage}: {count} x {code} requeued" for code, count in sorted(ledger.requeued.items())]
     checks = _table("check", "looked at", "wrong", "what must hold")
@@ -38,12 +39,16 @@ def show_report(console: Console, report: AuditReport) -> None:
         checks.add_row(check.name, str(check.looked_at), wrong, _MEANING[check.name])
     console.print(accounts)
     for reason in reasons:
-        console.print(Text(reason), soft_wrap=True)
+        console.print(_text(reason), soft_wrap=True)
     for found in report.rollbacks:
-        console.print(Text(f"session {found.session}: {found.line}"), soft_wrap=True)
+        console.print(_text(f"session {found.session}: {found.line}"), soft_wrap=True)
     console.print(checks)
     for finding in report.findings:
-        console.print(Text(f"{finding.check}: {finding.subject}: {finding.found}"), soft_wrap=True)
+        console.print(_text(f"{finding.check}: {finding.subject}: {finding.found}"), soft_wrap=True)
+
+
+def _text(text: str) -> Text:
+    return Text(printable(text))
 
 
 def _table(*headings: str) -> Table:

@@ -8,15 +8,16 @@ from rich.table import Table
 from rich.text import Text
 
 from cluster.preflight.environment import EnvironmentReport
+from records.terminal import printable
 
 
 def show_report(console: Console, report: EnvironmentReport) -> None:
     """Print each point of the contract with what was found against it, and the measurements."""
-    console.print(Text(f"Task: {report.task.intent} ({report.task.task_id})"), soft_wrap=True)
+    console.print(Text(printable(f"Task: {report.task.intent} ({report.task.task_id})")), soft_wrap=True)
     for point in report.points:
         kept = ("FAIL  ", "bold red") if point.broken else ("ok    ", "green")
         lines = "\n".join([point.promise, *(f"      {line}" for line in point.broken)])
-        console.print(Text.assemble(kept, lines), soft_wrap=True)
+        console.print(Text.assemble(kept, printable(lines)), soft_wrap=True)
     if not report.measured:
         return
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
@@ -25,5 +26,5 @@ def show_report(console: Console, report: EnvironmentReport) -> None:
     for row in report.measured:
         failures = ", ".join(f"{code} x{n}" for code, n in row.failures.most_common()) or "none"
         rates = (f"{row.steps_per_s:.1f}", f"{row.step_ms:.1f}", f"{row.reset_ms:.1f}")
-        table.add_row(str(row.slots), *rates, str(len(row.steps_s)), str(len(row.resets_s)), failures)
+        table.add_row(str(row.slots), *rates, str(len(row.steps_s)), str(len(row.resets_s)), Text(printable(failures)))
     console.print(table)

@@ -334,6 +334,13 @@ def test_the_command_prints_what_it_looked_at_and_what_is_wrong(out: Path) -> No
         CliRunner().invoke(cli.app, ["audit", str(out)], catch_exceptions=False)
 
 
+def test_a_name_in_a_run_folder_gives_no_orders_to_the_terminal(out: Path) -> None:
+    (out / "episodes" / "\x1b[2J\u202e.arrow").write_bytes(b"x")
+    shown = CliRunner().invoke(cli.app, ["audit", str(out)]).output
+    assert "\\x1b[2J\\u202e.arrow" in shown
+    assert not set(shown) & set("\x1b\u202e")
+
+
 def test_an_audit_needs_neither_torch_nor_ray_and_writes_nothing(out: Path, child_env: dict[str, str]) -> None:
     before = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
     code = (

@@ -162,6 +162,21 @@ def test_a_wrong_recipe_ends_with_code_2_and_one_clear_line(tmp_path: Path, chil
     assert done.stderr == f"waymark: {path}: unknown key 'run.phase'; did you mean 'run.phases'?\n"
 
 
+ORDERS = "\x1b[2J\x9b1m\x07\u202e[red]"
+
+
+def test_names_in_a_recipe_give_no_orders_to_the_terminal(tmp_path: Path, child_env: dict[str, str]) -> None:
+    path = tmp_path / "r.yaml"
+    path.write_text(json.dumps({"policy": {"model": ORDERS}, "warm_start": {"checkpoint": f"none{ORDERS}"}}))
+    command = [sys.executable, "-m", "cluster.cli", "check", str(path), "--set", f"run.pool_tasks=x{ORDERS}"]
+    for arguments, code in ((command[:-2], ExitCode.MISSING), (command, ExitCode.USAGE)):
+        done = subprocess.run(arguments, capture_output=True, timeout=120, check=False, env=child_env)
+        shown = (done.stdout + done.stderr).decode()
+        assert done.returncode == code, shown
+        assert not set(shown) & set("\x1b\x9b\x07\u202e")
+        assert "[red]" in shown
+
+
 def test_the_reference_of_the_command_line_lists_every_exit_code() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "cli.md").read_text()
     for code in ExitCode:
