@@ -22,6 +22,7 @@ from benchmarks.process_tree import descendants, living, with_variable
 from benchmarks.recording import Recording, option_parser
 from benchmarks.runs import FOLDER, FinishedRun, check, start_training, train
 from cluster.run_folder.manifest import RunManifest
+from cluster.run_folder.stage_results import RolloutsPlayed
 from environments.browser.processes import marked_processes, process_mark
 from records.episodes import Source, Trajectory
 from replay.buffer import ReplayBuffer
@@ -131,22 +132,22 @@ def _pids(run: int, victim: str) -> list[int]:
 def _row(kill: dict[str, Any], control: FinishedRun, disturbed: FinishedRun) -> dict[str, Any]:
     """Return what became of the phase of one kill, and of the same phase in the undisturbed run."""
     phase = kill["phase"]
-    data, before = (run.manifest.data(phase, "rollouts") for run in (disturbed, control))
-    found = {t.episode_id: t for t in disturbed.buffer.trajectories(data["episodes"])}
-    expected = {t.episode_id: t for t in control.buffer.trajectories(before["episodes"])}
+    data, before = (run.manifest.result(phase, RolloutsPlayed) for run in (disturbed, control))
+    found = {t.episode_id: t for t in disturbed.buffer.trajectories(data.episodes)}
+    expected = {t.episode_id: t for t in control.buffer.trajectories(before.episodes)}
     seconds = [run.manifest.seconds[phase]["rollouts"] for run in (disturbed, control)]
     return kill | {
-        "dispatched": data["dispatched"],
-        "judged": len(data["episodes"]),
-        "failed": sum(data["failures"].values()),
-        "attempts_lost": sum(data["incidents"].values()),
-        "workers_lost": data["worker_losses"],
+        "dispatched": data.dispatched,
+        "judged": len(data.episodes),
+        "failed": sum(data.failures.values()),
+        "attempts_lost": sum(data.incidents.values()),
+        "workers_lost": data.worker_losses,
         "zeros": sum(t.outcome == 0.0 for t in found.values()),
         "zeros_in_control": sum(t.outcome == 0.0 for t in expected.values()),
         "unlike_control": sum(e not in expected or _course(t) != _course(expected[e]) for e, t in found.items()),
         "seconds": seconds[0],
         "seconds_lost": seconds[0] - seconds[1],
-        "orphans": data["orphans"],
+        "orphans": data.orphans,
     }
 
 

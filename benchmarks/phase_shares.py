@@ -10,11 +10,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from benchmarks.recording import Recording, option_parser, percent
 from benchmarks.runs import FOLDER, LAPTOP, FinishedRun, train
 from cluster.errors import ManifestError
+from cluster.run_folder.stage_results import WithEpisodes
 from cluster.run_folder.summary import read_summary
 
 NAME = "phase_shares"
@@ -71,7 +71,8 @@ def _phase(run: FinishedRun, phase: int, leave_out: Iterable[str] = ()) -> dict[
     for stage, seconds in run.manifest.seconds[phase].items():
         if stage in leave_out:
             continue
-        waited: Mapping[str, Any] = run.manifest.data(phase, stage).get("seconds_by_part", {})
+        result = run.manifest.entry(phase, stage).result
+        waited = result.seconds_by_part if isinstance(result, WithEpisodes) else {}
         total = sum(waited.values())
         if stage in _LEARNER or not total:
             parts["learner" if stage in _LEARNER else "rest"] += seconds

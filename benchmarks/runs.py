@@ -18,6 +18,7 @@ from cluster.recipe.recipe import Recipe, build_recipe
 from cluster.run_folder.layout import RunFolders, checkpoint_name
 from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.stage_data import recorded_shards
+from cluster.run_folder.stage_results import Evaluated
 from records.episodes import Trajectory
 from replay.buffer import ReplayBuffer
 
@@ -122,12 +123,12 @@ class FinishedRun:
 
     def evaluation(self, phase: int) -> list[Trajectory]:
         """Return the judged episodes of the evaluation after a phase."""
-        return self.buffer.trajectories(self.manifest.data(phase, "evaluate")["episodes"])
+        return self.buffer.trajectories(self.manifest.result(phase, Evaluated).episodes)
 
     def outcomes(self, phase: int, split: str) -> Mapping[str, float]:
         """Return the outcome of each judged task of a split, the mean where it was played several times."""
         played: dict[str, list[float]] = {}
-        for episode_id in self.manifest.data(phase, "evaluate")["episodes"]:
+        for episode_id in self.manifest.result(phase, Evaluated).episodes:
             entry = self.buffer.entry(episode_id)
             if entry.split == split and entry.outcome is not None:
                 played.setdefault(entry.task_id, []).append(entry.outcome)

@@ -16,7 +16,15 @@ import numpy as np
 
 from benchmarks.runs import FinishedRun
 from cluster.run_folder.durable import sha256_file
-from cluster.run_folder.stage_data import flat_numbers
+from cluster.run_folder.stage_results import (
+    Evaluated,
+    Published,
+    ReplayFiltered,
+    StageResult,
+    TasksChosen,
+    WithEpisodes,
+    flat_numbers,
+)
 from records.episodes import Step, Trajectory
 
 _TIMES = ("seconds", "tokens_per_s")
@@ -66,20 +74,15 @@ class Comparison:
         """Compare everything that the learner reported but times, the replay choices, tasks, and evaluations."""
         self.compare("stages", first.manifest.stages(), second.manifest.stages(), "run")
         for phase, stage in first.manifest.stages():
-            a, b = (run.manifest.data(phase, stage) for run in (first, second))
+            a, b = (run.manifest.entry(phase, stage).result for run in (first, second))
             where = f"phase {phase} {stage}"
-            numbers = flat_numbers(a.get("metrics") or {})
-            others = flat_numbers(b.get("metrics") or {})
+            numbers, others = flat_numbers(a.learned()), flat_numbers(b.learned())
             for name in sorted({*numbers, *others}):
                 if not any(part in _TIMES for part in name.split(".")):
                     what = "losses" if name.endswith("loss") else "other numbers of the learner"
                     self.compare(what, numbers.get(name), others.get(name), f"{where} {name}")
-            for key, what in _CHOICES:
-                if key in a:
-                    self.compare(what, a[key], b.get(key), where)
-            if stage == "publish":
-                checksums = (a["manifest"]["checksum"], b["manifest"]["checksum"])
-                self.compare("published weights", *checksums, where)
+            for choice in sorted({*_choices(a), *_choices(b)}):
+                self.compare(choice, _choices(a).get(choice), _choices(b).get(choice), where)
 
     def _files(self, first: FinishedRun, second: FinishedRun) -> None:
         for name in sorted({p.name for run in (first, second) for p in _tensors(run.last_checkpoint)}):
@@ -89,14 +92,20 @@ class Comparison:
         self.compare("trained policy", one, other, "trained")
 
 
-_CHOICES = (
-    ("kept", "replay choices"),
-    ("tasks", "curriculum choices"),
-    ("splits", "evaluations"),
-    ("episodes", "episodes of a stage"),
-    ("dispatched", "episodes of a stage"),
-    ("failures", "episodes of a stage"),
-)
+def _choices(result: StageResult) -> dict[str, object]:
+    """Return what a stage decided, by kind of choice."""
+    found: dict[str, object] = {}
+    if isinstance(result, WithEpisodes):
+        found["episodes of a stage"] = (result.episodes, result.dispatched, result.failures)
+    if isinstance(result, Evaluated):
+        found["evaluations"] = result.splits
+    if isinstance(result, ReplayFiltered):
+        found["replay choices"] = result.kept
+    if isinstance(result, TasksChosen):
+        found["curriculum choices"] = result.tasks
+    if isinstance(result, Published):
+        found["published weights"] = result.manifest.checksum
+    return found
 
 
 def _tensors(folder: Path) -> Iterable[Path]:

@@ -8,14 +8,13 @@ otherwise stateless between stages, so a restart loses at most the running stage
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.lock import RunLock
-from learner.metrics import ActorUpdate, CriticMetrics, CriticsUpdate
+from learner.metrics import ActorUpdate, CloneUpdate, CriticMetrics, CriticsUpdate
 from learner.settings import LearnerSettings
 from policy.manifest import WeightManifest
 from records.episodes import Trajectory
@@ -24,16 +23,6 @@ from replay.perplexity import Kept, ScoredEpisode
 
 _LOCK_WAIT_S = 60.0
 """Fixed: Ray ends the learner of a lost driver within seconds; one that lives on is somebody's."""
-
-
-@dataclass(frozen=True, slots=True)
-class CloneUpdate:
-    """What cloning reports: ``loss`` in nats per action token; ``epochs`` may be a fraction."""
-
-    loss: float
-    updates: int
-    epochs: float
-    seconds: float
 
 
 class LearnerActor:

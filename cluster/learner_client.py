@@ -17,13 +17,13 @@ from ray.exceptions import GetTimeoutError, OutOfMemoryError, RayActorError, Ray
 from safetensors import SafetensorError
 
 from cluster.errors import ProcessLost, RunStopped
-from cluster.learner_actor import CloneUpdate, LearnerActor
+from cluster.learner_actor import LearnerActor
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.durable import put_folder, scratch_folder
 from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.policy_folder import write_checksums
 from learner.errors import CheckpointError
-from learner.metrics import ActorUpdate, CriticMetrics, CriticsUpdate
+from learner.metrics import ActorUpdate, CloneUpdate, CriticMetrics, CriticsUpdate
 from policy.manifest import WeightManifest
 from replay.perplexity import Kept, ScoredEpisode
 from replay.shards import ShardError

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import secrets
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -28,6 +29,7 @@ from cluster.recipe.recipe import Recipe
 from cluster.rollouts import Rollouts
 from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.policy_folder import build_policy, check_policy, copy_checkpoint
+from cluster.run_folder.stage_results import Published
 from cluster.task_sets import TaskSets
 from learner.algorithms import Algorithm, resolve
 from policy.formats import get_format
@@ -113,7 +115,7 @@ class System:
         """Whether an error came with the loss of Ray's head; an interruption by the user takes the head along."""
         return self._head.lost or not (isinstance(error, KeyboardInterrupt) or self._head.answers())
 
-    def publish(self, version: int) -> dict[str, Any]:
+    def publish(self, version: int) -> Published:
         """Bring every server to the learner's weights as ``version``; replace the servers that miss.
 
         Raises:
@@ -135,9 +137,14 @@ class System:
         for name, reason in report.quarantined.items():
             logger.warning("policy server %s missed version %d and is replaced: %s", name, version, reason)
             ray.kill(self._servers[name], no_restart=False)
-        data = asdict(report)
-        data["manifest"]["path"] = Path(manifest.path).relative_to(self.folders.out.resolve()).as_posix()
-        return data
+        place = Path(manifest.path).relative_to(self.folders.out.resolve()).as_posix()
+        return Published(
+            manifest=replace(manifest, path=place),
+            accepted=report.accepted,
+            quarantined=report.quarantined,
+            probe_gaps={name: gap for name, gap in report.probe_gaps.items() if math.isfinite(gap)},
+            seconds=report.seconds,
+        )
 
     def play(
         self,

@@ -10,12 +10,12 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from cluster.errors import RecipeError
 from cluster.recipe.recipe import Recipe
+from cluster.run_folder.stage_results import ChosenTask, TasksChosen
 from curriculum.pool import HeldOut, TaskPool
 from curriculum.resample import next_tasks
 from environments.kinds import environment_kind
@@ -92,9 +92,22 @@ class TaskSets:
             for i, task in enumerate(chosen)
         ]  # fmt: skip
 
-    def rollouts(self, phase: int, chosen: Sequence[dict[str, Any]] | None) -> list[EpisodeSpec]:
+    def critic_demonstrations(self, critic: str) -> list[EpisodeSpec]:
+        """Return the demonstrations that teach a critic before the first phase; none where the recipe has none."""
+        settings = self._recipe.warm_start
+        count, flawless = {
+            "potential": (settings.potential_demonstrations, True),
+            "value": (settings.value_demonstrations, False),
+        }[critic]
+        return self.demonstrations(critic, count, flawless=flawless) if count else []
+
+    def rollouts(self, phase: int, chosen: Sequence[ChosenTask] | None) -> list[EpisodeSpec]:
         """Return the episodes of a phase: each chosen task (None: the first phase's) ``attempts_per_task`` times."""
-        tasks = self._first_phase() if chosen is None else [self._task(item) for item in chosen]
+        tasks = (
+            self._first_phase()
+            if chosen is None
+            else [self._source.task(item.template, item.parameters) for item in chosen]
+        )
         run = self._recipe.run
         return [
             EpisodeSpec(f"p{phase:03d}-{i:04d}-{attempt}-{task.task_id}", task, Source.ROLLOUT, phase, run.seed,
@@ -119,7 +132,7 @@ class TaskSets:
 
     def choose(
         self, phase: int, failed: Iterable[str], played: Sequence[EpisodeSpec], values: Mapping[str, float]
-    ) -> dict[str, Any]:
+    ) -> TasksChosen:
         """Return the tasks of ``phase`` given the ids of failed tasks among the episodes played before.
 
         ``values`` holds V(s_0) by task id, for the critic's band.
@@ -134,17 +147,12 @@ class TaskSets:
             perturb=self._perturb,
             values=values,
         )
-        return {
-            "tasks": [{"template": task.template, "parameters": task.parameters} for task in chosen.tasks],
-            "origins": chosen.counts(),
-        }
+        tasks = tuple(ChosenTask(task.template, task.parameters) for task in chosen.tasks)
+        return TasksChosen(tasks=tasks, origins=chosen.counts())
 
     def _first_phase(self) -> Sequence[Task]:
         chosen = next_tasks(self.pool, [], self._recipe.curriculum, seed=self._recipe.run.seed, phase=1, values={})
         return chosen.tasks
-
-    def _task(self, item: dict[str, Any]) -> Task:
-        return self._source.task(item["template"], item["parameters"])
 
     def _perturb(self, task: Task, rng: np.random.Generator) -> Task | None:
         """Return a task of the same template with other training parameters, or None where none is found."""

@@ -26,7 +26,8 @@ from cluster.run_folder.ledger import LedgerFile
 from cluster.run_folder.lock import RunLock
 from cluster.run_folder.manifest import Resume, RunManifest
 from cluster.run_folder.metrics_log import MetricsLog
-from cluster.run_folder.stage_data import split_data, summarise
+from cluster.run_folder.stage_data import split_results, summarise
+from cluster.run_folder.stage_results import Evaluated, TasksChosen
 from cluster.run_folder.summary import RunSummary, write_summary
 from cluster.task_sets import TaskSets
 
@@ -41,7 +42,7 @@ def train(recipe: Recipe, out: Path, resume: Resume = "auto") -> None:
     """
     with _disk_errors(out), RunLock(out), _file_log(out), _interruptible(out):
         manifest = RunManifest.open(out, recipe, resume)
-        last = "curriculum" if recipe.run.phases else "evaluate"
+        last = TasksChosen.stage if recipe.run.phases else Evaluated.stage
         if manifest.stage_done(recipe.run.phases, last) and (out / "report.html").is_file():
             _finish(recipe, manifest, Progress(recipe.run.phases), already=True)
             return
@@ -114,8 +115,7 @@ def evaluate(recipe: Recipe, *, policy: Path, split: str, passes: int = 1) -> Sp
             buffer = ReplayBuffer(folders.episodes)
             report = system.play(specs, buffer, progress, driver=run.environment)
             buffer.refresh()
-            data = split_data(specs, (split,), report, buffer, passes)
-    return SplitResult.from_json(data[split])
+            return split_results(specs, (split,), report, buffer, passes)[split]
 
 
 def _summary(recipe: Recipe, manifest: RunManifest) -> RunSummary:

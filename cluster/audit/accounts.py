@@ -15,6 +15,14 @@ import numpy as np
 from cluster.audit.record import CheckResult, Key, RunRecord, place
 from cluster.run_folder.ledger import LedgerLine
 from cluster.run_folder.stage_files import StageEntry
+from cluster.run_folder.stage_results import (
+    ActorTrained,
+    Evaluated,
+    Published,
+    ReplayFiltered,
+    RolloutsPlayed,
+    WithEpisodes,
+)
 from records.episodes import Source, Trajectory
 from rollout_workers.leases import Event
 
@@ -61,8 +69,8 @@ def check_episodes(run: RunRecord, phases: Collection[int]) -> CheckResult:
             if key[0] in phases:
                 result.require(first == key, f"episode {episode_id}", f"is counted in {place(first)} and {place(key)}")
                 _check_stored(result, run, key, entry, episode_id)
-        if key[0] in phases and "dispatched" in entry.data:
-            _check_counts(result, run, key, entry)
+        if key[0] in phases and isinstance(entry.result, WithEpisodes):
+            _check_counts(result, run, key, entry.result)
     return result
 
 
@@ -70,15 +78,15 @@ def check_training(run: RunRecord, phases: Collection[int]) -> CheckResult:
     """Each trained step belongs to a stored episode with a verdict, played by the version that was published then."""
     result = CheckResult("training")
     for phase in sorted(phases):
-        if (phase, "publish") in run.entries:
-            _check_published(result, run, phase)
-            _check_versions(result, run, (phase, "evaluate"), phase)
-        if (phase, "rollouts") in run.entries:
-            _check_versions(result, run, (phase, "rollouts"), phase - 1)
-        if phase and (phase, "replay") in run.entries:
-            _check_replayed(result, run, phase)
-        if phase and (phase, "actor") in run.entries:
-            _check_amount(result, run, phase)
+        if published := run.result(phase, Published):
+            _check_published(result, run, phase, published)
+            _check_versions(result, run, (phase, Evaluated.stage), phase)
+        if run.result(phase, RolloutsPlayed):
+            _check_versions(result, run, (phase, RolloutsPlayed.stage), phase - 1)
+        if replay := run.result(phase, ReplayFiltered):
+            _check_replayed(result, run, phase, replay)
+            if trained := run.result(phase, ActorTrained):
+                _check_amount(result, run, phase, replay, trained)
     return result
 
 
@@ -88,8 +96,8 @@ def check_ledger(run: RunRecord, phases: Collection[int]) -> CheckResult:
     if run.ledger_fault:
         result.require(False, "ledger", run.ledger_fault)
     for key, entry in run.entries.items():
-        if key[0] in phases and "dispatched" in entry.data:
-            _check_stage_ledger(result, run, key, entry)
+        if key[0] in phases and isinstance(entry.result, WithEpisodes):
+            _check_stage_ledger(result, run, key, entry.session, entry.result)
     return result
 
 
@@ -111,47 +119,46 @@ def _check_stored(result: CheckResult, run: RunRecord, key: Key, entry: StageEnt
     )
 
 
-def _check_counts(result: CheckResult, run: RunRecord, key: Key, entry: StageEntry) -> None:
-    data, ids = entry.data, [i for i in run.episodes(key) if i in run.buffer]
-    failed = sum(data["failures"].values())
-    completed = len(set(data["episodes"]))
+def _check_counts(result: CheckResult, run: RunRecord, key: Key, played: WithEpisodes) -> None:
+    ids = [episode_id for episode_id in played.episodes if episode_id in run.buffer]
+    failed = sum(played.failures.values())
+    completed = len(set(played.episodes))
     result.require(
-        data["dispatched"] == completed + failed,
+        played.dispatched == completed + failed,
         place(key),
-        f"{data['dispatched']} episodes were dispatched, but {completed} are completed and {failed} failed",
+        f"{played.dispatched} episodes were dispatched, but {completed} are completed and {failed} failed",
     )
     successes = sum(run.buffer.entry(episode_id).outcome == 1.0 for episode_id in ids)
     result.require(
-        successes == data["successes"],
+        successes == played.successes,
         place(key),
-        f"{data['successes']} successes were counted, but the shards hold {successes}",
+        f"{played.successes} successes were counted, but the shards hold {successes}",
     )
-    for split, counted in data.get("splits", {}).items():
+    for split, counted in played.splits.items() if isinstance(played, Evaluated) else ():
         outcomes = [e.outcome for e in map(run.buffer.entry, ids) if e.split == split and e.outcome is not None]
         mean = sum(outcomes) / len(outcomes) if outcomes else None
-        same = counted["n"] == len(outcomes) and (mean == counted["success"] or _close(mean, counted["success"]))
+        same = counted.n == len(outcomes) and (mean == counted.success or _close(mean, counted.success))
         result.require(
             same,
             f"{place(key)}, split {split}",
-            f"success {counted['success']} over {counted['n']} episodes was counted, the shards hold {mean} over "
+            f"success {counted.success} over {counted.n} episodes was counted, the shards hold {mean} over "
             f"{len(outcomes)}",
         )
 
 
-def _check_published(result: CheckResult, run: RunRecord, phase: int) -> None:
-    entry = run.entries[phase, "publish"]
-    manifest = entry.data["manifest"]
+def _check_published(result: CheckResult, run: RunRecord, phase: int, published: Published) -> None:
+    manifest, files = published.manifest, run.entries[phase, published.stage].files
     result.require(
-        manifest["version"] == phase and entry.files.get(manifest["path"]) == manifest["checksum"],
-        place((phase, "publish")),
-        f"expected version {phase} with the SHA-256 of its file, found version {manifest['version']} with another",
+        manifest.version == phase and files.get(manifest.path) == manifest.checksum,
+        place((phase, published.stage)),
+        f"expected version {phase} with the SHA-256 of its file, found version {manifest.version} with another",
     )
 
 
 def _check_versions(result: CheckResult, run: RunRecord, key: Key, version: int) -> None:
     """Each step of each episode of a stage was decided by one version, which was published before."""
     ids = [episode_id for episode_id in run.episodes(key) if episode_id in run.buffer]
-    if ids and (version, "publish") not in run.entries:
+    if ids and not run.result(version, Published):
         result.require(False, place(key), f"was played by version {version}, whose publication is not recorded")
     for trajectory in run.buffer.trajectories(ids):
         problem = _wrong_step(trajectory, version)
@@ -172,9 +179,9 @@ def _wrong_step(trajectory: Trajectory, version: int) -> str:
     return ""
 
 
-def _check_replayed(result: CheckResult, run: RunRecord, phase: int) -> None:
-    earlier = {episode_id for p in range(1, phase) for episode_id in run.episodes((p, "rollouts"))}
-    kept: dict[str, list[int]] = run.entries[phase, "replay"].data["kept"]
+def _check_replayed(result: CheckResult, run: RunRecord, phase: int, replay: ReplayFiltered) -> None:
+    earlier = {episode_id for p in range(1, phase) for episode_id in run.episodes((p, RolloutsPlayed.stage))}
+    kept = {episode_id: list(steps) for episode_id, steps in replay.kept.items()}
     stored = [episode_id for episode_id in kept if episode_id in run.buffer]
     for episode_id in kept:
         result.require(
@@ -193,20 +200,20 @@ def _check_replayed(result: CheckResult, run: RunRecord, phase: int) -> None:
         )
 
 
-def _check_amount(result: CheckResult, run: RunRecord, phase: int) -> None:
-    metrics = run.entries[phase, "actor"].data.get("metrics") or {}
-    if (phase, "replay") not in run.entries or "rollouts" not in metrics:
-        return
-    given = len(run.episodes((phase, "rollouts"))) + len(run.entries[phase, "replay"].data["kept"])
-    used = metrics["rollouts"] + metrics["replayed"] + metrics["left_out"]
+def _check_amount(
+    result: CheckResult, run: RunRecord, phase: int, replay: ReplayFiltered, trained: ActorTrained
+) -> None:
+    given = len(run.episodes((phase, RolloutsPlayed.stage))) + len(replay.kept)
+    used = trained.metrics.rollouts + trained.metrics.replayed + trained.metrics.left_out
     result.require(
-        used == given, place((phase, "actor")), f"the learner was given {given} episodes, but accounts for {used}"
+        used == given, place((phase, trained.stage)), f"the learner was given {given} episodes, but accounts for {used}"
     )
 
 
-def _check_stage_ledger(result: CheckResult, run: RunRecord, key: Key, entry: StageEntry) -> None:
+def _check_stage_ledger(result: CheckResult, run: RunRecord, key: Key, session: int, played: WithEpisodes) -> None:
+    """Hold the ledger of a stage that was completed in ``session`` against what the stage says of itself."""
     lines = run.lines[key]
-    last = StageLedger.of(line for line in lines if line.session == entry.session)
+    last = StageLedger.of(line for line in lines if line.session == session)
     result.require(
         last.cut_short == 0,
         place(key),
@@ -214,13 +221,13 @@ def _check_stage_ledger(result: CheckResult, run: RunRecord, key: Key, entry: St
     )
     # Twice in two sessions is possible: the shard was damaged between them, and the episode played again.
     ends = Counter((line.episode, line.session) for line in lines if line.event is Event.COMPLETE)
-    for (episode_id, session), times in ends.items():
-        found = f"was completed {times} times in {place(key)}, session {session}"
+    for (episode_id, ended), times in ends.items():
+        found = f"was completed {times} times in {place(key)}, session {ended}"
         result.require(times == 1, f"episode {episode_id}", found)
     # A stage that was rolled back need not ask for the same episodes again: other weights fail at other tasks.
     since = run.rolled_back_in(key)
-    completed = {episode_id for episode_id, session in ends if session >= since}
-    done = set(run.episodes(key))
+    completed = {episode_id for episode_id, ended in ends if ended >= since}
+    done = set(played.episodes)
     leased = {line.episode for line in lines if line.event is Event.LEASE}
     for episode_id in sorted((done | completed) - (done & leased)):
         found = "was never dispatched" if episode_id in done else "was completed, but is not counted"
@@ -228,12 +235,12 @@ def _check_stage_ledger(result: CheckResult, run: RunRecord, key: Key, entry: St
     failed = Counter(
         line.failure
         for line in lines
-        if line.event is Event.FAIL and line.session == entry.session and line.episode not in done
+        if line.event is Event.FAIL and line.session == session and line.episode not in done
     )
     result.require(
-        dict(failed) == entry.data["failures"],
+        dict(failed) == played.failures,
         place(key),
-        f"failures {entry.data['failures']} were counted, the ledger has {dict(failed)}",
+        f"failures {played.failures} were counted, the ledger has {dict(failed)}",
     )
 
 

@@ -14,8 +14,8 @@ from cluster.run_folder.durable import sha256_file
 from cluster.run_folder.layout import ROLLBACKS, kept_checkpoints
 from cluster.run_folder.metrics_log import FILE_NAME as METRICS
 from cluster.run_folder.metrics_log import read_metrics
-from cluster.run_folder.stage_data import PHASE, WARM_START
 from cluster.run_folder.stage_files import StageEntry
+from cluster.run_folder.stage_results import PHASE, WARM_START, TasksChosen
 from cluster.run_folder.summary import FILE_NAME as SUMMARY
 from records.durable import read_text
 from replay.shards import SUFFIX
@@ -91,7 +91,7 @@ def _left_traces(result: CheckResult, run: RunRecord) -> set[Key]:
 def _last_complete(run: RunRecord, number: int) -> int:
     """Return the last phase that was complete after the stage of this number, phases that were rolled back included."""
     before = [stage for found in run.rollbacks if number < found.kept for stage in found.stages]
-    return max((phase for phase, stage in [*run.entries, *before] if stage == "curriculum"), default=0)
+    return max((phase for phase, stage in [*run.entries, *before] if stage == TasksChosen.stage), default=0)
 
 
 def _kept_names(complete: int, keep: int) -> set[str]:

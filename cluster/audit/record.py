@@ -20,6 +20,7 @@ from cluster.run_folder.manifest import FILE_NAME, read_header
 from cluster.run_folder.rollback import Rollback, read_rollbacks
 from cluster.run_folder.stage_data import recorded_shards
 from cluster.run_folder.stage_files import Fault, StageEntry, scan_stages
+from cluster.run_folder.stage_results import R, WithEpisodes
 from replay.buffer import ReplayBuffer
 from rollout_workers.leases import Event
 
@@ -86,9 +87,18 @@ class RunRecord:
 
     def episodes(self, key: Key) -> list[str]:
         """Return the ids of the episodes of a stage, none where it is not complete."""
+        played = self.played(key)
+        return [] if played is None else list(played.episodes)
+
+    def played(self, key: Key) -> WithEpisodes | None:
+        """Return the result of a stage that plays; None where it is another one or not complete."""
         entry = self.entries.get(key)
-        found: list[str] = entry.data.get("episodes", []) if entry is not None else []
-        return found
+        return entry.result if entry is not None and isinstance(entry.result, WithEpisodes) else None
+
+    def result(self, phase: int, kind: type[R]) -> R | None:
+        """Return what the phase's stage of this kind left; None where it is not complete."""
+        entry = self.entries.get((phase, kind.stage))
+        return entry.result if entry is not None and isinstance(entry.result, kind) else None
 
     def rolled_back_in(self, key: Key) -> int:
         """Return the session in which a complete stage was rolled back last, 0 where it never was."""

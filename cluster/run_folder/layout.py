@@ -9,8 +9,6 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from cluster.run_folder.stage_files import FOLDER as STAGES
-
 
 class RunFolders:
     """Paths under one run folder ``out``."""
@@ -72,6 +70,9 @@ class RunFolders:
 
 _WRITTEN = ("policy", "trained", "manifest.json", "metrics.jsonl", "summary.json", "report.html")
 """What is written into the run folder itself; files of others there, hidden ones too, are left alone."""
+
+STAGES = "stages"
+"""The folder of the stages' manifests (see ``cluster.run_folder.stage_files``)."""
 
 ROLLBACKS = "rollbacks"
 """The folder of what was set aside, with a record of each rollback (see ``cluster.run_folder.rollback``)."""

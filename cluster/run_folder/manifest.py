@@ -19,10 +19,11 @@ from cluster.recipe.recipe import Recipe, config_hash, flatten, resolved
 from cluster.run_folder.durable import sha256_file, write_atomic
 from cluster.run_folder.sessions import begin_session, require_same_code, session_files
 from cluster.run_folder.stage_files import StageEntry, scan_stages, write_stage
+from cluster.run_folder.stage_results import R, StageResult, read_result
 from cluster.run_folder.versions import versions
 from records.durable import read_text
 
-FORMAT = 2
+FORMAT = 3
 FILE_NAME = "manifest.json"
 Resume = Literal["auto", "never", "other-code"]
 
@@ -83,9 +84,12 @@ class RunManifest:
         """Return whether this stage is complete."""
         return (phase, stage) in self._entries
 
-    def data(self, phase: int, stage: str) -> Any:
-        """Return what the stage was completed with; raise ``KeyError`` where it is not complete."""
-        return self.entry(phase, stage).data
+    def result(self, phase: int, kind: type[R]) -> R:
+        """Return what the phase's stage of this kind left; raise ``KeyError`` where it is not complete."""
+        found = self.entry(phase, kind.stage).result
+        if not isinstance(found, kind):
+            raise KeyError(f"phase {phase} stage {kind.stage!r} left {type(found).__name__}, expected {kind.__name__}")
+        return found
 
     def entry(self, phase: int, stage: str) -> StageEntry:
         """Return a complete stage's entry; raise ``KeyError`` naming what is complete where this one is not."""
@@ -102,22 +106,21 @@ class RunManifest:
         """Return the complete stages in the order in which they were completed."""
         return list(self._entries)
 
-    def complete_stage(
-        self, phase: int, stage: str, data: Any = None, files: Sequence[Path] = (), seconds: float = 0.0
-    ) -> None:
-        """Record a stage as done, durably. ``data`` is JSON; ``files`` lie under the run folder and are hashed.
+    def complete_stage(self, phase: int, result: StageResult, files: Sequence[Path] = (), seconds: float = 0.0) -> None:
+        """Record a stage as done, durably. ``files`` lie under the run folder and are hashed.
 
-        Raises ``ManifestError`` when the stage is already there, when ``data`` is not JSON, or when
+        Raises ``ManifestError`` when the stage is already there, when its result cannot be read back, or when
         a file is missing or lies elsewhere.
         """
+        stage = result.stage
         if self.stage_done(phase, stage):
             raise ManifestError(f"phase {phase} stage {stage!r} is already complete; entries are never changed")
         try:
-            stored = json.loads(json.dumps(data, allow_nan=False))
+            stored = read_result(phase, stage, result.to_json())
         except (TypeError, ValueError) as error:
-            raise ManifestError(f"phase {phase} stage {stage!r}: its data is not JSON: {error}") from error
+            raise ManifestError(f"phase {phase} stage {stage!r}: its result is not JSON: {error}") from error
         hashes = {self._relative(file): self._hash(file) for file in files}
-        entry = StageEntry(phase, stage, stored, hashes, seconds, _now(), self._session, self._last)
+        entry = StageEntry(phase, stored, hashes, seconds, _now(), self._session, self._last)
         self._last = write_stage(self.out, len(self._entries), entry)
         self._entries[phase, stage] = entry
 

@@ -17,14 +17,14 @@ from pathlib import Path
 
 from cluster.errors import ManifestError
 from cluster.run_folder.durable import write_atomic
-from cluster.run_folder.layout import ROLLBACKS, RunFolders
+from cluster.run_folder.layout import ROLLBACKS, STAGES, RunFolders
 from cluster.run_folder.manifest import RunManifest, changed_files
 from cluster.run_folder.metrics_log import FILE_NAME as METRICS
 from cluster.run_folder.metrics_log import MetricsLog
 from cluster.run_folder.sessions import note_rollback
 from cluster.run_folder.stage_data import recorded_shards, shard_files
-from cluster.run_folder.stage_files import FOLDER as STAGES
 from cluster.run_folder.stage_files import stage_folders
+from cluster.run_folder.stage_results import Published, WithCheckpoint
 from cluster.run_folder.summary import FILE_NAME as SUMMARY
 from records.durable import force_to_disk, read_text
 from records.episodes import Source
@@ -88,7 +88,7 @@ def standing(manifest: RunManifest, shards: Collection[str]) -> tuple[int, list[
     kept = min((at for at, _ in lost), default=len(entries))
     why = [f"{name} is gone or damaged" for _, name in lost]
     while kept:
-        newest = max(at for at, entry in enumerate(entries[:kept]) if "checkpoint" in entry.data)
+        newest = max(at for at, entry in enumerate(entries[:kept]) if isinstance(entry.result, WithCheckpoint))
         changed = changed_files(manifest.out, entries[newest])
         if not changed:
             break
@@ -131,7 +131,7 @@ def _plan(manifest: RunManifest, kept: int, why: list[str]) -> Rollback:
     made = [path.relative_to(out).as_posix() for path in RunFolders(out).learned()]
     stages = [f"{STAGES}/{path.name}" for path in reversed(stage_folders(out)[kept:])]
     gone = entries[kept:]
-    published = [entry.data["manifest"] for entry in gone if entry.stage == "publish"]
+    published = [entry.result.manifest for entry in gone if isinstance(entry.result, Published)]
     earlier = read_rollbacks(out)
     return Rollback(
         number=earlier[-1].number + 1 if earlier else 1,
@@ -140,7 +140,7 @@ def _plan(manifest: RunManifest, kept: int, why: list[str]) -> Rollback:
         stages=tuple((entry.phase, entry.stage) for entry in gone),
         seconds=sum(entry.seconds for entry in gone),
         why=tuple(why),
-        published={str(weights["version"]): weights["checksum"] for weights in published},
+        published={str(weights.version): weights.checksum for weights in published},
         moved=(SUMMARY, *stages, *(name for name in made if name not in needed)),
     )
 

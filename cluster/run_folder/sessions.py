@@ -45,7 +45,7 @@ def note_rollback(out: Path, session: int, line: str) -> None:
     """Add to a session's file, durably, what was rolled back in it and why."""
     path = out / FOLDER / f"{session:04d}.json"
     content = json.loads(read_text(path))
-    content.setdefault("rollback", []).append(line)
+    content.setdefault("rollbacks", []).append(line)
     write_atomic(path, json.dumps(content, indent=1) + "\n")
 
 

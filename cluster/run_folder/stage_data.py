@@ -1,32 +1,35 @@
-"""What stages leave in the manifest, as plain JSON, and the run's summary made from it.
+"""From what was played to a stage's result, and from the results to the run's summary.
 
-Owns the shapes of stage data. Pure. Invariants: every episode a stage asked for is judged or among its
-failures; what can be derived from the manifest is derived, never stored twice.
+Pure. Invariants: every episode a stage asked for is judged or among its failures; what can be derived from the
+manifest is derived, never stored twice.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from analysis.metrics import Rate
 from analysis.results import EpisodeCounts, GroupResult, PhaseSummary, ReplayResult, SplitResult
 from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.stage_files import StageEntry
+from cluster.run_folder.stage_results import (
+    ActorTrained,
+    CriticsTrained,
+    Evaluated,
+    ReplayFiltered,
+    RolloutsPlayed,
+    WithEpisodes,
+    flat_numbers,
+)
 from cluster.run_folder.summary import RunSummary
 from records.failures import Failure
 from replay.buffer import ReplayBuffer
 from replay.shards import SUFFIX
 from rollout_workers.report import RolloutReport
 from rollout_workers.spec import EpisodeSpec
-
-WARM_START = ("clone", "critics", "publish", "evaluate")
-"""The stages before RL, phase 0, in order."""
-PHASE = ("rollouts", "replay", "critics", "actor", "publish", "evaluate", "curriculum")
-"""The stages of each phase after it, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,30 +52,37 @@ def judged(specs: Iterable[EpisodeSpec], buffer: ReplayBuffer) -> list[JudgedEpi
     ]
 
 
-def episode_data(specs: Sequence[EpisodeSpec], report: RolloutReport, buffer: ReplayBuffer) -> dict[str, Any]:
+def episode_counts(specs: Sequence[EpisodeSpec], report: RolloutReport, buffer: ReplayBuffer) -> WithEpisodes:
     """Return ids, counts and times of the episodes of one stage, those of an interrupted attempt included."""
-    done = sorted(spec.episode_id for spec in specs if spec.episode_id in buffer)
-    return {
-        "episodes": done,
-        "dispatched": len(specs),
-        "successes": sum(buffer.entry(episode_id).outcome == 1.0 for episode_id in done),
-        "failures": reasons(_lost(specs, report, buffer)),
-        "incidents": dict(report.incidents),
-        "env_steps_per_s": report.env_steps_per_s,
-        "seconds_by_part": report.seconds_by_part,
-        "worker_losses": report.worker_losses,
-        "orphans": report.orphans,
-    }
+    done = tuple(sorted(spec.episode_id for spec in specs if spec.episode_id in buffer))
+    return WithEpisodes(
+        episodes=done,
+        dispatched=len(specs),
+        successes=sum(buffer.entry(episode_id).outcome == 1.0 for episode_id in done),
+        failures=reasons(_lost(specs, report, buffer)),
+        incidents=dict(report.incidents),
+        env_steps_per_s=report.env_steps_per_s,
+        seconds_by_part=report.seconds_by_part,
+        worker_losses=report.worker_losses,
+        orphans=report.orphans,
+    )
 
 
-def split_data(
+NO_EPISODES = WithEpisodes(
+    episodes=(), dispatched=0, successes=0, failures={}, incidents={}, env_steps_per_s=0.0, seconds_by_part={},
+    worker_losses=0, orphans=0,
+)  # fmt: skip
+"""A stage that had nothing to play."""
+
+
+def split_results(
     specs: Sequence[EpisodeSpec], splits: Sequence[str], report: RolloutReport, buffer: ReplayBuffer, passes: int
-) -> dict[str, Any]:
+) -> dict[str, SplitResult]:
     """Return the result of an evaluation on each split."""
     results = {}
     for split in splits:
         mine = [spec for spec in specs if spec.task.split == split]
-        results[split] = asdict(SplitResult.of(judged(mine, buffer), _lost(mine, report, buffer), passes))
+        results[split] = SplitResult.of(judged(mine, buffer), _lost(mine, report, buffer), passes)
     return results
 
 
@@ -100,8 +110,10 @@ def summarise(manifest: RunManifest, name: str, phases: int) -> RunSummary:
     done = {phase for phase, _ in manifest.stages()}
     summaries = tuple(phase_summary(manifest, phase) for phase in sorted(done))
     counts = EpisodeCounts()
-    for phase, stage in manifest.stages():
-        counts += _counts(manifest.data(phase, stage))
+    for entry in manifest.entries():
+        if isinstance(entry.result, WithEpisodes):
+            played = entry.result
+            counts += EpisodeCounts(played.dispatched, len(played.episodes), played.failures)
     return RunSummary(
         name=name,
         config_hash=manifest.config_hash,
@@ -109,39 +121,25 @@ def summarise(manifest: RunManifest, name: str, phases: int) -> RunSummary:
         versions=manifest.header["versions"],
         phases=summaries,
         episodes=counts,
-        complete=manifest.stage_done(phases, "evaluate"),
+        complete=manifest.stage_done(phases, Evaluated.stage),
         seconds=sum(sum(stages.values()) for stages in manifest.seconds.values()),
     )
 
 
 def phase_summary(manifest: RunManifest, phase: int) -> PhaseSummary:
     """Return the numbers of one phase as far as its stages are complete."""
-    stages = {stage: manifest.data(phase, stage) for at, stage in manifest.stages() if at == phase}
-    rollouts, replay = stages.get("rollouts"), stages.get("replay")
-    metrics = [stages[stage].get("metrics") or {} for stage in ("critics", "actor") if stage in stages]
+    results = {entry.stage: entry.result for entry in manifest.entries() if entry.phase == phase}
+    evaluated, rollouts, replay = (results.get(kind.stage) for kind in (Evaluated, RolloutsPlayed, ReplayFiltered))
+    learned = [results[kind.stage].learned() for kind in (CriticsTrained, ActorTrained) if kind.stage in results]
     return PhaseSummary(
         phase=phase,
-        evaluation={
-            split: SplitResult.from_json(result)
-            for split, result in stages.get("evaluate", {}).get("splits", {}).items()
-        },
-        rollout=_rate(rollouts["successes"], len(rollouts["episodes"])) if rollouts else None,
-        replay=_replay(replay) if replay else None,
-        losses={name: number for part in metrics for name, number in flat_numbers(part).items()},
+        evaluation=evaluated.splits if isinstance(evaluated, Evaluated) else {},
+        rollout=_rate(rollouts.successes, len(rollouts.episodes)) if isinstance(rollouts, RolloutsPlayed) else None,
+        replay=_replay(replay.audit.counts) if isinstance(replay, ReplayFiltered) else None,
+        losses={name: number for part in learned for name, number in flat_numbers(part).items()},
         seconds=manifest.seconds[phase],
-        env_steps_per_second=rollouts["env_steps_per_s"] if rollouts else None,
+        env_steps_per_second=rollouts.env_steps_per_s if isinstance(rollouts, RolloutsPlayed) else None,
     )
-
-
-def flat_numbers(nested: Mapping[str, Any]) -> dict[str, float]:
-    """Return the numbers of nested mappings as ``part.name``; what is not a number is left out."""
-    flat: dict[str, float] = {}
-    for name, value in nested.items():
-        if isinstance(value, Mapping):
-            flat.update({f"{name}.{key}": number for key, number in flat_numbers(value).items()})
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            flat[name] = float(value)
-    return flat
 
 
 def _lost(specs: Iterable[EpisodeSpec], report: RolloutReport, buffer: ReplayBuffer) -> list[Failure]:
@@ -150,17 +148,10 @@ def _lost(specs: Iterable[EpisodeSpec], report: RolloutReport, buffer: ReplayBuf
     return [report.failures[episode_id] for episode_id in missing if episode_id in report.failures]
 
 
-def _counts(data: Mapping[str, Any]) -> EpisodeCounts:
-    if "dispatched" not in data:
-        return EpisodeCounts()
-    return EpisodeCounts(data["dispatched"], len(data["episodes"]), data["failures"])
-
-
 def _rate(successes: int, judged_episodes: int) -> GroupResult:
     return GroupResult.of(Rate.of([True] * successes + [False] * (judged_episodes - successes)))
 
 
-def _replay(data: Mapping[str, Any]) -> ReplayResult:
-    counts: dict[str, int] = data["audit"]["counts"]
+def _replay(counts: Mapping[str, int]) -> ReplayResult:
     kept = counts.get("kept", 0)
     return ReplayResult(kept, sum(counts.values()) - kept, {k: v for k, v in counts.items() if k != "kept" and v})

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from cluster.run_folder.durable import sha256_text, write_folder
+from cluster.run_folder.layout import STAGES as FOLDER
+from cluster.run_folder.stage_results import StageResult, read_result
 from records.durable import read_text
 
-FOLDER = "stages"
 MANIFEST = "manifest.json"
 COMPLETE = "COMPLETE"
 _NAME = re.compile(r"(\d{4})-phase-(\d{3,})-([a-z]+)")
@@ -25,19 +25,23 @@ _NAME = re.compile(r"(\d{4})-phase-(\d{3,})-([a-z]+)")
 
 @dataclass(frozen=True)
 class StageEntry:
-    """A complete stage: its result as JSON, the SHA-256 of each file it left, seconds it took, when it ended (UTC).
+    """A complete stage: its result, the SHA-256 of each file it left, seconds it took, when it ended (UTC).
 
     ``after`` is the SHA-256 of the manifest before it, ``session`` the number of the process that completed it.
     """
 
     phase: int
-    stage: str
-    data: Any
+    result: StageResult
     files: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     finished: str = ""
     session: int = 0
     after: str = ""
+
+    @property
+    def stage(self) -> str:
+        """The stage's name."""
+        return self.result.stage
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,8 @@ class Fault:
 
 def write_stage(out: Path, number: int, entry: StageEntry) -> str:
     """Record a stage durably as the ``number``-th and return the SHA-256 of its manifest."""
-    text = json.dumps(asdict(entry), indent=1) + "\n"
+    own = {name: value for name, value in vars(entry).items() if name != "result"}
+    text = json.dumps({**own, "stage": entry.stage, "result": entry.result.to_json()}, indent=1) + "\n"
     digest = sha256_text(text)
     name = f"{number:04d}-phase-{entry.phase:03d}-{entry.stage}"
     write_folder(out / FOLDER / name, {MANIFEST: text, COMPLETE: digest + "\n"})
@@ -70,9 +75,9 @@ def scan_stages(out: Path, header: str) -> tuple[list[StageEntry], str, list[Fau
         place = f"{FOLDER}/{path.name}"
         name = _NAME.fullmatch(path.name)
         text, fault = _read(path)
-        entry = _entry(text)
-        if fault or name is None or entry is None or (entry.phase, entry.stage) != (int(name[2]), name[3]):
-            faults.append(Fault(place, fault or f"{MANIFEST} is not one of this stage"))
+        entry, wrong = (None, fault) if fault else _entry(text)
+        if entry is None or name is None or (entry.phase, entry.stage) != (int(name[2]), name[3]):
+            faults.append(Fault(place, wrong or f"{MANIFEST} is not one of this stage"))
             digest, expected = "", expected + 1
             continue
         number = int(name[1])
@@ -107,8 +112,11 @@ def _read(path: Path) -> tuple[str, str]:
     return text, ""
 
 
-def _entry(text: str) -> StageEntry | None:
+def _entry(text: str) -> tuple[StageEntry | None, str]:
+    """Return the entry that a manifest holds, or None and what is wrong with it."""
     try:
-        return StageEntry(**json.loads(text))
-    except (TypeError, ValueError):
-        return None
+        content = json.loads(text)
+        result = read_result(content["phase"], content.pop("stage"), content.pop("result"))
+        return StageEntry(**{**content, "result": result}), ""
+    except (TypeError, ValueError, KeyError) as error:
+        return None, f"{MANIFEST} is not one of this stage: {error}"

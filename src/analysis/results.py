@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from analysis.metrics import Episode, Rate, mean_pass_at_k, success_table
 from records.failures import Failure
@@ -65,13 +64,6 @@ class SplitResult:
             lost=table.failures,
             pass_at={k: value for k, value in estimates.items() if not math.isnan(value)},
         )
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> SplitResult:
-        """Return the result that ``asdict`` wrote."""
-        groups = ("by_site", "by_horizon", "by_template")
-        parsed = {name: {key: GroupResult(**rate) for key, rate in data[name].items()} for name in groups}
-        return cls(**{**data, **parsed})
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,16 @@ class ActorMetrics:
 
 
 @dataclass(frozen=True, slots=True)
+class CloneUpdate:
+    """What cloning reports: ``loss`` in nats per action token; ``epochs`` may be a fraction."""
+
+    loss: float
+    updates: int
+    epochs: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class CriticsUpdate:
     """What ``Learner.update_critics`` reports: each critic's metrics, and the seconds each one took."""
 

@@ -57,6 +57,26 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
+class Histogram:
+    """Bin ``edges`` (B + 1,), of which the last is infinity, written as None, and ``counts`` (B,)."""
+
+    edges: tuple[float | None, ...]
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditSummary:
+    """The filter's settings, how many units got each reason, and the histogram of all finite perplexities."""
+
+    low: float
+    high: float
+    per: str
+    cap: int | None
+    counts: dict[str, int]
+    histogram: Histogram
+
+
+@dataclass(frozen=True, slots=True)
 class Audit:
     """Every decision of one run of the filter, in the order of episode ids and steps."""
 
@@ -82,17 +102,12 @@ class Audit:
         counts = np.bincount(np.searchsorted(inner, values, side="right"), minlength=len(edges) - 1)
         return edges, tuple(int(count) for count in counts)
 
-    def summary(self) -> dict[str, Any]:
-        """Return a JSON-ready summary without the single decisions; the last edge, infinity, is None."""
+    def summary(self) -> AuditSummary:
+        """Return the filter's settings and counts, without the single decisions."""
         edges, counts = self.histogram()
-        return {
-            "low": self.low,
-            "high": self.high,
-            "per": self.per,
-            "cap": self.cap,
-            "counts": self.counts(),
-            "histogram": {"edges": [*edges[:-1], None], "counts": list(counts)},
-        }
+        return AuditSummary(
+            self.low, self.high, self.per, self.cap, self.counts(), Histogram((*edges[:-1], None), counts)
+        )
 
 
 def perplexity(logprobs: npt.ArrayLike) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -16,16 +15,16 @@ from rich.console import Console
 
 from cluster.controller import Controller
 from cluster.display.progress import Progress
-from cluster.learner_actor import CloneUpdate
 from cluster.recipe.recipe import Recipe, build_recipe
 from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.ledger import LedgerFile
 from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.metrics_log import MetricsLog
-from cluster.run_folder.stage_data import PHASE, WARM_START
+from cluster.run_folder.stage_results import PHASE, WARM_START, Published
 from cluster.task_sets import TaskSets
 from learner.algorithms import resolve
-from learner.metrics import ActorMetrics, ActorUpdate, CriticMetrics, CriticsUpdate
+from learner.metrics import ActorUpdate, CloneUpdate, CriticMetrics, CriticsUpdate
+from policy.manifest import WeightManifest
 from records import failure_codes as codes
 from records.episodes import Source
 from records.failures import Failure
@@ -35,6 +34,7 @@ from rollout_workers.leases import EpisodeLedger, Journal
 from rollout_workers.report import RolloutReport
 from rollout_workers.spec import EpisodeSpec
 from tests.cluster.made_episodes import report, store
+from tests.cluster.made_results import actor_update, critic_metrics
 
 RAW: dict[str, Any] = {
     "run": {
@@ -52,10 +52,6 @@ ORDER = [(0, stage) for stage in WARM_START] + [(phase, stage) for phase in (1, 
 
 class Killed(BaseException):
     """The driver's end at some moment."""
-
-
-def critic_metrics(loss: float | None) -> CriticMetrics:
-    return CriticMetrics(states=1, updates=1, loss=loss, grad_norm=None, tokens_per_s=None, ratings={})
 
 
 class FakeLearner:
@@ -87,12 +83,7 @@ class FakeLearner:
 
     def update_actor(self, fresh: list[str], replayed: list[Kept], phase: int, seed: int) -> ActorUpdate:
         self._note("update_actor", fresh, replayed, phase, seed)
-        unknown = {field.name: None for field in fields(ActorMetrics)}
-        actor = ActorMetrics(**{**unknown, "decisions": 1, "updates": 1, "loss": 0.25})  # type: ignore[arg-type]
-        return ActorUpdate(
-            phase=phase, algorithm="mira", rollouts=len(fresh), replayed=len(replayed), left_out=0, success_rate=None,
-            actor=actor, seconds={},
-        )  # fmt: skip
+        return actor_update(phase, len(fresh), len(replayed))
 
     def ask(self, critic: str, episode_ids: Sequence[str]) -> dict[str, list[float]]:
         self._note("ask", critic, episode_ids)
@@ -133,14 +124,14 @@ class FakeSystem:
         self._fate(what)
         self.asked.append(what)
 
-    def publish(self, version: int) -> dict[str, Any]:
+    def publish(self, version: int) -> Published:
         self.note("publish", version)
         path = self.folders.weights / f"actor-{version:06d}.safetensors"
         path.parent.mkdir(exist_ok=True)
         path.write_text(f"weights {version}{self.luck}")
         checksum = sha256(path.read_bytes()).hexdigest()
         place = path.relative_to(self.folders.out).as_posix()
-        return {"accepted": ["server-0"], "manifest": {"version": version, "path": place, "checksum": checksum}}
+        return Published(WeightManifest(version, checksum, place), ("server-0",), {}, {}, seconds=0.0)
 
     def retire(self, driver: str) -> None:
         self.note("retire", driver)

@@ -26,6 +26,7 @@ from cluster.errors import ManifestError, RunError, RunStopped
 from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.stage_data import summarise
 from cluster.run_folder.stage_files import StageEntry, stage_folders, write_stage
+from cluster.run_folder.stage_results import Published, ReplayFiltered, RolloutsPlayed
 from cluster.run_folder.summary import write_summary
 from records.episodes import Source, Trajectory
 from replay.buffer import ReplayBuffer
@@ -87,7 +88,9 @@ def forge(out: Path, edit: Callable[[StageEntry], StageEntry]) -> None:
 
 def in_stage(phase: int, stage: str, **data: Any) -> Callable[[StageEntry], StageEntry]:
     def edit(entry: StageEntry) -> StageEntry:
-        return replace(entry, data={**entry.data, **data}) if (entry.phase, entry.stage) == (phase, stage) else entry
+        if (entry.phase, entry.stage) != (phase, stage):
+            return entry
+        return replace(entry, result=replace(entry.result, **data))
 
     return edit
 
@@ -218,7 +221,7 @@ def test_a_count_that_is_wrong_is_found_though_every_hash_was_made_to_fit(out: P
 
 
 def test_an_episode_that_is_counted_in_two_stages_is_named(out: Path) -> None:
-    mine, other = (RunManifest.read(out).data(phase, "rollouts")["episodes"] for phase in (1, 2))
+    mine, other = (RunManifest.read(out).result(phase, RolloutsPlayed).episodes for phase in (1, 2))
     forge(out, in_stage(2, "rollouts", episodes=[*other, mine[0]], dispatched=7))
     expected = f"episodes: episode {mine[0]}: is counted in phase 1 rollouts and phase 2 rollouts"
     assert expected in findings(out)
@@ -233,8 +236,8 @@ def test_a_step_of_another_version_is_named(out: Path) -> None:
 
 def test_a_replayed_failure_is_named(out: Path) -> None:
     failed = next(episode for episode in rollouts(out, 1) if episode.outcome == 0.0)
-    kept = RunManifest.read(out).data(2, "replay")["kept"]
-    forge(out, in_stage(2, "replay", kept={**kept, failed.episode_id: [0], "never-played": [0]}))
+    kept = RunManifest.read(out).result(2, ReplayFiltered).kept
+    forge(out, in_stage(2, "replay", kept={**kept, failed.episode_id: (0,), "never-played": (0,)}))
     found = findings(out)
     assert any(f"episode {failed.episode_id}: is replayed in phase 2 with steps [0]" in line for line in found)
     assert any("episode never-played: is replayed in phase 2, but is no stored rollout" in line for line in found)
@@ -242,8 +245,8 @@ def test_a_replayed_failure_is_named(out: Path) -> None:
 
 
 def test_weights_of_another_checksum_are_named(out: Path) -> None:
-    published = RunManifest.read(out).data(1, "publish")["manifest"]
-    forge(out, in_stage(1, "publish", manifest={**published, "checksum": "0" * 64}))
+    published = RunManifest.read(out).result(1, Published).manifest
+    forge(out, in_stage(1, "publish", manifest=replace(published, checksum="0" * 64)))
     assert any(line.startswith("training: phase 1 publish: expected version 1") for line in findings(out))
 
 

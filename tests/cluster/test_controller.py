@@ -12,6 +12,8 @@ import pytest
 
 from cluster.errors import RunStopped
 from cluster.run_folder.metrics_log import read_metrics
+from cluster.run_folder.stage_data import NO_EPISODES
+from cluster.run_folder.stage_results import Cloned, Evaluated, ReplayFiltered, RolloutsPlayed
 from records.episodes import Source
 from replay.buffer import ReplayBuffer
 from replay.perplexity import Kept
@@ -82,12 +84,12 @@ def test_the_learner_gets_this_phases_episodes_and_the_kept_successes_of_earlier
     assert [what[1:3] for what in system.asked if what[0] == "update_critics"] == [(first, []), (second, replayed)]
     assert len(first) == len(second) == 6
     assert not set(first) & set(second)
-    assert first == run.manifest.data(1, "rollouts")["episodes"]
+    assert first == list(run.manifest.result(1, RolloutsPlayed).episodes)
     successes = set(ReplayBuffer(system.folders.episodes).successes(phases=[1]))
     assert successes
     assert {kept.episode_id for kept in replayed} == successes
     assert all(isinstance(kept, Kept) and kept.steps == (0,) for kept in replayed)
-    assert run.manifest.data(1, "replay")["kept"] == {}
+    assert run.manifest.result(1, ReplayFiltered).kept == {}
 
 
 def test_each_stage_is_logged_once_and_shown(run: Run) -> None:
@@ -116,7 +118,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def stage_data(run: Run) -> dict[tuple[int, str], Any]:
-    return {stage: run.manifest.data(*stage) for stage in run.manifest.stages()}
+    return {stage: run.manifest.entry(*stage).result for stage in run.manifest.stages()}
 
 
 @pytest.mark.parametrize("moment", range(0, 57, 6))
@@ -166,7 +168,7 @@ def test_the_critics_band_gets_the_values_of_this_phases_first_states(tmp_path: 
     run = Run(tmp_path, curriculum={"value_band": True, "replayed_share": 0, "perturbed_share": 0})
     system = run.start()
     asked = [what[2] for what in system.asked if what[:2] == ("ask", "value")]
-    assert asked == [run.manifest.data(phase, "rollouts")["episodes"] for phase in (1, 2)]
+    assert asked == [list(run.manifest.result(phase, RolloutsPlayed).episodes) for phase in (1, 2)]
     pool = {task.task_id: task for task in task_sets(run.recipe.model_dump_json()).pool}
     first, second = (
         [s.task.task_id for s in system.specs if s.phase == p and s.source is Source.ROLLOUT] for p in (1, 2)
@@ -191,7 +193,7 @@ def test_evaluation_comes_before_rl_every_nth_phase_and_last(
     run = Run(tmp_path, run={"phases": 3, "evaluation": {"tasks_per_split": 2, "every": every_n}})
     system = run.start()
     assert sorted({s.phase for s in system.specs if s.source is Source.EVALUATION}) == evaluated
-    assert [p for p in range(4) if run.manifest.data(p, "evaluate")["splits"]] == evaluated
+    assert [p for p in range(4) if run.manifest.result(p, Evaluated).splits] == evaluated
 
 
 def test_pictures_are_taken_at_the_last_evaluation_only(tmp_path: Path) -> None:
@@ -209,7 +211,7 @@ def test_a_shipped_policy_is_not_cloned_but_its_critic_is_taught(run: Run) -> No
     system = run.start(clones=False)
     assert ("clone",) not in system.moments()
     assert ("pretrain", "potential") in system.moments()
-    assert run.manifest.data(0, "clone") == {"checkpoint": "cloned"}
+    assert run.manifest.result(0, Cloned) == Cloned(**vars(NO_EPISODES), checkpoint="cloned", metrics=None)
 
 
 @pytest.mark.parametrize(("algorithm", "scores"), [("webrl", True), ("filtered_bc", False)])
@@ -220,7 +222,7 @@ def test_an_algorithm_asks_only_for_what_it_needs(tmp_path: Path, algorithm: str
     assert (("score",) in moments) is scores
     assert run.manifest.stages() == ORDER
     if not scores:
-        assert run.manifest.data(2, "replay")["kept"] == {}
+        assert run.manifest.result(2, ReplayFiltered).kept == {}
 
 
 def test_nothing_to_learn_from_stops_the_run_and_the_same_command_tries_again(run: Run) -> None:
@@ -237,7 +239,7 @@ def test_nothing_to_learn_from_stops_the_run_and_the_same_command_tries_again(ru
 
 def test_lost_episodes_are_never_counted_as_failures_of_the_policy(run: Run) -> None:
     run.start(loses=lambda spec: spec.source is Source.ROLLOUT and spec.episode_id.startswith("p001-0000"))
-    data = run.manifest.data(1, "rollouts")
-    assert (data["dispatched"], len(data["episodes"])) == (6, 5)
-    assert data["failures"] == {"infra/browser_crashed": 1}
-    assert run.manifest.data(2, "rollouts")["failures"] == {}
+    data = run.manifest.result(1, RolloutsPlayed)
+    assert (data.dispatched, len(data.episodes)) == (6, 5)
+    assert data.failures == {"infra/browser_crashed": 1}
+    assert run.manifest.result(2, RolloutsPlayed).failures == {}

@@ -20,6 +20,8 @@ from cluster.run_folder import sessions, versions
 from cluster.run_folder.durable import sha256_file, write_atomic
 from cluster.run_folder.lock import RunLock
 from cluster.run_folder.manifest import RunManifest, changed_files
+from cluster.run_folder.stage_results import PHASE, WARM_START, ChosenTask, Cloned, RolloutsPlayed, TasksChosen
+from tests.cluster.made_results import made
 
 RECIPE = build_recipe({"run": {"seed": 5}})
 
@@ -27,52 +29,87 @@ RECIPE = build_recipe({"run": {"seed": 5}})
 def test_a_stage_is_done_only_after_it_was_completed_and_stays_done(tmp_path: Path) -> None:
     manifest = RunManifest.open(tmp_path, RECIPE)
     assert not manifest.stage_done(1, "rollouts")
-    manifest.complete_stage(1, "rollouts", {"episodes": ["a", "b"]}, seconds=2.5)
+    rollouts = made(1, "rollouts", episodes=("a", "b"), dispatched=2)
+    manifest.complete_stage(1, rollouts, seconds=2.5)
     again = RunManifest.open(tmp_path, RECIPE)
     assert again.stage_done(1, "rollouts")
     assert not again.stage_done(2, "rollouts")
-    assert again.data(1, "rollouts") == {"episodes": ["a", "b"]}
+    assert again.result(1, RolloutsPlayed) == rollouts
     assert again.seconds == {1: {"rollouts": 2.5}}
 
 
 def test_stages_keep_their_order_within_a_phase(tmp_path: Path) -> None:
     manifest = RunManifest.open(tmp_path, RECIPE)
-    done = [(0, "clone"), (0, "evaluate"), (1, "rollouts"), (1, "learn"), (10, "rollouts")]
+    done = [(0, "clone"), (0, "evaluate"), (1, "rollouts"), (1, "actor"), (10, "rollouts")]
     for phase, stage in done:
-        manifest.complete_stage(phase, stage)
+        manifest.complete_stage(phase, made(phase, stage))
     assert RunManifest.open(tmp_path, RECIPE).stages() == done
 
 
 def test_an_entry_is_never_changed(tmp_path: Path) -> None:
     manifest = RunManifest.open(tmp_path, RECIPE)
-    manifest.complete_stage(0, "clone", 1)
+    first = made(0, "clone", checkpoint="first")
+    manifest.complete_stage(0, first)
     with pytest.raises(ManifestError, match="already complete"):
-        manifest.complete_stage(0, "clone", 2)
-    assert RunManifest.open(tmp_path, RECIPE).data(0, "clone") == 1
+        manifest.complete_stage(0, made(0, "clone", checkpoint="second"))
+    assert RunManifest.open(tmp_path, RECIPE).result(0, Cloned) == first
 
 
-def test_data_is_what_json_gives_back(tmp_path: Path) -> None:
+def test_a_result_is_what_json_gives_back(tmp_path: Path) -> None:
     manifest = RunManifest.open(tmp_path, RECIPE)
-    manifest.complete_stage(0, "clone", {"ids": (1, 2)})
-    assert manifest.data(0, "clone") == {"ids": [1, 2]} == RunManifest.open(tmp_path, RECIPE).data(0, "clone")
-    for bad in ({"x": object()}, float("nan")):
+    manifest.complete_stage(1, made(1, "curriculum", tasks=(ChosenTask("shop.buy", {"ids": (1, 2)}),)))
+    found = manifest.result(1, TasksChosen)
+    assert found.tasks[0].parameters == {"ids": [1, 2]}
+    assert found == RunManifest.open(tmp_path, RECIPE).result(1, TasksChosen)
+    for bad in ({"checkpoint": object()}, {"env_steps_per_s": float("nan")}):
         with pytest.raises(ManifestError, match="not JSON"):
-            manifest.complete_stage(0, "evaluate", bad)
-    assert not manifest.stage_done(0, "evaluate")
+            manifest.complete_stage(0, made(0, "clone", **bad))
+    assert not manifest.stage_done(0, "clone")
+
+
+@pytest.mark.parametrize("phase", [0, 1])
+def test_each_stages_result_comes_back_as_it_was(tmp_path: Path, phase: int) -> None:
+    manifest = RunManifest.open(tmp_path, RECIPE)
+    results = [made(phase, stage) for stage in (PHASE if phase else WARM_START)]
+    for result in results:
+        manifest.complete_stage(phase, result)
+    assert [entry.result for entry in RunManifest.read(tmp_path).entries()] == results
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ({"dispatched": "6"}, r"dispatched"),
+        ({"dispatched": None}, r"dispatched"),
+        ({"surplus": 1}, r"surplus"),
+    ],
+)
+def test_a_result_that_no_stage_leaves_stops_the_run_and_is_named(
+    tmp_path: Path, change: dict[str, object], found: str
+) -> None:
+    manifest = RunManifest.open(tmp_path, RECIPE)
+    manifest.complete_stage(0, made(0, "clone"))
+    folder = tmp_path / "stages" / "0000-phase-000-clone"
+    content = json.loads((folder / "manifest.json").read_text())
+    text = json.dumps({**content, "result": {**content["result"], **change}})
+    (folder / "manifest.json").write_text(text)
+    (folder / "COMPLETE").write_text(hashlib.sha256(text.encode()).hexdigest())
+    with pytest.raises(ManifestError, match=rf"(?s)0000-phase-000-clone: manifest.json is not one.*{found}"):
+        RunManifest.read(tmp_path)
 
 
 def test_asking_for_an_incomplete_stage_names_the_complete_ones(tmp_path: Path) -> None:
     manifest = RunManifest.open(tmp_path, RECIPE)
-    manifest.complete_stage(0, "clone")
-    with pytest.raises(KeyError, match=r"phase 1 stage 'learn' is not complete; complete are \[\(0, 'clone'\)\]"):
-        manifest.data(1, "learn")
+    manifest.complete_stage(0, made(0, "clone"))
+    with pytest.raises(KeyError, match=r"phase 1 stage 'rollouts' is not complete; complete are \[\(0, 'clone'\)\]"):
+        manifest.result(1, RolloutsPlayed)
 
 
 def test_files_are_recorded_with_their_hash_and_checked(tmp_path: Path) -> None:
     manifest = RunManifest.open(tmp_path, RECIPE)
     weights = tmp_path / "weights" / "1.bin"
     write_atomic(weights, b"abc")
-    manifest.complete_stage(1, "publish", files=[weights])
+    manifest.complete_stage(1, made(1, "publish"), files=[weights])
     assert manifest.entry(1, "publish").files == {"weights/1.bin": sha256_file(weights)}
     assert changed_files(tmp_path, manifest.entry(1, "publish")) == []
     weights.write_bytes(b"abd")
@@ -84,10 +121,10 @@ def test_files_are_recorded_with_their_hash_and_checked(tmp_path: Path) -> None:
 def test_a_missing_or_foreign_file_is_refused(tmp_path: Path) -> None:
     manifest = RunManifest.open(tmp_path / "run", RECIPE)
     with pytest.raises(ManifestError, match="cannot record"):
-        manifest.complete_stage(0, "clone", files=[tmp_path / "run" / "none"])
+        manifest.complete_stage(0, made(0, "clone"), files=[tmp_path / "run" / "none"])
     (tmp_path / "elsewhere").write_text("")
     with pytest.raises(ManifestError, match="not under the run folder"):
-        manifest.complete_stage(0, "clone", files=[tmp_path / "elsewhere"])
+        manifest.complete_stage(0, made(0, "clone"), files=[tmp_path / "elsewhere"])
     assert not manifest.stage_done(0, "clone")
 
 
@@ -125,7 +162,7 @@ def test_every_source_of_a_run_counts_as_its_code() -> None:
 def test_sessions_are_numbered(tmp_path: Path) -> None:
     manifest = RunManifest.open(tmp_path, RECIPE)
     assert [manifest.begin_session(), manifest.begin_session()] == [1, 2]
-    manifest.complete_stage(0, "clone")
+    manifest.complete_stage(0, made(0, "clone"))
     assert RunManifest.read(tmp_path).entry(0, "clone").session == 2
     assert RunManifest.open(tmp_path, RECIPE).begin_session() == 3
 
@@ -154,14 +191,14 @@ def test_the_header_says_what_made_the_run(tmp_path: Path) -> None:
 
 def test_a_write_that_fails_leaves_the_manifest_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     manifest = RunManifest.open(tmp_path, RECIPE)
-    manifest.complete_stage(0, "clone")
+    manifest.complete_stage(0, made(0, "clone"))
 
     def full_disk(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full_disk)
     with pytest.raises(OSError, match="No space"):
-        manifest.complete_stage(0, "evaluate")
+        manifest.complete_stage(0, made(0, "evaluate"))
     monkeypatch.undo()
     assert not manifest.stage_done(0, "evaluate")
     assert RunManifest.open(tmp_path, RECIPE).stages() == [(0, "clone")]
@@ -172,10 +209,10 @@ def test_a_write_that_fails_leaves_the_manifest_as_it_was(tmp_path: Path, monkey
 def test_sigkill_at_any_moment_leaves_a_manifest_that_opens(tmp_path: Path, child_env: dict[str, str]) -> None:
     code = (
         "import sys; from pathlib import Path; from cluster.recipe.recipe import build_recipe;"
-        "from cluster.run_folder.manifest import RunManifest;"
+        "from cluster.run_folder.manifest import RunManifest; from tests.cluster.made_results import made;"
         "m = RunManifest.open(Path(sys.argv[1]), build_recipe({'run': {'seed': 5}})); n = len(m.stages());"
         "print('ready', flush=True);"
-        "[m.complete_stage(i, 'learn', {'x': 'y' * 2000}) for i in range(n, n + 100000)]"
+        "[m.complete_stage(i, made(i, 'actor', checkpoint='y' * 2000)) for i in range(n + 1, n + 100000)]"
     )
     seen = 0
     for delay in (0.05, 0.11, 0.23):
@@ -188,7 +225,7 @@ def test_sigkill_at_any_moment_leaves_a_manifest_that_opens(tmp_path: Path, chil
             process.kill()
             process.wait(timeout=20)
         stages = RunManifest.open(tmp_path, RECIPE).stages()
-        assert stages == [(i, "learn") for i in range(len(stages))]
+        assert stages == [(i, "actor") for i in range(1, len(stages) + 1)]
         assert len(stages) >= seen
         seen = len(stages)
     assert seen > 0
@@ -198,7 +235,7 @@ def damaged(out: Path, damage: str) -> None:
     """Three stages, of which the second one is damaged."""
     manifest = RunManifest.open(out, RECIPE)
     for stage in ("clone", "critics", "publish"):
-        manifest.complete_stage(0, stage, {"n": 1})
+        manifest.complete_stage(0, made(0, stage))
     folder = out / "stages" / "0001-phase-000-critics"
     text = (folder / "manifest.json").read_text()
     if damage == "removed":
@@ -208,9 +245,9 @@ def damaged(out: Path, damage: str) -> None:
     elif damage == "cut short":
         (folder / "manifest.json").write_text(text[: len(text) // 2])
     elif damage == "edited":
-        (folder / "manifest.json").write_text(text.replace('"n": 1', '"n": 2'))
+        (folder / "manifest.json").write_text(text.replace('"dispatched": 0', '"dispatched": 1'))
     elif damage == "edited with its marker":
-        edited = text.replace('"n": 1', '"n": 2')
+        edited = text.replace('"dispatched": 0', '"dispatched": 1')
         (folder / "manifest.json").write_text(edited)
         (folder / "COMPLETE").write_text(hashlib.sha256(edited.encode()).hexdigest())
     elif damage == "header edited":
@@ -235,13 +272,13 @@ def test_a_manifest_that_is_not_what_it_was_stops_the_run_and_is_named(tmp_path:
 
 
 def test_a_stage_that_was_being_recorded_counts_for_nothing(tmp_path: Path) -> None:
-    RunManifest.open(tmp_path, RECIPE).complete_stage(0, "clone")
+    RunManifest.open(tmp_path, RECIPE).complete_stage(0, made(0, "clone"))
     half = tmp_path / "stages" / ".0001-phase-000-critics.new"
     half.mkdir()
     (half / "manifest.json").write_text("{")
     manifest = RunManifest.open(tmp_path, RECIPE)
     assert manifest.stages() == [(0, "clone")]
-    manifest.complete_stage(0, "critics")
+    manifest.complete_stage(0, made(0, "critics"))
     assert RunManifest.read(tmp_path).stages() == [(0, "clone"), (0, "critics")]
 
 

@@ -10,6 +10,7 @@ from cluster import train as entry
 from cluster.errors import ProcessLost, RunStopped
 from cluster.recipe.recipe import Recipe, build_recipe
 from cluster.run_folder.manifest import RunManifest
+from tests.cluster.made_results import made
 
 ENOUGH = RunStopped("the budget of failures is spent")
 
@@ -25,7 +26,7 @@ class Sessions:
         stage, error = self.ends[self.begun]
         self.begun += 1
         if stage:
-            manifest.complete_stage(0, stage)
+            manifest.complete_stage(0, made(0, stage))
         raise error
 
 

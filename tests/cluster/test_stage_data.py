@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,17 +10,19 @@ from analysis.results import EpisodeCounts
 from cluster.recipe.recipe import build_recipe
 from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.stage_data import (
-    episode_data,
-    flat_numbers,
+    episode_counts,
     phase_summary,
     recorded_shards,
-    split_data,
+    split_results,
     summarise,
 )
+from cluster.run_folder.stage_results import WithEpisodes, flat_numbers
 from records import failure_codes as codes
 from records.failures import Failure
 from replay.buffer import ReplayBuffer
+from replay.perplexity import AuditSummary, Histogram
 from tests.cluster.made_episodes import report, spec, store
+from tests.cluster.made_results import made
 
 CRASH = Failure(codes.BROWSER_CRASHED)
 TIMEOUT = Failure(codes.DEADLINE)
@@ -32,33 +33,33 @@ def manifest(tmp_path: Path) -> RunManifest:
     return RunManifest.open(tmp_path / "run", build_recipe({"run": {"phases": 2}}))
 
 
-def played(tmp_path: Path, outcomes: list[float], lost: list[Failure]) -> dict[str, Any]:
+def played(tmp_path: Path, outcomes: list[float], lost: list[Failure]) -> WithEpisodes:
     specs = [spec(i) for i in range(len(outcomes) + len(lost))]
     store(tmp_path / "episodes", specs[: len(outcomes)], outcomes)
     failures = {s.episode_id: failure for s, failure in zip(specs[len(outcomes) :], lost, strict=True)}
-    return episode_data(specs, report(len(specs), failures), ReplayBuffer(tmp_path / "episodes"))
+    return episode_counts(specs, report(len(specs), failures), ReplayBuffer(tmp_path / "episodes"))
 
 
 def test_judged_and_lost_episodes_add_up_to_those_asked_for(tmp_path: Path) -> None:
     data = played(tmp_path, [1.0, 0.0, 1.0], [CRASH, CRASH, TIMEOUT])
-    assert data["episodes"] == ["test-0", "test-1", "test-2"]
-    assert (data["dispatched"], data["successes"]) == (6, 2)
-    assert data["failures"] == {"infra/browser_crashed": 2, "policy/deadline": 1}
+    assert data.episodes == ("test-0", "test-1", "test-2")
+    assert (data.dispatched, data.successes) == (6, 2)
+    assert data.failures == {"infra/browser_crashed": 2, "policy/deadline": 1}
 
 
 def test_a_resumed_stage_counts_the_episodes_of_the_attempt_before(tmp_path: Path) -> None:
     specs = [spec(i) for i in range(3)]
     store(tmp_path, specs[:2], [1.0, 0.0])  # before the interruption
     store(tmp_path, specs[2:], [1.0])  # the only one that the second attempt reports
-    data = episode_data(specs, report(1), ReplayBuffer(tmp_path))
-    assert data["episodes"] == [s.episode_id for s in specs]
-    assert (data["dispatched"], data["successes"], data["failures"]) == (3, 2, {})
+    data = episode_counts(specs, report(1), ReplayBuffer(tmp_path))
+    assert data.episodes == tuple(s.episode_id for s in specs)
+    assert (data.dispatched, data.successes, data.failures) == (3, 2, {})
 
 
 def test_episodes_of_other_stages_are_not_counted(tmp_path: Path) -> None:
     store(tmp_path, [spec(0), spec(1), spec(2)], [1.0, 1.0, 1.0])
-    data = episode_data([spec(1)], report(0), ReplayBuffer(tmp_path))
-    assert (data["episodes"], data["dispatched"], data["successes"]) == (["test-1"], 1, 1)
+    data = episode_counts([spec(1)], report(0), ReplayBuffer(tmp_path))
+    assert (data.episodes, data.dispatched, data.successes) == (("test-1",), 1, 1)
 
 
 def test_an_episode_whose_shard_outlived_its_worker_is_judged_and_not_also_lost(tmp_path: Path) -> None:
@@ -66,10 +67,10 @@ def test_an_episode_whose_shard_outlived_its_worker_is_judged_and_not_also_lost(
     specs = [spec(0), spec(1)]
     store(tmp_path, specs, [1.0, 0.0])
     lost = report(2, {"test-0": CRASH})
-    data = episode_data(specs, lost, ReplayBuffer(tmp_path))
-    assert len(data["episodes"]) + sum(data["failures"].values()) == data["dispatched"] == 2
-    split = split_data(specs, ["test"], lost, ReplayBuffer(tmp_path), passes=1)["test"]
-    assert split["n"] + sum(split["lost"].values()) == 2
+    data = episode_counts(specs, lost, ReplayBuffer(tmp_path))
+    assert len(data.episodes) + sum(data.failures.values()) == data.dispatched == 2
+    split = split_results(specs, ["test"], lost, ReplayBuffer(tmp_path), passes=1)["test"]
+    assert split.n + sum(split.lost.values()) == 2
 
 
 def test_a_split_is_judged_by_its_own_episodes(tmp_path: Path) -> None:
@@ -77,19 +78,19 @@ def test_a_split_is_judged_by_its_own_episodes(tmp_path: Path) -> None:
     others = [spec(9, split="test_templates"), spec(10, split="test_templates")]
     store(tmp_path, [*mine[:3], others[0]], [1.0, 0.0, 0.0, 1.0])
     lost = report(6, {"test-3": CRASH, "test_templates-10": TIMEOUT})
-    splits = split_data([*mine, *others], ["test", "test_templates"], lost, ReplayBuffer(tmp_path), passes=1)
+    splits = split_results([*mine, *others], ["test", "test_templates"], lost, ReplayBuffer(tmp_path), passes=1)
     assert list(splits) == ["test", "test_templates"]
-    assert (splits["test"]["success"], splits["test"]["n"]) == (pytest.approx(1 / 3), 3)
-    assert splits["test"]["lost"] == {"infra/browser_crashed": 1}
-    assert {site: group["n"] for site, group in splits["test"]["by_site"].items()} == {"shop": 2, "forum": 1}
-    assert (splits["test_templates"]["success"], splits["test_templates"]["n"]) == (1.0, 1)
-    assert splits["test_templates"]["lost"] == {"policy/deadline": 1}
+    assert (splits["test"].success, splits["test"].n) == (pytest.approx(1 / 3), 3)
+    assert splits["test"].lost == {"infra/browser_crashed": 1}
+    assert {site: group.n for site, group in splits["test"].by_site.items()} == {"shop": 2, "forum": 1}
+    assert (splits["test_templates"].success, splits["test_templates"].n) == (1.0, 1)
+    assert splits["test_templates"].lost == {"policy/deadline": 1}
 
 
 def test_a_split_of_which_every_episode_was_lost_has_no_success_rate(tmp_path: Path) -> None:
-    split = split_data([spec(0)], ["test"], report(1, {"test-0": CRASH}), ReplayBuffer(tmp_path), passes=1)["test"]
-    assert split["success"] is None
-    assert split["n"] == 0
+    split = split_results([spec(0)], ["test"], report(1, {"test-0": CRASH}), ReplayBuffer(tmp_path), passes=1)["test"]
+    assert split.success is None
+    assert split.n == 0
 
 
 def test_flat_numbers_keep_numbers_only() -> None:
@@ -98,24 +99,26 @@ def test_flat_numbers_keep_numbers_only() -> None:
 
 
 def test_a_phase_is_summarised_as_far_as_it_has_come(tmp_path: Path, manifest: RunManifest) -> None:
-    manifest.complete_stage(1, "rollouts", played(tmp_path, [1.0, 0.0, 0.0], [CRASH]), seconds=4.0)
+    manifest.complete_stage(1, made(1, "rollouts", played(tmp_path, [1.0, 0.0, 0.0], [CRASH])), seconds=4.0)
     half = phase_summary(manifest, 1)
     assert half.rollout is not None
     assert (half.rollout.success, half.rollout.n) == (pytest.approx(1 / 3), 3)
     assert (half.replay, half.evaluation, half.losses) == (None, {}, {})
     assert half.seconds == {"rollouts": 4.0}
 
-    audit = {"counts": {"kept": 2, "below_band": 3, "above_band": 1, "over_cap": 0}}
-    manifest.complete_stage(1, "replay", {"kept": {}, "audit": audit}, seconds=1.0)
-    manifest.complete_stage(1, "critics", {"checkpoint": "x", "metrics": {"value": {"loss": 0.5}, "potential": None}})
-    manifest.complete_stage(1, "actor", {"checkpoint": "x", "metrics": {"actor": {"loss": 0.25}}})
-    splits = split_data([spec(0)], ["test"], report(1), ReplayBuffer(tmp_path / "episodes"), passes=1)
-    manifest.complete_stage(1, "evaluate", {"splits": splits, **played(tmp_path, [1.0], [])})
+    counts = {"kept": 2, "below_band": 3, "above_band": 1, "over_cap": 0}
+    audit = AuditSummary(1.1, 2.0, "trajectory", None, counts, Histogram((), ()))
+    manifest.complete_stage(1, made(1, "replay", audit=audit), seconds=1.0)
+    manifest.complete_stage(1, made(1, "critics"))
+    manifest.complete_stage(1, made(1, "actor"))
+    splits = split_results([spec(0)], ["test"], report(1), ReplayBuffer(tmp_path / "episodes"), passes=1)
+    manifest.complete_stage(1, made(1, "evaluate", played(tmp_path, [1.0], []), splits=splits))
     whole = phase_summary(manifest, 1)
     assert whole.replay is not None
     assert (whole.replay.kept, whole.replay.dropped) == (2, 4)
     assert whole.replay.reasons == {"below_band": 3, "above_band": 1}
-    assert whole.losses == {"value.loss": 0.5, "actor.loss": 0.25}
+    losses = {name: loss for name, loss in whole.losses.items() if name.endswith(".loss")}
+    assert losses == {"value.loss": 0.5, "actor.loss": 0.25}
     assert whole.evaluation["test"].success == 1.0
 
 
@@ -125,9 +128,9 @@ def test_a_shard_is_recorded_by_the_first_stage_that_depends_on_it(manifest: Run
     for path in (*shards, weights):
         path.parent.mkdir(exist_ok=True)
         path.write_text(path.name)
-    manifest.complete_stage(0, "clone", files=shards[:1])
-    manifest.complete_stage(0, "publish", files=[weights])
-    manifest.complete_stage(1, "rollouts", files=shards)
+    manifest.complete_stage(0, made(0, "clone"), files=shards[:1])
+    manifest.complete_stage(0, made(0, "publish"), files=[weights])
+    manifest.complete_stage(1, made(1, "rollouts"), files=shards)
     recorded = recorded_shards(manifest.entries())
     assert recorded == {"shard-z.arrow": 0, "shard-a.arrow": 2, "shard-y.arrow": 2}
 
@@ -135,12 +138,12 @@ def test_a_shard_is_recorded_by_the_first_stage_that_depends_on_it(manifest: Run
 def test_the_summary_counts_the_episodes_of_all_stages_and_says_whether_it_is_whole(
     tmp_path: Path, manifest: RunManifest
 ) -> None:
-    manifest.complete_stage(0, "clone", played(tmp_path, [1.0, 0.0], [CRASH]))
-    manifest.complete_stage(0, "publish", {"accepted": ["server-0"]})
-    manifest.complete_stage(1, "rollouts", played(tmp_path, [1.0, 1.0, 1.0], [CRASH, TIMEOUT]))
+    manifest.complete_stage(0, made(0, "clone", played(tmp_path, [1.0, 0.0], [CRASH])))
+    manifest.complete_stage(0, made(0, "publish"))
+    manifest.complete_stage(1, made(1, "rollouts", played(tmp_path, [1.0, 1.0, 1.0], [CRASH, TIMEOUT])))
     summary = summarise(manifest, "name", phases=2)
     assert summary.episodes == EpisodeCounts(8, 5, {"infra/browser_crashed": 2, "policy/deadline": 1})
     assert [phase.phase for phase in summary.phases] == [0, 1]
     assert not summary.complete
-    manifest.complete_stage(2, "evaluate", {"splits": {}})
+    manifest.complete_stage(2, made(2, "evaluate"))
     assert summarise(manifest, "name", phases=2).complete

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,8 @@ import pytest
 from analysis.results import EpisodeCounts, GroupResult, PhaseSummary, ReplayResult, SplitResult
 from cluster.errors import ManifestError
 from cluster.run_folder.metrics_log import MetricsLog, read_metrics
+from cluster.run_folder.stage_data import NO_EPISODES
+from cluster.run_folder.stage_results import Evaluated, read_result
 from cluster.run_folder.summary import RunSummary, read_summary, write_summary
 from records import failure_codes as codes
 from records.episodes import Source, Termination, Trajectory
@@ -53,7 +55,8 @@ def test_a_split_without_a_verdict_has_no_rate() -> None:
 
 def test_a_split_result_survives_json() -> None:
     result = full_summary().phases[1].evaluation["test"]
-    assert SplitResult.from_json(json.loads(json.dumps(asdict(result)))) == result
+    evaluated = Evaluated(**vars(NO_EPISODES), splits={"test": result})
+    assert read_result(0, Evaluated.stage, json.loads(json.dumps(evaluated.to_json()))) == evaluated
 
 
 def test_episode_counts_add_up_or_are_refused() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import pytest
 
 from cluster.recipe.recipe import build_recipe
+from cluster.run_folder.stage_results import TasksChosen, read_result
 from cluster.task_sets import TaskSets
 from records.episodes import Source, Task
 from rollout_workers.spec import EpisodeSpec
@@ -34,7 +35,7 @@ def tasks() -> TaskSets:
 
 
 def everything(tasks: TaskSets) -> list[EpisodeSpec]:
-    chosen = tasks.choose(2, [], tasks.rollouts(1, None), {})["tasks"]
+    chosen = tasks.choose(2, [], tasks.rollouts(1, None), {}).tasks
     return [
         *tasks.demonstrations("demo", 40),
         *tasks.demonstrations("flawless", 40, flawless=True),
@@ -98,7 +99,7 @@ def test_nothing_trained_on_is_in_an_evaluation_set(splits: tuple[str, ...]) -> 
     held_out = [task for split in splits for task in tasks.split(split)]
     unseen = {task.template for task in held_out if task.split.endswith("_templates")}
     failed = [task.task_id for task in tasks.pool]
-    chosen = tasks.rollouts(2, tasks.choose(2, failed, tasks.rollouts(1, None), {})["tasks"])
+    chosen = tasks.rollouts(2, tasks.choose(2, failed, tasks.rollouts(1, None), {}).tasks)
     trained = [*tasks.pool, *(s.task for s in (*tasks.demonstrations("demo", 80), *tasks.rollouts(1, None), *chosen))]
     assert {task.split for task in held_out} == set(splits)
     assert {task.split for task in trained} == {"train"}
@@ -110,24 +111,26 @@ def test_nothing_trained_on_is_in_an_evaluation_set(splits: tuple[str, ...]) -> 
 
 def test_tasks_chosen_by_the_curriculum_come_back_from_json_as_they_were(tasks: TaskSets) -> None:
     failed = [task.task_id for task in tasks.pool.tasks[:8]]
-    data = tasks.choose(2, failed, tasks.rollouts(1, None), {})
-    assert sum(data["origins"].values()) == 24
-    again = tasks.rollouts(2, json.loads(json.dumps(data))["tasks"])
+    chosen = tasks.choose(2, failed, tasks.rollouts(1, None), {})
+    assert sum(chosen.origins.values()) == 24
+    stored = read_result(1, TasksChosen.stage, json.loads(json.dumps(chosen.to_json())))
+    assert isinstance(stored, TasksChosen)
+    again = tasks.rollouts(2, stored.tasks)
     assert len(again) == 24
     pool = {task.task_id: task for task in tasks.pool}
     from_pool = [spec.task for spec in again if spec.task.task_id in pool]
     assert len(from_pool) >= 20
     assert from_pool == [pool[task.task_id] for task in from_pool]
-    assert again == sets().rollouts(2, json.loads(json.dumps(data))["tasks"])
+    assert again == sets().rollouts(2, stored.tasks)
     assert {spec.phase for spec in again} == {2}
 
 
 def test_the_curriculum_is_drawn_to_what_failed(tasks: TaskSets) -> None:
     failed = [task.task_id for task in tasks.pool if task.site == "forum"][:4]
-    origins = tasks.choose(2, failed, tasks.rollouts(1, None), {})["origins"]
+    origins = tasks.choose(2, failed, tasks.rollouts(1, None), {}).origins
     assert origins["similar"] > 0
     assert origins["replayed"] > 0
-    calm = tasks.choose(2, [], tasks.rollouts(1, None), {})["origins"]
+    calm = tasks.choose(2, [], tasks.rollouts(1, None), {}).origins
     assert calm["similar"] == calm["replayed"] == 0
 
 
@@ -135,16 +138,16 @@ def test_the_critics_band_leaves_out_what_is_too_easy_or_too_hard() -> None:
     recipe = build_recipe({**SMALL, "curriculum": {"tasks_per_phase": 24, "value_band": True}})
     tasks = TaskSets(recipe)
     easy = {task.task_id: 0.99 for task in tasks.pool.tasks[:30]}
-    chosen = tasks.rollouts(2, tasks.choose(2, [], tasks.rollouts(1, None), easy)["tasks"])
+    chosen = tasks.rollouts(2, tasks.choose(2, [], tasks.rollouts(1, None), easy).tasks)
     assert len(chosen) == 24
     assert not {spec.task.task_id for spec in chosen} & set(easy)
 
 
 def perturbed(tasks: TaskSets, failed: list[Task]) -> list[Task]:
-    data = tasks.choose(2, [task.task_id for task in failed], tasks.rollouts(1, None), {})
+    chosen = tasks.choose(2, [task.task_id for task in failed], tasks.rollouts(1, None), {})
     pool = {task.task_id for task in tasks.pool}
-    made = [spec.task for spec in tasks.rollouts(2, data["tasks"]) if spec.task.task_id not in pool]
-    assert len(made) == data["origins"]["perturbed"]
+    made = [spec.task for spec in tasks.rollouts(2, chosen.tasks) if spec.task.task_id not in pool]
+    assert len(made) == chosen.origins["perturbed"]
     return made
 
 
@@ -159,12 +162,12 @@ def test_perturbed_tasks_are_new_training_tasks_of_a_failed_template(tasks: Task
 
 
 def test_a_perturbed_task_that_fails_in_its_turn_can_be_chosen_again(tasks: TaskSets) -> None:
-    data = tasks.choose(2, [task.task_id for task in tasks.pool.tasks[:20]], tasks.rollouts(1, None), {})
-    played = tasks.rollouts(2, data["tasks"])
+    chosen = tasks.choose(2, [task.task_id for task in tasks.pool.tasks[:20]], tasks.rollouts(1, None), {})
+    played = tasks.rollouts(2, chosen.tasks)
     pool = {task.task_id for task in tasks.pool}
     failed = [spec.task.task_id for spec in played if spec.task.task_id not in pool]
     assert failed
-    after = tasks.rollouts(3, tasks.choose(3, failed, played, {})["tasks"])
+    after = tasks.rollouts(3, tasks.choose(3, failed, played, {}).tasks)
     assert set(failed) & {spec.task.task_id for spec in after}
 
 

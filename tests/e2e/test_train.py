@@ -22,6 +22,7 @@ from safetensors.numpy import load_file
 
 from cluster.run_folder.metrics_log import read_metrics
 from cluster.run_folder.policy_folder import write_checksums
+from cluster.run_folder.stage_results import ActorTrained, CriticsTrained, Published, RolloutsPlayed
 from cluster.run_folder.summary import read_summary
 from records.episodes import Trajectory
 from tests.e2e.command import Ended, Run, interrupt
@@ -184,7 +185,7 @@ def test_the_same_command_goes_on_and_plays_no_finished_episode_again(browsers: 
     assert {i: everything[i] for i in finished} == finished
     assert run.buffer.report.duplicates == ()
     assert run.buffer.report.skipped == ()
-    assert run.manifest.data(1, "rollouts")["episodes"] == sorted(everything)
+    assert run.manifest.result(1, RolloutsPlayed).episodes == sorted(everything)
     assert "warm start: clone" not in ended.output
     stages = [(line["phase"], line["stage"]) for line in read_metrics(run.out)]
     assert stages == run.manifest.stages()
@@ -281,10 +282,10 @@ def test_the_same_seed_gives_the_same_losses_and_weights_even_after_a_restart(re
     assert runs[0].manifest.stages() == runs[1].manifest.stages()
     stages = [(0, "clone"), *((phase, "critics") for phase in range(3)), (1, "actor"), (2, "actor")]
     for stage in stages:
-        losses = [numbers(run.manifest.data(*stage)["metrics"]) for run in runs]
+        losses = [numbers(run.manifest.entry(*stage).result.learned()) for run in runs]
         assert losses[0] == losses[1], stage
         assert any(name.endswith("loss") for name in losses[0])
-    checksums = [[run.manifest.data(phase, "publish")["manifest"]["checksum"] for phase in range(3)] for run in runs]
+    checksums = [[run.manifest.result(phase, Published).manifest.checksum for phase in range(3)] for run in runs]
     assert checksums[0] == checksums[1]
     assert len(set(checksums[0])) == 3, "a phase did not change the weights"
 
@@ -296,9 +297,7 @@ def test_a_trained_policy_is_a_folder_that_can_be_evaluated(repeated: Repeated) 
     assert set(result["pass_at"]) == {"1", "2"}
     assert "test" in repeated.evaluated.output
     tensors = load_file(repeated.undisturbed.out / "trained" / "model.safetensors")
-    published = load_file(
-        repeated.undisturbed.out / repeated.undisturbed.manifest.data(2, "publish")["manifest"]["path"]
-    )
+    published = load_file(repeated.undisturbed.out / repeated.undisturbed.manifest.result(2, Published).manifest.path)
     for name, tensor in published.items():
         assert np.array_equal(tensors[name], tensor), name
 
@@ -326,14 +325,14 @@ def test_filtered_cloning_runs_from_a_shipped_policy_to_the_report(browsers: Bro
     assert_done(browsers.other_ended)
     learned = learned_in(browsers.other)
     assert learned["algorithm"] == "filtered_bc"
-    assert learned["value"] is learned["potential"] is None
+    assert not {"value", "potential"} & learned.keys()
 
 
 def test_webrl_runs_from_a_shipped_policy_to_the_report(repeated: Repeated) -> None:
     assert_done(repeated.other_ended)
     learned = learned_in(repeated.other, taught=6)  # demonstrations for the value critic
     assert learned["algorithm"] == "webrl"
-    assert learned["potential"] is None
+    assert "potential" not in learned
     assert learned["value"]["loss"] > 0
     assert learned["actor"]["updates"] > 0
 
@@ -345,5 +344,8 @@ def learned_in(run: Run, taught: int = 0) -> dict[str, Any]:
     played = taught + 4 + 4 + 4
     assert summary["episodes"] == {"dispatched": played, "completed": played, "by_failure": {}}
     assert (run.out / "report.html").exists()
-    metrics: dict[str, Any] = {**run.manifest.data(1, "critics")["metrics"], **run.manifest.data(1, "actor")["metrics"]}
+    metrics: dict[str, Any] = {
+        **run.manifest.result(1, CriticsTrained).learned(),
+        **run.manifest.result(1, ActorTrained).learned(),
+    }
     return metrics

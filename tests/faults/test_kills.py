@@ -110,7 +110,7 @@ def test_killed_at_points_over_all_stages_it_is_the_run_that_would_have_been(
     assert half_written(killed) == []
     one, other = (RunManifest.read(out) for out in (undisturbed, killed))
     assert one.stages() == other.stages() == ORDER
-    assert [one.data(*stage) for stage in ORDER] == [other.data(*stage) for stage in ORDER]
+    assert [one.entry(*stage).result for stage in ORDER] == [other.entry(*stage).result for stage in ORDER]
     shards = [{path.name: path.read_bytes() for path in (out / "episodes").iterdir()} for out in (undisturbed, killed)]
     assert shards[0] == shards[1]
     assert [(line["phase"], line["stage"]) for line in read_metrics(killed)] == ORDER

@@ -17,7 +17,7 @@ from benchmarks.runs import FinishedRun
 from benchmarks.same_runs import Comparison
 from cluster.audit.audit import audit
 from cluster.run_folder.sessions import session_files
-from cluster.run_folder.stage_data import PHASE, WARM_START
+from cluster.run_folder.stage_results import PHASE, WARM_START
 from tests.e2e.command import MARK, Ended, Run
 from tests.e2e.processes import Process, left_after, started_with
 from tests.e2e.test_train import TINY, assert_done, recipe

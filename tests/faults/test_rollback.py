@@ -23,6 +23,7 @@ from cluster.errors import ManifestError
 from cluster.run_folder.metrics_log import read_metrics
 from cluster.run_folder.rollback import read_rollbacks
 from cluster.run_folder.stage_data import summarise
+from cluster.run_folder.stage_results import RolloutsPlayed, WithEpisodes
 from cluster.run_folder.summary import write_summary
 from records.episodes import Source
 from replay.buffer import ReplayBuffer
@@ -67,12 +68,17 @@ def shard(run: Run, source: Source, phase: int) -> Path:
     return buffer.entry(buffer.ids(sources=[source], phases=[phase])[0]).shard
 
 
+def episodes_of(run: Run, phase: int, stage: str) -> tuple[str, ...]:
+    result = run.manifest.entry(phase, stage).result
+    return result.episodes if isinstance(result, WithEpisodes) else ()
+
+
 def contents(run: Run) -> dict[str, Any]:
     """All that a run leaves, but for times."""
     numbers = [{key: value for key, value in line.items() if key != "time"} for line in read_metrics(run.out)]
     files = [path for name in ("checkpoints", "weights") for path in (run.out / name).rglob("*") if path.is_file()]
     return {
-        "stages": {stage: run.manifest.data(*stage) for stage in run.manifest.stages()},
+        "stages": {stage: run.manifest.entry(*stage).result for stage in run.manifest.stages()},
         "shards": sorted(path.name for path in (run.out / "episodes").glob("*.arrow")),
         "metrics": numbers,
         "learned": {path.relative_to(run.out).as_posix(): path.read_bytes() for path in files},
@@ -331,8 +337,8 @@ def test_episodes_stay_only_with_the_weights_that_decided_them(
 ) -> None:
     """Where training does not repeat exactly, the actor that is trained again is another one."""
     run = cut_short(tmp_path, ("update_critics", 3), run={"phases": 3, "keep_checkpoints": 3})
-    kept = {i for stage in ((0, "evaluate"), (1, "rollouts")) for i in run.manifest.data(*stage)["episodes"]}
-    former = {i for p, s in run.manifest.stages() for i in run.manifest.data(p, s).get("episodes", []) if p} - kept
+    kept = {i for stage in ((0, "evaluate"), (1, "rollouts")) for i in episodes_of(run, *stage)}
+    former = {i for p, s in run.manifest.stages() for i in episodes_of(run, p, s) if p} - kept
     for phase in (1, 2):
         truncate(checkpoint(run, f"phase-00{phase}"))
     with pytest.raises(Killed):
@@ -357,13 +363,13 @@ def test_an_episode_that_is_not_asked_for_again_is_neither_trained_on_nor_chosen
     run = Run(tmp_path / "run", **sections)
     with pytest.raises(Killed):
         run.start(before(("update_critics", 3)), loses=lambda spec: spec.episode_id == unlucky)
-    former = {phase: set(run.manifest.data(phase, "rollouts")["episodes"]) for phase in (2, 3)}
+    former = {phase: set(run.manifest.result(phase, RolloutsPlayed).episodes) for phase in (2, 3)}
     for phase in (1, 2):
         truncate(checkpoint(run, f"phase-00{phase}"))
     truncate(shard(run, Source.ROLLOUT, 1))
     run.start()
-    assert unlucky in run.manifest.data(1, "rollouts")["episodes"]
-    left = former[2] - set(run.manifest.data(2, "rollouts")["episodes"])
+    assert unlucky in run.manifest.result(1, RolloutsPlayed).episodes
+    left = former[2] - set(run.manifest.result(2, RolloutsPlayed).episodes)
     stored = ReplayBuffer(run.out / "episodes")
     assert any(stored.entry(episode_id).outcome == 1.0 for episode_id in left), "a success that nobody asks for"
     scored = [set(what[1]) for what in run.system.asked if what[0] == "score"]

@@ -21,6 +21,7 @@ import pytest
 from cluster.audit.audit import audit
 from cluster.errors import ManifestError
 from cluster.run_folder.lock import RunLock
+from cluster.run_folder.stage_results import RolloutsPlayed
 from records.episodes import Source
 from replay.buffer import ReplayBuffer
 from replay.shards import write_shard
@@ -89,7 +90,7 @@ def test_a_shard_that_comes_late_never_takes_the_place_of_what_was_recorded(tmp_
     with pytest.raises(Killed):
         run.start(before(("update_critics", 1)))
     buffer = ReplayBuffer(run.out / "episodes")
-    episode = buffer.trajectory(run.manifest.data(1, "rollouts")["episodes"][0])
+    episode = buffer.trajectory(run.manifest.result(1, RolloutsPlayed).episodes[0])
     recorded = buffer.entry(episode.episode_id).shard.name
     other = replace(episode, outcome=1.0 - (episode.outcome or 0.0))
     written = [write_shard(tmp_path / "elsewhere", [replace(other, worker=str(n))]).path for n in range(50)]
@@ -112,8 +113,8 @@ def test_a_run_goes_on_in_another_place(tmp_path: Path, moment: int) -> None:
     moved = Run(tmp_path / "there")
     moved.start()
     assert not run.out.exists()
-    assert [moved.manifest.data(*stage) for stage in moved.manifest.stages()] == [
-        undisturbed.manifest.data(*stage) for stage in undisturbed.manifest.stages()
+    assert [moved.manifest.entry(*stage).result for stage in moved.manifest.stages()] == [
+        undisturbed.manifest.entry(*stage).result for stage in undisturbed.manifest.stages()
     ]
     assert audit(moved.out).findings == []
 
@@ -130,6 +131,7 @@ def write(folder): write_stage(folder, 0, StageEntry(1, 'rollouts', {'episodes':
 """,
     "file": """
 from cluster.run_folder.durable import write_atomic
+
 def write(folder): write_atomic(folder / 'summary.json', 'x' * 500_000)
 """,
     "checkpoint": """

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -104,7 +105,7 @@ def test_the_histogram_has_the_band_among_its_edges():
     assert {1 / 0.9, 2.0} <= set(edges)
     where = {edge: count for edge, count in zip(edges, counts, strict=False) if count}
     assert where == {1.0: 1, 1.35: 1, 2.0: 1, 100.0: 1}
-    assert json.loads(json.dumps(audit.summary(), allow_nan=False))["histogram"]["edges"][-1] is None
+    assert json.loads(json.dumps(asdict(audit.summary()), allow_nan=False))["histogram"]["edges"][-1] is None
 
 
 def test_two_records_of_one_episode_are_refused():

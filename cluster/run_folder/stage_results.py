@@ -1,0 +1,228 @@
+"""What each stage leaves: one record a stage, which writes itself to the stage's manifest and reads itself from there.
+
+Owns the records and the order of stages. Invariants: what is read is exactly what a record of that stage can hold, or a
+``ValueError``; a record says itself which files it depends on; what can be derived from records is never stored.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+from pydantic import TypeAdapter
+
+from analysis.results import SplitResult
+from cluster.run_folder.layout import RunFolders
+from learner.metrics import ActorUpdate, CloneUpdate, CriticMetrics, CriticsUpdate
+from policy.manifest import WeightManifest
+from replay.buffer import ReplayBuffer
+from replay.perplexity import AuditSummary
+
+
+@dataclass(frozen=True)
+class StageResult:
+    """A complete stage's result; ``stage`` is the stage's name."""
+
+    stage: ClassVar[str]
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    def files(self, folders: RunFolders, buffer: ReplayBuffer) -> list[Path]:
+        """Return the files that the stage depends on: its checkpoint, its weights, the shards of its episodes."""
+        return []
+
+    def learned(self) -> dict[str, Any]:
+        """Return what the learner reported in this stage, nested by part."""
+        return {}
+
+    def numbers(self) -> dict[str, float]:
+        """Return the numbers in the result as ``part.name``; those of the learner are under ``metrics``."""
+        return flat_numbers({**asdict(self), "metrics": self.learned()})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the result as plain JSON values; raise ``ValueError`` for a number that JSON has not."""
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(self), allow_nan=False))
+        return plain
+
+
+@dataclass(frozen=True)
+class WithCheckpoint(StageResult):
+    """A stage that ends with a checkpoint of the learner."""
+
+    checkpoint: str
+
+    def files(self, folders: RunFolders, buffer: ReplayBuffer) -> list[Path]:
+        """Return the checkpoint's files before the others."""
+        return [*folders.checkpoint_files(self.checkpoint), *super().files(folders, buffer)]
+
+
+@dataclass(frozen=True)
+class WithEpisodes(StageResult):
+    """A stage that plays: ids of its judged episodes, counts, and times.
+
+    ``dispatched`` is the number of ``episodes`` and of ``failures`` (by ``kind/code``) together. ``incidents`` counts
+    failed attempts and lost workers; ``seconds_by_part`` adds up over episodes, which overlap.
+    """
+
+    episodes: tuple[str, ...]
+    dispatched: int
+    successes: int
+    failures: dict[str, int]
+    incidents: dict[str, int]
+    env_steps_per_s: float
+    seconds_by_part: dict[str, float]
+    worker_losses: int
+    orphans: int
+
+    def files(self, folders: RunFolders, buffer: ReplayBuffer) -> list[Path]:
+        """Return the shards that hold the episodes."""
+        shards = {buffer.entry(episode_id).shard for episode_id in self.episodes}
+        return [*super().files(folders, buffer), *sorted(shards)]
+
+
+@dataclass(frozen=True)
+class Cloned(WithCheckpoint, WithEpisodes):
+    """The warm start's policy; ``metrics`` are None where the recipe starts from a cloned one."""
+
+    stage: ClassVar[str] = "clone"
+    metrics: CloneUpdate | None
+
+    def learned(self) -> dict[str, Any]:
+        """Return what cloning reported."""
+        return asdict(self.metrics) if self.metrics else {}
+
+
+@dataclass(frozen=True)
+class CriticsPretrained(WithCheckpoint, WithEpisodes):
+    """The critics before the first phase: each one's training by name."""
+
+    stage: ClassVar[str] = "critics"
+    metrics: dict[str, CriticMetrics]
+
+    def learned(self) -> dict[str, Any]:
+        """Return each critic's metrics."""
+        return {critic: metrics.to_dict() for critic, metrics in self.metrics.items()}
+
+
+@dataclass(frozen=True)
+class RolloutsPlayed(WithEpisodes):
+    """A phase's episodes with the current policy."""
+
+    stage: ClassVar[str] = "rollouts"
+
+
+@dataclass(frozen=True)
+class ReplayFiltered(StageResult):
+    """The earlier successes that a phase learns from again: the steps ``kept`` of each episode, and why not others."""
+
+    stage: ClassVar[str] = "replay"
+    kept: dict[str, tuple[int, ...]]
+    audit: AuditSummary
+
+
+@dataclass(frozen=True)
+class CriticsTrained(WithCheckpoint):
+    """The critics after a phase's episodes."""
+
+    stage: ClassVar[str] = "critics"
+    metrics: CriticsUpdate
+
+    def learned(self) -> dict[str, Any]:
+        """Return each critic's metrics, and their seconds."""
+        return self.metrics.to_dict()
+
+
+@dataclass(frozen=True)
+class ActorTrained(WithCheckpoint):
+    """The policy after a phase's episodes."""
+
+    stage: ClassVar[str] = "actor"
+    metrics: ActorUpdate
+
+    def learned(self) -> dict[str, Any]:
+        """Return the update's metrics."""
+        return self.metrics.to_dict()
+
+
+@dataclass(frozen=True)
+class Published(StageResult):
+    """Who serves the weights that ``manifest`` names (its path is under the run folder), and who was replaced and why.
+
+    ``probe_gaps`` are the servers' largest differences from the learner's log-probabilities, in nats; ``seconds`` is
+    the publication's time.
+    """
+
+    stage: ClassVar[str] = "publish"
+    manifest: WeightManifest
+    accepted: tuple[str, ...]
+    quarantined: dict[str, str]
+    probe_gaps: dict[str, float]
+    seconds: float
+
+    def files(self, folders: RunFolders, buffer: ReplayBuffer) -> list[Path]:
+        """Return the file with the weights."""
+        return [folders.out / self.manifest.path]
+
+
+@dataclass(frozen=True)
+class Evaluated(WithEpisodes):
+    """The held-out tasks: a result for each split, none where the phase is not evaluated."""
+
+    stage: ClassVar[str] = "evaluate"
+    splits: dict[str, SplitResult]
+
+    @property
+    def success(self) -> float | None:
+        """Success on the first split in [0, 1]; None where nothing was judged."""
+        return next((result.success for result in self.splits.values()), None)
+
+
+@dataclass(frozen=True)
+class ChosenTask:
+    """A task that the curriculum chose, by what its template makes it from."""
+
+    template: str
+    parameters: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class TasksChosen(StageResult):
+    """The next phase's tasks, and how many came from where."""
+
+    stage: ClassVar[str] = "curriculum"
+    tasks: tuple[ChosenTask, ...]
+    origins: dict[str, int]
+
+
+R = TypeVar("R", bound=StageResult)
+
+WARM_START: Mapping[str, type[StageResult]] = {
+    kind.stage: kind for kind in (Cloned, CriticsPretrained, Published, Evaluated)
+}
+"""The stages before RL, phase 0, in order."""
+PHASE: Mapping[str, type[StageResult]] = {
+    kind.stage: kind
+    for kind in (RolloutsPlayed, ReplayFiltered, CriticsTrained, ActorTrained, Published, Evaluated, TasksChosen)
+}
+"""The stages of each phase after it, in order."""
+
+
+def read_result(phase: int, stage: str, content: object) -> StageResult:
+    """Return the result that ``to_json`` wrote; raise ``ValueError`` where it is not one of this stage."""
+    kind = (PHASE if phase else WARM_START).get(stage)
+    if kind is None:
+        raise ValueError(f"there is no stage {stage!r} in phase {phase}")
+    return TypeAdapter(kind).validate_json(json.dumps(content), strict=True)
+
+
+def flat_numbers(nested: Mapping[str, Any]) -> dict[str, float]:
+    """Return the numbers of nested mappings as ``part.name``; what is not a number is left out."""
+    flat: dict[str, float] = {}
+    for name, value in nested.items():
+        if isinstance(value, Mapping):
+            flat.update({f"{name}.{key}": number for key, number in flat_numbers(value).items()})
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            flat[name] = float(value)
+    return flat

@@ -1,0 +1,75 @@
+"""Runs stages that are not recorded yet, records them, and brings a run that was cut short to where it goes on.
+
+Owns what surrounds every stage. Invariants: a stage is recorded only after everything it names is durable; a recorded
+stage is never run again, unless what it left was damaged and the run was rolled back (``cluster.run_folder.rollback``).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from cluster.display.progress import Progress
+from cluster.run_folder.manifest import RunManifest
+from cluster.run_folder.metrics_log import MetricsLog, read_metrics
+from cluster.run_folder.rollback import roll_back
+from cluster.run_folder.stage_data import recorded_shards
+from cluster.run_folder.stage_results import Evaluated, Published, R, WithCheckpoint
+from cluster.system import System
+from replay.buffer import ReplayBuffer
+
+
+class StageRunner:
+    """The stages of one run; ``buffer`` has its episodes."""
+
+    def __init__(
+        self, manifest: RunManifest, system: System, buffer: ReplayBuffer, progress: Progress, log: MetricsLog
+    ) -> None:
+        self._manifest = manifest
+        self._system = system
+        self._buffer = buffer
+        self._progress = progress
+        self._log = log
+
+    def run(self, phase: int, kind: type[R], work: Callable[[int], R]) -> R:
+        """Return the result of the phase's stage of this kind, by ``work`` where it is not recorded."""
+        if not self._manifest.stage_done(phase, kind.stage):
+            self._progress.stage(kind.stage)
+            started = time.perf_counter()
+            result = work(phase)
+            files = result.files(self._system.folders, self._buffer)
+            self._manifest.complete_stage(phase, result, files, seconds=time.perf_counter() - started)
+            self._record_shards()
+            self._log.log(phase, kind.stage, result.numbers())
+        result = self._manifest.result(phase, kind)
+        if isinstance(result, Evaluated) and result.success is not None:
+            self._progress.result(phase, result.success)
+        return result
+
+    def take_up(self) -> None:
+        """Go back to before what is damaged, and write down what a killed session had no time for."""
+        for found in roll_back(self._manifest, self._buffer, self._log):
+            self._progress.note(found.line)
+        for skipped in self._buffer.report.skipped:  # now no stage depends on them: their episodes are played again
+            skipped.path.rename(skipped.path.with_name(skipped.path.name + ".unusable"))
+        self._record_shards()
+        logged = {(line.get("phase"), line.get("stage")) for line in read_metrics(self._manifest.out)}
+        for entry in self._manifest.entries():
+            if (entry.phase, entry.stage) not in logged:
+                self._log.log(entry.phase, entry.stage, entry.result.numbers())
+
+    def go_on_from_last_checkpoint(self) -> None:
+        """Bring learner and servers to the newest recorded state, before any episode is played."""
+        done = self._manifest.entries()
+        newest = max(at for at, entry in enumerate(done) if isinstance(entry.result, WithCheckpoint))
+        for entry in done[newest:]:
+            if isinstance(entry.result, WithCheckpoint):
+                self._system.learner.load(entry.result.checkpoint)
+            elif isinstance(entry.result, Published):
+                self._system.publish(entry.phase)
+
+    def _record_shards(self) -> None:
+        """Let what was recorded count, here and in the learner, whatever a dying worker may still write."""
+        shards = recorded_shards(self._manifest.entries())
+        self._buffer.record(shards)
+        self._system.learner.record(shards)

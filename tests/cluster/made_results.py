@@ -1,0 +1,55 @@
+"""A small result of each stage."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+from cluster.run_folder.stage_data import NO_EPISODES
+from cluster.run_folder.stage_results import (
+    ActorTrained,
+    Cloned,
+    CriticsPretrained,
+    CriticsTrained,
+    Evaluated,
+    Published,
+    ReplayFiltered,
+    RolloutsPlayed,
+    StageResult,
+    TasksChosen,
+    WithEpisodes,
+)
+from learner.metrics import ActorMetrics, ActorUpdate, CriticMetrics, CriticsUpdate
+from policy.manifest import WeightManifest
+from replay.perplexity import AuditSummary, Histogram
+
+
+def critic_metrics(loss: float | None) -> CriticMetrics:
+    return CriticMetrics(states=1, updates=1, loss=loss, grad_norm=None, tokens_per_s=None, ratings={})
+
+
+def actor_update(phase: int, rollouts: int = 0, replayed: int = 0) -> ActorUpdate:
+    unknown: dict[str, Any] = {field.name: None for field in fields(ActorMetrics)}
+    actor = ActorMetrics(**{**unknown, "decisions": 1, "updates": 1, "loss": 0.25})
+    return ActorUpdate(
+        phase=phase, algorithm="mira", rollouts=rollouts, replayed=replayed, left_out=0, success_rate=None,
+        actor=actor, seconds={},
+    )  # fmt: skip
+
+
+def made(phase: int, stage: str, played: WithEpisodes = NO_EPISODES, **changes: Any) -> StageResult:
+    """The result of a stage that played ``played`` (where it plays), with ``changes``."""
+    counts = vars(played)
+    results: dict[str, StageResult] = {
+        "clone": Cloned(**counts, checkpoint="x", metrics=None),
+        "critics": CriticsTrained(checkpoint="x", metrics=CriticsUpdate({"value": critic_metrics(0.5)}, seconds={}))
+        if phase
+        else CriticsPretrained(**counts, checkpoint="x", metrics={}),
+        "rollouts": RolloutsPlayed(**counts),
+        "replay": ReplayFiltered(kept={}, audit=AuditSummary(1.0, 2.0, "trajectory", None, {}, Histogram((), ()))),
+        "actor": ActorTrained(checkpoint="x", metrics=actor_update(phase)),
+        "publish": Published(WeightManifest(phase, "", ""), ("server-0",), {}, {}, seconds=0.0),
+        "evaluate": Evaluated(**counts, splits={}),
+        "curriculum": TasksChosen(tasks=(), origins={}),
+    }
+    return replace(results[stage], **changes)
