@@ -70,5 +70,6 @@ def TaskTemplate(
             return horizon if isinstance(horizon, int) else horizon(self._parameters, data)
 
     Old.name, Old.intent, Old.sites, Old.split = name, intent, (site, *also), split  # type: ignore[attr-defined]
+    Old.horizon = horizon if isinstance(horizon, int) else 0  # type: ignore[attr-defined]
     Old.start, Old.require_login, Old.scripted = start, require_login, scripted  # type: ignore[attr-defined]
     return Old  # type: ignore[return-value]

@@ -23,19 +23,18 @@ NUMBER = r"\d+"
 
 
 class Skill(Generic[P]):
-    """Something that is done on a site, from a page where it can begin: call it to do it."""
+    """Something that is done on a site, from a page where it can begin: call it to do it.
+
+    ``act`` yields its actions; ``reached``, of the same arguments, returns the check that holds when they are done.
+    """
 
     def __init__(self, act: Callable[P, Actions], reached: Callable[P, Check]) -> None:
-        self._act, self._reached = act, reached
+        self.act, self.reached = act, reached
         update_wrapper(self, act)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Actions:
         """Return the actions of this skill."""
-        return self._act(*args, **kwargs)
-
-    def reached(self, *args: P.args, **kwargs: P.kwargs) -> Check:
-        """Return the check that holds when the skill, played with these arguments, is done."""
-        return self._reached(*args, **kwargs)
+        return self.act(*args, **kwargs)
 
 
 def skill(reached: Callable[..., Check]) -> Callable[[Callable[P, Actions]], Skill[P]]:

@@ -25,7 +25,7 @@ def done(monkeypatch) -> Counter[str]:
     counts: Counter[str] = Counter()
 
     def checked(skill: Skill, *args, **kwargs) -> Actions:
-        seen: Observation = yield from skill._act(*args, **kwargs)
+        seen: Observation = yield from skill.act(*args, **kwargs)
         wanted = skill.reached(*args, **kwargs)
         validate(wanted)
         assert check(wanted, seen, []), f"{skill.__qualname__}{args}{kwargs}: expected {wanted}, found {seen.text}"

@@ -188,21 +188,26 @@ def has_voted(thread: Thread, choice: str = "Upvote") -> Check:
     return both(at(thread.path), vote.reached(choice))
 
 
+def has_replied(thread: Thread, text: str) -> Check:
+    """The agent is on the thread's page and has just replied to it."""
+    return both(at(thread.path), reply.reached(text))
+
+
+def has_messaged(user: str, text: str) -> Check:
+    """The agent sees the messages to the user and has just sent this one."""
+    return both(at(f"/user/{user}/message"), send_message.reached(text))
+
+
 def replying(thread: Thread, text: str) -> tuple[Step, Step]:
     """Milestones of a reply to an open thread."""
-    return (
-        ("write the comment", both(at(thread.path), has("Comment", text))),
-        ("post the comment", both(at(thread.path), reply.reached(text))),
-    )
+    written = both(at(thread.path), has("Comment", text))
+    return ("write the comment", written), ("post the comment", has_replied(thread, text))
 
 
 def messaging(user: str, text: str) -> tuple[Step, Step]:
     """Milestones of a message to a user whose form is open."""
-    path = f"/user/{user}/message"
-    return (
-        ("write the message", both(at(path), has("Message", text))),
-        ("send the message", both(at(path), send_message.reached(text))),
-    )
+    written = both(at(f"/user/{user}/message"), has("Message", text))
+    return ("write the message", written), ("send the message", has_messaged(user, text))
 
 
 def thread_links(seen: Observation) -> list[Element]:

@@ -96,9 +96,9 @@ class ThankAuthors(TaskTemplate, name="forum.thank_authors", horizon=19):
         newest, top = self.authors(data)
         return (
             ("open the author of the newest thread", skills.open_author.reached(newest)),
-            skills.messaging(newest, self.text)[1],
+            ("send the message", skills.has_messaged(newest, self.text)),
             ("open the author of the top thread", skills.open_author.reached(top)),
-            skills.messaging(top, self.text)[1],
+            ("send the message", skills.has_messaged(top, self.text)),
         )
 
     def expert(self) -> Expert:

@@ -32,9 +32,9 @@ class AnswerBoth(TaskTemplate, name="forum.answer_both", horizon=15):
         first, second = self.threads(data)
         return (
             ("upvote the first thread", skills.has_voted(first)),
-            skills.replying(first, self.text)[1],
+            ("post the comment", skills.has_replied(first, self.text)),
             ("upvote the second thread", skills.has_voted(second)),
-            skills.replying(second, self.text)[1],
+            ("post the comment", skills.has_replied(second, self.text)),
         )
 
     def expert(self) -> Expert:
@@ -65,7 +65,7 @@ class JoinIn(TaskTemplate, name="forum.join_in", horizon=14):
         return (
             ("subscribe", skills.subscribe.reached(self.forum)),
             ("upvote the thread", skills.has_voted(thread)),
-            skills.replying(thread, self.text)[1],
+            ("post the comment", skills.has_replied(thread, self.text)),
             ("post the thread", skills.submit_thread.reached(self.forum, self.title, self.body)),
         )
 
@@ -100,7 +100,7 @@ class CrosspostAndTell(TaskTemplate, name="forum.crosspost_and_tell", horizon=15
             ("open the thread", at(data.first_thread(self.first, self.rank).path)),
             ("post it", skills.crosspost.reached(self.first, self.rank, self.second)),
             ("pin it", both(at(f"/f/{self.second}/*"), skills.pin.reached())),
-            skills.messaging(self.user, self.text)[1],
+            ("send the message", skills.has_messaged(self.user, self.text)),
         )
 
     def expert(self) -> Expert:
@@ -130,7 +130,7 @@ class ReplyToBetter(TaskTemplate, name="forum.reply_to_better", split="test"):
             ("see both forums", skills.sort_forum.reached(self.second, "top")),
             ("open the thread with more points", at(thread.path)),
             ("upvote it", skills.has_voted(thread)),
-            skills.replying(thread, self.text)[1],
+            ("post the comment", skills.has_replied(thread, self.text)),
         )
 
     def expert(self) -> Expert:
