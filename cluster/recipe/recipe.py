@@ -12,6 +12,7 @@ import difflib
 import hashlib
 import json
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -34,6 +35,8 @@ from rollout_workers.settings import RolloutSettings
 from sites.settings import SitesSettings
 
 Raw = dict[str, Any]
+_EXPONENT = re.compile(r"[+-]?\d+e[+-]?\d+", re.IGNORECASE)
+"""A number that YAML takes for a text."""
 _WAYMARK = Path(__file__).resolve().parents[2]
 
 
@@ -95,7 +98,7 @@ def build_recipe(raw: Any, overrides: Sequence[str] = (), origin: str = "recipe"
     except ValidationError as error:
         lines = [_explain(detail) for detail in error.errors()]
         raise RecipeError("\n".join(f"{origin}: {line}" for line in lines)) from error
-    _require_finite(resolved(recipe), origin)  # once more: YAML takes 1e999 for a text, which then became a number
+    _require_finite(resolved(recipe), origin)  # once more: a text such as 'inf' has become a number
     return recipe
 
 
@@ -227,6 +230,8 @@ def _require_finite(raw: Raw, origin: str) -> None:
 
 def _non_finite(value: Any, path: tuple[str, ...]) -> Iterable[str]:
     """Yield a problem for every infinite or undefined number: no setting means one."""
+    if isinstance(value, str) and _EXPONENT.fullmatch(value):
+        value = float(value)
     if isinstance(value, float) and not math.isfinite(value):
         yield f"{'.'.join(path)}: expected a finite number, found {value}"
     children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()

@@ -10,7 +10,7 @@ from records.bounds import at_least, require, share
 
 @dataclass(frozen=True)
 class CurriculumSettings:
-    """How the next phase's tasks are put together (ALGORITHMS section 1, curriculum)."""
+    """How the next phase's tasks are put together (MiRA alg. 2)."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 

@@ -1,11 +1,12 @@
-"""Advantages of one trajectory's actions (seeds/000, eq. 10 and 11).
+"""Advantages of one trajectory's actions (MiRA eq. 10 and 11), and the record of a batch's.
 
 Pure functions on numpy arrays; one row per action. V(s) after the last action is 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +15,28 @@ Array = npt.NDArray[np.floating]
 Advantage = Callable[[Array, Array, float, float], Array]
 
 
+@dataclass(frozen=True, slots=True)
+class Advantages:
+    """Signed advantages of N decisions: ``steps`` (N,).
+
+    ``tokens`` holds an array (A,) per decision where the tokens of one action have advantages of their own; without
+    it they share their decision's.
+    """
+
+    steps: Array
+    tokens: tuple[Array, ...] | None = None
+
+    def at(self, decisions: Sequence[int] | npt.NDArray[np.integer]) -> Advantages:
+        """Return the advantages of the decisions with these indices."""
+        return Advantages(self.steps[decisions], self.tokens and tuple(self.tokens[i] for i in decisions))
+
+    def per_token(self, counts: Sequence[int]) -> tuple[Array, ...]:
+        """Return one array (A,) per decision, whose actions have ``counts`` (N,) tokens."""
+        return self.tokens or tuple(np.full(count, a) for count, a in zip(counts, self.steps, strict=True))
+
+
 def discounted_returns(rewards: Array, gamma: float) -> Array:
-    """Return G (T,) with G_t = sum over u >= t of gamma^(u-t) * r_u (eq. 11)."""
+    """Return G (T,) with G_t = sum over u >= t of gamma^(u-t) * r_u (MiRA eq. 11)."""
     returns = np.zeros(len(rewards), dtype=np.float64)
     following = 0.0
     for t in range(len(rewards) - 1, -1, -1):
@@ -32,17 +53,17 @@ def td_errors(rewards: Array, values: Array, gamma: float) -> Array:
 
 
 def return_advantages(rewards: Array, values: Array, gamma: float, lam: float) -> Array:
-    """Return (T,) G_t - V(s_t): eq. 10 with lambda = 0."""
+    """Return (T,) G_t - V(s_t): MiRA eq. 10 with lambda = 0."""
     return discounted_returns(rewards, gamma) - np.asarray(values, dtype=np.float64)
 
 
 def td_advantages(rewards: Array, values: Array, gamma: float, lam: float) -> Array:
-    """Return (T,) one-step TD errors: eq. 10 with lambda = 1."""
+    """Return (T,) one-step TD errors: MiRA eq. 10 with lambda = 1."""
     return td_errors(rewards, values, gamma)
 
 
 def doubly_robust_advantages(rewards: Array, values: Array, gamma: float, lam: float) -> Array:
-    """Return (T,) lam * TD error + (1 - lam) * (G_t - V(s_t)) (eq. 10)."""
+    """Return (T,) lam * TD error + (1 - lam) * (G_t - V(s_t)) (MiRA eq. 10)."""
     return lam * td_errors(rewards, values, gamma) + (1.0 - lam) * return_advantages(rewards, values, gamma, lam)
 
 
@@ -64,4 +85,4 @@ ADVANTAGES: dict[str, Advantage] = {
     "value_difference": value_difference_advantages,
     "webrl_released": webrl_released_advantages,
 }
-"""Advantages by name; the arguments are rewards (T,), values (T,), gamma and lambda."""
+"""Advantages of one trajectory by name; the arguments are rewards (T,), values (T,), gamma and lambda."""

@@ -1,72 +1,113 @@
-"""What an algorithm is: a choice of reward, advantage, policy loss and data (ALGORITHMS section 0).
+"""What an algorithm is: a reward, an advantage, a policy loss, a choice of data and a reference, each by name.
 
-Owns the registry of recipes. Adding an algorithm adds a row here and, at most, one pure function in
-``rewards``, ``advantages`` or ``losses``; the trainer does not know the names.
+Owns the names that a recipe may choose from and what each choice asks for. Standard library only, so that a recipe is
+checked without torch; the functions are in the registries of the same names: ``rewards.REWARDS``, ``credit.CREDIT``,
+``losses.POLICY_LOSSES`` and ``data_choices.MASKS``. The trainer knows no name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from learner.advantages import ADVANTAGES
-from learner.losses import POLICY_LOSSES
-from learner.rewards import REWARDS, SHAPED
-from learner.settings import LearnerSettings
+if TYPE_CHECKING:
+    from learner.settings import LearnerSettings
+
+REWARD_ASKS: dict[str, tuple[str, ...]] = {"outcome": (), "difference": ("potential",), "pbrs": ("potential",)}
+"""Rewards by name, with the annotators whose answers each one uses."""
+
+ADVANTAGE_ASKS: dict[str, tuple[str, ...]] = {
+    "returns": ("value",),
+    "doubly_robust": ("value",),
+    "td": ("value",),
+    "value_difference": ("value",),
+    "webrl_released": ("value",),
+    "group_relative": (),
+}
+"""Advantages by name, with the annotators whose answers each one uses."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossNeeds:
+    """Whether a policy loss uses an advantage, and whether it compares with a reference policy."""
+
+    advantage: bool = True
+    reference: bool = False
+
+
+LOSS_NEEDS: dict[str, LossNeeds] = {
+    "cross_entropy": LossNeeds(advantage=False),
+    "squared_regression": LossNeeds(reference=True),
+    "exp_weighted": LossNeeds(),
+    "awr": LossNeeds(),
+    "hard_filter": LossNeeds(),
+    "webrl_released": LossNeeds(reference=True),
+}
+"""Policy losses by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataChoice:
-    """Which trajectories the actor learns from.
+    """What a choice of data asks for.
 
-    ``rollouts``: ``none``, ``successes`` or ``all``. ``replay``: ``none``, ``all`` or ``perplexity`` (the
-    caller keeps replayed trajectories within the perplexity band of the current policy before the phase).
-    ``instruction_filter``: keep the share of trajectories that went best against their first state's value.
+    ``replay``: which stored successes the caller brings to a phase: ``none``, ``all``, or those within the
+    ``perplexity`` band of the current policy. ``phases``: whether there are phases at all. ``asks``: the annotators
+    whose answers the choice uses.
     """
 
-    rollouts: str = "all"
     replay: str = "none"
-    instruction_filter: bool = False
+    phases: bool = True
+    asks: tuple[str, ...] = ()
 
 
 DATA: dict[str, DataChoice] = {
-    "demonstrations": DataChoice(rollouts="none"),
-    "successful_rollouts": DataChoice(rollouts="successes"),
-    "successful_rollouts_and_replay": DataChoice(rollouts="successes", replay="all"),
+    "demonstrations": DataChoice(phases=False),
+    "successful_rollouts": DataChoice(),
+    "successful_rollouts_and_replay": DataChoice(replay="all"),
     "rollouts": DataChoice(),
     "rollouts_and_replay": DataChoice(replay="all"),
-    "rollouts_and_replay_by_instruction": DataChoice(replay="all", instruction_filter=True),
+    "rollouts_and_replay_by_instruction": DataChoice(replay="all", asks=("value",)),
     "rollouts_and_filtered_replay": DataChoice(replay="perplexity"),
 }
 """Choices of data by name."""
 
+REFERENCES = ("phase_start", "warm_start")
+"""The policies that a loss may compare with: the one the phase started from, or the one that RL started from."""
+
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """Four choices by name; ``reward`` and ``advantage`` are None where the policy loss needs none."""
+    """Five choices by name.
+
+    ``reward`` and ``advantage`` are None where the policy loss uses none. ``reference`` is the policy that the loss
+    compares with; ``resolve`` sets it to None for a loss that compares with none.
+    """
 
     name: str
     reward: str | None
     advantage: str | None
     policy_loss: str
     data: str
+    reference: str | None = "phase_start"
 
     @property
     def data_choice(self) -> DataChoice:
-        """The data choice behind the name ``data``."""
+        """What the data choice asks for."""
         return DATA[self.data]
 
     @property
     def annotators(self) -> tuple[str, ...]:
         """The critics that a phase trains, in this order, and asks."""
-        value = self.advantage is not None or self.data_choice.instruction_filter
-        potential = self.advantage is not None and self.reward in SHAPED
-        return ("value",) * value + ("potential",) * potential
+        asked = self.data_choice.asks
+        if self.advantage is not None:
+            asked += ADVANTAGE_ASKS[self.advantage] + (REWARD_ASKS[self.reward] if self.reward else ())
+        return tuple(dict.fromkeys(asked))
 
     @property
     def needs_phases(self) -> bool:
         """Whether the algorithm has phases at all (``sft`` stops after cloning)."""
-        return self.data_choice.rollouts != "none"
+        return self.data_choice.phases
 
 
 _FILTERED = "rollouts_and_filtered_replay"
@@ -90,29 +131,34 @@ def resolve(settings: LearnerSettings) -> Algorithm:
     """Return the recipe that ``settings`` name, with their explicit choices put in.
 
     Raises:
-        ValueError: an unknown name; the message lists the known ones.
+        ValueError: an unknown name, with the known ones, or choices that do not go together.
     """
     _known("algorithm", settings.algorithm, ALGORITHMS)
-    chosen = ALGORITHMS[settings.algorithm]
-    registries: dict[str, Iterable[str]] = {
-        "reward": REWARDS,
-        "advantage": ADVANTAGES,
-        "policy_loss": POLICY_LOSSES,
+    registries: Mapping[str, Iterable[str]] = {
+        "reward": REWARD_ASKS,
+        "advantage": ADVANTAGE_ASKS,
+        "policy_loss": LOSS_NEEDS,
         "data": DATA,
+        "reference": REFERENCES,
     }
-    explicit: dict[str, str] = {}
-    for choice, registry in registries.items():
-        name = getattr(settings, choice)
-        if name is not None:
-            _known(choice, name, registry)
-            explicit[choice] = name
-    algorithm = replace(chosen, **explicit)
-    if POLICY_LOSSES[algorithm.policy_loss].needs_advantage and (algorithm.advantage is None or not algorithm.reward):
+    explicit = {choice: getattr(settings, choice) for choice in registries if getattr(settings, choice) is not None}
+    for choice, name in explicit.items():
+        _known(choice, name, registries[choice])
+    algorithm = replace(ALGORITHMS[settings.algorithm], **explicit)
+    needs = LOSS_NEEDS[algorithm.policy_loss]
+    if needs.advantage and (algorithm.advantage is None or not algorithm.reward):
         raise ValueError(
             f"policy loss {algorithm.policy_loss!r} needs an advantage and a reward, found advantage="
             f"{algorithm.advantage!r} and reward={algorithm.reward!r}: set both in the learner's settings"
         )
-    return algorithm
+    if needs.reference:
+        return algorithm
+    if settings.reference is not None:
+        raise ValueError(
+            f"policy loss {algorithm.policy_loss!r} compares with no reference, found reference="
+            f"{settings.reference!r}: leave it out of the learner's settings"
+        )
+    return replace(algorithm, reference=None)
 
 
 def _known(choice: str, name: str, registry: Iterable[str]) -> None:

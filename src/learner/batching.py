@@ -22,10 +22,14 @@ Indices = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One decision: ``prompt_ids`` (P,) and ``action_ids`` (A,), both int32; A is 0 for a critic's state."""
+    """One decision: ``prompt_ids`` (P,) and ``action_ids`` (A,), both int32; A is 0 for a critic's state.
+
+    ``temperature`` is the one under which the action's log-probabilities were recorded.
+    """
 
     prompt_ids: IntArray
     action_ids: IntArray
+    temperature: float = 1.0
 
     @property
     def length(self) -> int:
@@ -38,7 +42,8 @@ class Batch:
     """B right-padded samples.
 
     ``input_ids`` (B, L); ``rows``, ``columns`` and ``targets`` (N,) name the N action tokens: the hidden state
-    at [row, column] predicts the target. ``last_prompt`` (B,) is the column of each prompt's last token.
+    at [row, column] predicts the target. ``last_prompt`` (B,) is the column of each prompt's last token,
+    ``temperatures`` (B,) are the samples'.
     """
 
     input_ids: Tensor
@@ -46,6 +51,7 @@ class Batch:
     columns: Tensor
     targets: Tensor
     last_prompt: Tensor
+    temperatures: Tensor
 
     @property
     def size(self) -> int:
@@ -73,6 +79,7 @@ def collate(samples: Sequence[Sample], pad_id: int, device: torch.device) -> Bat
         columns=torch.from_numpy(np.concatenate(columns)).to(device),
         targets=torch.from_numpy(np.concatenate(targets)).to(device),
         last_prompt=torch.from_numpy(last).to(device),
+        temperatures=torch.tensor([sample.temperature for sample in samples], dtype=torch.float32, device=device),
     )
 
 

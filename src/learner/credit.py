@@ -1,56 +1,74 @@
-"""Credit assignment: from outcomes, values and potentials to one advantage per decision.
+"""Credit assignment: from a phase's batch to one advantage per decision, or per action token.
 
-Owns Phase B of MiRA's inner loop (seeds/000, algorithm 1). Pure; asks no model.
+Owns Phase B of MiRA's inner loop (MiRA alg. 1) and ``CREDIT``, the advantages by name as functions of a batch. Pure;
+asks no model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from learner.advantages import ADVANTAGES, Array
+from learner.advantages import ADVANTAGES, Advantage, Advantages, Array
 from learner.algorithms import Algorithm
+from learner.group_relative import group_relative_advantages
+from learner.phase_batch import PhaseBatch
 from learner.rewards import REWARDS, outcome_rewards
 from learner.settings import LearnerSettings
-from records.episodes import FloatArray, Trajectory
+
+BatchAdvantage = Callable[[PhaseBatch, Sequence[Array], LearnerSettings], Advantages]
+
+
+def by_trajectory(advantage: Advantage) -> BatchAdvantage:
+    """Return a function of one trajectory's rewards and values as one of a batch with the answers of ``value``."""
+
+    def of_batch(batch: PhaseBatch, rewards: Sequence[Array], settings: LearnerSettings) -> Advantages:
+        pairs = zip(rewards, batch.answers["value"], strict=True)
+        return Advantages(_joined([advantage(r, v, settings.gamma, settings.lam) for r, v in pairs]))
+
+    return of_batch
+
+
+CREDIT: dict[str, BatchAdvantage] = {
+    **{name: by_trajectory(advantage) for name, advantage in ADVANTAGES.items()},
+    "group_relative": group_relative_advantages,
+}
+"""Advantages by name; the arguments are a batch, the rewards (T,) of each of its trajectories, and the settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """Per decision of all trajectories, in order: ``advantages`` (N,) and the ``shaping`` part of rewards (N,)."""
+    """Per decision of a batch, in order: ``advantages``, and the ``shaping`` part of the rewards (N,)."""
 
-    advantages: npt.NDArray[np.float64]
-    shaping: npt.NDArray[np.float64]
+    advantages: Advantages
+    shaping: Array
+
+    def at(self, decisions: npt.NDArray[np.integer]) -> Credit:
+        """Return the credit of the decisions with these indices."""
+        return Credit(self.advantages.at(decisions), self.shaping[decisions])
 
 
-def assign_credit(
-    trajectories: Sequence[Trajectory],
-    answers: Mapping[str, Sequence[FloatArray]],
-    algorithm: Algorithm,
-    settings: LearnerSettings,
-) -> Credit:
-    """Return the credit of every decision.
+def assign_credit(batch: PhaseBatch, algorithm: Algorithm, settings: LearnerSettings) -> Credit:
+    """Return the credit of every decision of ``batch``, which holds the answers of the algorithm's annotators.
 
-    Args:
-        trajectories: with verdicts.
-        answers: each critic's answers for every state, one array (T,) per trajectory: ``value``, and ``potential``
-            where the reward is shaped.
-        algorithm: names the reward and the advantage; both must be set.
-        settings: gamma, alpha and lambda.
+    Raises:
+        ValueError: the algorithm has no reward or no advantage.
     """
     if algorithm.reward is None or algorithm.advantage is None:
         raise ValueError(f"algorithm {algorithm.name!r} has no advantages to compute")
-    reward, advantage = REWARDS[algorithm.reward], ADVANTAGES[algorithm.advantage]
-    advantages: list[Array] = [np.zeros(0)]
-    shaping: list[Array] = [np.zeros(0)]
-    values = answers["value"]
-    potentials = answers.get("potential", [np.zeros(len(v), dtype=np.float32) for v in values])
-    for trajectory, v, p in zip(trajectories, values, potentials, strict=True):
+    reward = REWARDS[algorithm.reward]
+    flat = [np.zeros(len(trajectory.steps), dtype=np.float32) for trajectory in batch.trajectories]
+    rewards: list[Array] = []
+    shaping: list[Array] = []
+    for trajectory, p in zip(batch.trajectories, batch.answers.get("potential", flat), strict=True):
         outcome = float(trajectory.outcome or 0.0)
-        rewards = reward(outcome, p, settings.alpha, settings.gamma)
-        advantages.append(advantage(rewards, v, settings.gamma, settings.lam))
-        shaping.append(rewards - outcome_rewards(outcome, p, settings.alpha, settings.gamma))
-    return Credit(np.concatenate(advantages), np.concatenate(shaping))
+        rewards.append(reward(outcome, p, settings.alpha, settings.gamma))
+        shaping.append(rewards[-1] - outcome_rewards(outcome, p, settings.alpha, settings.gamma))
+    return Credit(CREDIT[algorithm.advantage](batch, rewards, settings), _joined(shaping))
+
+
+def _joined(arrays: Sequence[Array]) -> Array:
+    return np.concatenate([np.zeros(0), *arrays])

@@ -6,14 +6,13 @@ and targets out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from learner.algorithms import DataChoice
 from learner.batching import Sample
 from learner.settings import PotentialDataSettings
 from records.episodes import IntArray, Trajectory
@@ -28,15 +27,13 @@ def with_verdict(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
     return [trajectory for trajectory in trajectories if trajectory.outcome is not None and trajectory.steps]
 
 
-def not_among(replayed: Sequence[Trajectory], rollouts: Sequence[Trajectory]) -> list[Trajectory]:
-    """Return replayed trajectories that are not among the rollouts: their union holds each episode once."""
-    fresh = {trajectory.episode_id for trajectory in rollouts}
-    return [trajectory for trajectory in replayed if trajectory.episode_id not in fresh]
-
-
 def decisions(trajectories: Sequence[Trajectory]) -> list[Sample]:
-    """Return every step as prompt and action, in order."""
-    return [Sample(step.prompt_ids, step.action_ids) for trajectory in trajectories for step in trajectory.steps]
+    """Return every step as prompt and action, in order; greedy steps are recorded under temperature 1."""
+    return [
+        Sample(step.prompt_ids, step.action_ids, step.temperature or 1.0)
+        for trajectory in trajectories
+        for step in trajectory.steps
+    ]
 
 
 def states(trajectories: Sequence[Trajectory]) -> list[Sample]:
@@ -51,7 +48,7 @@ def per_trajectory(flat: npt.NDArray[_Number], trajectories: Sequence[Trajectory
 
 
 def outcome_targets(trajectories: Sequence[Trajectory], gamma: float = 1.0) -> npt.NDArray[np.float32]:
-    """Return each state's target of the value critic (N,): its trajectory's outcome (eq. 4), discounted by ``gamma``.
+    """Return each state's target of the value critic (N,): its trajectory's outcome (MiRA eq. 4).
 
     With ``gamma`` below 1 the target is the discounted return of the outcome, gamma^(T - 1 - t) * r.
     """
@@ -74,40 +71,7 @@ def teaches_progress(trajectory: Trajectory, settings: PotentialDataSettings) ->
 
 
 def progress_targets(trajectories: Sequence[Trajectory]) -> npt.NDArray[np.float32]:
-    """Return each state's progress label (eq. 2) for successful trajectories."""
+    """Return each state's progress label (MiRA eq. 2) for successful trajectories."""
     if not trajectories:
         return np.zeros(0, dtype=np.float32)
     return np.concatenate([trajectory_progress(trajectory) for trajectory in trajectories]).astype(np.float32)
-
-
-def actor_trajectories(
-    choice: DataChoice, rollouts: Sequence[Trajectory], replayed: Sequence[Trajectory]
-) -> list[Trajectory]:
-    """Return what the actor learns from: the chosen rollouts, then the replayed trajectories if they are wanted."""
-    kept = [trajectory for trajectory in rollouts if choice.rollouts == "all" or trajectory.success]
-    if choice.replay != "none":
-        kept += [trajectory for trajectory in replayed if choice.rollouts == "all" or trajectory.success]
-    return kept
-
-
-def best_against_start(
-    trajectories: Sequence[Trajectory], start_values: npt.NDArray[np.floating], share: float
-) -> npt.NDArray[np.bool_]:
-    """Return (N,) whether a trajectory is among the ``share`` with the largest outcome - V(s_0).
-
-    The instruction-level filter of DigiRL; the value of the first state, which shows the instruction and the
-    first page, stands for the value of the instruction. Ties go to the earlier one.
-    """
-    margin = np.asarray([t.outcome or 0.0 for t in trajectories]) - np.asarray(start_values, dtype=np.float64)
-    kept = np.zeros(len(trajectories), dtype=np.bool_)
-    kept[np.argsort(-margin, kind="stable")[: int(np.ceil(share * len(trajectories)))]] = True
-    return kept
-
-
-def chosen_steps(trajectories: Sequence[Trajectory], steps_of: Mapping[str, Sequence[int]]) -> npt.NDArray[np.bool_]:
-    """Return (N,) whether the actor learns from a step; ``steps_of`` restricts some episodes to some step indices."""
-    kept: list[bool] = []
-    for trajectory in trajectories:
-        wanted = steps_of.get(trajectory.episode_id)
-        kept.extend(wanted is None or t in wanted for t in range(len(trajectory.steps)))
-    return np.asarray(kept, dtype=np.bool_)

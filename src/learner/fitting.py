@@ -1,6 +1,6 @@
 """Training of one critic on states and targets.
 
-Owns Phase A of MiRA's inner loop for either critic (seeds/000, algorithm 1). The answers given in the first
+Owns Phase A of MiRA's inner loop for either critic (MiRA alg. 1). The answers given in the first
 epoch, each before the critic had learned from that state, come back for honest statistics.
 """
 

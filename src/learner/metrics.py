@@ -6,6 +6,7 @@ None, never 0.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -69,10 +70,33 @@ class RatioMetrics:
 
 
 @dataclass(frozen=True, slots=True)
+class Mismatch:
+    """Training against serving: |learner's - recorded| log-probability of sampled tokens, in nats.
+
+    Both are at the temperature that the token was sampled at. The learner's are those of the phase's start, when its
+    weights are the served ones, so that a gap is between the arithmetic of the two programs.
+    """
+
+    mean: float
+    max: float
+    tokens: int
+
+    @classmethod
+    def between(
+        cls, learners: Sequence[Array], recorded: Sequence[Array], chosen: npt.NDArray[np.bool_]
+    ) -> Mismatch | None:
+        """Compare the tokens (A,) of the ``chosen`` ones of N actions; None for no token."""
+        pairs = [(learners[i], recorded[i]) for i in np.flatnonzero(chosen).tolist()]
+        gaps = np.concatenate([np.zeros(0), *(np.abs(a.astype(np.float64) - b) for a, b in pairs)])
+        return cls(float(gaps.mean()), float(gaps.max()), len(gaps)) if len(gaps) else None
+
+
+@dataclass(frozen=True, slots=True)
 class ActorMetrics:
     """The policy update of a phase; ``entropy`` is the mean -log pi_ref per action token, in nats.
 
-    ``negative_share_of_successes`` is the share of decisions in successful trajectories that are pushed down.
+    ``mismatch`` is over the phase's own decisions among those learned from; ``negative_share_of_successes`` is the
+    share of decisions in successful trajectories that are pushed down.
     """
 
     decisions: int
@@ -81,6 +105,7 @@ class ActorMetrics:
     first_loss: float | None
     grad_norm: float | None
     entropy: float | None
+    mismatch: Mismatch | None
     advantage: Summary | None
     shaping: Summary | None
     negative_share: float | None

@@ -1,7 +1,7 @@
 """Rewards of one trajectory: the outcome at the end, plus a shaping term from the potential critic.
 
 Pure functions on numpy arrays; one row per action. The state after the last action does not exist in the
-records, so the forms differ in how they treat it (seeds/000 section 5, seeds/001).
+records, so the forms differ in how they treat it (MiRA, section on potential-based shaping; ``docs/algorithms.md``).
 """
 
 from __future__ import annotations
@@ -55,6 +55,3 @@ REWARDS: dict[str, Reward] = {
     "pbrs": pbrs_rewards,
 }
 """Rewards by name; the arguments are outcome, potentials (T,), alpha and gamma."""
-
-SHAPED = frozenset({"difference", "pbrs"})
-"""The rewards that need the potential critic."""

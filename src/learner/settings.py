@@ -1,14 +1,18 @@
 """Every constant of the learner, with its unit and its source.
 
-Owns the frozen dataclasses that ``cluster.recipe.recipe`` embeds. Imports neither torch nor pydantic. Learning
-rates default to the published ones (seeds/000, table 6), which suit models of 8-12 B parameters; a tiny
-model needs larger ones, which its recipe states.
+Owns the frozen dataclasses that ``cluster.recipe.recipe`` embeds; each refuses what makes no sense when it is made.
+Imports neither torch nor pydantic. Learning rates default to the published ones (MiRA table 6), which suit models of
+8-12 B parameters; a tiny model needs larger ones, which its recipe states.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import ClassVar
+
+from learner.algorithms import resolve
+from records.bounds import above, at_least, one_of, require, share, times
 
 FORBID_UNKNOWN = {"extra": "forbid"}
 
@@ -43,6 +47,14 @@ class CloneSettings:
     weight_decay: float = 0.0
     """AdamW's decoupled weight decay."""
 
+    def __post_init__(self) -> None:
+        """Refuse what no cloning can be done with."""
+        _check_training(self, "learning_rate")
+        at_least(self, 0, "updates", "prompt_weight")
+        times(self)
+        share(self, "prompt_share", "warmup_share", "final_share")
+        one_of(self, "decay", ("cosine", "linear", "constant"))
+
 
 @dataclass(frozen=True)
 class CriticSettings:
@@ -67,10 +79,15 @@ class CriticSettings:
     use_replay: bool = True
     """Whether replayed trajectories join the rollouts in a phase. They are all successes, so they raise the values."""
 
+    def __post_init__(self) -> None:
+        """Refuse what no critic can be trained with."""
+        _check_training(self, "learning_rate", "pretrain_learning_rate")
+        at_least(self, 0, "epochs", "pretrain_epochs")
+
 
 @dataclass(frozen=True)
 class PotentialDataSettings:
-    """Which successful trajectories teach progress (ALGORITHMS, potential critic)."""
+    """Which successful trajectories teach the potential critic progress."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = FORBID_UNKNOWN
 
@@ -78,6 +95,11 @@ class PotentialDataSettings:
     """Trajectories that repeat an identical action more often than this in a row are left out."""
     max_steps: int = 15
     """Trajectories of this many steps or more are left out."""
+
+    def __post_init__(self) -> None:
+        """Refuse limits that leave out every trajectory."""
+        at_least(self, 1, "max_identical_actions")
+        at_least(self, 2, "max_steps")
 
 
 @dataclass(frozen=True)
@@ -97,48 +119,107 @@ class ActorSettings:
     weight_decay: float = 0.0
     """AdamW's decoupled weight decay."""
     beta: float = 1.0
-    """Temperature of the KL regularisation (eq. 5, 12): A / beta is the log-ratio that the loss asks for."""
+    """Temperature of the KL regularisation (MiRA eq. 5, 12): A / beta is the log-ratio that the loss asks for."""
     log_ratio: str = "sum"
-    """Log-probability of an action: ``sum`` over its tokens (eq. 12), or their ``mean``."""
-    max_weight: float = 20.0
-    """Upper limit of the weight exp(A / beta) in ``awr``."""
-    filter_threshold: float = 0.0
-    """Steps with an advantage up to this are left out by ``hard_filter``."""
-    instruction_keep: float = 0.5
-    """Share of trajectories that the instruction-level filter of ``digirl`` keeps."""
+    """Log-probability of an action: ``sum`` over its tokens (MiRA eq. 12), or their ``mean``."""
     probe_steps: int = 512
     """Decisions on which the achieved log-ratio is measured after the update; 0 leaves the measurement out."""
+
+    def __post_init__(self) -> None:
+        """Refuse what no update can be made with."""
+        _check_training(self, "learning_rate")
+        at_least(self, 0, "epochs", "probe_steps")
+        above(self, 0, "beta")
+        one_of(self, "log_ratio", ("sum", "mean"))
+
+
+@dataclass(frozen=True)
+class AwrSettings:
+    """The policy loss ``awr``."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = FORBID_UNKNOWN
+
+    max_weight: float = 20.0
+    """Upper limit of the weight exp(A / beta)."""
+
+    def __post_init__(self) -> None:
+        """Refuse a limit that leaves nothing."""
+        above(self, 0, "max_weight")
+
+
+@dataclass(frozen=True)
+class HardFilterSettings:
+    """The policy loss ``hard_filter``."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = FORBID_UNKNOWN
+
+    threshold: float = 0.0
+    """Steps with an advantage up to this are left out."""
+
+
+@dataclass(frozen=True)
+class LossSettings:
+    """The policy losses' own settings; what they share (beta, log_ratio) is in ``learner.actor``."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = FORBID_UNKNOWN
+
+    awr: AwrSettings = field(default_factory=AwrSettings)
+    """Advantage-weighted regression."""
+    hard_filter: HardFilterSettings = field(default_factory=HardFilterSettings)
+    """Advantage-weighted regression with a hard filter."""
+
+
+@dataclass(frozen=True)
+class InstructionFilterSettings:
+    """The instruction-level filter of ``digirl``'s choice of data."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = FORBID_UNKNOWN
+
+    keep: float = 0.5
+    """Share of trajectories that are kept."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no share."""
+        share(self, "keep")
 
 
 @dataclass(frozen=True)
 class LearnerSettings:
-    """The learner: an algorithm (four choices, see ``learner.algorithms``) and its constants."""
+    """The learner: an algorithm (five choices, see ``learner.algorithms``) and its constants."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = FORBID_UNKNOWN
 
     algorithm: str = "mira"
-    """Name of the recipe that picks reward, advantage, policy loss and data."""
+    """Name of the recipe that picks reward, advantage, policy loss, data and reference."""
     reward: str | None = None
     """Another reward than the recipe's: ``outcome``, ``difference`` or ``pbrs``."""
     advantage: str | None = None
-    """Another advantage than the recipe's (see ``learner.advantages``)."""
+    """Another advantage than the recipe's (see ``learner.credit``)."""
     policy_loss: str | None = None
     """Another policy loss than the recipe's (see ``learner.losses``)."""
     data: str | None = None
-    """Another choice of data than the recipe's (see ``learner.algorithms``)."""
+    """Another choice of data than the recipe's (see ``learner.data_choices``)."""
+    reference: str | None = None
+    """Another policy for the loss to compare with than the recipe's: ``phase_start`` or ``warm_start``, of which the
+    learner keeps a copy, in its checkpoints too."""
     gamma: float = 0.9
     """Discount per step."""
     alpha: float = 0.3
     """Scale of the shaping reward."""
     lam: float = 0.5
-    """Share of the one-step TD error in the doubly robust advantage (eq. 10)."""
+    """Share of the one-step TD error in the doubly robust advantage (MiRA eq. 10)."""
     value_target: str = "outcome"
-    """What the value critic learns: the ``outcome`` (eq. 4) or its discounted ``return``. Eq. 10 sets discounted
-    returns against V: with ``outcome`` and gamma < 1, early steps of long successes get negative advantages."""
+    """What the value critic learns: the ``outcome`` (MiRA eq. 4) or its discounted ``return``. Eq. 10 sets
+    discounted returns against V: with ``outcome`` and gamma < 1, early steps of long successes get negative
+    advantages."""
     clone: CloneSettings = field(default_factory=CloneSettings)
     """Behaviour cloning."""
     actor: ActorSettings = field(default_factory=ActorSettings)
     """Policy update."""
+    losses: LossSettings = field(default_factory=LossSettings)
+    """What single policy losses are told."""
+    instruction_filter: InstructionFilterSettings = field(default_factory=InstructionFilterSettings)
+    """The instruction-level filter of ``digirl``."""
     value: CriticSettings = field(default_factory=CriticSettings)
     """Value critic."""
     potential: CriticSettings = field(
@@ -152,7 +233,7 @@ class LearnerSettings:
     seed: int = 0
     """Seed of the critics' heads and of every shuffle."""
     device: str = "cpu"
-    """Torch device: ``cpu``, ``cuda`` or ``cuda:N``."""
+    """Torch device: ``cpu``, ``cuda``, ``cuda:N`` or ``mps``."""
     precision: str = "float32"
     """Arithmetic of forward and backward passes: ``float32`` or ``bfloat16`` (autocast); weights stay float32."""
     threads: int = 1
@@ -164,6 +245,19 @@ class LearnerSettings:
     """Batches are cut from samples sorted by length within windows of this many batches (less padding); 1 = off."""
 
     def __post_init__(self) -> None:
-        """Refuse names that do not exist."""
-        if self.value_target not in ("outcome", "return"):
-            raise ValueError(f"value_target must be 'outcome' or 'return', found {self.value_target!r}")
+        """Refuse names that do not exist, choices that do not go together and numbers that make no sense."""
+        resolve(self)
+        one_of(self, "value_target", ("outcome", "return"))
+        one_of(self, "precision", ("float32", "bfloat16"))
+        share(self, "gamma", "lam")
+        at_least(self, 0, "alpha", "seed")
+        at_least(self, 1, "threads", "micro_batch_tokens", "sort_window_batches")
+        known = re.fullmatch(r"cpu|mps|cuda(:\d+)?", self.device)
+        require(known is not None, "device", "'cpu', 'cuda', 'cuda:N' or 'mps'", self.device)
+
+
+def _check_training(owner: CloneSettings | CriticSettings | ActorSettings, *rates: str) -> None:
+    """Refuse rates, batches and limits with which nothing can be trained."""
+    at_least(owner, 0, *rates, "weight_decay")
+    at_least(owner, 1, "batch_steps")
+    above(owner, 0, "max_grad_norm")

@@ -1,6 +1,6 @@
 """The learner: actor, critics and their optimisers, and one phase of training from trajectories to weights.
 
-Owns the order of a phase (seeds/000, algorithm 1): critics first, then shaped rewards and advantages with
+Owns the order of a phase (MiRA alg. 1): critics first, then shaped rewards and advantages with
 the new critics, then the actor against the policy at the phase's start. Invariants: every shuffle comes from a
 seed and the phase's number, so a phase depends on weights, optimiser states, data and seed alone; models
 stay in evaluation mode, so that log-ratios carry no dropout noise. Knows no Ray, no browser and no task.
@@ -8,6 +8,7 @@ stay in evaluation mode, so that log-ratios carry no dropout noise. Knows no Ray
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,25 +18,20 @@ import numpy as np
 import torch
 from torch import nn
 
-from learner.actor import ActorData, update_actor
+from learner.actor import update_actor
 from learner.algorithms import resolve
 from learner.batching import Sample
 from learner.checkpoints import own_tensors, read_checkpoint, write_checkpoint
 from learner.clone import CloneMetrics, clone_actions
 from learner.credit import assign_credit
-from learner.dataset import (
-    actor_trajectories,
-    best_against_start,
-    chosen_steps,
-    decisions,
-    not_among,
-    outcome_targets,
-    with_verdict,
-)
+from learner.data_choices import MASKS
+from learner.dataset import decisions, outcome_targets, with_verdict
 from learner.logprobs import check_output_layer, score_samples
 from learner.losses import POLICY_LOSSES
 from learner.metrics import ActorUpdate, CriticMetrics, CriticsUpdate, PhaseMetrics
+from learner.objective import ActorData
 from learner.optimiser import Compute, adamw
+from learner.phase_batch import PhaseBatch
 from learner.settings import LearnerSettings
 from learner.trained_critics import TrainedCritic
 from policy.models import load_causal_lm, save_policy
@@ -74,9 +70,10 @@ class Learner:
         self._start_training_state()
 
     def _start_training_state(self) -> None:
-        """Give the actor a fresh optimiser, and the critics the actor's backbone and fresh heads."""
+        """Take the actor as it is for the warm start: give it a fresh optimiser, and the critics its backbone."""
         settings = self.settings
         self.actor_optimiser = adamw(self.actor, settings.actor.learning_rate, settings.actor.weight_decay)
+        self.warm_start = copy.deepcopy(self.actor) if self.algorithm.reference == "warm_start" else None
         self.critics = {
             name: TrainedCritic(name, self.actor, settings, self.compute) for name in self.algorithm.annotators
         }
@@ -167,12 +164,12 @@ class Learner:
             phase_index: number of the phase; part of the seed of every shuffle.
             seed: the run's seed; None takes the settings'.
         """
-        fresh, kept_replay = self._phase_data(rollouts, replayed)
+        batch = self._batch(rollouts, replayed, phase_index)
         seconds: dict[str, float] = {}
         metrics: dict[str, CriticMetrics] = {}
         for name, critic in self.critics.items():
             with _timed(seconds, name):
-                data = fresh + (kept_replay if critic.settings.use_replay else [])
+                data = batch.trajectories if critic.settings.use_replay else batch.rollouts
                 metrics[name] = critic.fit(data, self._generator(seed, phase_index, critic.kind.number))
         return CriticsUpdate(metrics, seconds)
 
@@ -190,19 +187,18 @@ class Learner:
         The data are those of ``update_critics``, which comes first. ``replayed_steps`` says, for a filter per step,
         which step indices of a replayed episode the actor learns from; episodes not named are used whole.
         """
-        fresh, kept_replay = self._phase_data(rollouts, replayed)
+        batch = self._batch(rollouts, replayed, phase_index, replayed_steps)
         seconds: dict[str, float] = {}
         with _timed(seconds, "credit"):
-            chosen = actor_trajectories(self.algorithm.data_choice, fresh, kept_replay)
-            actor_data = self._actor_data(chosen, replayed_steps or {})
+            data = self._actor_data(batch)
         with _timed(seconds, "actor"):
             actor = update_actor(
                 self.actor,
                 self.actor_optimiser,
-                actor_data,
+                data,
                 POLICY_LOSSES[self.algorithm.policy_loss],
-                self.settings.actor,
-                window=self.settings.sort_window_batches,
+                self.settings,
+                reference=self.actor if self.algorithm.reference == "phase_start" else self.warm_start,
                 generator=self._generator(seed, phase_index, _ACTOR),
                 compute=self.compute,
             )
@@ -210,40 +206,40 @@ class Learner:
         return ActorUpdate(
             phase=phase_index,
             algorithm=self.algorithm.name,
-            rollouts=len(fresh),
-            replayed=len(kept_replay),
-            left_out=len(rollouts) + len(replayed) - len(fresh) - len(kept_replay),
-            success_rate=float(np.mean([t.success for t in fresh])) if fresh else None,
+            rollouts=batch.fresh,
+            replayed=len(batch.trajectories) - batch.fresh,
+            left_out=len(rollouts) + len(replayed) - len(batch.trajectories),
+            success_rate=float(np.mean([t.success for t in batch.rollouts])) if batch.rollouts else None,
             actor=actor,
             seconds=seconds,
         )
 
-    def _phase_data(
-        self, rollouts: Sequence[Trajectory], replayed: Sequence[Trajectory]
-    ) -> tuple[list[Trajectory], list[Trajectory]]:
-        """Return this phase's judged trajectories and the others among the judged replayed ones."""
+    def _batch(
+        self,
+        rollouts: Sequence[Trajectory],
+        replayed: Sequence[Trajectory],
+        phase: int,
+        replayed_steps: Mapping[str, Sequence[int]] | None = None,
+    ) -> PhaseBatch:
         if not self.algorithm.needs_phases:
             raise ValueError(f"algorithm {self.algorithm.name!r} has no phases: it ends with cloning")
-        fresh = with_verdict(rollouts)
-        return fresh, not_among(with_verdict(replayed), fresh)
+        return PhaseBatch.of(rollouts, replayed, phase, replayed_steps)
 
-    def _actor_data(self, trajectories: Sequence[Trajectory], steps_of: Mapping[str, Sequence[int]]) -> ActorData:
-        """Return the actor's decisions with their credit, by the new critics."""
-        samples = decisions(trajectories)
-        kept = chosen_steps(trajectories, steps_of)
-        if not self.critics or not samples:
-            return ActorData([samples[i] for i in np.flatnonzero(kept)])
-        answers = {name: critic.ask(trajectories) for name, critic in self.critics.items()}
-        if self.algorithm.data_choice.instruction_filter:
-            starts = np.asarray([v[0] for v in answers["value"]])
-            best = best_against_start(trajectories, starts, self.settings.actor.instruction_keep)
-            kept &= np.repeat(best, [len(trajectory.steps) for trajectory in trajectories])
-        credit = assign_credit(trajectories, answers, self.algorithm, self.settings)
+    def _actor_data(self, batch: PhaseBatch) -> ActorData:
+        """Return the decisions that the actor learns from, with their credit by the annotators as they are."""
+        batch = batch.annotated({name: critic.ask(batch.trajectories) for name, critic in self.critics.items()})
+        chosen = np.flatnonzero(MASKS[self.algorithm.data](batch, self.settings))
+        credit = None
+        if self.algorithm.advantage is not None:
+            credit = assign_credit(batch, self.algorithm, self.settings).at(chosen)
+        samples = decisions(batch.trajectories)
+        behaviour = [step.logprobs for trajectory in batch.trajectories for step in trajectory.steps]
         return ActorData(
-            samples=[samples[i] for i in np.flatnonzero(kept)],
-            advantages=credit.advantages[kept],
-            shaping=credit.shaping[kept],
-            outcomes=outcome_targets(trajectories)[kept],
+            samples=[samples[i] for i in chosen],
+            behaviour=[behaviour[i] for i in chosen],
+            fresh=batch.steps(batch.is_fresh)[chosen],
+            outcomes=outcome_targets(batch.trajectories)[chosen],
+            credit=credit,
         )
 
     def publish(self, directory: str | Path, version: int) -> WeightManifest:
@@ -269,7 +265,8 @@ class Learner:
         self.phases = int(read_checkpoint(path, self._modules(), self._optimisers())["phases"])
 
     def _modules(self) -> dict[str, nn.Module]:
-        return {"actor": self.actor, **{name: critic.model for name, critic in self.critics.items()}}
+        reference = {} if self.warm_start is None else {"warm_start": self.warm_start}
+        return {"actor": self.actor, **reference, **{name: critic.model for name, critic in self.critics.items()}}
 
     def _optimisers(self) -> dict[str, torch.optim.Optimizer]:
         return {"actor": self.actor_optimiser, **{name: critic.optimiser for name, critic in self.critics.items()}}

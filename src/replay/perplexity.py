@@ -2,7 +2,7 @@
 
 Owns ``perplexity``, ``band_filter`` and ``Audit``. Pure: takes log-probabilities that the learner
 computed, returns what to replay and why the rest was left out. The result does not depend on the order
-of the records. Source: ALGORITHMS section 1, "Replay and perplexity" (MiRA, Alg. 2; WebRL for per-step).
+of the records. Sources: MiRA alg. 2; WebRL's released code for the filter per step.
 """
 
 from __future__ import annotations

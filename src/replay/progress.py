@@ -1,8 +1,7 @@
 """Dense progress labels from milestones: how far along was each state of a successful episode?
 
-Owns the label of MiRA's potential critic (ALGORITHMS section 1; MiRA, section on potential-based
-shaping). Pure functions of milestone vectors. Labels lie in [0, 1], never fall, and no segment of length
-zero is ever divided by.
+Owns the label of MiRA's potential critic (MiRA eq. 2). Pure functions of milestone vectors. Labels lie in [0, 1], never
+fall, and no segment of length zero is ever divided by.
 """
 
 from __future__ import annotations

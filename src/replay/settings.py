@@ -10,7 +10,7 @@ from records.bounds import at_least, require
 
 @dataclass(frozen=True)
 class ReplaySettings:
-    """Which stored successes are trained on again (ALGORITHMS section 1, replay and perplexity)."""
+    """Which stored successes are trained on again (MiRA alg. 2)."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 

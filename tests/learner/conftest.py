@@ -55,6 +55,8 @@ def trajectory() -> Callable[..., Trajectory]:
         episode_id: str = "e0",
         reached: Sequence[int] | None = None,
         milestone_count: int = 4,
+        group: str = "",
+        temperature: float = 1.0,
     ) -> Trajectory:
         counts = list(reached) if reached is not None else [0] * len(pairs) + [milestone_count]
         vectors = [tuple(k < count for k in range(milestone_count)) for count in counts]
@@ -67,7 +69,7 @@ def trajectory() -> Callable[..., Trajectory]:
                 action_ids=np.asarray(action, dtype=np.int32),
                 logprobs=np.zeros(len(action), dtype=np.float32),
                 policy_version=0,
-                temperature=1.0,
+                temperature=temperature,
                 action_text=" ".join(map(str, action)),
                 milestones=vectors[t],
             )
@@ -89,6 +91,7 @@ def trajectory() -> Callable[..., Trajectory]:
             outcome=outcome,
             failure=None if outcome is not None else Failure(codes.BROWSER_CRASHED),
             final_milestones=vectors[-1],
+            group=group,
         )
 
     return make

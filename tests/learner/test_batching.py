@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from learner.batching import Sample, collate, endless_batches, epoch_batches, micro_batches
 from learner.critics import Critic, predict
 from learner.logprobs import action_logprobs, check_output_layer, score_samples, token_logprobs
-from learner.losses import PolicyTerms, squared_regression, value_loss
+from learner.losses import squared_regression, value_loss
 from learner.optimiser import Compute, update
-from learner.settings import ActorSettings
+from learner.policy_terms import PolicyTerms
 from policy.models import load_causal_lm
 
 CPU = torch.device("cpu")
@@ -123,8 +123,10 @@ def test_the_split_does_not_change_the_policy_gradient(model_dir: Path, max_toke
 
         def loss(batch: object, members: np.ndarray) -> torch.Tensor:
             at = torch.from_numpy(members)
-            terms = PolicyTerms(action_logprobs(model, batch), -3 * torch.ones(len(at)), advantages[at], torch.ones(1))
-            return squared_regression(terms, ActorSettings(beta=0.5))
+            terms = PolicyTerms(
+                action_logprobs(model, batch), -3 * torch.ones(len(at)), advantages[at], torch.ones(1), 0.5
+            )
+            return squared_regression(terms)
 
         frozen = torch.optim.SGD(model.parameters(), lr=0.0)
         update(

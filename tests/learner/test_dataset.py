@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import pytest
 
-from learner.algorithms import resolve
-from learner.credit import assign_credit
-from learner.dataset import best_against_start, outcome_targets, progress_targets, teaches_progress
-from learner.settings import LearnerSettings, PotentialDataSettings
+from learner.dataset import outcome_targets, progress_targets, teaches_progress
+from learner.settings import PotentialDataSettings
 from records.episodes import Trajectory
 
 RULES = PotentialDataSettings()
@@ -36,31 +33,3 @@ def test_targets_by_hand(trajectory: Callable[..., Trajectory]) -> None:
     np.testing.assert_allclose(progress_targets([success]), [0.0, 0.125, 0.25, 0.375])
     failure = trajectory(steps([5, 6]), outcome=0.0)
     assert outcome_targets([success, failure]).tolist() == [1.0] * 4 + [0.0] * 2
-
-
-def test_the_instruction_filter_keeps_the_pleasant_surprises(trajectory: Callable[..., Trajectory]) -> None:
-    # outcome - V(s_0): 1 - 0.9 = 0.1;  0 - 0.1 = -0.1;  1 - 0.2 = 0.8;  0 - 0.8 = -0.8.
-    episodes = [trajectory(steps([5]), outcome=outcome) for outcome in (1.0, 0.0, 1.0, 0.0)]
-    kept = best_against_start(episodes, np.array([0.9, 0.1, 0.2, 0.8]), 0.5)
-    assert kept.tolist() == [True, False, True, False]
-
-
-def test_credit_of_two_trajectories_by_hand(trajectory: Callable[..., Trajectory]) -> None:
-    # gamma 0.9, alpha 0.3, lambda 0.5, V = (0.4, 0.7), P = (0.2, 0.6), success: r' = (0.12, 1).
-    # G = (0.12 + 0.9, 1) = (1.02, 1).  A_0 = 0.5 (0.12 + 0.63 - 0.4) + 0.5 (1.02 - 0.4) = 0.175 + 0.31 = 0.485.
-    # A_1 = 1 - 0.7 = 0.3.  Second episode, one failed step, V = 0.5: A = -0.5, no shaping at a last step.
-    episodes = [trajectory(steps([5, 6])), trajectory(steps([7]), outcome=0.0)]
-    settings = LearnerSettings()
-    answers = {
-        "value": [np.array([0.4, 0.7]), np.array([0.5])],
-        "potential": [np.array([0.2, 0.6]), np.array([0.9])],
-    }
-    credit = assign_credit(episodes, answers, resolve(settings), settings)
-    np.testing.assert_allclose(credit.advantages, [0.485, 0.3, -0.5])
-    np.testing.assert_allclose(credit.shaping, [0.12, 0.0, 0.0])
-
-
-def test_credit_needs_an_advantage(trajectory: Callable[..., Trajectory]) -> None:
-    settings = LearnerSettings(algorithm="filtered_bc")
-    with pytest.raises(ValueError, match="no advantages"):
-        assign_credit([trajectory(steps([5]))], {}, resolve(settings), settings)

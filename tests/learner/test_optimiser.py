@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from learner.optimiser import learning_rate_factor
+from learner.settings import CloneSettings
 
 
 @pytest.mark.parametrize(
@@ -26,5 +27,5 @@ def test_schedule(progress: float, decay: str, expected: float) -> None:
 
 def test_schedule_ends_at_its_final_share() -> None:
     assert learning_rate_factor(1.0, 0.0, "cosine", 0.1) == pytest.approx(0.1)
-    with pytest.raises(ValueError, match="decay must be one of"):
-        learning_rate_factor(0.5, 0.1, "staircase", 0.0)
+    with pytest.raises(ValueError, match="decay must be 'cosine' or 'linear' or 'constant', found 'staircase'"):
+        CloneSettings(decay="staircase")

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 
-from learner.algorithms import resolve
 from learner.settings import ActorSettings, CloneSettings, CriticSettings, LearnerSettings
 from learner.trainer import Learner
 from policy.models import load_causal_lm
@@ -176,6 +175,43 @@ def test_enough_epochs_reach_what_the_advantage_asks_for(
     assert ratio.achieved.mean == pytest.approx(-1.0, abs=0.1)
 
 
+def test_a_loss_may_compare_with_the_warm_start(
+    model_dir: Path, tmp_path: Path, trajectory: Callable[..., Trajectory]
+) -> None:
+    """A phase that raised the action leaves V = 0.5, A = 0 of an unsolved pair: only the reference pulls.
+
+    Against the phase's start there is nothing to undo; against the warm start the log-ratio goes back towards 0.
+    """
+    raised = [trajectory([([3, 4, 30], GOOD)], episode_id="won")]
+    still = [trajectory([([3, 4, 30], GOOD)], outcome=outcome, episode_id=f"{outcome}") for outcome in (0.0, 1.0)]
+    own = replace(SETTINGS.value, learning_rate=0.0)
+    settings = replace(SETTINGS, algorithm="webrl", value=own, actor=replace(SETTINGS.actor, epochs=20))
+    left = {}
+    for reference in ("phase_start", "warm_start"):
+        learner = Learner(replace(settings, reference=reference), model_dir)
+        start = logprob(learner, GOOD)
+        learner.phase(raised, [], phase_index=1)
+        assert logprob(learner, GOOD) > start + 0.5
+        learner.save(tmp_path / reference)
+        resumed = Learner(replace(settings, reference=reference), learner.export(tmp_path / f"policy-{reference}"))
+        resumed.load(tmp_path / reference)
+        resumed.phase(still, [], phase_index=2)
+        left[reference] = logprob(resumed, GOOD) - start
+    assert left["phase_start"] > 0.5
+    assert abs(left["warm_start"]) < 0.2
+
+
+def test_the_warm_start_is_the_policy_after_cloning(model_dir: Path, trajectory: Callable[..., Trajectory]) -> None:
+    learner = Learner(replace(SETTINGS, reference="warm_start"), model_dir)
+    learner.clone(bandit(trajectory))
+    assert learner.warm_start is not None
+    cloned = {name: tensor.clone() for name, tensor in learner.actor.state_dict().items()}
+    learner.phase(bandit(trajectory), [], phase_index=1)
+    assert all(torch.equal(tensor, cloned[name]) for name, tensor in learner.warm_start.state_dict().items())
+    assert not all(torch.equal(tensor, cloned[name]) for name, tensor in learner.actor.state_dict().items())
+    assert Learner(SETTINGS, model_dir).warm_start is None
+
+
 def test_what_has_no_verdict_never_enters(model_dir: Path, trajectory: Callable[..., Trajectory]) -> None:
     data = bandit(trajectory)
     crashed = [trajectory([([3, 4, 30], BAD)], outcome=None, episode_id=f"x{i}") for i in range(3)]
@@ -254,18 +290,6 @@ def test_an_exported_policy_loads_as_the_same_policy(model_dir: Path, tmp_path: 
         next(learner.actor.parameters()).mul_(1.5)
     again = Learner(SETTINGS, learner.export(tmp_path / "policy"))
     assert logprob(again, GOOD) == logprob(learner, GOOD)
-
-
-def test_names_are_checked() -> None:
-    with pytest.raises(ValueError, match="unknown algorithm 'ppo'"):
-        resolve(LearnerSettings(algorithm="ppo"))
-    with pytest.raises(ValueError, match="unknown reward 'dense'"):
-        resolve(LearnerSettings(reward="dense"))
-    with pytest.raises(ValueError, match="needs an advantage"):
-        resolve(LearnerSettings(algorithm="filtered_bc", policy_loss="squared_regression"))
-    explicit = resolve(LearnerSettings(algorithm="mira", reward="outcome"))
-    assert explicit.annotators == ("value",)
-    assert explicit.policy_loss == "squared_regression"
 
 
 def test_sft_has_no_phases(model_dir: Path) -> None:

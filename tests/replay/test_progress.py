@@ -1,4 +1,4 @@
-"""Progress labels: the worked example of ALGORITHMS section 1, and properties that hold for any episode."""
+"""Progress labels: the worked example of docs/algorithms.md, and properties that hold for any episode."""
 
 import numpy as np
 import pytest

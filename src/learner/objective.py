@@ -1,0 +1,144 @@
+"""The policy's objective: the data of an update, and a policy loss with the terms it asks for.
+
+Owns ``ActorData``, and how ``PolicyTerms`` and ``TokenTerms`` are computed from it. Everything but the current policy's
+own log-probabilities is fixed before the first update.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from learner.advantages import Advantages
+from learner.batching import Batch, Indices, Sample
+from learner.credit import Credit
+from learner.logprobs import action_logprobs, score_both_temperatures, tempered_logprobs
+from learner.losses import ActionLoss, Counts, PolicyLoss
+from learner.optimiser import Compute
+from learner.policy_terms import PolicyTerms, TokenTerms
+from learner.settings import ActorSettings, LearnerSettings
+from records.episodes import FloatArray
+
+Floats = npt.NDArray[np.floating]
+Objective = Callable[[Batch, Indices], Tensor]
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Log-probabilities of N actions under one policy, an array (A,) for each: at temperature 1, and as sampled."""
+
+    plain: list[FloatArray]
+    sampled: list[FloatArray]
+
+    @classmethod
+    def under(cls, policy: PreTrainedModel, samples: Sequence[Sample], compute: Compute) -> Scores:
+        """Score ``samples``, without gradient."""
+        with compute.autocast():
+            return cls(*score_both_temperatures(policy, samples, pad_id=compute.pad_id, max_tokens=compute.max_tokens))
+
+    def totals(self) -> npt.NDArray[np.float64]:
+        """Return log pi (N,) of whole actions at temperature 1."""
+        return np.asarray([score.sum(dtype=np.float64) for score in self.plain], dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class ActorData:
+    """N decisions to learn from.
+
+    ``behaviour``: log-probabilities (A,) of each action as recorded when it was sampled. ``fresh`` (N,): whether it was
+    sampled in this phase. ``outcomes`` (N,): of its trajectory. ``credit``: None where the policy loss uses none.
+    """
+
+    samples: Sequence[Sample]
+    behaviour: Sequence[FloatArray]
+    fresh: npt.NDArray[np.bool_]
+    outcomes: Floats
+    credit: Credit | None = None
+
+    @property
+    def advantages(self) -> Advantages:
+        """The decisions' advantages; zeros where there is no credit."""
+        return Advantages(np.zeros(len(self.samples))) if self.credit is None else self.credit.advantages
+
+    @property
+    def tokens(self) -> Counts:
+        """The number of action tokens (N,) of each decision, at least 1."""
+        return np.asarray([max(len(sample.action_ids), 1) for sample in self.samples], dtype=np.float32)
+
+
+def make_objective(
+    actor: PreTrainedModel,
+    data: ActorData,
+    reference: Scores | None,
+    policy_loss: PolicyLoss,
+    settings: LearnerSettings,
+    compute: Compute,
+) -> Objective:
+    """Return a function from a micro-batch and its samples' indices to losses, per action or per action token.
+
+    ``reference`` holds the log-probabilities of the data's actions under the policy that the loss compares with.
+    """
+    if isinstance(policy_loss, ActionLoss):
+        return _of_actions(actor, data, reference, policy_loss.of(settings.losses), settings.actor, compute)
+    return _of_tokens(actor, data, reference, policy_loss.of(settings.losses), compute)
+
+
+def _of_actions(
+    actor: PreTrainedModel,
+    data: ActorData,
+    reference: Scores | None,
+    loss: Callable[[PolicyTerms], Tensor],
+    settings: ActorSettings,
+    compute: Compute,
+) -> Objective:
+    def column(values: Floats) -> Tensor:
+        return torch.from_numpy(np.asarray(values, dtype=np.float32)).to(compute.device)
+
+    compared = None if reference is None else column(reference.totals())
+    advantages, tokens = column(data.advantages.steps), column(data.tokens)
+
+    def losses(batch: Batch, members: Indices) -> Tensor:
+        at = torch.from_numpy(members).to(compute.device)
+        terms = PolicyTerms(
+            logprobs=action_logprobs(actor, batch),
+            reference=None if compared is None else compared[at],
+            advantages=advantages[at],
+            tokens=tokens[at],
+            beta=settings.beta,
+            log_ratio=settings.log_ratio,
+        )
+        return loss(terms)
+
+    return losses
+
+
+def _of_tokens(
+    actor: PreTrainedModel,
+    data: ActorData,
+    reference: Scores | None,
+    loss: Callable[[TokenTerms], Tensor],
+    compute: Compute,
+) -> Objective:
+    advantages = data.advantages.per_token([len(sample.action_ids) for sample in data.samples])
+
+    def gathered(per_action: Sequence[Floats], members: Indices) -> Tensor:
+        joined = np.concatenate([per_action[i] for i in members]).astype(np.float32)
+        return torch.from_numpy(joined).to(compute.device)
+
+    def losses(batch: Batch, members: Indices) -> Tensor:
+        terms = TokenTerms(
+            logprobs=tempered_logprobs(actor, batch),
+            behaviour=gathered(data.behaviour, members),
+            reference=None if reference is None else gathered(reference.sampled, members),
+            advantages=gathered(advantages, members),
+            rows=batch.rows,
+        )
+        return loss(terms)
+
+    return losses

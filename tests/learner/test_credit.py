@@ -1,0 +1,83 @@
+"""Credit of a phase's batch, with numbers worked by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from learner.advantages import Advantages
+from learner.algorithms import resolve
+from learner.credit import Credit, assign_credit
+from learner.phase_batch import PhaseBatch
+from learner.settings import LearnerSettings
+from records.episodes import Trajectory
+
+Make = Callable[..., Trajectory]
+
+
+def steps(actions: list[int]) -> list[tuple[list[int], list[int]]]:
+    return [([3, 4], [action, 2]) for action in actions]
+
+
+def credit(settings: LearnerSettings, *episodes: Trajectory, **answers: list[np.ndarray]) -> Credit:
+    batch = PhaseBatch(episodes, fresh=len(episodes), phase=1, answers=answers)
+    return assign_credit(batch, resolve(settings), settings)
+
+
+def test_credit_of_two_trajectories_by_hand(trajectory: Make) -> None:
+    # gamma 0.9, alpha 0.3, lambda 0.5, V = (0.4, 0.7), P = (0.2, 0.6), success: r' = (0.12, 1).
+    # G = (0.12 + 0.9, 1) = (1.02, 1).  A_0 = 0.5 (0.12 + 0.63 - 0.4) + 0.5 (1.02 - 0.4) = 0.175 + 0.31 = 0.485.
+    # A_1 = 1 - 0.7 = 0.3.  Second episode, one failed step, V = 0.5: A = -0.5, no shaping at a last step.
+    found = credit(
+        LearnerSettings(),
+        trajectory(steps([5, 6])),
+        trajectory(steps([7]), outcome=0.0),
+        value=[np.array([0.4, 0.7]), np.array([0.5])],
+        potential=[np.array([0.2, 0.6]), np.array([0.9])],
+    )
+    np.testing.assert_allclose(found.advantages.steps, [0.485, 0.3, -0.5])
+    np.testing.assert_allclose(found.shaping, [0.12, 0.0, 0.0])
+    np.testing.assert_allclose(found.at(np.array([2, 0])).advantages.steps, [-0.5, 0.485])
+
+
+def test_credit_needs_an_advantage(trajectory: Make) -> None:
+    with pytest.raises(ValueError, match="no advantages"):
+        credit(LearnerSettings(algorithm="filtered_bc"), trajectory(steps([5])))
+
+
+def test_group_relative_advantages_by_hand(trajectory: Make) -> None:
+    # Group a: rewards 1, 0, 0, 0: mean 1/4, std sqrt(3)/4, so sqrt(3) and -1/sqrt(3), the same in all steps.
+    # Group b: both solved, so nothing is learned; group c has one member.
+    settings = LearnerSettings(algorithm="awr", advantage="group_relative", data="rollouts")
+    outcomes = [("a", 1.0), ("b", 1.0), ("a", 0.0), ("b", 1.0), ("a", 0.0), ("c", 0.0), ("a", 0.0)]
+    episodes = [trajectory(steps([5, 6]), outcome=outcome, group=group) for group, outcome in outcomes]
+    found = credit(settings, *episodes)
+    won, lost = 3**0.5, -(3**-0.5)
+    expected = np.repeat([won, 0.0, lost, 0.0, lost, 0.0, lost], 2)
+    np.testing.assert_allclose(found.advantages.steps, expected, atol=1e-12)
+    assert resolve(settings).annotators == ()
+
+
+def test_group_relative_advantages_compare_shaped_rewards_too(trajectory: Make) -> None:
+    # alpha 0.5: summed rewards 1 + 0.5 (0.6 - 0.2) = 1.2 and 0 + 0.5 (0.4 - 0.0) = 0.2: a pair, so 1 and -1.
+    settings = LearnerSettings(advantage="group_relative", alpha=0.5)
+    episodes = [trajectory(steps([5, 6]), outcome=outcome, group="a") for outcome in (1.0, 0.0)]
+    found = credit(settings, *episodes, potential=[np.array([0.2, 0.6]), np.array([0.0, 0.4])])
+    np.testing.assert_allclose(found.advantages.steps, [1.0, 1.0, -1.0, -1.0])
+    np.testing.assert_allclose(found.shaping, [0.2, 0.0, 0.2, 0.0])
+    assert resolve(settings).annotators == ("potential",)
+
+
+def test_group_relative_advantages_need_groups(trajectory: Make) -> None:
+    settings = LearnerSettings(algorithm="awr", advantage="group_relative")
+    with pytest.raises(ValueError, match="episode e0: expected a group, found none"):
+        credit(settings, trajectory(steps([5])))
+
+
+def test_tokens_share_their_decisions_advantage_unless_they_have_their_own() -> None:
+    shared = Advantages(np.array([0.5, -1.0, 2.0])).at([0, 2])
+    assert [row.tolist() for row in shared.per_token([2, 1])] == [[0.5, 0.5], [2.0]]
+    own = Advantages(np.array([0.5, 2.0]), (np.array([0.0, 1.0]), np.array([2.0]))).at([1])
+    assert [row.tolist() for row in own.per_token([1])] == [[2.0]]
