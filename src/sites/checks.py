@@ -111,6 +111,11 @@ def either(*checks: Check) -> Check:
     return {"any": list(checks)}
 
 
+def towards(done: Check, *checks: Check) -> Check:
+    """All of the checks hold, as they do shortly before ``done``, or ``done`` does."""
+    return either(both(*checks), done)
+
+
 def milestones(*steps: Step) -> Milestones:
     """Return the four milestones of a task from (description, check) pairs."""
     if len(steps) != 4:

@@ -16,7 +16,7 @@ from sites.skills import Skill
 from sites.tasks import generate, needs_browser
 from tests.sites.player import play
 
-WITH_SKILLS = ("shop", "forum", "code")
+WITH_SKILLS = ("shop", "forum", "code", "admin")
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from records.episodes import Task
 from sites import checks
 from sites.across.skills import Data, found_in_shop, go_to
 from sites.admin import checks as office
-from sites.admin import experts as managing
+from sites.admin import skills as managing
 from sites.admin.data import slug_of
 from sites.experts import read
 from sites.forum import checks as forum
@@ -42,7 +42,6 @@ def _set_price(task: Task) -> Expert:
     price = read(seen, rf"{p['second']} \$(\d+),")
     yield from noting(price, go_to("admin"))
     yield from managing.edit_product(p["first"], {"Price": price})
-    yield from managing.finish()
 
 
 def _price_milestones(p: Parameters, data: Data) -> checks.Milestones:

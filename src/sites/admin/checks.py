@@ -8,10 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from sites.admin.data import slug_of
+from sites.admin.records import Coupon, Product
+from sites.admin.words import PRODUCT_STATUSES
 from sites.checks import Check, PagesOf, Target, both, has, shows
 
 _OFFICE = PagesOf("admin")
 at, ends_at, equals, includes = _OFFICE.at, _OFFICE.ends_at, _OFFICE.equals, _OFFICE.includes
+
+
+def product_path(name: str) -> str:
+    """Return the path of the product of this name."""
+    return f"/products/{slug_of(name)}"
+
+
+def new_product(name: str, sku: str, category: str, price: int, stock: int) -> tuple[str, str]:
+    """Return the path of a product that is added, and what its page says."""
+    return product_path(name), Product("", name, sku, category, price, stock, PRODUCT_STATUSES[0]).summary
+
+
+def new_coupon(name: str, code: str, percent: int, group: str, start: str, end: str) -> tuple[str, str]:
+    """Return the path of a coupon that is added, and what its page says."""
+    return f"/coupons/{code}", Coupon(code, name, percent, group, start, end).summary
+
+
+def shipped(carrier: str, tracking: str) -> str:
+    """Return how an order's page ends the line about its shipment."""
+    return f": {carrier}, tracking {tracking}"
 
 
 def ticked(names: Iterable[str]) -> Check:

@@ -49,6 +49,10 @@ class AdminData:
     passwords: dict[str, str]
     """Passwords by user name."""
 
+    def customer(self, name: str) -> Customer:
+        """Return the customer of this name."""
+        return next(customer for customer in self.customers.values() if customer.name == name)
+
 
 def build(seed: int) -> AdminData:
     """Return the back office's base data for ``seed``."""

@@ -6,7 +6,6 @@ same length compare as their days do, so texts are compared throughout.
 
 from __future__ import annotations
 
-import random
 import re
 
 from sites.shop.data import MONTHS
@@ -41,10 +40,3 @@ def month_bounds(month: str) -> tuple[str, str]:
 def is_date(text: str) -> bool:
     """Whether the text is a date as date fields send it."""
     return _ISO.fullmatch(text) is not None
-
-
-def draw_period(rng: random.Random, shortest: int = 15, longest: int = 60) -> tuple[str, str]:
-    """Draw the first and the last day of a period among the past orders; lengths are days."""
-    length = rng.randint(shortest, longest)
-    start = rng.randrange(DAYS - length)
-    return iso(start), iso(start + length)

@@ -44,3 +44,7 @@ PAGE_TITLES = (
     "Opening hours",
 )
 """New titles that tasks give to content pages; no page has them at first."""
+NEW_STYLES = ("Modern", "Simple", "Classic", "Fancy", "Light", "Heavy")
+"""How the names of new products begin; the shop has no such product."""
+NEW_FIRST_NAMES = ("Nora", "Otto", "Pia", "Rick", "Tess", "Uma", "Vera", "Will")
+NEW_SEASONS = ("Holiday", "Garden", "Family", "Friends", "Weekend", "Birthday")
