@@ -157,15 +157,29 @@ const turn = () => new Promise(resolve => {
   channel.port2.postMessage(0);
 });
 const pause = ms => new Promise(resolve => { later(resolve, ms); });
-const moving = () => document.getAnimations().some(a => {
-  const end = a.playState === "running" ? a.effect?.getComputedTiming().endTime : Infinity;
-  return end < 2000;
-});
+/* Whether animations are under way that will end soon; where no frames are drawn they are ended here, one after the
+ * other until a step's time is used up. */
+const moving = () => {
+  const frames = window.__waymarkFrames;
+  if (bottomless()) return false;
+  if (frames) {
+    const spent = frames.advance(state.ahead);
+    state.ahead -= spent;
+    return spent > 0;
+  }
+  return document.getAnimations().some(a => {
+    const end = a.playState === "running" ? a.effect?.getComputedTiming().endTime : Infinity;
+    return end < 2000;
+  });
+};
 const framesOf = view => [...Array(view.length).keys()].map(i => {
   try { return view[i].__waymark ?? null; } catch { return null; }
 }).filter(Boolean);
 const busy = () => work.requests > 0 || work.timers > 0 || document.readyState === "loading" ||
-  work.expected > now() || (!bottomless() && moving()) || (Boolean(outer) && work.leaving) || framesOf(window).some(frame => frame.busy());
+  work.expected > now() || moving() || (Boolean(outer) && work.leaving) || framesOf(window).some(frame => frame.busy());
+
+/* For what is busy to the last: requests and timers come before animations. */
+const stir = () => { moving(); for (const frame of framesOf(window)) frame.stir(); };
 
 const settle = async deadline => {
   let idle = 0;
@@ -173,4 +187,5 @@ const settle = async deadline => {
     await turn();
     if (busy()) { idle = 0; await pause(2); } else idle += 1;
   }
+  if (now() >= deadline) stir();
 };

@@ -44,7 +44,7 @@ const still = () => {
 const start = (action, options) => {
   Object.assign(work, {leaving: false, expected: 0});
   Object.assign(state, {newTab: false, posted: false, feedback: [], invalid: null, changed: action === null, code: "", detail: "",
-    after: null, release: null, awaited: {type: "", count: 0}, opened: 0, asked: 0, origins: options.origins});
+    after: null, release: null, awaited: {type: "", count: 0}, opened: 0, asked: 0, origins: options.origins, ahead: options.settle_ms});
   const was = focused();
   state.focus = {was, target: action === null || action.n === null ? was : state.refs[action.n]};
   if (action) watch();
@@ -93,4 +93,4 @@ const finish = async options => {
 
 const handed = () => { state.release?.(); state.release = null; };
 
-Object.defineProperty(window, "__waymark", {value: Object.freeze({step, begin, finish, handed, busy, state, listening})});
+Object.defineProperty(window, "__waymark", {value: Object.freeze({step, begin, finish, handed, busy, stir, state, listening})});

@@ -22,9 +22,5 @@ PAGE_SCRIPT = f"(() => {{\nif (window.__waymark) return;\n{''.join(map(_read, _P
 WEBRL_SCRIPT = _read("page_script_webrl")
 """What the ``webrl`` format needs beside it."""
 
-FRAME_TIMER = """(() => {
-  const later = window.setTimeout.bind(window), forget = window.clearTimeout.bind(window);
-  window.requestAnimationFrame = callback => later(() => callback(performance.now()), 16);
-  window.cancelAnimationFrame = forget;
-})();"""
-"""Stands in for frames where Chromium draws none; a page that waits for one would wait forever."""
+FRAMES_SCRIPT = _read("page_frames")
+"""Stands in for frames where Chromium draws none; it runs before the page script."""

@@ -19,7 +19,7 @@ from playwright.async_api import Error as PlaywrightError
 from environments.browser import chromium
 from environments.browser.page_memory import PageMemory
 from environments.browser.page_painter import PagePainter
-from environments.browser.page_scripts import FRAME_TIMER, PAGE_SCRIPT, WEBRL_SCRIPT
+from environments.browser.page_scripts import FRAMES_SCRIPT, PAGE_SCRIPT, WEBRL_SCRIPT
 from environments.browser.settings import BrowserSettings
 from records import failure_codes as codes
 from records.failures import EpisodeFailed, Failure
@@ -98,7 +98,7 @@ class BrowserSession:
 
     def _init_scripts(self) -> list[str]:
         """Return what every document runs before its own scripts, in this order (hence installed as one)."""
-        scripts = [] if self.settings.paint else [FRAME_TIMER]
+        scripts = [] if self.settings.paint else [FRAMES_SCRIPT]
         scripts.append(PAGE_SCRIPT)
         if self.settings.observation_format == "webrl":
             scripts.append(WEBRL_SCRIPT)
