@@ -14,6 +14,9 @@ EventTarget.prototype.addEventListener = function (type, listener, options) {
   return addListener.call(this, type, listener, options);
 };
 
+/* Errors that nobody catches reach the page's own listeners, and no console; see `page_console.js`. */
+for (const type of ["error", "unhandledrejection"]) addListener.call(window, type, event => { event.preventDefault(); });
+
 /* ---- counting ---- */
 
 const counted = promise => {
@@ -119,6 +122,8 @@ window.open = function (url, ...rest) {
   if ((state.opened += 1) > MAX_OPENED) return null;
   const opened = open.call(window, url, ...rest);
   state.newTab ||= opened !== null;
+  // Chromium makes a blank document without this script.
+  try { if (opened) mute(opened); } catch { /* of another origin, which has the script or will have it */ }
   return opened;
 };
 

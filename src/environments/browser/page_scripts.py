@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 _FOLDER = Path(__file__).parent
-_PARTS = ("page_state", "page_activity", "page_actions", "page_input", "page_view", "page_script")
+_PARTS = ("page_state", "page_console", "page_activity", "page_actions", "page_input", "page_view", "page_script")
 
 
 def _read(name: str) -> str:
@@ -18,6 +18,9 @@ def _read(name: str) -> str:
 
 PAGE_SCRIPT = f"(() => {{\nif (window.__waymark) return;\n{''.join(map(_read, _PARTS))}}})();"
 """Acts, waits and observes."""
+
+WORKER_SCRIPT = f"(() => {{\n{_read('page_console')}}})()"
+"""Mutes a worker, which documents' scripts do not reach."""
 
 WEBRL_SCRIPT = _read("page_script_webrl")
 """What the ``webrl`` format needs beside it."""

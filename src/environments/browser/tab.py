@@ -17,13 +17,13 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from playwright.async_api import CDPSession, Dialog, Page
+from playwright.async_api import CDPSession, Dialog, Page, Worker
 from playwright.async_api import Error as PlaywrightError
 
 from environments.browser.input import Command, commands
 from environments.browser.page_painter import COPY
 from environments.browser.page_reply import MAX_FEEDBACK, MAX_REPLY, read_inputs, read_result
-from environments.browser.page_scripts import PAGE_SCRIPT
+from environments.browser.page_scripts import PAGE_SCRIPT, WORKER_SCRIPT
 from environments.browser.settings import BrowserSettings
 from records import failure_codes as codes
 from records.failures import EpisodeFailed, Failure
@@ -99,6 +99,7 @@ class BrowserTab:
         page.on("download", lambda _: self._note("download"))
         page.on("crash", lambda _: self._arrived.set())
         page.on("dialog", self._accept)
+        page.on("worker", _mute)
 
     def take_feedback(self) -> list[tuple[str, str]]:
         """Return (code, detail) of what happened beside the page script since the last call."""
@@ -315,6 +316,14 @@ class BrowserTab:
         except PlaywrightError:
             # The page closed under its dialog; there is nobody left to answer.
             return
+
+
+async def _mute(worker: Worker) -> None:
+    """Silence a worker that a page has started, as its documents are from the first."""
+    try:
+        await worker.evaluate(WORKER_SCRIPT)
+    except PlaywrightError as error:
+        _LOG.debug("worker %s ended before it was mute: %s", worker.url, error)
 
 
 async def _send(wire: CDPSession, wanted: list[Command]) -> None:
