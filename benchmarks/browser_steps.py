@@ -37,6 +37,7 @@ from environments.embedded.world import EmbeddedWorld
 from environments.hosts import EpisodeHosts, embedded_bypass
 from environments.miniwob.page_server import PageServer, page_folder
 from environments.miniwob.world import MiniwobWorld
+from records.deadline import Deadline
 from records.environment import Action
 from sites.server import SiteServer
 
@@ -130,7 +131,7 @@ class World:
         if page.miniwob:
             return f"http://miniwob.localhost:{self.games_port}/miniwob/{page.miniwob}.html"
         token = f"e{secrets.token_hex(8)}"
-        await self.sites.open_session(token, page.task.sites, page.task.sites, 10.0)
+        await self.sites.open_session(token, page.task.sites, page.task.sites, Deadline(10.0))
         return EpisodeHosts.embedded(page.task.sites, token, self.sites.port).real(page.task.start_url)
 
     @asynccontextmanager

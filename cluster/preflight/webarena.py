@@ -41,7 +41,7 @@ def check_webarena(recipe: Recipe) -> list[Check]:
         check, tasks[split] = _task_file(recipe, split, count)
         checks.append(check)
     every = [task for found in tasks.values() for task in found]
-    waits = waits_that_do_not_fit(recipe.rollout, recipe.browser, recipe.webarena, recipe.judge)
+    waits = waits_that_do_not_fit(recipe.rollout, recipe.webarena)
     return [
         *checks,
         *_addresses(recipe, every),

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from environments.environment import Environment
+from records.deadline import Deadline
 from records.environment import Action, Observation, Verdict
 from records.episodes import Task
 from records.supervision import supervised
@@ -102,14 +103,14 @@ class _Check:
 
     async def reset(self) -> None:
         """An episode starts with an observation and nothing to tell."""
-        self._first = await self.one.reset(self.task, seed=0, episode_id="contract-1")
+        self._first = await self.one.reset(self.task, seed=0, episode_id="contract-1", deadline=self._soon())
         self._observation(self.first, "reset")
         if self.first.feedback is not None:
             self._say(f"reset: expected no feedback, found {self.first.feedback!r}")
 
     async def reset_again(self) -> None:
         """Whatever happened meanwhile, an episode starts as the one before did."""
-        again = await self.one.reset(self.task, seed=0, episode_id="contract-2")
+        again = await self.one.reset(self.task, seed=0, episode_id="contract-2", deadline=self._soon())
         self._same(self.first, again, "a second reset gives the same first observation")
 
     async def close(self) -> None:
@@ -130,13 +131,13 @@ class _Check:
             tries += [Action(kind, element_id=link.element_id, argument="x") for kind in ("type", "select")]
         tries += [Action("go_backward"), Action("go_forward"), Action("switch_tab", argument="7")]
         for action in tries:
-            seen = await self.one.step(action)
+            seen = await self.one.step(action, self._soon())
             self._observation(seen, action.kind)
             self._same(first, seen, f"{action.kind}, which is impossible here, leaves the page alone")
             if not seen.feedback:
                 self._say(f"{action.kind}: expected feedback that it could not be done, found none")
         for kind in ("wait", "scroll_down", "scroll_up", "press_enter"):
-            self._observation(await self.one.step(Action(kind)), kind)
+            self._observation(await self.one.step(Action(kind), self._soon()), kind)
 
     async def wander(self) -> None:
         """Every element can be acted on, and going back returns to the address one came from."""
@@ -161,9 +162,9 @@ class _Check:
 
     async def isolation(self) -> None:
         """What happens in one environment is not seen in another."""
-        theirs = await self.other.reset(self.task, seed=0, episode_id="contract-3")
+        theirs = await self.other.reset(self.task, seed=0, episode_id="contract-3", deadline=self._soon())
         self._same(self.first, theirs, "two environments start alike")
-        here = await self.one.reset(self.task, seed=0, episode_id="contract-4")
+        here = await self.one.reset(self.task, seed=0, episode_id="contract-4", deadline=self._soon())
         for element in [e for e in here.elements if e.role in ("link", "button")][: self.wandering]:
             here = await self.one.step(Action("click", element_id=min(element.element_id, len(here.elements) - 1)))
         self._same(theirs, await self.other.step(Action("wait")), "another environment sees nothing of it")
@@ -171,15 +172,18 @@ class _Check:
     async def ending(self) -> None:
         """Episodes end with a verdict, and their last page can be drawn where there are pixels."""
         for answer in (None, "an answer that is surely wrong"):
-            await self.one.reset(self.task, seed=0, episode_id="contract-5")
-            verdict = await self.one.evaluate(answer)
+            await self.one.reset(self.task, seed=0, episode_id="contract-5", deadline=self._soon())
+            verdict = await self.one.evaluate(answer, self._soon())
             if not isinstance(verdict, Verdict) or verdict.outcome not in (0.0, 1.0):
                 self._say(f"evaluate({answer!r}): expected a verdict of 0 or 1, found {verdict!r}")
             elif not verdict.evidence:
                 self._say(f"evaluate({answer!r}): expected evidence, found none")
-        picture = await self.one.screenshot()
+        picture = await self.one.screenshot(self._soon())
         if picture is not None and not picture.startswith(_PNG):
             self._say(f"screenshot: expected a PNG or None, found {picture[:8]!r}")
+
+    def _soon(self) -> Deadline:
+        return Deadline(self.deadline_s)
 
     def _observation(self, seen: Observation, what: str) -> None:
         """Check what holds for every observation."""

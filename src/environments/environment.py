@@ -1,14 +1,16 @@
 """The one interface between an episode and the world it runs in.
 
-Owns the ``Environment`` protocol. Invariants: an environment serves one episode at a time; ``evaluate`` is called
-once, at the end; whatever goes wrong below it is raised as ``records.failures.EpisodeFailed`` with a typed failure,
-never returned as an observation or a verdict. ``environments.contract`` checks all of this by running it.
+Owns the ``Environment`` protocol. Invariants: an environment serves one episode at a time; an act ends by the deadline
+that the episode gives it, and names what stood still where it knows that (``Deadline.waiting_for``); ``evaluate`` is
+called once, at the end; whatever goes wrong below it is raised as ``records.failures.EpisodeFailed`` with a typed
+failure, never returned as an observation or a verdict. ``environments.contract`` checks all of this by running it.
 """
 
 from __future__ import annotations
 
 from typing import Protocol
 
+from records.deadline import Deadline
 from records.environment import Action, Observation, Verdict
 from records.episodes import Task
 
@@ -16,19 +18,21 @@ from records.episodes import Task
 class Environment(Protocol):
     """One browser-like session in which one episode runs at a time."""
 
-    async def reset(self, task: Task, *, seed: int = 0, episode_id: str = "") -> Observation:
+    async def reset(
+        self, task: Task, *, seed: int = 0, episode_id: str = "", deadline: Deadline | None = None
+    ) -> Observation:
         """Start an episode on a state of its own and return the first observation."""
         ...
 
-    async def step(self, action: Action) -> Observation:
+    async def step(self, action: Action, deadline: Deadline | None = None) -> Observation:
         """Apply one action other than ``exit`` and return what is there afterwards."""
         ...
 
-    async def evaluate(self, answer: str | None) -> Verdict:
+    async def evaluate(self, answer: str | None, deadline: Deadline | None = None) -> Verdict:
         """Judge the episode; ``answer`` is the exit message, None when the agent never exited."""
         ...
 
-    async def screenshot(self) -> bytes | None:
+    async def screenshot(self, deadline: Deadline | None = None) -> bytes | None:
         """Return a PNG of the current page, or None where the environment has no pixels."""
         ...
 

@@ -21,6 +21,7 @@ from judges.rule_errors import RuleError, text
 from judges.rules import WEBARENA, RuleSet
 from judges.settings import JudgeSettings
 from records import failure_codes as codes
+from records.deadline import Deadline
 from records.environment import Verdict
 from records.failures import EpisodeFailed, Failure
 
@@ -39,6 +40,7 @@ async def evaluate(
     rules: RuleSet = WEBARENA,
     judge: AnswerJudge | None = None,
     patience: JudgeSettings | None = None,
+    deadline: Deadline | None = None,
     functions: Mapping[str, PageFunction] = FUNCTIONS,
 ) -> Verdict:
     """Judge one finished episode by its task's ``eval`` object.
@@ -52,7 +54,8 @@ async def evaluate(
         intent: the instruction, which an LLM judge needs.
         rules: the dialect of WebArena's rules (``judges.rules``).
         judge: the LLM judge; without one, a rule that needs it raises.
-        patience: how long that judge is waited for.
+        patience: how long one answer of that judge is waited for.
+        deadline: until when it is asked again.
         functions: the functions that ``func:`` may name.
 
     Raises:
@@ -82,7 +85,7 @@ async def evaluate(
             )
     except RuleError as error:
         raise _invalid(str(error)) from error
-    await findings.ask(NoJudge() if judge is None else PatientJudge(judge, patience))
+    await findings.ask(NoJudge() if judge is None else PatientJudge(judge, patience, deadline))
     return Verdict(1.0 if findings.passed else 0.0, tuple(findings.evidence))
 
 

@@ -12,17 +12,20 @@ from collections.abc import Awaitable, Callable
 from judges.interface import AnswerJudge, AnswerQuestion
 from judges.settings import JudgeSettings
 from records import failure_codes as codes
+from records.deadline import Deadline
 from records.failures import EpisodeFailed, Failure, FailureCode, FailureKind
 from records.supervision import supervised
 
 
 class PatientJudge:
-    """Asks ``judge`` for one episode; its deadline starts with the first question."""
+    """Asks ``judge`` for one episode, until ``deadline``."""
 
-    def __init__(self, judge: AnswerJudge, settings: JudgeSettings | None = None) -> None:
+    def __init__(
+        self, judge: AnswerJudge, settings: JudgeSettings | None = None, deadline: Deadline | None = None
+    ) -> None:
         self._judge = judge
         self._settings = settings or JudgeSettings()
-        self._ends: float | None = None
+        self._deadline = deadline or Deadline()
         self.name = judge.name
 
     async def matches(self, question: AnswerQuestion) -> bool:
@@ -34,18 +37,16 @@ class PatientJudge:
         return await self._ask(self._judge.same_reason, question)
 
     async def _ask(self, ask: Callable[[AnswerQuestion], Awaitable[bool]], question: AnswerQuestion) -> bool:
-        now = asyncio.get_running_loop().time
-        if self._ends is None:
-            self._ends = now() + self._settings.deadline_s
         pause_s = self._settings.retry_wait_s
-        while True:
-            said = await self._try(ask, question, max(0.0, min(self._settings.answer_timeout_s, self._ends - now())))
-            if isinstance(said, bool):
-                return said
-            if now() + pause_s >= self._ends:
-                raise EpisodeFailed(said)
-            await asyncio.sleep(pause_s)
-            pause_s *= 2
+        with self._deadline.waiting_for(codes.JUDGE_TIMEOUT, f"judge {self.name}"):
+            while True:
+                said = await self._try(ask, question, self._deadline.left(self._settings.answer_timeout_s))
+                if isinstance(said, bool):
+                    return said
+                if pause_s >= self._deadline.left():
+                    raise EpisodeFailed(said)
+                await asyncio.sleep(pause_s)
+                pause_s *= 2
 
     async def _try(
         self, ask: Callable[[AnswerQuestion], Awaitable[bool]], question: AnswerQuestion, timeout_s: float

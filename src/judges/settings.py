@@ -18,11 +18,8 @@ class JudgeSettings:
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     answer_timeout_s: float = 12.0
-    """Longest wait for one answer, in seconds; past it the question is asked again, as after any other trouble."""
-    deadline_s: float = 25.0
-    """Longest wait for all answers of one episode with their repetitions, in seconds, from the first question on;
-    past it the episode has failed as ``judge/…``. Less than ``rollout.judge_deadline_s`` and
-    ``browser.evaluate_timeout_s``, which cover the look at the pages too, so that the failure names the judge."""
+    """Longest wait for one answer, in seconds; past it the question is asked again, as after any other trouble, until
+    ``rollout.judge_deadline_s`` is over and the episode has failed as ``judge/…``."""
     retry_wait_s: float = 0.5
     """Pause before a question is asked again, in seconds; it doubles each time, so that with the defaults a judge that
     cannot be reached is asked six times."""

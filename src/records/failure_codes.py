@@ -47,10 +47,7 @@ POPUP_STORM = _infra("popup_storm", "look at the page that the failure names: it
 PAGES_MISSING = _infra("pages_missing", "run `make setup`, which installs MiniWoB++'s pages")
 
 # An episode's deadlines.
-RESET_DEADLINE = _infra("reset_deadline", f"{_FEWER}, or raise rollout.reset_deadline_s")
-STEP_DEADLINE = _infra("step_deadline", f"{_FEWER}, or raise rollout.step_deadline_s")
-STEP_TIMEOUT = _infra("step_timeout", f"{_FEWER}, or give the browser more time")
-SCREENSHOT_DEADLINE = _infra("screenshot_deadline", f"{_FEWER}, or raise rollout.screenshot_deadline_s")
+STEP_TIMEOUT = _infra("step_timeout", f"{_FEWER}, or raise the deadline that the failure names")
 EPISODE_DEADLINE = _infra("episode_deadline", f"{_FEWER}, or raise rollout.episode_deadline_s")
 
 # The sites.
@@ -107,7 +104,6 @@ DEMONSTRATOR_ENDED = _task("demonstrator_ended", "let the template's expert end 
 
 # The policy.
 NO_POLICY = _policy("no_policy", "give the workers a policy")
-POLICY_DEADLINE = _policy("policy_deadline", "look at the policy servers: are they fast enough for the deadline?")
 DEADLINE = _policy("deadline", "look at the policy servers: are they up, and fast enough for policy.deadline_s?")
 REQUEST_REFUSED = _policy("request_refused", "lower policy.max_prompt_tokens, or serve a model with a longer context")
 SERVERS_LOST = _policy(

@@ -18,6 +18,7 @@ from policy.prompts import PastAction, PromptFormat
 from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
 from records import failure_codes as codes
+from records.deadline import Deadline
 from records.environment import Observation
 from records.episodes import FloatArray, IntArray
 from records.failures import EpisodeFailed, Failure
@@ -93,7 +94,9 @@ class PolicyAgent:
             seed=self._spec.step_seed(turn.index),
             version=self._spec.version,
         )
-        reply = await self._policy.complete(prompt.ids.tolist(), sampling, session=self._spec.episode_id)
+        limit = Deadline(self._limits.deadline_s, codes.DEADLINE, "policy.deadline_s", what="the policy's action")
+        asked = self._policy.complete(prompt.ids.tolist(), sampling, session=self._spec.episode_id)
+        reply = await limit.run(asked)
         if self._spec.version not in (None, reply.version):
             detail = f"expected a reply of version {self._spec.version}, found one of version {reply.version}"
             raise EpisodeFailed(Failure(codes.WRONG_VERSION, detail))

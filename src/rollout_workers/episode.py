@@ -1,6 +1,7 @@
 """The episode loop: observe, decide, parse, act, until an exit or the last step; then the verdict.
 
-Owns the one loop that policies and demonstrators share. Invariants: every wait has a deadline; what
+Owns the one loop that policies and demonstrators share. Invariants: every act
+has a deadline, which is handed down to all that it waits for; what
 goes wrong becomes a typed failure and the episode then has no outcome; text that is not an action
 costs a step and is told to the agent on its next turn; milestones, once reached, stay reached; an
 episode that ends without an exit has no answer. Must not import torch or ray.
@@ -11,9 +12,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from environments.environment import Environment
 from environments.interface.grammar import GrammarError, parse
@@ -23,14 +23,13 @@ from policy.prompts import PastAction, PromptFormat, PromptTooLong
 from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
 from records import failure_codes as codes
+from records.deadline import Deadline
 from records.environment import Action, Element, Observation
 from records.episodes import Step, Termination, Trajectory
-from records.failures import EpisodeFailed, Failure, FailureCode
+from records.failures import EpisodeFailed, Failure
 from rollout_workers.agent import Agent, Decision, PolicyAgent, Turn
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec
-
-_T = TypeVar("_T")
 
 SaveScreenshot = Callable[[str, int, bytes], str]
 """Takes episode id, step index and a PNG, stores it and returns the name to record; runs in a thread."""
@@ -76,24 +75,14 @@ async def play(
     episode = _Episode(env, agent, spec, settings, save_screenshot)
     started = time.perf_counter()
     failure: Failure | None = None
-    limit_s = settings.episode_deadline_s
+    limit = Deadline(
+        settings.episode_deadline_s, codes.EPISODE_DEADLINE, "rollout.episode_deadline_s", what="the episode"
+    )
     try:
-        await within(limit_s, _too_slow(codes.EPISODE_DEADLINE, limit_s), episode.run())
+        await limit.run(episode.run())
     except EpisodeFailed as error:
         failure = error.failure
     return Played(episode.trajectory(failure, worker, time.perf_counter() - started), episode.reset_s, episode.judge_s)
-
-
-async def within(deadline_s: float, failure: Failure, work: Awaitable[_T]) -> _T:
-    """Await ``work``; raise ``EpisodeFailed(failure)`` when it takes longer than ``deadline_s`` seconds."""
-    limit = asyncio.timeout(deadline_s)
-    try:
-        async with limit:
-            return await work
-    except TimeoutError as error:
-        if not limit.expired():
-            raise
-        raise EpisodeFailed(failure) from error
 
 
 @dataclass(slots=True)
@@ -119,10 +108,9 @@ class _Episode:
         """Play all steps, then ask for the verdict."""
         settings, spec = self.settings, self.spec
         started = time.perf_counter()
-        observation = await within(
-            settings.reset_deadline_s,
-            _too_slow(codes.RESET_DEADLINE, settings.reset_deadline_s),
-            self.env.reset(spec.task, seed=spec.seed, episode_id=spec.episode_id),
+        limit = Deadline(settings.reset_deadline_s, setting="rollout.reset_deadline_s", what="the reset")
+        observation = await limit.run(
+            self.env.reset(spec.task, seed=spec.seed, episode_id=spec.episode_id, deadline=limit)
         )
         self.reset_s = time.perf_counter() - started
         self.intent = observation.intent or spec.task.intent
@@ -133,7 +121,7 @@ class _Episode:
             screenshot = await self._screenshot(index)
             asked = time.perf_counter()
             try:
-                decision = await self._decide(turn)
+                decision = await self.agent.decide(turn)
             except PromptTooLong as error:
                 if index == 0:
                     raise EpisodeFailed(Failure(codes.PROMPT_TOO_LONG, str(error))) from error
@@ -167,31 +155,30 @@ class _Episode:
         self.termination = self.termination or Termination.MAX_STEPS
         await self._judge()
 
-    async def _decide(self, turn: Turn) -> Decision:
-        deadline_s = self.settings.policy_deadline_s
-        failure = Failure(codes.POLICY_DEADLINE, f"no action within {deadline_s:g} s")
-        return await within(deadline_s, failure, self.agent.decide(turn))
-
     async def _act(self, action: Action | None, observation: Observation) -> Observation:
         """Return what is there after the action; what is not an action, and an exit, leave the page alone."""
         if action is None or action.kind == "exit":
             return observation
-        deadline_s = self.settings.step_deadline_s
-        return await within(deadline_s, _too_slow(codes.STEP_DEADLINE, deadline_s), self.env.step(action))
+        limit = self._step_deadline("the step")
+        return await limit.run(self.env.step(action, limit))
+
+    def _step_deadline(self, what: str) -> Deadline:
+        return Deadline(self.settings.step_deadline_s, setting="rollout.step_deadline_s", what=what)
 
     async def _judge(self) -> None:
-        deadline_s = self.settings.judge_deadline_s
         started = time.perf_counter()
-        failure = Failure(codes.JUDGE_DEADLINE, f"no verdict within {deadline_s:g} s")
-        verdict = await within(deadline_s, failure, self.env.evaluate(self.answer))
+        limit = Deadline(
+            self.settings.judge_deadline_s, codes.JUDGE_DEADLINE, "rollout.judge_deadline_s", what="the verdict"
+        )
+        verdict = await limit.run(self.env.evaluate(self.answer, limit))
         self.judge_s = time.perf_counter() - started
         self.outcome, self.evidence = verdict.outcome, json.dumps(list(verdict.evidence), ensure_ascii=False)
 
     async def _screenshot(self, index: int) -> str | None:
         if not self.spec.screenshots or self.save_screenshot is None:
             return None
-        deadline_s = self.settings.screenshot_deadline_s
-        png = await within(deadline_s, _too_slow(codes.SCREENSHOT_DEADLINE, deadline_s), self.env.screenshot())
+        limit = self._step_deadline("the screenshot")
+        png = await limit.run(self.env.screenshot(limit))
         return None if png is None else await asyncio.to_thread(self.save_screenshot, self.spec.episode_id, index, png)
 
     def _check_milestones(self, observation: Observation) -> None:
@@ -272,8 +259,3 @@ def _target(action: Action | None, observation: Observation) -> Element | None:
     if action is None or action.element_id is None:
         return None
     return next((e for e in observation.elements if e.element_id == action.element_id), None)
-
-
-def _too_slow(code: FailureCode, deadline_s: float) -> Failure:
-    part = code.name.removesuffix("_deadline")
-    return Failure(code, f"the {part} took longer than {deadline_s:g} s")

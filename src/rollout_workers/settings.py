@@ -39,14 +39,9 @@ class RolloutSettings:
     reset_deadline_s: float = 30.0
     """Seconds for a reset and the first observation."""
     step_deadline_s: float = 20.0
-    """Seconds for one action in the browser, including settling and observing."""
-    policy_deadline_s: float = 120.0
-    """Seconds for one action of the policy, whatever its client does; the client's own deadline should be shorter."""
+    """Seconds for one action in the browser, including settling and observing, and for one screenshot."""
     judge_deadline_s: float = 35.0
-    """Seconds for the verdict on one episode; more than ``browser.evaluate_timeout_s``, so that a site that does not
-    answer is told as such and not as the judge's failure."""
-    screenshot_deadline_s: float = 10.0
-    """Seconds for one screenshot and its file."""
+    """Seconds for the verdict on one episode, the look at its pages and all questions to judges included."""
     episode_deadline_s: float = 300.0
     """Seconds for a whole episode."""
 

@@ -47,7 +47,10 @@ def test_every_embedded_settings_class_forbids_unknown_keys(settings: Any) -> No
         ),
         ({"run": {"evaluation": {"tasks": {"test": 0}}}}, "run.evaluation.tasks.test must be at least 1, found 0"),
         ({"run": {"evaluation": {"tasks": 50}}}, "run.evaluation.tasks: Input should be a valid dictionary, found 50"),
-        ({"judge": {"deadlines_s": 9}}, "unknown key 'judge.deadlines_s'; did you mean 'judge.deadline_s'?"),
+        (
+            {"judge": {"answer_timeouts_s": 9}},
+            "unknown key 'judge.answer_timeouts_s'; did you mean 'judge.answer_timeout_s'?",
+        ),
         ({"judge": {"retry_wait_s": 0}}, "judge.retry_wait_s must be a time above 0 s, found 0"),
         ({"run": 3}, "run: expected a section with keys of its own, found 3"),
         ({"run": {"name": "../x"}}, "usable as a folder's name"),

@@ -24,6 +24,7 @@ from environments.environment import Environment
 from environments.kinds import EnvironmentKind, environment_kind, make_host
 from environments.task_sources import ListedTasks
 from examples.guestbook import GUESTBOOK
+from records.deadline import Deadline
 from records.environment import Action, Observation
 from records.failures import EpisodeFailed, Failure, FailureCode, FailureKind
 from rollout_workers.spec import WorkerConfig
@@ -37,14 +38,14 @@ POINTS = 7
 class Silent(BrowserlessEnvironment):
     """Tells the agent nothing."""
 
-    async def step(self, action: Action) -> Observation:
-        return replace(await super().step(action), feedback=None)
+    async def step(self, action: Action, deadline: Deadline | None = None) -> Observation:
+        return replace(await super().step(action, deadline), feedback=None)
 
 
 class Broken(BrowserlessEnvironment):
     """Has a bug."""
 
-    async def step(self, action: Action) -> Observation:
+    async def step(self, action: Action, deadline: Deadline | None = None) -> Observation:
         raise ZeroDivisionError("a bug in the environment")
 
 
@@ -121,7 +122,7 @@ def test_an_error_in_the_environment_breaks_the_points_that_meet_it_and_no_other
 class Stuck(BrowserlessEnvironment):
     """Never answers an action."""
 
-    async def step(self, action: Action) -> Observation:
+    async def step(self, action: Action, deadline: Deadline | None = None) -> Observation:
         return await asyncio.Event().wait()  # type: ignore[return-value]
 
 

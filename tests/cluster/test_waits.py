@@ -59,8 +59,3 @@ def test_a_constant_has_a_line_about_it(name: str) -> None:
 def test_every_wait_says_what_happens_when_it_is_over() -> None:
     assert len(ROWS) == len({name for name, _, _ in ROWS})
     assert [name for name, _, effect in ROWS if len(effect.split()) < 3] == []
-
-
-def test_an_environment_has_time_to_say_why_there_is_no_verdict() -> None:
-    recipe = Recipe()
-    assert recipe.rollout.judge_deadline_s > recipe.browser.evaluate_timeout_s

@@ -17,6 +17,7 @@ from environments.contract import check_environment
 from environments.embedded.sessions import SiteEndpoint
 from environments.embedded.world import EmbeddedWorld
 from environments.environment import Environment
+from records.deadline import Deadline
 from records.environment import Action, Observation
 from records.episodes import Task
 from records.failures import EpisodeFailed, FailureKind
@@ -239,18 +240,18 @@ async def test_a_slow_page_is_shown_as_far_as_it_came_and_the_slot_is_not_reused
 async def test_a_failing_site_is_an_infrastructure_failure(
     session: BrowserSession, sites: SiteEndpoint, start: str, code: str
 ) -> None:
-    env = BrowserEnvironment(session, EmbeddedWorld(sites), replace(QUICK, reset_timeout_s=6.0))
+    env = BrowserEnvironment(session, EmbeddedWorld(sites), QUICK)
     with pytest.raises(EpisodeFailed) as caught:
-        await env.reset(lab_task(start))
+        await env.reset(lab_task(start), deadline=Deadline(6.0))
     assert (caught.value.failure.kind, caught.value.failure.code.name) == (FailureKind.INFRA, code)
     assert (await env.reset(lab_task())).title == "Lab"
     await env.close()
 
 
 async def test_a_site_that_is_down_is_an_infrastructure_failure(session: BrowserSession) -> None:
-    env = BrowserEnvironment(session, EmbeddedWorld(SiteEndpoint(1, "x")), replace(QUICK, site_timeout_s=1.0))
+    env = BrowserEnvironment(session, EmbeddedWorld(SiteEndpoint(1, "x")), QUICK)
     with pytest.raises(EpisodeFailed) as caught:
-        await env.reset(lab_task())
+        await env.reset(lab_task(), deadline=Deadline(3.0))
     assert caught.value.failure.code.name == "site_unreachable"
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from environments.browserless.environment import BrowserlessEnvironment
 from environments.contract import ContractBroken, check_environment
+from records.deadline import Deadline
 from records.environment import Action, Observation, Verdict
 from records.episodes import Task
 from tests.environments.lab_site import lab_app, lab_task
@@ -14,15 +15,17 @@ from tests.environments.lab_site import lab_app, lab_task
 class Silent(BrowserlessEnvironment):
     """Tells the agent nothing."""
 
-    async def step(self, action: Action) -> Observation:
-        return replace(await super().step(action), feedback=None)
+    async def step(self, action: Action, deadline: Deadline | None = None) -> Observation:
+        return replace(await super().step(action, deadline), feedback=None)
 
 
 class Renumbering(BrowserlessEnvironment):
     """Numbers elements from one."""
 
-    async def reset(self, task: Task, *, seed: int = 0, episode_id: str = "") -> Observation:
-        seen = await super().reset(task, seed=seed, episode_id=episode_id)
+    async def reset(
+        self, task: Task, *, seed: int = 0, episode_id: str = "", deadline: Deadline | None = None
+    ) -> Observation:
+        seen = await super().reset(task, seed=seed, episode_id=episode_id, deadline=deadline)
         return replace(seen, elements=tuple(replace(e, element_id=e.element_id + 1) for e in seen.elements))
 
 
@@ -31,25 +34,27 @@ class Leaking(BrowserlessEnvironment):
 
     started = False
 
-    async def reset(self, task: Task, *, seed: int = 0, episode_id: str = "") -> Observation:
+    async def reset(
+        self, task: Task, *, seed: int = 0, episode_id: str = "", deadline: Deadline | None = None
+    ) -> Observation:
         if self.started:
-            return await self.step(Action("wait"))
+            return await self.step(Action("wait"), deadline)
         self.started = True
-        return await super().reset(task, seed=seed, episode_id=episode_id)
+        return await super().reset(task, seed=seed, episode_id=episode_id, deadline=deadline)
 
 
 class RealAddresses(BrowserlessEnvironment):
     """Shows real hosts in addresses."""
 
-    async def step(self, action: Action) -> Observation:
-        seen = await super().step(action)
+    async def step(self, action: Action, deadline: Deadline | None = None) -> Observation:
+        seen = await super().step(action, deadline)
         return replace(seen, url=seen.url.replace("__LAB__", "http://lab.localhost"))
 
 
 class Undecided(BrowserlessEnvironment):
     """Gives half a verdict."""
 
-    async def evaluate(self, answer: str | None) -> Verdict:
+    async def evaluate(self, answer: str | None, deadline: Deadline | None = None) -> Verdict:
         return Verdict(0.5, ("perhaps",))
 
 

@@ -6,8 +6,9 @@ import asyncio
 
 import pytest
 
-from environments.browser.tab import deadline, unless_crashed
+from environments.browser.tab import unless_crashed
 from records import failure_codes as codes
+from records.deadline import Deadline
 from records.failures import EpisodeFailed, Failure
 
 
@@ -63,5 +64,5 @@ async def test_a_deadline_ends_the_work_and_lets_it_clean_up() -> None:
             cleaned.set()
 
     with pytest.raises(EpisodeFailed, match="infra/step_timeout"):
-        await deadline(0.05, "a step", lambda: unless_crashed(asyncio.Event(), slow))
+        await Deadline(0.05, what="a step").run(unless_crashed(asyncio.Event(), slow))
     assert cleaned.is_set()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from judges.evaluators import evaluate
+from judges.evaluators import PageView, evaluate
 from judges.settings import JudgeSettings
+from records.deadline import Deadline
 from records.environment import Verdict
 from rollout_workers.spec import WorkerConfig
 from tests.faults.judge_process import JudgeLine
 from tests.rollout_workers.fake_world import FakeEnvironment, FakeHost
 
 HERE = "tests.faults.judged_world"
-PATIENCE = JudgeSettings(answer_timeout_s=1.5, deadline_s=4.0, retry_wait_s=0.2)
+PATIENCE = JudgeSettings(answer_timeout_s=1.5, retry_wait_s=0.2)
 
 
 class JudgedEnvironment(FakeEnvironment):
@@ -18,9 +19,10 @@ class JudgedEnvironment(FakeEnvironment):
 
     judge: JudgeLine
 
-    async def evaluate(self, answer: str | None) -> Verdict:
+    async def evaluate(self, answer: str | None, deadline: Deadline | None = None) -> Verdict:
         rules = {"eval_types": ["string_match"], "reference_answers": {"fuzzy_match": ["finished"]}}
-        return await evaluate(rules, answer=answer, page=None, judge=self.judge, patience=PATIENCE)  # type: ignore[arg-type]
+        page: PageView = None  # type: ignore[assignment]
+        return await evaluate(rules, answer=answer, page=page, judge=self.judge, patience=PATIENCE, deadline=deadline)
 
 
 class JudgedHost(FakeHost):

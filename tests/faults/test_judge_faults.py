@@ -30,6 +30,7 @@ SETTINGS = RolloutSettings(
     prefetch_per_worker=1,
     worker_cpus=0.1,
     attempts=6,
+    judge_deadline_s=4.0,
     shard_linger_s=0.05,
     retry_delay_s=0.1,
     hang_timeout_s=60.0,

@@ -19,7 +19,7 @@ from tests.hostile.hostile_site import trap_task
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
-FRUGAL = replace(SETTINGS, page_memory_mb=300, step_timeout_s=120.0, wait_action_s=0.2)
+FRUGAL = replace(SETTINGS, page_memory_mb=300, wait_action_s=0.2)
 """The page stops at some 800 MB by itself, so that a test that fails hurts nobody."""
 
 

@@ -17,6 +17,7 @@ from environments.embedded.sessions import SiteEndpoint
 from environments.embedded.world import EmbeddedWorld
 from environments.interface.feedback import sentence
 from environments.interface.observation import MAX_TEXT
+from records.deadline import Deadline
 from records.environment import Action, Observation
 from records.failures import EpisodeFailed, FailureKind
 from tests.hostile.conftest import SETTINGS
@@ -34,17 +35,15 @@ UNHARMED = {"stringify", "stringify_number", "stringify_garbage", "stringify_lis
 
 async def ended(env: BrowserEnvironment, kind: str, name: str) -> None:
     """Be trapped where a step may well take all its time, which is then short."""
-    usual, env.slot.settings = env.slot.settings, replace(env.slot.settings, step_timeout_s=4.0)
-    await trapped(env, kind, name)
-    env.slot.settings = usual
+    await trapped(env, kind, name, step_s=4.0)
 
 
-async def trapped(env: BrowserEnvironment, kind: str, name: str) -> Observation | EpisodeFailed:
+async def trapped(env: BrowserEnvironment, kind: str, name: str, step_s: float = 20.0) -> Observation | EpisodeFailed:
     """Open a trap, step into it, and look twice; return what the last step gave, or the typed failure."""
     try:
         seen = await env.reset(trap_task(f"/trap/{kind}/{name}/click"))
-        seen = await env.step(Action("click", element_id=seen.find("Go").element_id))
-        return await env.step(Action("wait"))
+        seen = await env.step(Action("click", element_id=seen.find("Go").element_id), Deadline(step_s))
+        return await env.step(Action("wait"), Deadline(step_s))
     except EpisodeFailed as error:
         failed = error
     assert failed.failure.kind is FailureKind.INFRA
@@ -138,9 +137,9 @@ async def test_a_page_that_hangs_or_dies_while_it_is_left_goes_with_its_context(
 async def test_a_page_that_hangs_while_it_loads_is_a_typed_failure(
     session: BrowserSession, sites: SiteEndpoint
 ) -> None:
-    env = BrowserEnvironment(session, EmbeddedWorld(sites), replace(SETTINGS, reset_timeout_s=4.0))
+    env = BrowserEnvironment(session, EmbeddedWorld(sites), SETTINGS)
     with pytest.raises(EpisodeFailed) as caught:
-        await env.reset(trap_task("/trap/hang/load/load"))
+        await env.reset(trap_task("/trap/hang/load/load"), deadline=Deadline(4.0))
     assert caught.value.failure.code.name == "step_timeout"
     await env.close()
     after = BrowserEnvironment(session, EmbeddedWorld(sites))
@@ -190,9 +189,7 @@ async def test_a_flood_ends_and_leaves_nothing(env: BrowserEnvironment, name: st
 async def test_a_page_too_large_to_be_shown_whole_is_shown_in_part_and_the_agent_told(
     env: BrowserEnvironment, name: str
 ) -> None:
-    usual, env.slot.settings = env.slot.settings, replace(env.slot.settings, step_timeout_s=120.0)
-    seen = await trapped(env, "flood", name)
-    env.slot.settings = usual
+    seen = await trapped(env, "flood", name, step_s=120.0)
     assert isinstance(seen, Observation), seen
     assert seen.feedback == sentence("large")
     assert len(seen.text) <= SETTINGS.max_observation_chars + 1_100
@@ -201,7 +198,7 @@ async def test_a_page_too_large_to_be_shown_whole_is_shown_in_part_and_the_agent
 
 async def test_a_look_at_a_page_ends_when_its_time_is_over(env: BrowserEnvironment) -> None:
     usual = env.slot.settings
-    env.slot.settings = replace(usual, reset_timeout_s=120.0, step_timeout_s=120.0, look_timeout_s=0.001)
+    env.slot.settings = replace(usual, look_timeout_s=0.001)
     seen = await env.reset(trap_task("/trap/flood/elements/load"))
     assert seen.feedback == sentence("large")
     assert len(seen.elements) < 1_000

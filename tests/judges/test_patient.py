@@ -10,10 +10,11 @@ import pytest
 from judges.interface import AnswerQuestion
 from judges.patient import PatientJudge
 from judges.settings import JudgeSettings
+from records.deadline import Deadline
 from records.failures import EpisodeFailed, Failure, FailureCode, FailureKind
 
 QUESTION = AnswerQuestion("How many lamps?", "two", "2")
-QUICK = JudgeSettings(answer_timeout_s=0.5, deadline_s=2.0, retry_wait_s=0.05)
+QUICK = JudgeSettings(answer_timeout_s=0.5, retry_wait_s=0.05)
 
 
 class Troubled:
@@ -64,7 +65,7 @@ TROUBLES = [
 @pytest.mark.parametrize(("trouble", "code"), TROUBLES)
 async def test_trouble_that_passes_costs_time_only(trouble: Callable[[], object], code: str) -> None:
     judge = Troubled(trouble)
-    patient = PatientJudge(judge, JudgeSettings(answer_timeout_s=1.0, deadline_s=60, retry_wait_s=0.01))
+    patient = PatientJudge(judge, JudgeSettings(answer_timeout_s=1.0, retry_wait_s=0.01), Deadline(60))
     assert await patient.matches(QUESTION) is True
     assert await patient.same_reason(QUESTION) is False
     assert (judge.asked, patient.name) == (3, "troubled")
@@ -75,13 +76,13 @@ async def test_trouble_that_stays_is_the_judges_failure(trouble: Callable[[], ob
     judge = Troubled(trouble, times=1_000_000)
     async with asyncio.timeout(60):
         with pytest.raises(EpisodeFailed) as caught:
-            await PatientJudge(judge, QUICK).matches(QUESTION)
+            await PatientJudge(judge, QUICK, Deadline(2.0)).matches(QUESTION)
     assert (caught.value.failure.kind, caught.value.failure.code.name) == (FailureKind.JUDGE, code)
     assert judge.asked > 1
 
 
 async def test_the_questions_of_one_episode_share_a_deadline() -> None:
-    patient = PatientJudge(Troubled(down, times=1_000_000), JudgeSettings(0.2, 0.5, 0.05))
+    patient = PatientJudge(Troubled(down, times=1_000_000), JudgeSettings(0.2, 0.05), Deadline(0.5))
     with pytest.raises(EpisodeFailed):
         await patient.matches(QUESTION)
     await asyncio.sleep(0.5)

@@ -18,6 +18,7 @@ from policy.formats import get_format
 from policy.tokenizer import TextTokenizer
 from policy.tokenizer_training import train_tokenizer
 from records import failure_codes as codes
+from records.deadline import Deadline
 from records.environment import Action, Element, Observation, Verdict
 from records.episodes import Milestone, Source, Task
 from records.failures import EpisodeFailed, Failure, FailureCode, FailureKind
@@ -66,7 +67,9 @@ class FakeEnvironment:
         self._fault = ""
         self._delay_s = 0.0
 
-    async def reset(self, task: Task, *, seed: int = 0, episode_id: str = "") -> Observation:
+    async def reset(
+        self, task: Task, *, seed: int = 0, episode_id: str = "", deadline: Deadline | None = None
+    ) -> Observation:
         attempts = self._scratch / f"attempts-{episode_id}"
         with attempts.open("a") as file:
             file.write("x")
@@ -75,7 +78,7 @@ class FakeEnvironment:
         self._delay_s = float(task.parameters.get("delay_s", 0.0))
         return page("__SHOP__/")
 
-    async def step(self, action: Action) -> Observation:
+    async def step(self, action: Action, deadline: Deadline | None = None) -> Observation:
         await asyncio.sleep(self._delay_s)
         if self._fault == "die":
             os._exit(1)
@@ -94,10 +97,10 @@ class FakeEnvironment:
             raise EpisodeFailed(Failure(FailureCode("as_asked", FailureKind(self._fault)), "the task says so"))
         return page("__SHOP__/lamp")
 
-    async def evaluate(self, answer: str | None) -> Verdict:
+    async def evaluate(self, answer: str | None, deadline: Deadline | None = None) -> Verdict:
         return Verdict(1.0 if answer == "done" else 0.0)
 
-    async def screenshot(self) -> bytes | None:
+    async def screenshot(self, deadline: Deadline | None = None) -> bytes | None:
         return b"png"
 
     async def close(self) -> None:

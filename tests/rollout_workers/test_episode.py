@@ -19,6 +19,7 @@ from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
 from policy.tokenizer_training import train_tokenizer
 from records import failure_codes as codes
+from records.deadline import Deadline
 from records.environment import Action, Element, Observation, Verdict
 from records.episodes import Milestone, Source, Step, Task, Termination, Trajectory
 from records.failures import EpisodeFailed, Failure, FailureCode, FailureKind
@@ -115,10 +116,12 @@ class TwoPages:
     actions: list[Action] = field(default_factory=list)
     verdict_error: EpisodeFailed | None = None
 
-    async def reset(self, task: Task, *, seed: int = 0, episode_id: str = "") -> Observation:
+    async def reset(
+        self, task: Task, *, seed: int = 0, episode_id: str = "", deadline: Deadline | None = None
+    ) -> Observation:
         return page("__SHOP__/", "Lamp", "Chair")
 
-    async def step(self, action: Action) -> Observation:
+    async def step(self, action: Action, deadline: Deadline | None = None) -> Observation:
         await asyncio.sleep(self.step_delay_s)
         self.actions.append(action)
         if self.on_step:
@@ -127,13 +130,13 @@ class TwoPages:
             return page("__SHOP__/", "Lamp", "Chair", feedback=f"there is no element {action.element_id}")
         return page("__SHOP__/lamp", "Home") if action.kind == "click" else page("__SHOP__/", "Lamp", "Chair")
 
-    async def evaluate(self, answer: str | None) -> Verdict:
+    async def evaluate(self, answer: str | None, deadline: Deadline | None = None) -> Verdict:
         if self.verdict_error:
             raise self.verdict_error
         self.judged.append(answer)
         return Verdict(1.0 if answer == "done" else 0.0, ("string_match: 'done'",))
 
-    async def screenshot(self) -> bytes | None:
+    async def screenshot(self, deadline: Deadline | None = None) -> bytes | None:
         return b"png"
 
     async def close(self) -> None:
@@ -141,11 +144,15 @@ class TwoPages:
 
 
 async def run(
-    env: TwoPages, policy: Replies, spec: EpisodeSpec = SPEC, settings: RolloutSettings = SETTINGS, tokens: int = 4000
+    env: TwoPages,
+    policy: Replies,
+    spec: EpisodeSpec = SPEC,
+    settings: RolloutSettings = SETTINGS,
+    tokens: int = 4000,
+    policy_s: float = 90.0,
 ) -> Trajectory:
-    return await run_episode(
-        env, policy, PlainFormat(), CharacterTokenizer(), spec, settings, PolicySettings(max_prompt_tokens=tokens)
-    )  # type: ignore[arg-type]
+    limits = PolicySettings(max_prompt_tokens=tokens, deadline_s=policy_s)
+    return await run_episode(env, policy, PlainFormat(), CharacterTokenizer(), spec, settings, limits)  # type: ignore[arg-type]
 
 
 def asked(policy: Replies, index: int) -> dict[str, object]:
@@ -235,14 +242,8 @@ async def test_a_judge_that_fails_is_not_a_reward_of_zero() -> None:
 @pytest.mark.parametrize(
     ("settings", "env", "policy", "code", "kind"),
     [
-        (replace(SETTINGS, step_deadline_s=0.02), TwoPages(step_delay_s=5), Replies([CLICK]), "step_deadline", "infra"),
-        (
-            replace(SETTINGS, policy_deadline_s=0.02),
-            TwoPages(),
-            Replies([CLICK], delay_s=5),
-            "policy_deadline",
-            "policy",
-        ),
+        (replace(SETTINGS, step_deadline_s=0.02), TwoPages(step_delay_s=5), Replies([CLICK]), "step_timeout", "infra"),
+        (SETTINGS, TwoPages(), Replies([CLICK], delay_s=5), "deadline", "policy"),
         (
             replace(SETTINGS, episode_deadline_s=0.05),
             TwoPages(step_delay_s=0.03),
@@ -253,7 +254,7 @@ async def test_a_judge_that_fails_is_not_a_reward_of_zero() -> None:
     ],
 )
 async def test_every_wait_ends(settings: RolloutSettings, env: TwoPages, policy: Replies, code: str, kind: str) -> None:
-    trajectory = await asyncio.wait_for(run(env, policy, settings=settings), 2)
+    trajectory = await asyncio.wait_for(run(env, policy, settings=settings, policy_s=0.5), 2)
     assert trajectory.failure is not None
     assert (trajectory.failure.code.name, trajectory.failure.kind) == (code, kind)
 

@@ -15,14 +15,7 @@ from sites.settings import SitesSettings
 
 pytest.register_assert_rewrite("tests.sites.player", "tests.sites.task_checks")
 
-PATIENT = BrowserSettings(
-    launch_timeout_s=120.0,
-    reset_timeout_s=120.0,
-    site_timeout_s=100.0,
-    step_timeout_s=60.0,
-    navigation_timeout_s=50.0,
-    evaluate_timeout_s=120.0,
-)
+PATIENT = BrowserSettings(launch_timeout_s=120.0, navigation_timeout_s=50.0)
 """Sixteen pages may share this machine's cores, so a single one may take long."""
 
 

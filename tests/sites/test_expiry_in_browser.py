@@ -42,7 +42,7 @@ def changing_task(site: str) -> Task:
 
 
 async def test_a_task_of_every_site_is_solved_by_who_logs_in_again_on_every_page():
-    session = BrowserSession(BrowserSettings(launch_timeout_s=120.0, reset_timeout_s=120.0, step_timeout_s=60.0))
+    session = BrowserSession(BrowserSettings(launch_timeout_s=120.0))
     with SiteServer(EVERY_PAGE) as server:
         env = BrowserEnvironment(session, EmbeddedWorld(SiteEndpoint(server.port, server.secret)))
         try:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from environments.embedded.sessions import SiteEndpoint
+from records.deadline import Deadline
 from records.failures import EpisodeFailed
 from sites.server import SiteServer
 from sites.settings import SitesSettings
@@ -32,13 +33,13 @@ def test_the_server_comes_back_and_its_sessions_are_gone(server: SiteServer, sen
     sites = SiteEndpoint(server.port, server.secret)
     before = server.pid
     with SiteWatch(server, SETTINGS) as watch:
-        asyncio.run(sites.open_session("one", ["shop"], [], 20))
-        asyncio.run(sites.require_session("one", 20))
+        asyncio.run(sites.open_session("one", ["shop"], [], Deadline(20)))
+        asyncio.run(sites.require_session("one", Deadline(20)))
         os.kill(before, sent)
         _wait(lambda: watch.restarts == 1)
         with pytest.raises(EpisodeFailed, match="infra/site_session_lost"):
-            asyncio.run(sites.require_session("one", 20))
-        asyncio.run(sites.open_session("one", ["shop"], [], 20))
+            asyncio.run(sites.require_session("one", Deadline(20)))
+        asyncio.run(sites.open_session("one", ["shop"], [], Deadline(20)))
     assert server.pid != before
     assert server.port == sites.port
 
@@ -47,8 +48,8 @@ def test_a_session_is_waited_for_while_the_server_is_away(server: SiteServer) ->
     sites = SiteEndpoint(server.port, server.secret)
     with SiteWatch(server, SETTINGS):
         os.kill(server.pid, signal.SIGKILL)
-        asyncio.run(sites.open_session("two", ["shop"], [], 120))
-        asyncio.run(sites.require_session("two", 20))
+        asyncio.run(sites.open_session("two", ["shop"], [], Deadline(120)))
+        asyncio.run(sites.require_session("two", Deadline(20)))
 
 
 def test_nothing_is_restarted_after_the_watch_is_closed() -> None:

@@ -1,8 +1,8 @@
 """Episodes in a real browser.
 
 Owns ``BrowserEnvironment``: one slot in a worker's ``BrowserSession`` and the world that its episodes are played in.
-Invariants: one episode at a time; every act ends by its deadline, and at once where the process of a tab dies; what a
-world does not keep for the next episode is given back when the episode ends, however it ends.
+Invariants: one episode at a time; every act ends by the deadline that it is given, and at once where the process of a
+tab dies; what a world does not keep for the next episode is given back when the episode ends, however it ends.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from environments.browser.interaction import Interaction
 from environments.browser.session import BrowserSession
 from environments.browser.settings import BrowserSettings
 from environments.browser.slot import MOST_REFUSED, BrowserSlot
-from environments.browser.tab import deadline, unless_crashed
+from environments.browser.tab import unless_crashed
 from environments.browser.world import World
 from records import failure_codes as codes
+from records.deadline import Deadline
 from records.environment import Action, Observation, Verdict
 from records.episodes import Task
 from records.failures import EpisodeFailed, Failure
@@ -34,60 +35,63 @@ class BrowserEnvironment:
         self.pages = Interaction(self.slot)
         self._task: Task | None = None
 
-    async def reset(self, task: Task, *, seed: int = 0, episode_id: str = "") -> Observation:
+    async def reset(
+        self, task: Task, *, seed: int = 0, episode_id: str = "", deadline: Deadline | None = None
+    ) -> Observation:
         """Give the task a fresh state and open its start pages (``|AND|`` separates several)."""
         if not self.world.keeps_context:
             await self._end()
         self.slot.begin_episode()
         self._task, self.pages.shown = task, None
-        limit_s = self.world.reset_timeout_s(self.slot.settings)
-        return await self._act(limit_s, "reset", partial(self.world.open, task, self.pages))
+        return await self._act(deadline, "reset", partial(self.world.open, task, self.pages))
 
-    async def step(self, action: Action) -> Observation:
+    async def step(self, action: Action, deadline: Deadline | None = None) -> Observation:
         """Apply one action; see ``Environment.step``."""
         if not self.slot.tabs:
             raise RuntimeError("no episode is open: call reset first")
         what = f"{action.kind} on {self.slot.hosts.canonical(self.slot.tab.page.url)}"
-        return await self._act(self.slot.settings.step_timeout_s, what, partial(self.world.step, action, self.pages))
+        return await self._act(deadline, what, partial(self.world.step, action, self.pages))
 
-    async def evaluate(self, answer: str | None) -> Verdict:
+    async def evaluate(self, answer: str | None, deadline: Deadline | None = None) -> Verdict:
         """Judge the episode."""
         if self._task is None or not self.slot.tabs:
             raise RuntimeError("no episode is open: call reset first")
         self.slot.watching = False
         work = partial(self.world.judge, self._task, answer, self.pages)
-        verdict = await self._act(self.slot.settings.evaluate_timeout_s, "evaluate", work)
+        verdict = await self._act(deadline, "evaluate", work)
         if not self.world.keeps_context:
             await self._end(judged=True)
         return verdict
 
-    async def screenshot(self) -> bytes | None:
+    async def screenshot(self, deadline: Deadline | None = None) -> bytes | None:
         """Return a PNG of the viewport; None before the first episode."""
         if not self.slot.tabs:
             return None
-        return await self._guard(self.slot.settings.screenshot_timeout_s, "screenshot", self.pages.picture)
+        return await self._guard(deadline, "screenshot", self.pages.picture)
 
     async def close(self) -> None:
         """Close the context and give back what the episode holds; safe to call twice."""
         await self._end()
 
-    async def _act(self, seconds: float, what: str, work: Callable[[], Coroutine[object, object, T]]) -> T:
+    async def _act(self, deadline: Deadline | None, what: str, work: Callable[[], Coroutine[object, object, T]]) -> T:
         """Do one piece of work; where it raises or is cancelled, what is not kept is given back."""
         done = False
         try:
-            result = await self._guard(seconds, what, work)
+            result = await self._guard(deadline, what, work)
             done = True
             return result
         finally:
             if not (done or self.world.keeps_context):
                 await self._end()
 
-    async def _guard(self, seconds: float, what: str, work: Callable[[], Coroutine[object, object, T]]) -> T:
+    async def _guard(self, deadline: Deadline | None, what: str, work: Callable[[], Coroutine[object, object, T]]) -> T:
         """Run one piece of work under its deadline; only one that ends well leaves the context to be taken over."""
-        slot = self.slot
+        slot, limit = self.slot, deadline or Deadline()
+        self.pages.deadline = limit
         slot.begin_work()
         try:
-            done = await deadline(seconds, what, lambda: unless_crashed(slot.crashed, work))
+            with limit.waiting_for(codes.STEP_TIMEOUT, what):
+                done = await limit.run(unless_crashed(slot.crashed, work))
         except EpisodeFailed as error:
             ended = slot.session.page_ended_for_its_memory() if error.failure.code == codes.BROWSER_CRASHED else None
             if ended is None:
@@ -104,4 +108,4 @@ class BrowserEnvironment:
         try:
             await self.slot.discard()
         finally:
-            await self.world.close(self.slot.settings.close_timeout_s, judged=judged)
+            await self.world.close(judged=judged)

@@ -20,6 +20,7 @@ from environments.interface.feedback import joined, sentence
 from environments.interface.observation import Rendered, render
 from environments.interface.snapshot import RichView, Snapshot
 from records import failure_codes as codes
+from records.deadline import Deadline
 from records.environment import Action, Element, Observation
 from records.episodes import Task
 from records.failures import EpisodeFailed, Failure
@@ -30,11 +31,15 @@ _TRAVELS = {"go_backward": -1, "go_forward": 1}
 
 
 class Interaction:
-    """Acts on the pages in ``slot`` and looks at them; ``shown`` is what the agent last saw."""
+    """Acts on the pages in ``slot`` and looks at them.
+
+    ``shown`` is what the agent last saw, ``deadline`` the end of the act that is under way.
+    """
 
     def __init__(self, slot: BrowserSlot) -> None:
         self.slot = slot
         self.shown: Rendered | None = None
+        self.deadline = Deadline()
 
     async def open_start_pages(self, task: Task) -> None:
         """Open the task's start pages, each in a tab of its own (``|AND|`` separates several)."""
@@ -46,7 +51,7 @@ class Interaction:
                 raise EpisodeFailed(Failure(codes.BAD_START_URL, detail))
             if index:
                 await slot.open_tab(url)
-            await slot.tabs[index].goto(url, slot.settings.reset_timeout_s)
+            await slot.tabs[index].goto(url, self.deadline.left())
         slot.current, slot.watching = 0, True
 
     async def look(self, lines: Sequence[str] = (), *, first: bool = False) -> Observation:
@@ -100,8 +105,7 @@ class Interaction:
         slot = self.slot
         if not slot.settings.paint:
             return await slot.session.draw(await slot.tab.copy())
-        timeout_ms = slot.settings.screenshot_timeout_s * 1000
-        return await typed(slot.tab.page.screenshot(timeout=timeout_ms), slot.tab.page.url)
+        return await typed(slot.tab.page.screenshot(timeout=0), slot.tab.page.url)
 
     async def _read(self) -> dict[str, Any]:
         return await self.slot.tab.step(None, self._options())

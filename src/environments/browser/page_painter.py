@@ -30,6 +30,9 @@ COPY = """(() => {
 })()"""
 """Expression that yields a page's HTML with the state of its controls written into it."""
 
+_DRAW_S = 10.0
+"""Fixed: a copy has no scripts and loads nothing; the act that asks for it has its own deadline."""
+
 
 class PagePainter:
     """A Chromium that draws copies of pages, one at a time."""
@@ -43,7 +46,6 @@ class PagePainter:
     async def draw(self, playwright: Playwright, html: str) -> bytes:
         """Return a PNG of the viewport with this page in it; raises Playwright's errors."""
         settings = self._settings
-        timeout_ms = settings.screenshot_timeout_s * 1000
         async with self._lock:
             if self._page is None or self._browser is None or not self._browser.is_connected():
                 self._browser = await playwright.chromium.launch(
@@ -57,8 +59,8 @@ class PagePainter:
                     offline=True,
                 )
                 self._page = await context.new_page()
-            await self._page.set_content(html, timeout=timeout_ms, wait_until="commit")
-            return await self._page.screenshot(timeout=timeout_ms)
+            await self._page.set_content(html, timeout=_DRAW_S * 1000, wait_until="commit")
+            return await self._page.screenshot(timeout=_DRAW_S * 1000)
 
     async def close(self) -> None:
         """End the drawing Chromium, where there is one; raises Playwright's errors."""

@@ -6,11 +6,11 @@ locators run in the page, never in Python.
 
 from __future__ import annotations
 
-from environments.browser.settings import BrowserSettings
 from environments.browser.tab import BrowserTab
 from environments.browserless.tabs import raise_for_status
 from environments.hosts import EpisodeHosts
 from records import failure_codes as codes
+from records.deadline import Deadline
 from records.failures import EpisodeFailed, Failure
 
 _READ = "(() => {{ try {{ const it = {locator}; return it == null ? '' : String(it); }} catch {{ return ''; }} }})()"
@@ -23,8 +23,8 @@ _CONTENT = (
 class BrowserPageView:
     """Implements ``judges.interface.PageView`` over a browser tab."""
 
-    def __init__(self, tab: BrowserTab, hosts: EpisodeHosts, settings: BrowserSettings) -> None:
-        self._tab, self._hosts, self._settings = tab, hosts, settings
+    def __init__(self, tab: BrowserTab, hosts: EpisodeHosts, deadline: Deadline) -> None:
+        self._tab, self._hosts, self._deadline = tab, hosts, deadline
 
     async def url(self) -> str:
         """Return the canonical address."""
@@ -37,7 +37,7 @@ class BrowserPageView:
             detail = f"{url} is not on the task's sites"
             raise EpisodeFailed(Failure(codes.EVALUATION_URL_REFUSED, detail))
         await self._tab.forget_page()
-        raise_for_status(url, await self._tab.goto(real, self._settings.evaluate_timeout_s))
+        raise_for_status(url, await self._tab.goto(real, self._deadline.left()))
 
     async def content_text(self, locator: str) -> str:
         """Return the page's HTML for '', else what the locator yields there."""

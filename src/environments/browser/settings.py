@@ -60,15 +60,6 @@ class BrowserSettings:
     launch_timeout_s: float = 30.0
     """Longest wait for Chromium to start, in seconds."""
 
-    reset_timeout_s: float = 30.0
-    """Longest wait for an episode's fresh state and first page, in seconds."""
-
-    site_timeout_s: float = 20.0
-    """Longest wait for the sites' server to open or confirm an episode's session, in seconds; covers its restart."""
-
-    step_timeout_s: float = 20.0
-    """Longest wait for one action and its observation, in seconds; past it the episode fails."""
-
     navigation_timeout_s: float = 8.0
     """Longest wait for a page that an action opens, in seconds; past it loading is stopped."""
 
@@ -83,12 +74,6 @@ class BrowserSettings:
 
     wait_action_s: float = 1.0
     """How long the agent's own Wait action waits, in seconds."""
-
-    evaluate_timeout_s: float = 30.0
-    """Longest wait for the evaluator's look at the pages, in seconds."""
-
-    screenshot_timeout_s: float = 10.0
-    """Longest wait for a screenshot, in seconds."""
 
     close_timeout_s: float = 10.0
     """Longest wait for a page, context or browser to close, in seconds."""

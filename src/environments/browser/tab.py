@@ -108,7 +108,8 @@ class BrowserTab:
 
     async def goto(self, url: str, timeout_s: float) -> int:
         """Open an address and wait until its document is there; return the HTTP status (200 where there is none)."""
-        reply = await typed(self.page.goto(url, wait_until="domcontentloaded", timeout=timeout_s * 1000), url)
+        timeout_ms = max(1.0, timeout_s * 1000)  # 0 would be no limit
+        reply = await typed(self.page.goto(url, wait_until="domcontentloaded", timeout=timeout_ms), url)
         return 200 if reply is None else reply.status
 
     async def read(self, expression: str) -> Any:
@@ -203,7 +204,7 @@ class BrowserTab:
         for left in reversed(range(_BLANK_TRIES)):
             await typed(wire.send("Page.stopLoading"), self.page.url)
             try:
-                await self.goto("about:blank", self._settings.reset_timeout_s)
+                await self.goto("about:blank", self._settings.close_timeout_s)
                 return
             except EpisodeFailed as error:
                 if not left or _INTERRUPTED not in error.failure.detail:
@@ -371,13 +372,3 @@ async def unless_crashed(crashed: asyncio.Event, work: Callable[[], Coroutine[An
         return working.result()
     finally:
         await end_tasks(working, crash)
-
-
-async def deadline(seconds: float, what: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run ``work`` for at most ``seconds``; past it raise ``EpisodeFailed(infra/step_timeout)``."""
-    try:
-        async with asyncio.timeout(seconds):
-            return await work()
-    except TimeoutError as error:
-        detail = f"{what}: not done within {seconds} s"
-        raise EpisodeFailed(Failure(codes.STEP_TIMEOUT, detail)) from error

@@ -9,20 +9,18 @@ from __future__ import annotations
 from typing import Protocol
 
 from environments.browser.interaction import Interaction
-from environments.browser.settings import BrowserSettings
 from records.environment import Action, Observation, Verdict
 from records.episodes import Task
 
 
 class World(Protocol):
-    """The sites of one slot's episodes; whatever goes wrong there is raised as ``EpisodeFailed``."""
+    """The sites of one slot's episodes; whatever goes wrong there is raised as ``EpisodeFailed``.
+
+    The act that is under way ends by ``pages.deadline``; a world names there what it waits for.
+    """
 
     keeps_context: bool
     """Whether an episode's context stays for the next one to take over; else it is closed when the episode ends."""
-
-    def reset_timeout_s(self, settings: BrowserSettings) -> float:
-        """Return the longest time that ``open`` may take, in seconds."""
-        ...
 
     async def open(self, task: Task, pages: Interaction) -> Observation:
         """Give the task a state of its own, the slot a context and its hosts, open the start pages and look."""
@@ -36,6 +34,6 @@ class World(Protocol):
         """Judge the episode."""
         ...
 
-    async def close(self, timeout_s: float, *, judged: bool = False) -> None:
+    async def close(self, *, judged: bool = False) -> None:
         """Give back what the episode holds, once its context is gone; ``judged`` where it ended with a verdict."""
         ...

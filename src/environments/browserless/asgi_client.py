@@ -1,12 +1,11 @@
 """Requests to an ASGI application in this process, without sockets.
 
-Owns one cookie jar per instance (by host) and the following of redirects. Invariants: every request
-has a deadline; what the application raises becomes ``EpisodeFailed(infra/site_error)``.
+Owns one cookie jar per instance (by host) and the following of redirects. Invariant: what the application raises
+becomes ``EpisodeFailed(infra/site_error)``.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from http.cookies import SimpleCookie
@@ -37,11 +36,10 @@ class Reply:
 
 
 class AsgiClient:
-    """Fetches pages from ``app``; ``timeout_s`` bounds each request."""
+    """Fetches pages from ``app``; the act that asks for them bounds the wait."""
 
-    def __init__(self, app: AsgiApp, timeout_s: float) -> None:
+    def __init__(self, app: AsgiApp) -> None:
         self._app = app
-        self._timeout_s = timeout_s
         self._cookies: dict[str, SimpleCookie] = {}
 
     async def fetch(self, request: PageRequest, allows: Callable[[str], bool]) -> Reply:
@@ -97,12 +95,7 @@ class AsgiClient:
             elif message["type"] == "http.response.body":
                 chunks.append(message.get("body", b""))
 
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                raised = await supervised(self._app(scope, receive, send))
-        except TimeoutError as error:
-            detail = f"{what}: no answer within {self._timeout_s:g} s"
-            raise EpisodeFailed(Failure(codes.STEP_TIMEOUT, detail)) from error
+        raised = await supervised(self._app(scope, receive, send))
         if raised is not None or not started:
             raise _site_error(f"{what}: {raised!r}")
         headers = [(k.decode("latin-1").lower(), v.decode("latin-1")) for k, v in started.get("headers", ())]

@@ -27,6 +27,7 @@ from environments.interface.feedback import joined, sentence
 from environments.interface.observation import Rendered, inner_text, render
 from judges.evaluators import evaluate
 from records import failure_codes as codes
+from records.deadline import Deadline
 from records.environment import Action, Observation, Verdict
 from records.episodes import Task
 from records.failures import EpisodeFailed, Failure
@@ -38,7 +39,7 @@ _LOCATOR = re.compile(
 
 
 class BrowserlessEnvironment:
-    """An ``Environment`` over ``app`` (``sites.app.create_app()``); never waits longer than the settings say."""
+    """An ``Environment`` over ``app`` (``sites.app.create_app()``); the application may take as long as the act."""
 
     def __init__(self, app: Any, settings: BrowserSettings | None = None) -> None:
         self._app = app
@@ -49,7 +50,9 @@ class BrowserlessEnvironment:
         self._tabs: Tabs | None = None
         self._shown: Rendered | None = None
 
-    async def reset(self, task: Task, *, seed: int = 0, episode_id: str = "") -> Observation:
+    async def reset(
+        self, task: Task, *, seed: int = 0, episode_id: str = "", deadline: Deadline | None = None
+    ) -> Observation:
         """Give the task a fresh session and open its start pages (``|AND|`` separates several)."""
         await self.close()
         if needs_browser(task):
@@ -59,25 +62,21 @@ class BrowserlessEnvironment:
         login = task.sites if task.require_login else ()
         self._app.state.sessions.reset(self._token, login=login, sites=task.sites)
         self._hosts = EpisodeHosts.embedded(task.sites, self._token)
-        client = AsgiClient(self._app, self._settings.step_timeout_s)
+        client = AsgiClient(self._app)
         self._tabs = Tabs(client, self._hosts, self._settings.max_tabs)
-        for address in task.start_url.split("|AND|"):
-            opened = await self._tabs.open_tab(PageRequest(self._hosts.real(address.strip())))
-            if opened.code:
-                raise EpisodeFailed(Failure(codes.BAD_START_URL, sentence(opened.code, detail=address)))
-        self._tabs.current = 0
+        await (deadline or Deadline(what="reset")).run(self._open_start_pages(self._tabs, task))
         return self._observe([])
 
-    async def step(self, action: Action) -> Observation:
+    async def step(self, action: Action, deadline: Deadline | None = None) -> Observation:
         """Apply one action; see ``Environment.step``."""
-        effect = await self._apply(self._open_tabs, action)
+        effect = await (deadline or Deadline(what=action.kind)).run(self._apply(self._open_tabs, action))
         lines = []
         if effect.code:
             element = self._element(action)
             lines.append(sentence(effect.code, action, element, self._hosts.canonical(effect.detail)))
         return self._observe(lines)
 
-    async def evaluate(self, answer: str | None) -> Verdict:
+    async def evaluate(self, answer: str | None, deadline: Deadline | None = None) -> Verdict:
         """Judge the episode by its task's evaluators."""
         tabs = self._open_tabs
         assert self._task is not None
@@ -86,11 +85,12 @@ class BrowserlessEnvironment:
             return _View(tabs.alike(), self._hosts, None)
 
         last = _View(tabs.alike(), self._hosts, tabs.page)
-        return await evaluate(
+        judged = evaluate(
             self._task.evaluation, answer=answer, page=last, fresh_page=fresh_page, intent=self._task.intent
         )
+        return await (deadline or Deadline(what="evaluate")).run(judged)
 
-    async def screenshot(self) -> bytes | None:
+    async def screenshot(self, deadline: Deadline | None = None) -> bytes | None:
         """Return None: there are no pixels here."""
         return None
 
@@ -99,6 +99,13 @@ class BrowserlessEnvironment:
         if self._token:
             self._app.state.sessions.drop(self._token)
         self._token, self._tabs, self._shown = "", None, None
+
+    async def _open_start_pages(self, tabs: Tabs, task: Task) -> None:
+        for address in task.start_url.split("|AND|"):
+            opened = await tabs.open_tab(PageRequest(self._hosts.real(address.strip())))
+            if opened.code:
+                raise EpisodeFailed(Failure(codes.BAD_START_URL, sentence(opened.code, detail=address)))
+        tabs.current = 0
 
     @property
     def _open_tabs(self) -> Tabs:

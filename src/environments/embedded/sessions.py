@@ -16,13 +16,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from records import failure_codes as codes
+from records.deadline import Deadline
 from records.failures import EpisodeFailed, Failure
 
 SESSION_LOST = 410
 """Status with which the sites answer when an episode's session is gone (a restarted server)."""
 _STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
 _PAUSE_S = 0.2
-"""Fixed: a pace within ``browser.site_timeout_s``."""
+"""Fixed: a pace within the act's deadline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +32,13 @@ class SiteSessions:
 
     port: int
 
-    async def open_session(self, token: str, sites: Sequence[str], login: Sequence[str], timeout_s: float) -> None:
+    async def open_session(self, token: str, sites: Sequence[str], login: Sequence[str], deadline: Deadline) -> None:
         """Give ``token`` a fresh state of ``sites``, the only ones it may visit, logged in at those in ``login``."""
 
-    async def require_session(self, token: str, timeout_s: float) -> None:
+    async def require_session(self, token: str, deadline: Deadline) -> None:
         """Raise ``EpisodeFailed`` where the state of ``token`` was lost, so that nothing is judged by what is left."""
 
-    async def drop_session(self, token: str, timeout_s: float) -> None:
+    async def drop_session(self, token: str, deadline: Deadline) -> None:
         """Forget the state of ``token``."""
 
 
@@ -47,23 +48,23 @@ class SiteEndpoint(SiteSessions):
 
     secret: str
 
-    async def open_session(self, token: str, sites: Sequence[str], login: Sequence[str], timeout_s: float) -> None:
+    async def open_session(self, token: str, sites: Sequence[str], login: Sequence[str], deadline: Deadline) -> None:
         """Give ``token`` a fresh state of ``sites``, the only ones it may visit, logged in at those in ``login``."""
         body = json.dumps({"login": list(login), "sites": list(sites)}).encode()
-        await self._request("POST", f"/_control/sessions/{token}", body, timeout_s)
+        await self._request("POST", f"/_control/sessions/{token}", body, deadline)
 
-    async def require_session(self, token: str, timeout_s: float) -> None:
+    async def require_session(self, token: str, deadline: Deadline) -> None:
         """Raise ``EpisodeFailed(infra/site_session_lost)`` where the server no longer knows ``token``."""
-        if await self._request("GET", f"/_control/sessions/{token}", b"", timeout_s, but=(SESSION_LOST,)):
+        if await self._request("GET", f"/_control/sessions/{token}", b"", deadline, but=(SESSION_LOST,)):
             detail = "the sites' server no longer has this episode's session (was it restarted?)"
             raise EpisodeFailed(Failure(codes.SITE_SESSION_LOST, detail))
 
-    async def drop_session(self, token: str, timeout_s: float) -> None:
+    async def drop_session(self, token: str, deadline: Deadline) -> None:
         """Forget the session of ``token``."""
-        await self._request("DELETE", f"/_control/sessions/{token}", b"", timeout_s, patient=False)
+        await self._request("DELETE", f"/_control/sessions/{token}", b"", deadline, patient=False)
 
     async def _request(
-        self, method: str, path: str, body: bytes, timeout_s: float, *, but: Sequence[int] = (), patient: bool = True
+        self, method: str, path: str, body: bytes, deadline: Deadline, *, but: Sequence[int] = (), patient: bool = True
     ) -> int | None:
         """Send one request; return None where it succeeded, the status where that is one of ``but``.
 
@@ -73,15 +74,17 @@ class SiteEndpoint(SiteSessions):
             f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nX-Waymark-Control: {self.secret}\r\n"
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         )
-        try:
-            async with asyncio.timeout(timeout_s):
-                while not (reply := await self._ask(head.encode() + body)) and patient:
-                    await asyncio.sleep(_PAUSE_S)
-        except TimeoutError:
-            reply = b""
+
+        async def answer() -> bytes:
+            while not (reply := await self._ask(head.encode() + body)) and patient:
+                await asyncio.sleep(_PAUSE_S)
+            return reply
+
+        unanswered = f"the sites' server on port {self.port} did not answer {method} {path}"
+        with deadline.waiting_for(codes.SITE_UNREACHABLE, unanswered):
+            reply = await deadline.run(answer())
         if not reply:
-            detail = f"the sites' server on port {self.port} did not answer {method} {path} (limit {timeout_s:g} s)"
-            raise EpisodeFailed(Failure(codes.SITE_UNREACHABLE, detail))
+            raise EpisodeFailed(Failure(codes.SITE_UNREACHABLE, unanswered))
         status = int(found[1]) if (found := _STATUS.match(reply)) else 0
         if status in but:
             return status

@@ -12,13 +12,16 @@ import secrets
 
 from environments.browser.interaction import Interaction
 from environments.browser.page_view import BrowserPageView
-from environments.browser.settings import BrowserSettings
 from environments.embedded.sessions import SiteSessions
 from environments.hosts import EpisodeHosts, embedded_bypass
 from judges.evaluators import evaluate
+from records.deadline import Deadline
 from records.environment import Action, Observation, Verdict
 from records.episodes import Task
 from records.failures import EpisodeFailed
+
+_DROP_S = 10.0
+"""Fixed: a sites' server that does not answer by then is started afresh by its watch, without sessions."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -32,21 +35,17 @@ class EmbeddedWorld:
         self.sites = sites
         self.token = ""
 
-    def reset_timeout_s(self, settings: BrowserSettings) -> float:
-        """Return the longest time that ``open`` may take, in seconds."""
-        return settings.reset_timeout_s
-
     async def open(self, task: Task, pages: Interaction) -> Observation:
         """Give the task a fresh session and open its start pages."""
         slot, sites = pages.slot, self.sites
         if not await slot.take_over():
             await slot.discard()
-            await self.close(slot.settings.close_timeout_s)
+            await self.close()
             self.token = f"e{secrets.token_hex(8)}"
             await slot.open_context(embedded_bypass(self.token, sites.port))
         slot.hosts = EpisodeHosts.embedded(task.sites, self.token, sites.port)
         login = task.sites if task.require_login else ()
-        await sites.open_session(self.token, task.sites, login, slot.settings.site_timeout_s)
+        await sites.open_session(self.token, task.sites, login, pages.deadline)
         await pages.open_start_pages(task)
         return await pages.look(first=True)
 
@@ -58,22 +57,22 @@ class EmbeddedWorld:
         """Ask the task's evaluators, who have a page of their own in the same context."""
         slot = pages.slot
         # What the agent saw after its session was lost was not the task; such an episode is not judged.
-        await self.sites.require_session(self.token, slot.settings.site_timeout_s)
+        await self.sites.require_session(self.token, pages.deadline)
 
         async def fresh_page() -> BrowserPageView:
-            return BrowserPageView(await slot.judging_tab(), slot.hosts, slot.settings)
+            return BrowserPageView(await slot.judging_tab(), slot.hosts, pages.deadline)
 
-        last = BrowserPageView(slot.tab, slot.hosts, slot.settings)
+        last = BrowserPageView(slot.tab, slot.hosts, pages.deadline)
         verdict = await evaluate(task.evaluation, answer=answer, page=last, fresh_page=fresh_page, intent=task.intent)
         await slot.quieten_judging_tab()
         return verdict
 
-    async def close(self, timeout_s: float, *, judged: bool = False) -> None:
+    async def close(self, *, judged: bool = False) -> None:
         """Drop the session."""
         token, self.token = self.token, ""
         if not token:
             return
         try:
-            await self.sites.drop_session(token, timeout_s)
+            await self.sites.drop_session(token, Deadline(_DROP_S))
         except EpisodeFailed as error:
             _LOG.debug("session %s was not dropped: %s", token, error)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from environments.browser.interaction import Interaction
-from environments.browser.settings import BrowserSettings
 from environments.browser.slot import BrowserSlot
 from environments.browser.tab import BrowserTab
 from environments.embedded.sessions import SiteSessions
@@ -52,10 +51,6 @@ class MiniwobWorld:
         self._score = Score(False, 0.0, "")
         self._last: Observation | None = None
 
-    def reset_timeout_s(self, settings: BrowserSettings) -> float:
-        """Return the longest time that ``open`` may take, in seconds."""
-        return self._server.reset_timeout_s(settings)
-
     async def open(self, task: Task, pages: Interaction) -> Observation:
         """Open the task's page, unless it is there, and let it start the episode of the task's seed."""
         page, slot = _page_of(task), pages.slot
@@ -67,7 +62,7 @@ class MiniwobWorld:
         start = _START.format(
             seed=json.dumps(str(task.parameters["seed"])),
             aids=json.dumps(page.aids),
-            ready_ms=slot.settings.reset_timeout_s * 1000,
+            ready_ms=pages.deadline.left() * 1000,
         )
         intent = str(await slot.tab.read(start))
         self._last = replace(await pages.look(first=True), intent=intent)
@@ -94,9 +89,9 @@ class MiniwobWorld:
         self._score = score
         return Verdict(float(passed), (ended, reward, *([f"reason: {score.reason}"] if score.reason else [])))
 
-    async def close(self, timeout_s: float, *, judged: bool = False) -> None:
+    async def close(self, *, judged: bool = False) -> None:
         """Forget the episode."""
-        await self._server.close(timeout_s, judged=judged)
+        await self._server.close(judged=judged)
 
 
 def _shows(slot: BrowserSlot, task: Task, page: Page) -> bool:

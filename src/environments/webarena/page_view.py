@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from environments.browser.page_view import BrowserPageView
-from environments.browser.settings import BrowserSettings
 from environments.browser.tab import BrowserTab
 from environments.webarena.sites.hosts import WebArenaHosts
+from records.deadline import Deadline
 
 
 class WebArenaPageView:
@@ -21,11 +21,11 @@ class WebArenaPageView:
         self,
         tab: BrowserTab,
         hosts: WebArenaHosts,
-        settings: BrowserSettings,
+        deadline: Deadline,
         check: Callable[[BrowserTab], Awaitable[None]],
     ) -> None:
         self._tab, self._hosts, self._check = tab, hosts, check
-        self._page = BrowserPageView(tab, hosts, settings)
+        self._page = BrowserPageView(tab, hosts, deadline)
 
     async def url(self) -> str:
         """Return the canonical address."""

@@ -15,9 +15,8 @@ from urllib.parse import urlsplit
 from playwright.async_api import Request
 
 from environments.browser.interaction import Interaction
-from environments.browser.settings import BrowserSettings
 from environments.browser.slot import BrowserSlot
-from environments.browser.tab import BrowserTab, deadline
+from environments.browser.tab import BrowserTab
 from environments.webarena.leases.modes import site_modes
 from environments.webarena.leases.units import SiteLease
 from environments.webarena.login.pool import LoginSession
@@ -48,23 +47,20 @@ class WebArenaWorld:
         self._left: set[str] = set()
         self._wrote: set[str] = set()
 
-    def reset_timeout_s(self, settings: BrowserSettings) -> float:
-        """Return the longest time that ``open`` may take, in seconds."""
-        tries_s = _LOGIN_TRIES * (self._sites.settings.login_timeout_s + settings.reset_timeout_s)
-        return self._sites.settings.lease_timeout_s + tries_s
-
     async def open(self, task: Task, pages: Interaction) -> Observation:
         """Wait for the task's sites, log in, and open its start pages."""
         sites, settings = self._sites, self._sites.settings
-        self.lease = lease = await sites.leases.acquire(site_modes(task, settings.writes), settings.lease_timeout_s)
+        with pages.deadline.waiting_for(codes.LEASE_TIMEOUT, f"the lease of {', '.join(task.sites)}"):
+            limit_s = pages.deadline.left(settings.lease_timeout_s)
+            self.lease = lease = await sites.leases.acquire(site_modes(task, settings.writes), limit_s)
         self._hosts = sites.hosts(lease)
         for last_try in range(1, _LOGIN_TRIES + 1):
             for site in sites.logins_of(task):
                 unit = lease.units[site]
-                self._logins[site] = await sites.logins.lend(unit, site, lease.epochs[unit])
+                with pages.deadline.waiting_for(codes.LOGIN_FAILED, f"the log-in at {site}"):
+                    self._logins[site] = await sites.logins.lend(unit, site, lease.epochs[unit])
             try:
-                limit_s = pages.slot.settings.reset_timeout_s
-                seen = await deadline(limit_s, "reset", lambda: self._open(task, pages))
+                seen = await self._open(task, pages)
             except EpisodeFailed as error:
                 if error.failure.code != codes.SESSION_EXPIRED or last_try == _LOGIN_TRIES:
                     raise
@@ -92,7 +88,7 @@ class WebArenaWorld:
         sites, slot = self._sites, pages.slot
 
         def view(tab: BrowserTab) -> WebArenaPageView:
-            return WebArenaPageView(tab, self._hosts, slot.settings, self._require_login)
+            return WebArenaPageView(tab, self._hosts, pages.deadline, self._require_login)
 
         async def fresh_page() -> WebArenaPageView:
             return view(await slot.new_judging_tab())
@@ -106,12 +102,13 @@ class WebArenaWorld:
             rules=rules_of(task),
             judge=sites.judge,
             patience=sites.patience,
-            functions=sites.functions(self.lease, slot.settings.evaluate_timeout_s),
+            deadline=pages.deadline,
+            functions=sites.functions(self.lease, pages.deadline),
         )
         self._require_lease()
         return verdict
 
-    async def close(self, timeout_s: float, *, judged: bool = False) -> None:
+    async def close(self, *, judged: bool = False) -> None:
         """Give back the sessions, those of a judged episode for others to use, and the sites."""
         self._give_back_logins(usable=judged)
         lease, self.lease = self.lease, None

@@ -24,6 +24,7 @@ from environments.webarena.sites.shared import WebArenaSites, make_sites
 from environments.webarena.world import WebArenaWorld
 from judges.interface import AnswerQuestion
 from judges.settings import JudgeSettings
+from records.deadline import Deadline
 from records.environment import Action, Observation
 from records.failures import EpisodeFailed, Failure, FailureKind
 from tests.environments.lab_site import serving, target
@@ -31,7 +32,7 @@ from tests.environments.webarena.fake_sites import ACCOUNTS, FORMS, PASSWORD, Fa
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
-BROWSER = BrowserSettings(wait_action_s=0.01, step_timeout_s=40.0, max_tabs=3)
+BROWSER = BrowserSettings(wait_action_s=0.01, max_tabs=3)
 WRITE_NOTE = {
     "eval_types": ["program_html"],
     "program_html": [target("__SHOPPING__/", "document.querySelector('ul').innerText", {"must_include": ["hello"]})],
@@ -303,9 +304,9 @@ async def test_a_site_with_a_fault_at_the_start_is_a_failure(
     await env.reset(fake_task())
     await env.evaluate(None)
     world.shop.fault = fault
-    hasty = world.environment(reset_timeout_s=wait_s)
+    hasty = world.environment()
     began = time.monotonic()
-    failure = await failure_of(hasty.reset(fake_task()))
+    failure = await failure_of(hasty.reset(fake_task(), deadline=Deadline(wait_s)))
     assert (failure.kind, failure.code.name) == (FailureKind.INFRA, code)
     assert time.monotonic() - began < 30
     assert held(world) == (0, 0)
@@ -327,10 +328,10 @@ async def test_a_page_with_a_fault_in_the_middle_is_a_failure(
 async def test_a_site_with_a_fault_when_the_episode_is_judged_is_no_verdict(
     world: World, fault: str, code: str, wait_s: float
 ) -> None:
-    env = world.environment(evaluate_timeout_s=wait_s)
+    env = world.environment()
     await env.reset(fake_task(evaluation=WRITE_NOTE))
     world.shop.fault = fault
-    failure = await failure_of(env.evaluate("done"))
+    failure = await failure_of(env.evaluate("done", Deadline(wait_s)))
     assert (failure.kind, failure.code.name) == (FailureKind.INFRA, code)
     await env.close()
 
@@ -528,12 +529,12 @@ class Silent(Echo):
 
 
 async def test_a_judge_is_waited_for_as_long_as_the_settings_say(world: World) -> None:
-    patience, judge = JudgeSettings(answer_timeout_s=0.1, deadline_s=1.5, retry_wait_s=0.01), Silent()
+    patience, judge = JudgeSettings(answer_timeout_s=0.1, retry_wait_s=0.01), Silent()
     judged = BrowserEnvironment(
         world.session, WebArenaWorld(replace(world.sites, judge=judge, patience=patience)), BROWSER
     )
     await judged.reset(fake_task(evaluation=fuzzy(["Tea"]), require_login=False))
-    failure = await failure_of(judged.evaluate("tea"))
+    failure = await failure_of(judged.evaluate("tea", Deadline(1.5)))
     assert (failure.kind, failure.code.name) == (FailureKind.JUDGE, "judge_timeout")
     assert len(judge.asked) > 1
     assert held(world) == (0, 0)

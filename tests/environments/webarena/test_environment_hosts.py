@@ -11,7 +11,6 @@ import yaml
 from cluster.errors import RecipeError
 from cluster.recipe.recipe import build_recipe
 from cluster.task_sets import TaskSets
-from environments.browser.settings import BrowserSettings
 from environments.webarena.host import webarena_host, webarena_tasks
 from environments.webarena.judge import needs_judge
 from environments.webarena.leases.modes import changes_sites
@@ -142,26 +141,14 @@ def config(settings: WebArenaSettings = SETTINGS, rollout: RolloutSettings = PAT
 
 
 def test_waits_that_would_fail_episodes_that_only_wait_for_their_sites_are_told() -> None:
-    found = waits_that_do_not_fit(RolloutSettings(), BrowserSettings(), SETTINGS, JudgeSettings())
-    assert found["rollout.reset_deadline_s"].startswith("expected at least 1050 s because of webarena's waits")
+    found = waits_that_do_not_fit(RolloutSettings(), SETTINGS)
+    assert found["rollout.reset_deadline_s"].startswith("expected at least 1020 s because of webarena's waits")
     hasty = replace(PATIENT, episode_deadline_s=2000.0)
-    assert waits_that_do_not_fit(hasty, BrowserSettings(), SETTINGS, JudgeSettings()) == {
+    assert waits_that_do_not_fit(hasty, SETTINGS) == {
         "rollout.stall_timeout_s": "expected at least 2000 s because of rollout.episode_deadline_s, found 1700 s",
         "webarena.lease_hold_s": "expected at least 2000 s because of rollout.episode_deadline_s, found 1800 s",
     }
-    assert waits_that_do_not_fit(PATIENT, BrowserSettings(), SETTINGS, JudgeSettings()) == {}
-
-
-def test_a_judge_that_is_waited_for_longer_than_the_verdict_is_told() -> None:
-    judge = JudgeSettings(deadline_s=40.0)
-    judged = replace(SETTINGS, judge="my_judges:make")
-    why = "expected at least 40 s because of judge.deadline_s, found"
-    assert waits_that_do_not_fit(PATIENT, BrowserSettings(), judged, judge) == {
-        "rollout.judge_deadline_s": f"{why} 35 s",
-        "browser.evaluate_timeout_s": f"{why} 30 s",
-    }
-    assert waits_that_do_not_fit(PATIENT, BrowserSettings(), judged, JudgeSettings()) == {}
-    assert waits_that_do_not_fit(PATIENT, BrowserSettings(), SETTINGS, judge) == {}, "nobody is asked"
+    assert waits_that_do_not_fit(PATIENT, SETTINGS) == {}
 
 
 def test_the_waits_of_a_log_in_are_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,12 +160,12 @@ def test_the_waits_of_a_log_in_are_the_settings(monkeypatch: pytest.MonkeyPatch)
 
 
 async def test_a_host_takes_the_judges_waits_from_a_recipe_and_from_plain_options() -> None:
-    options = {"webarena": SETTINGS, "judge": {"deadline_s": 3}}
+    options = {"webarena": SETTINGS, "judge": {"answer_timeout_s": 3}}
     host = webarena_host(replace(config(), options=options))
-    assert host._webarena.patience == JudgeSettings(deadline_s=3.0)
+    assert host._webarena.patience == JudgeSettings(answer_timeout_s=3.0)
     await host.close()
-    with pytest.raises(ValueError, match="option judge.deadlin_s: Unexpected keyword argument"):
-        webarena_host(replace(config(), options={**options, "judge": {"deadlin_s": 3}}))
+    with pytest.raises(ValueError, match="option judge.answer_timeou_s: Unexpected keyword argument"):
+        webarena_host(replace(config(), options={**options, "judge": {"answer_timeou_s": 3}}))
 
 
 def test_workers_that_would_reset_the_sites_under_each_other_are_refused() -> None:
@@ -360,9 +347,9 @@ async def test_the_recipe_and_the_judge_in_the_documentation_fit_together(
     (tmp_path / "my_judges.py").write_text(section.split("```python\n", 1)[1].split("```", 1)[0])
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("SHOPPING", "http://wa.test:7770")
-    assert waits_that_do_not_fit(recipe.rollout, recipe.browser, recipe.webarena, recipe.judge) == {}
+    assert waits_that_do_not_fit(recipe.rollout, recipe.webarena) == {}
     host = webarena_host(WorkerConfig("", "", browser=recipe.browser, options=recipe.environment_options))
-    assert host._webarena.patience == recipe.judge == JudgeSettings(answer_timeout_s=20.0, deadline_s=60.0)
+    assert host._webarena.patience == recipe.judge == JudgeSettings(answer_timeout_s=20.0)
     assert (await host.environment()).world.__class__.__name__ == "WebArenaWorld"
     question = AnswerQuestion("Find it", "Tea", "tea")
     assert await host._webarena.judge.matches(question)  # type: ignore[union-attr]

@@ -12,6 +12,8 @@ from environments.webarena.login.accounts import Account, Accounts, Secret
 from environments.webarena.sites.addresses import SiteAddresses
 from environments.webarena.sites.http_client import SiteHttp, site_functions
 from judges.evaluators import evaluate
+from records import failure_codes as codes
+from records.deadline import Deadline
 from records.failures import EpisodeFailed, FailureKind
 
 ACCOUNTS = Accounts({"shopping_admin": Account(Secret("boss"), Secret("pass-word"))})
@@ -97,7 +99,9 @@ class Page:
 
 async def judged(target: dict, addresses: SiteAddresses, accounts: Accounts = ACCOUNTS):
     evaluation = {"eval_types": ["program_html"], "program_html": [target]}
-    return await evaluate(evaluation, answer=None, page=Page(), functions=site_functions(addresses, accounts))
+    return await evaluate(
+        evaluation, answer=None, page=Page(), functions=site_functions(addresses, accounts, Deadline())
+    )
 
 
 async def test_the_latest_order_is_the_page_that_is_judged(addresses):
@@ -163,9 +167,9 @@ async def test_a_shop_without_orders_gives_no_verdict(shop, addresses):
     ],
 )
 async def test_redirects_other_hosts_and_late_answers_are_failures(addresses, url, expected):
-    assert (await failure(SiteHttp(addresses, timeout_s=1.0).json("GET", url)))[:2] == expected
+    assert (await failure(SiteHttp(addresses, Deadline(1.0, codes.JUDGE_DEADLINE)).json("GET", url)))[:2] == expected
 
 
 async def test_a_shop_that_is_gone_is_unreachable():
-    http = SiteHttp(SiteAddresses({"shopping": "http://127.0.0.1:9"}))
+    http = SiteHttp(SiteAddresses({"shopping": "http://127.0.0.1:9"}), Deadline())
     assert (await failure(http.json("GET", "__SHOPPING__/")))[:2] == (FailureKind.INFRA, "site_unreachable")

@@ -20,19 +20,18 @@ from environments.webarena.sites.addresses import AddressError, SiteAddresses
 from judges.functions import FUNCTIONS, PageFunction
 from judges.shop_functions import shop_functions
 from records import failure_codes as codes
+from records.deadline import Deadline
 from records.failures import EpisodeFailed, Failure, FailureCode
 
 _MAX_BYTES = 4_000_000
-_TIMEOUT_S = 20.0
-"""Only for callers that give none: episodes give ``browser.evaluate_timeout_s``."""
 _ADMINISTRATOR = "shopping_admin"
 
 
 class SiteHttp:
-    """``judges.interface.HttpClient`` for the sites at ``addresses``; each request may take ``timeout_s`` seconds."""
+    """``judges.interface.HttpClient`` for the sites at ``addresses``; each request ends by ``deadline``."""
 
-    def __init__(self, addresses: SiteAddresses, *, timeout_s: float = _TIMEOUT_S) -> None:
-        self._addresses, self._timeout_s = addresses, timeout_s
+    def __init__(self, addresses: SiteAddresses, deadline: Deadline) -> None:
+        self._addresses, self._deadline = addresses, deadline
 
     async def json(
         self, method: str, url: str, *, query: Mapping[str, str] | None = None, token: str = "", body: object = None
@@ -46,10 +45,8 @@ class SiteHttp:
             request.add_header("Content-Type", "application/json")
             request.data = json.dumps(body).encode()
         try:
-            async with asyncio.timeout(self._timeout_s):
-                content = await asyncio.to_thread(_send, request, self._timeout_s)
-        except TimeoutError as error:
-            raise _failed(codes.SITE_TIMEOUT, f"{method} {url}: no answer within {self._timeout_s:g} s") from error
+            with self._deadline.waiting_for(codes.SITE_TIMEOUT, f"{method} {url}"):
+                content = await self._deadline.run(asyncio.to_thread(_send, request, self._deadline.left()))
         except HTTPError as error:
             error.close()
             raise _failed(codes.SITE_API_REFUSED, f"{method} {url}: expected status 200, found {error.code}") from error
@@ -70,9 +67,7 @@ class SiteHttp:
         return real
 
 
-def site_functions(
-    addresses: SiteAddresses, accounts: Accounts, *, timeout_s: float = _TIMEOUT_S
-) -> Mapping[str, PageFunction]:
+def site_functions(addresses: SiteAddresses, accounts: Accounts, deadline: Deadline) -> Mapping[str, PageFunction]:
     """Return every function that WebArena's task files may name, for an episode on the sites at ``addresses``."""
 
     def administrator() -> Mapping[str, str]:
@@ -82,7 +77,7 @@ def site_functions(
             raise _failed(codes.LOGIN_FAILED, str(error)) from error
         return {"username": account.username.reveal(), "password": account.password.reveal()}
 
-    return {**FUNCTIONS, **shop_functions(SiteHttp(addresses, timeout_s=timeout_s), administrator)}
+    return {**FUNCTIONS, **shop_functions(SiteHttp(addresses, deadline), administrator)}
 
 
 class _NoRedirects(HTTPRedirectHandler):

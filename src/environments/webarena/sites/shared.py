@@ -24,6 +24,7 @@ from judges.functions import PageFunction
 from judges.interface import AnswerJudge
 from judges.settings import JudgeSettings
 from records import failure_codes as codes
+from records.deadline import Deadline
 from records.episodes import Task
 from records.failures import EpisodeFailed, Failure
 
@@ -45,10 +46,10 @@ class WebArenaSites:
         """Return the hosts that an episode with this lease may reach."""
         return episode_hosts({site: self.deployments[unit] for site, unit in lease.units.items()})
 
-    def functions(self, lease: SiteLease, timeout_s: float) -> Mapping[str, PageFunction]:
-        """Return the functions that a task's evaluators may name; a request of theirs takes ``timeout_s`` at most."""
+    def functions(self, lease: SiteLease, deadline: Deadline) -> Mapping[str, PageFunction]:
+        """Return the functions that a task's evaluators may name; their requests end by ``deadline``."""
         bases = {site: self.deployments[unit].real_addresses.bases[site] for site, unit in lease.units.items()}
-        return site_functions(SiteAddresses(bases), self.accounts, timeout_s=timeout_s)
+        return site_functions(SiteAddresses(bases), self.accounts, deadline)
 
     def logins_of(self, task: Task) -> tuple[str, ...]:
         """Return the sites at which the task's episode is to be logged in."""

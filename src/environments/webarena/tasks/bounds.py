@@ -15,6 +15,7 @@ from environments.webarena.sites.addresses import SITES, SiteAddresses
 from environments.webarena.sites.http_client import site_functions
 from judges.functions import PREFIX, parse_call
 from judges.rule_errors import RuleError
+from records.deadline import Deadline
 
 AND = " |AND| "
 """What stands between the addresses of several tabs."""
@@ -25,7 +26,7 @@ MAX_NUMBER = 10**9
 MAX_PIXELS = 10_000
 _MAX_CALL = 1000
 _ADDRESS = re.compile(r"__(?:" + "|".join(site.upper() for site in SITES) + r")__(?:[/?#][^\s\x00-\x1f]*)?")
-_FUNCTIONS = frozenset(site_functions(SiteAddresses({}), Accounts({})))
+_FUNCTIONS = frozenset(site_functions(SiteAddresses({}), Accounts({}), Deadline()))
 
 
 def check_address(text: str) -> str:
