@@ -13,7 +13,7 @@ from sites.admin.grid import ALL, contains, filters_of, grid, matching, passes
 from sites.admin.records import Customer
 from sites.admin.state import Refused
 from sites.admin.words import GROUPS
-from sites.rendering import read_form, render, see_other
+from sites.rendering import complaints, form_page, read_form, render, see_other
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z ]{1,38}[A-Za-z]")
 _EMAIL = re.compile(r"[a-z0-9.-]{1,30}@[a-z0-9-]{1,20}(\.[a-z0-9-]{2,20})+")
@@ -62,23 +62,18 @@ async def edit(request: Request) -> Response:
         if not errors:
             state.flash("The customer is saved")
             return see_other(f"/customers/{fields['email']}")
-    page = {"customer": found, "fields": fields, "errors": errors, "groups": GROUPS}
-    return render(request, "admin/customer_form.html", status_code=422 if errors else 200, **page)
+    return form_page(request, "admin/customer_form.html", errors, customer=found, fields=fields, groups=GROUPS)
 
 
 def _errors(fields: dict[str, str]) -> list[str]:
     """Say what is wrong with the fields of a customer."""
-    return [
-        complaint
-        for wrong, complaint in (
-            (not _NAME.fullmatch(fields["name"]), "Write a name of letters"),
-            (not _EMAIL.fullmatch(fields["email"]), "Write a valid email"),
-            (fields["group"] not in GROUPS, "Choose a group"),
-            (not _PHONE.fullmatch(fields["phone"]), "A phone number is like 555-1234"),
-            (not _NAME.fullmatch(fields["city"]), "Write a city"),
-        )
-        if wrong
-    ]
+    return complaints(
+        (not _NAME.fullmatch(fields["name"]), "Write a name of letters"),
+        (not _EMAIL.fullmatch(fields["email"]), "Write a valid email"),
+        (fields["group"] not in GROUPS, "Choose a group"),
+        (not _PHONE.fullmatch(fields["phone"]), "A phone number is like 555-1234"),
+        (not _NAME.fullmatch(fields["city"]), "Write a city"),
+    )
 
 
 _FORM = ["GET", "POST"]

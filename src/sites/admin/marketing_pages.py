@@ -14,7 +14,7 @@ from sites.admin.grid import grid
 from sites.admin.records import Coupon, Page
 from sites.admin.state import Refused
 from sites.admin.words import GROUPS, PRODUCT_STATUSES
-from sites.rendering import read_form, render, see_other
+from sites.rendering import complaints, form_page, read_form, render, see_other
 
 _CODE = re.compile(r"[A-Z]{3,10}\d{0,3}")
 _LONGEST = 60
@@ -48,8 +48,7 @@ async def coupon(request: Request) -> Response:
         if not errors:
             state.flash("The coupon is saved")
             return see_other(f"/coupons/{fields['code']}")
-    page = {"coupon": found, "fields": fields, "errors": errors, "groups": GROUPS}
-    return render(request, "admin/coupon.html", status_code=422 if errors else 200, **page)
+    return form_page(request, "admin/coupon.html", errors, coupon=found, fields=fields, groups=GROUPS)
 
 
 @logged_in
@@ -87,8 +86,7 @@ async def page(request: Request) -> Response:
             state.pages.put(found.slug, Page(found.slug, **fields))
             state.flash("The page is saved")
             return see_other(f"/pages/{found.slug}")
-    values = {"page": found, "fields": fields, "errors": errors, "statuses": PRODUCT_STATUSES}
-    return render(request, "admin/page.html", status_code=422 if errors else 200, **values)
+    return form_page(request, "admin/page.html", errors, page=found, fields=fields, statuses=PRODUCT_STATUSES)
 
 
 def _coupon(fields: dict[str, str]) -> Coupon:
@@ -99,18 +97,14 @@ def _coupon(fields: dict[str, str]) -> Coupon:
 def _errors(fields: dict[str, str]) -> list[str]:
     """Say what is wrong with the fields of a coupon."""
     percent, dates = fields["percent"], (fields["start"], fields["end"])
-    return [
-        complaint
-        for wrong, complaint in (
-            (not 0 < len(fields["name"]) <= _LONGEST, "Write a name"),
-            (not _CODE.fullmatch(fields["code"]), "A code is capital letters, then digits"),
-            (not re.fullmatch(r"\d{1,2}", percent) or not 1 <= int(percent) <= 90, "Percent must be 1 to 90"),
-            (fields["group"] not in GROUPS, "Choose a group"),
-            (not all(is_date(date) for date in dates), "Choose both dates"),
-            (dates[0] > dates[1] > "", "The end is before the start"),
-        )
-        if wrong
-    ]
+    return complaints(
+        (not 0 < len(fields["name"]) <= _LONGEST, "Write a name"),
+        (not _CODE.fullmatch(fields["code"]), "A code is capital letters, then digits"),
+        (not re.fullmatch(r"\d{1,2}", percent) or not 1 <= int(percent) <= 90, "Percent must be 1 to 90"),
+        (fields["group"] not in GROUPS, "Choose a group"),
+        (not all(is_date(date) for date in dates), "Choose both dates"),
+        (dates[0] > dates[1] > "", "The end is before the start"),
+    )
 
 
 _FORM = ["GET", "POST"]

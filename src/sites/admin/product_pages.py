@@ -14,7 +14,7 @@ from sites.admin.grid import ALL, contains, filters_of, grid, matching, passes
 from sites.admin.records import Product
 from sites.admin.state import Refused
 from sites.admin.words import PRODUCT_STATUSES
-from sites.rendering import read_form, render, see_other
+from sites.rendering import complaints, form_page, read_form, render, see_other
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z ]{1,38}[A-Za-z]")
 _SKU = re.compile(r"[A-Z]{2}-\d{2}")
@@ -39,14 +39,8 @@ async def product(request: Request) -> Response:
     state, slug = admin(request), request.path_params.get("slug")
     found = known(state.products, slug) if slug else None
     categories = sorted({other.category for other in state.products.all()})
-    fields = {
-        "name": "",
-        "sku": "",
-        "category": categories[0],
-        "price": "",
-        "stock": "0",
-        "status": PRODUCT_STATUSES[0],
-    }
+    chosen = {"category": categories[0], "price": "", "stock": "0", "status": PRODUCT_STATUSES[0]}
+    fields = {"name": "", "sku": "", **chosen}
     if found:
         fields = {name: str(getattr(found, name)) for name in fields}
     errors: list[str] = []
@@ -66,8 +60,7 @@ async def product(request: Request) -> Response:
             state.flash("The product is saved")
             return see_other(f"/products/{address}")
     choices = {"categories": categories, "statuses": PRODUCT_STATUSES}
-    page = {"product": found, "fields": fields, "errors": errors, **choices}
-    return render(request, "admin/product.html", status_code=422 if errors else 200, **page)
+    return form_page(request, "admin/product.html", errors, product=found, fields=fields, **choices)
 
 
 def _product(slug: str, fields: dict[str, str]) -> Product:
@@ -77,18 +70,14 @@ def _product(slug: str, fields: dict[str, str]) -> Product:
 
 def _errors(fields: dict[str, str], categories: list[str]) -> list[str]:
     """Say what is wrong with the fields of a product."""
-    return [
-        complaint
-        for wrong, complaint in (
-            (not _NAME.fullmatch(fields["name"]), "Write a name of letters"),
-            (not _SKU.fullmatch(fields["sku"]), "An SKU is like AB-12"),
-            (fields["category"] not in categories, "Choose a category"),
-            (not _NUMBER.fullmatch(fields["price"]) or not int(fields["price"]), "Price must be a number above 0"),
-            (not _NUMBER.fullmatch(fields["stock"]), "Stock must be a number, 0 or more"),
-            (fields["status"] not in PRODUCT_STATUSES, "Choose a status"),
-        )
-        if wrong
-    ]
+    return complaints(
+        (not _NAME.fullmatch(fields["name"]), "Write a name of letters"),
+        (not _SKU.fullmatch(fields["sku"]), "An SKU is like AB-12"),
+        (fields["category"] not in categories, "Choose a category"),
+        (not _NUMBER.fullmatch(fields["price"]) or not int(fields["price"]), "Price must be a number above 0"),
+        (not _NUMBER.fullmatch(fields["stock"]), "Stock must be a number, 0 or more"),
+        (fields["status"] not in PRODUCT_STATUSES, "Choose a status"),
+    )
 
 
 ROUTES = (

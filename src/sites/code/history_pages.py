@@ -20,7 +20,7 @@ from sites.code.data import ME
 from sites.code.home_pages import name_errors
 from sites.paging import listing
 from sites.queries import chosen, read_date
-from sites.rendering import read_form, render, see_other
+from sites.rendering import complaints, form_page, read_form, render, see_other
 
 COMMITS_PER_PAGE = 5
 _BRANCH = re.compile(r"[a-z0-9][a-z0-9._-]*")
@@ -67,17 +67,14 @@ async def new_branch(request: Request) -> Response:
     state, project = session(request), writable_project(request)
     fields = {"name": "", "source": project.default_branch}
     if request.method == "GET":
-        return render(request, "code/new_branch.html", project=project, fields=fields, errors=[])
+        return form_page(request, "code/new_branch.html", project=project, fields=fields)
     fields |= await read_form(request)
-    errors = []
-    if _BRANCH.fullmatch(fields["name"]) is None:
-        errors.append("A branch name has small letters, digits, dots and hyphens.")
-    if fields["name"] in project.branches:
-        errors.append(f"There is already a branch {fields['name']}.")
-    if fields["source"] not in project.branches:
-        errors.append("Choose the branch to start from.")
-    if errors:
-        return render(request, "code/new_branch.html", project=project, fields=fields, errors=errors, status_code=422)
+    if errors := complaints(
+        (_BRANCH.fullmatch(fields["name"]) is None, "A branch name has small letters, digits, dots and hyphens."),
+        (fields["name"] in project.branches, f"There is already a branch {fields['name']}."),
+        (fields["source"] not in project.branches, "Choose the branch to start from."),
+    ):
+        return form_page(request, "code/new_branch.html", errors, project=project, fields=fields)
     state.add_branch(project, fields["name"], fields["source"])
     state.flash(f"Branch {fields['name']} was created.")
     return see_other(f"/{project.path}?branch={fields['name']}")
@@ -90,11 +87,10 @@ async def fork(request: Request) -> Response:
     groups = [group for group in (ME, *state.data.groups) if group != project.group]
     fields = {"name": project.name, "group": groups[0]}
     if request.method == "GET":
-        return render(request, "code/fork.html", project=project, groups=groups, fields=fields, errors=[])
+        return form_page(request, "code/fork.html", project=project, groups=groups, fields=fields)
     fields |= await read_form(request)
     if errors := name_errors(state, fields):
-        context = {"groups": groups, "fields": fields, "errors": errors}
-        return render(request, "code/fork.html", project=project, status_code=422, **context)
+        return form_page(request, "code/fork.html", errors, project=project, groups=groups, fields=fields)
     copy = replace(project, group=fields["group"], name=fields["name"], forked_from=project.path)
     copy = replace(copy, members={ME: "Owner"}, stars=0, issues={}, requests={})
     state.save(copy)

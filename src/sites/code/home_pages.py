@@ -6,6 +6,7 @@ Owns their route handlers, and starring, which lists of projects offer too.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from starlette.requests import Request
@@ -19,7 +20,7 @@ from sites.code.data import ME, TODAY, VISIBILITIES, Project
 from sites.code.state import PROJECT_SORTS, CodeState
 from sites.paging import listing
 from sites.queries import chosen, words_of
-from sites.rendering import read_form, render, see_other
+from sites.rendering import complaints, form_page, read_form, render, see_other
 
 PROJECTS_PER_PAGE = 6
 PATH_NAME = re.compile(r"[a-z][a-z0-9-]{1,30}")
@@ -35,18 +36,12 @@ def home(request: Request) -> Response:
 def project_list(request: Request) -> Response:
     """Show all projects, or those of one group, in a chosen order."""
     state = session(request)
-    group = chosen(request, "group", (*state.data.groups, ME), "")
+    groups = (*state.data.groups, ME)
+    group = chosen(request, "group", groups, "")
     sort = chosen(request, "sort", PROJECT_SORTS, PROJECT_SORTS[0])
     projects = listing(request, state.projects(group=group, sort=sort), PROJECTS_PER_PAGE)
-    groups = (*state.data.groups, ME)
-    context: dict[str, Any] = {
-        "projects": projects,
-        "group": group,
-        "groups": groups,
-        "sort": sort,
-        "sorts": PROJECT_SORTS,
-    }
-    return render(request, "code/projects.html", here=request.url, **context)
+    context: dict[str, Any] = {"group": group, "groups": groups, "sort": sort, "sorts": PROJECT_SORTS}
+    return render(request, "code/projects.html", here=request.url, projects=projects, **context)
 
 
 def search(request: Request) -> Response:
@@ -58,12 +53,8 @@ def search(request: Request) -> Response:
     word = query.split("/")[-1]
     projects = [p for p in state.projects() if word and (word in p.name or word in p.path)]
     users = [name for name in state.data.users if word and word in name]
-    context: dict[str, Any] = {
-        "projects": listing(request, projects, PROJECTS_PER_PAGE),
-        "users": users,
-        "query": query,
-    }
-    return render(request, "code/search.html", **context)
+    found = listing(request, projects, PROJECTS_PER_PAGE)
+    return render(request, "code/search.html", projects=found, users=users, query=query)
 
 
 @logged_in
@@ -86,10 +77,10 @@ async def new_project(request: Request) -> Response:
     state = session(request)
     fields = {"name": "", "group": ME, "about": "", "visibility": VISIBILITIES[0], "license": ""}
     if request.method == "GET":
-        return render(request, "code/new_project.html", **_form(state, fields, []))
+        return _form(request, fields)
     fields |= await read_form(request)
     if errors := name_errors(state, fields):
-        return render(request, "code/new_project.html", status_code=422, **_form(state, fields, errors))
+        return _form(request, fields, errors)
     files = {"README.md": f"This is {fields['name']}."}
     if fields["license"] in words.LICENSES:
         files["LICENSE"] = words.LICENSES[fields["license"]]
@@ -114,15 +105,11 @@ async def new_project(request: Request) -> Response:
 def name_errors(state: CodeState, fields: dict[str, str]) -> list[str]:
     """Say what is wrong with the group and name of a new project."""
     path = f"{fields['group']}/{fields['name']}"
-    return [
-        text
-        for wrong, text in (
-            (PATH_NAME.fullmatch(fields["name"]) is None, PATH_NAME_RULE),
-            (fields["group"] not in (*state.data.groups, ME), "Choose a group."),
-            (state.project(path) is not None, f"There is already a project {path}."),
-        )
-        if wrong
-    ]
+    return complaints(
+        (PATH_NAME.fullmatch(fields["name"]) is None, PATH_NAME_RULE),
+        (fields["group"] not in (*state.data.groups, ME), "Choose a group."),
+        (state.project(path) is not None, f"There is already a project {path}."),
+    )
 
 
 def chosen_of(value: str, choices: tuple[str, ...]) -> str:
@@ -130,10 +117,10 @@ def chosen_of(value: str, choices: tuple[str, ...]) -> str:
     return value if value in choices else choices[0]
 
 
-def _form(state: CodeState, fields: dict[str, str], errors: list[str]) -> dict[str, Any]:
-    groups = (ME, *state.data.groups)
+def _form(request: Request, fields: dict[str, str], errors: Sequence[str] = ()) -> Response:
+    groups = (ME, *session(request).data.groups)
     choices = {"groups": groups, "visibilities": VISIBILITIES, "licenses": tuple(words.LICENSES)}
-    return {"fields": fields, "errors": errors, **choices}
+    return form_page(request, "code/new_project.html", errors, fields=fields, **choices)
 
 
 ROUTES = (

@@ -19,7 +19,7 @@ from sites.code.access import known_issue, known_project, session, writable_proj
 from sites.code.data import TODAY, Issue, Project
 from sites.paging import listing
 from sites.queries import chosen, read_date, words_of
-from sites.rendering import clean_text, read_form, render, see_other
+from sites.rendering import clean_text, form_page, read_form, render, see_other
 
 ISSUES_PER_PAGE = 5
 ISSUE_STATES = ("open", "closed", "all")
@@ -47,7 +47,7 @@ def issue_list(request: Request) -> Response:
 def issue_page(request: Request) -> Response:
     """Show one issue with its comments."""
     project = known_project(request)
-    return render(request, "code/issue.html", project=project, issue=known_issue(request, project), errors=[])
+    return form_page(request, "code/issue.html", project=project, issue=known_issue(request, project))
 
 
 @logged_in
@@ -90,8 +90,7 @@ async def comment(request: Request) -> Response:
     issue = known_issue(request, project)
     body = (await read_form(request)).get("body", "")
     if not body:
-        errors = ["Write a comment first."]
-        return render(request, "code/issue.html", project=project, issue=issue, errors=errors, status_code=422)
+        return form_page(request, "code/issue.html", ["Write a comment first."], project=project, issue=issue)
     state.save_issue(project, replace(issue, comments=(*issue.comments, state.comment(body))))
     state.flash("Your comment was added.")
     return see_other(f"/{project.path}/issues/{issue.number}")
@@ -112,8 +111,7 @@ async def toggle(request: Request) -> Response:
 
 
 def _form(request: Request, project: Project, issue: Issue, errors: list[str]) -> Response:
-    status = 422 if errors else 200
-    return render(request, "code/issue_form.html", project=project, issue=issue, errors=errors, status_code=status)
+    return form_page(request, "code/issue_form.html", errors, project=project, issue=issue)
 
 
 def _read(form: FormData, project: Project, issue: Issue) -> tuple[Issue, list[str]]:

@@ -14,7 +14,7 @@ from sites.access import logged_in
 from sites.code.access import known_project, managed_project, session
 from sites.code.data import ROLES, Project
 from sites.paging import listing
-from sites.rendering import read_form, render, see_other
+from sites.rendering import complaints, form_page, read_form, render, see_other
 
 MEMBERS_PER_PAGE = 10
 
@@ -32,18 +32,15 @@ async def invite(request: Request) -> Response:
     state, project = session(request), managed_project(request)
     fields = {"user": "", "role": ROLES[0]}
     if request.method == "GET":
-        return render(request, "code/invite.html", project=project, fields=fields, roles=ROLES, errors=[])
+        return form_page(request, "code/invite.html", project=project, fields=fields, roles=ROLES)
     fields |= await read_form(request)
-    user, role, errors = fields["user"], fields["role"], []
-    if user not in state.data.users:
-        errors.append(f"There is no user {user}." if user else "Write a user name.")
-    elif user in project.members:
-        errors.append(f"{user} is a member already.")
-    if role not in ROLES:
-        errors.append("Choose a role.")
-    if errors:
-        context = {"fields": fields, "roles": ROLES, "errors": errors}
-        return render(request, "code/invite.html", project=project, status_code=422, **context)
+    user, role = fields["user"], fields["role"]
+    if errors := complaints(
+        (user not in state.data.users, f"There is no user {user}." if user else "Write a user name."),
+        (user in project.members, f"{user} is a member already."),
+        (role not in ROLES, "Choose a role."),
+    ):
+        return form_page(request, "code/invite.html", errors, project=project, fields=fields, roles=ROLES)
     state.change(project, members=dict(sorted({**project.members, user: role}.items())))
     state.flash(f"{user} was invited as {role}.")
     return see_other(f"/{project.path}/members")

@@ -1,7 +1,6 @@
-"""Pages about people: log-in and log-out, profiles, the status, the to-do list.
+"""Pages about people: log-in and log-out of the one account, profiles, the status, the to-do list.
 
-Owns their route handlers. There is one account, ``ines`` with the password ``secret``: the site is a
-training ground on the local machine and keeps nothing worth protecting.
+Owns their route handlers.
 """
 
 from __future__ import annotations
@@ -13,39 +12,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sites.access import logged_in
+from sites.access import logged_in, one_account
 from sites.code import words
 from sites.code.access import known_user, session
 from sites.code.data import ME
 from sites.paging import listing
 from sites.queries import chosen
-from sites.rendering import read_form, render, see_other
+from sites.rendering import form_page, read_form, render, see_other
 
-PASSWORD = "secret"
 TODOS_PER_PAGE = 6
 TODO_KINDS = ("assigned", "mentioned", "review")
 MAX_STATUS_CHARS = 60
 _PROFILE_FIELDS = ("email", "location", "company")
-
-
-async def login(request: Request) -> Response:
-    """Show the log-in form, or log in."""
-    if request.method == "GET":
-        return render(request, "code/login.html", username="", errors=[])
-    form = await read_form(request)
-    if form.get("username") != ME or form.get("password") != PASSWORD:
-        wrong = {"username": form.get("username", ""), "errors": ["The user name or password is wrong."]}
-        return render(request, "code/login.html", status_code=422, **wrong)
-    session(request).me = ME
-    session(request).flash("You are logged in.")
-    return see_other("/")
-
-
-async def logout(request: Request) -> Response:
-    """Log out; what the session changed stays."""
-    session(request).me = None
-    session(request).flash("You are logged out.")
-    return see_other("/")
 
 
 def user_page(request: Request) -> Response:
@@ -63,7 +41,7 @@ async def profile(request: Request) -> Response:
         state.change_profile(**{name: form.get(name, "") for name in _PROFILE_FIELDS})
         state.flash("Your profile was saved.")
         return see_other(f"/users/{ME}")
-    return render(request, "code/profile.html", user=state.user(ME), errors=[])
+    return form_page(request, "code/profile.html", user=state.user(ME))
 
 
 @logged_in
@@ -73,13 +51,12 @@ async def status(request: Request) -> Response:
     if request.method == "GET":
         user = state.user(ME)
         text = user.status if user else ""
-        return render(request, "code/status.html", text=text, times=words.CLEAR_AFTER, errors=[])
+        return form_page(request, "code/status.html", text=text, times=words.CLEAR_AFTER)
     form = await read_form(request)
     text, time = form.get("status", ""), form.get("clear", "")
     if len(text) > MAX_STATUS_CHARS:
         errors = [f"A status has at most {MAX_STATUS_CHARS} letters."]
-        context = {"text": text, "times": words.CLEAR_AFTER, "errors": errors}
-        return render(request, "code/status.html", status_code=422, **context)
+        return form_page(request, "code/status.html", errors, text=text, times=words.CLEAR_AFTER)
     state.change_profile(status=text, clear_after=time if time in words.CLEAR_AFTER else "")
     state.flash("Your status was set.")
     return see_other(f"/users/{ME}")
@@ -110,8 +87,7 @@ async def finish_todo(request: Request) -> Response:
 
 
 ROUTES = (
-    Route("/login", login, methods=["GET", "POST"]),
-    Route("/logout", logout, methods=["POST"]),
+    *one_account("code", ME),
     Route("/profile", profile, methods=["GET", "POST"]),
     Route("/status", status, methods=["GET", "POST"]),
     Route("/todos", todo_list),

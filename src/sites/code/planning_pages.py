@@ -18,7 +18,7 @@ from sites.code.access import known_project, session, writable_project
 from sites.code.data import Milestone, Project
 from sites.paging import listing
 from sites.queries import read_date
-from sites.rendering import read_form, render, see_other
+from sites.rendering import complaints, form_page, read_form, render, see_other
 
 MILESTONES_PER_PAGE = 8
 
@@ -34,15 +34,13 @@ async def new_label(request: Request) -> Response:
     state, project = session(request), writable_project(request)
     fields = {"title": "", "note": ""}
     if request.method == "GET":
-        return render(request, "code/new_label.html", project=project, fields=fields, errors=[])
+        return form_page(request, "code/new_label.html", project=project, fields=fields)
     fields |= await read_form(request)
-    errors = []
-    if not fields["title"]:
-        errors.append("A label needs a title.")
-    if fields["title"] in project.labels:
-        errors.append(f"There is already a label {fields['title']}.")
-    if errors:
-        return render(request, "code/new_label.html", project=project, fields=fields, errors=errors, status_code=422)
+    if errors := complaints(
+        (not fields["title"], "A label needs a title."),
+        (fields["title"] in project.labels, f"There is already a label {fields['title']}."),
+    ):
+        return form_page(request, "code/new_label.html", errors, project=project, fields=fields)
     state.change(project, labels=dict(sorted({**project.labels, fields["title"]: fields["note"]}.items())))
     state.flash(f"Label {fields['title']} was created.")
     return see_other(f"/{project.path}/labels")
@@ -69,16 +67,15 @@ async def new_milestone(request: Request) -> Response:
     state, project = session(request), writable_project(request)
     fields = {"title": "", "note": "", "start": "", "end": ""}
     if request.method == "GET":
-        return render(request, "code/new_milestone.html", project=project, fields=fields, errors=[])
+        return form_page(request, "code/new_milestone.html", project=project, fields=fields)
     fields |= await read_form(request)
-    start, end, errors = _read_days(fields)
-    if not fields["title"]:
-        errors.append("A milestone needs a title.")
-    if fields["title"] in {milestone.title for milestone in project.milestones}:
-        errors.append(f"There is already a milestone {fields['title']}.")
+    title, (start, end, errors) = fields["title"], _read_days(fields)
+    errors += complaints(
+        (not title, "A milestone needs a title."),
+        (title in {milestone.title for milestone in project.milestones}, f"There is already a milestone {title}."),
+    )
     if errors:
-        context = {"fields": fields, "errors": errors}
-        return render(request, "code/new_milestone.html", project=project, status_code=422, **context)
+        return form_page(request, "code/new_milestone.html", errors, project=project, fields=fields)
     made = Milestone(len(project.milestones) + 1, fields["title"], start, end, fields["note"])
     state.change(project, milestones=(*project.milestones, made))
     state.flash(f"Milestone {made.title} was created.")

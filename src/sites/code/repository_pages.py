@@ -17,7 +17,7 @@ from sites.access import logged_in
 from sites.code.access import known_branch, known_project, session, writable_project
 from sites.code.data import Files, Project
 from sites.queries import chosen
-from sites.rendering import read_form, render, see_other
+from sites.rendering import complaints, form_page, read_form, render, see_other
 
 _FILE_PATH = re.compile(r"\.?\w[\w.-]*(/\.?\w[\w.-]*)*")
 
@@ -68,16 +68,13 @@ async def new_file(request: Request) -> Response:
     branch = known_branch(request, project)
     fields = {"path": "", "text": "", "message": "Add a file"}
     if request.method == "GET":
-        return render(request, "code/new_file.html", project=project, branch=branch, fields=fields, errors=[])
+        return form_page(request, "code/new_file.html", project=project, branch=branch, fields=fields)
     fields |= await read_form(request)
-    errors = []
-    if _FILE_PATH.fullmatch(fields["path"]) is None:
-        errors.append("A file name has letters, digits, dots and hyphens.")
-    elif fields["path"] in project.branches[branch]:
-        errors.append(f"There is already a file {fields['path']} on {branch}.")
-    if errors:
-        context = {"branch": branch, "fields": fields, "errors": errors}
-        return render(request, "code/new_file.html", project=project, status_code=422, **context)
+    if errors := complaints(
+        (_FILE_PATH.fullmatch(fields["path"]) is None, "A file name has letters, digits, dots and hyphens."),
+        (fields["path"] in project.branches[branch], f"There is already a file {fields['path']} on {branch}."),
+    ):
+        return form_page(request, "code/new_file.html", errors, project=project, branch=branch, fields=fields)
     return _commit(request, project, branch, fields)
 
 

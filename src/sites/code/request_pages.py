@@ -17,7 +17,7 @@ from sites.code.access import known_project, known_request, session, writable_pr
 from sites.code.data import MergeRequest, Project
 from sites.paging import listing
 from sites.queries import chosen, words_of
-from sites.rendering import read_form, render, see_other
+from sites.rendering import complaints, form_page, read_form, render, see_other
 
 REQUESTS_PER_PAGE = 5
 REQUEST_STATES = ("open", "merged", "closed", "all")
@@ -44,8 +44,7 @@ def request_page(request: Request) -> Response:
 
 
 def _page(request: Request, project: Project, item: MergeRequest, errors: list[str]) -> Response:
-    status = 422 if errors else 200
-    return render(request, "code/request.html", project=project, item=item, errors=errors, status_code=status)
+    return form_page(request, "code/request.html", errors, project=project, item=item)
 
 
 @logged_in
@@ -54,15 +53,14 @@ async def new_request(request: Request) -> Response:
     state, project = session(request), writable_project(request)
     fields = {"source": "", "target": project.default_branch, "title": "", "body": "", "reviewer": ""}
     if request.method == "GET":
-        return render(request, "code/new_request.html", project=project, fields=fields, errors=[])
+        return form_page(request, "code/new_request.html", project=project, fields=fields)
     fields |= await read_form(request)
-    errors = []
-    if not fields["title"]:
-        errors.append("A merge request needs a title.")
-    if not {fields["source"], fields["target"]} <= set(project.branches) or fields["source"] == fields["target"]:
-        errors.append("Choose two different branches.")
-    if errors:
-        return render(request, "code/new_request.html", project=project, fields=fields, errors=errors, status_code=422)
+    ends = {fields["source"], fields["target"]}
+    if errors := complaints(
+        (not fields["title"], "A merge request needs a title."),
+        (not ends <= set(project.branches) or len(ends) == 1, "Choose two different branches."),
+    ):
+        return form_page(request, "code/new_request.html", errors, project=project, fields=fields)
     item = MergeRequest(
         number=max(project.requests, default=0) + 1,
         title=fields["title"],

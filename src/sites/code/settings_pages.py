@@ -13,7 +13,7 @@ from starlette.routing import Route
 from sites.access import logged_in
 from sites.code.access import managed_project, session
 from sites.code.data import MERGE_METHODS, VISIBILITIES, Project
-from sites.rendering import read_form, render, see_other
+from sites.rendering import form_page, read_form, render, see_other
 
 
 @logged_in
@@ -55,10 +55,10 @@ async def delete(request: Request) -> Response:
     """Ask for the project's full name, and delete the project where it is right."""
     state, project = session(request), managed_project(request)
     if request.method == "GET":
-        return render(request, "code/delete.html", project=project, errors=[])
+        return form_page(request, "code/delete.html", project=project)
     if (await read_form(request)).get("confirm") != project.path:
         errors = [f"Write {project.path} to delete the project."]
-        return render(request, "code/delete.html", project=project, errors=errors, status_code=422)
+        return form_page(request, "code/delete.html", errors, project=project)
     state.delete(project)
     state.flash(f"Project {project.path} was deleted.")
     return see_other("/projects")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sites.access import PASSWORD
 from sites.code import (
     history_pages,
     home_pages,
@@ -36,6 +37,6 @@ CODE = Site(
     build=build,
     new_state=new_state,
     templates=TEMPLATES,
-    account=lambda _: (ME, people_pages.PASSWORD),
+    account=lambda _: (ME, PASSWORD),
 )
 """The code host: projects, files, commits, issues, merge requests, members, settings, to-do items."""
