@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from cluster.preflight.check import Check
     from cluster.preflight.plan import Plan
     from cluster.recipe.recipe import Recipe
+    from records.checks import Check
 
 app = typer.Typer(
     name="waymark",
@@ -231,8 +231,8 @@ def _load(path: Path, out: Path | None, overrides: list[str] | None) -> tuple[Re
 
 def _require_ready(recipe: Recipe, out: Path) -> None:
     """Raise ``MissingError`` naming everything this machine lacks for the recipe."""
-    from cluster.preflight.check import Status
     from cluster.preflight.doctor import examine
+    from records.checks import Status
 
     missing = [entry for entry in examine(recipe, out) if entry.status is Status.FAIL]
     if missing:

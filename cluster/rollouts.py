@@ -18,11 +18,12 @@ from cluster.recipe.recipe import Recipe
 from cluster.run_folder.layout import RunFolders
 from environments.webarena.leases.ray_desk import start_desk
 from environments.webarena.sites.deployments import with_addresses
+from policy.client import PolicySource
 from replay.buffer import ReplayBuffer
 from rollout_workers.leases import Journal, no_journal
 from rollout_workers.pool import RolloutPool, RolloutStopped
 from rollout_workers.report import RolloutProgress, RolloutReport
-from rollout_workers.spec import EpisodeSpec, PolicySource, WorkerConfig
+from rollout_workers.spec import EpisodeSpec, WorkerConfig
 from sites.server import SiteServer
 from sites.watch import SiteWatch
 

@@ -12,12 +12,11 @@ import logging
 import math
 import secrets
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 import ray
 
@@ -32,17 +31,15 @@ from cluster.run_folder.policy_folder import build_policy, check_policy, copy_ch
 from cluster.run_folder.stage_results import Published
 from cluster.task_sets import TaskSets
 from learner.algorithms import Algorithm, resolve
+from policy.backend import PolicyService, Serving, backend_of
 from policy.formats import get_format
 from policy.manifest import write_manifest
 from policy.publication import Probe, publish
-from policy.ray_client import RayWeightServer
-from policy.server import start_server
-from policy.server_watch import ServerWatch
 from policy.tokenizer import TextTokenizer
 from replay.buffer import ReplayBuffer
 from rollout_workers.leases import Journal, no_journal
 from rollout_workers.report import RolloutReport
-from rollout_workers.spec import EpisodeSpec, PolicySource
+from rollout_workers.spec import EpisodeSpec
 
 logger = logging.getLogger(__name__)
 
@@ -66,11 +63,8 @@ class System:
             )
         self._tasks = tasks
         self._stack = ExitStack()
-        # Actors' names are shared by all runs on a cluster.
-        run = secrets.token_hex(8)
+        self._run = secrets.token_hex(8)
         self._version: int | None = None
-        self._server_names = {f"server-{i}": f"waymark-{run}-server-{i}" for i in range(recipe.policy.servers)}
-        self._desk_name = f"waymark-{run}-site-leases"
 
     @property
     def clones(self) -> bool:
@@ -85,10 +79,17 @@ class System:
             head = ray.get_runtime_context().gcs_address
             self._head = started.enter_context(HeadWatch(head, self.recipe.run.head_timeout_s))
             started.push(self._explain_lost_head)
-            self._rollouts = started.enter_context(self._make_rollouts())
+            self._policy = started.enter_context(self._serve())
+            self._rollouts = started.enter_context(
+                Rollouts(
+                    self.recipe,
+                    self.folders,
+                    policy=self._policy.source,
+                    tokenizer=self._model,
+                    desk_name=f"waymark-{self._run}-site-leases",
+                )
+            )
             self.learner = start_learner(self.recipe, self._model, self.folders)
-            self._servers = self._start_servers()
-            started.enter_context(ServerWatch(self._servers, self.recipe.policy))
             self.learner.ready()
             self._stack = started.pop_all()
         return self
@@ -127,16 +128,14 @@ class System:
         probe = Probe(prompt_ids, action_ids, tuple(self.learner.probe(prompt_ids, action_ids)))
         # Written first: whichever server restarts from now on, however this goes on, comes back with these weights.
         write_manifest(manifest, self.folders.current_weights)
-        servers = [RayWeightServer(name, handle, settings.publish_timeout_s) for name, handle in self._servers.items()]
-        report = asyncio.run(
-            publish(servers, manifest, probe, tolerance=settings.probe_tolerance, timeout_s=settings.publish_timeout_s)
-        )
+        servers, limit_s = self._policy.weight_servers(), settings.publish_timeout_s
+        report = asyncio.run(publish(servers, manifest, probe, tolerance=settings.probe_tolerance, timeout_s=limit_s))
         if not report.accepted:
             raise ProcessLost(f"no policy server took version {version}: {report.quarantined}; see the servers' logs")
         self._version = version
         for name, reason in report.quarantined.items():
             logger.warning("policy server %s missed version %d and is replaced: %s", name, version, reason)
-            ray.kill(self._servers[name], no_restart=False)
+            self._policy.replace(name)
         place = Path(manifest.path).relative_to(self.folders.out.resolve()).as_posix()
         return Published(
             manifest=replace(manifest, path=place),
@@ -196,26 +195,8 @@ class System:
         else:
             copy_checkpoint(self.recipe.checkpoint_path, self.folders.policy)
 
-    def _make_rollouts(self) -> Rollouts:
-        options = {"servers": self._server_names, "settings": self.recipe.policy}
-        return Rollouts(
-            self.recipe,
-            self.folders,
-            policy=PolicySource("policy.ray_client:named_client", options),
-            tokenizer=self._model,
-            desk_name=self._desk_name,
-        )
-
-    def _start_servers(self) -> dict[str, Any]:
-        resources = self.recipe.run.resources
-        return {
-            name: start_server(
-                self.recipe.policy,
-                self._model,
-                manifest_file=self.folders.current_weights.resolve(),
-                name=actor,
-                num_cpus=resources.cpus_per_policy_server,
-                num_gpus=resources.gpus_per_policy_server,
-            )
-            for name, actor in self._server_names.items()
-        }
+    def _serve(self) -> AbstractContextManager[PolicyService]:
+        """Start the backend that the recipe names; its servers wait for a publication."""
+        settings = self.recipe.policy
+        backend, options = backend_of(settings)
+        return backend.serve(Serving(settings, self._model, self.folders.current_weights.resolve(), self._run), options)

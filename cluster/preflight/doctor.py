@@ -14,12 +14,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from cluster.preflight.check import Check, Status
 from cluster.preflight.machine import Machine
 from cluster.preflight.plan import make_plan
 from cluster.preflight.webarena import check_webarena
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.versions import package_version
+from policy.backend import backend_of
+from records.checks import Check, Status
 
 PYTHON_RANGE = ((3, 11), (3, 14))
 REQUIRED = {
@@ -57,6 +58,7 @@ def examine(recipe: Recipe, out: Path, machine: Machine | None = None) -> list[C
         check_threads(os.environ.get("OMP_NUM_THREADS")),
         check_writable(out),
         *check_paths(recipe),
+        *check_policy(recipe),
         *check_webarena(recipe),
         *check_plan(recipe, machine),
     ]
@@ -161,6 +163,12 @@ def check_paths(recipe: Recipe) -> list[Check]:
     return [
         Check("warm_start.checkpoint", Status.FAIL, f"{path} is not a folder", "correct it, or leave it empty to clone")
     ]
+
+
+def check_policy(recipe: Recipe) -> list[Check]:
+    """What serves the policy can run here."""
+    backend, options = backend_of(recipe.policy)
+    return backend.preflight(recipe.policy, options)
 
 
 def check_plan(recipe: Recipe, machine: Machine) -> list[Check]:

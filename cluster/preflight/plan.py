@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from cluster.preflight.machine import Machine
 from cluster.recipe.recipe import Recipe
+from policy.backend import backend_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,8 @@ def make_plan(recipe: Recipe, machine: Machine) -> Plan:
 
 def _processes(recipe: Recipe) -> tuple[ProcessPlan, ...]:
     resources, rollout = recipe.run.resources, recipe.rollout
+    backend, options = backend_of(recipe.policy)
+    servers = backend.processes(options)
     browser_mb = rollout.contexts_per_worker * resources.memory_mb_per_context
     processes = [
         ProcessPlan("controller", 1, 0.0, 0.0, resources.controller_memory_mb, "the driver"),
@@ -67,8 +70,8 @@ def _processes(recipe: Recipe) -> tuple[ProcessPlan, ...]:
             f"a browser each, {rollout.contexts_per_worker} episodes at once",
         ),
         ProcessPlan(
-            "policy server", recipe.policy.servers, resources.cpus_per_policy_server,
-            resources.gpus_per_policy_server, resources.memory_mb_per_policy_server, f"model {recipe.policy.model}",
+            "policy server", servers.count, servers.cpus, servers.gpus, servers.memory_mb,
+            f"model {recipe.policy.model}",
         ),
         ProcessPlan(
             "learner", 1, resources.learner_cpus, resources.learner_gpus, resources.learner_memory_mb,

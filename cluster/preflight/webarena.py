@@ -10,7 +10,6 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from cluster.preflight.check import Check, Status
 from cluster.recipe.recipe import Recipe
 from environments.webarena.judge import load_judge, needs_judge
 from environments.webarena.leases.modes import site_modes
@@ -24,6 +23,7 @@ from environments.webarena.sites.hosts import Deployment
 from environments.webarena.tasks.files import needed_sites
 from environments.webarena.tasks.source import webarena_task_list
 from environments.webarena.waits import waits_that_do_not_fit
+from records.checks import Check, Status
 from records.episodes import Task
 
 _SHOWN = 12

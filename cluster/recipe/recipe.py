@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from cluster.errors import RecipeError
 from cluster.recipe.run_settings import RunSettings, WarmStartSettings
@@ -28,6 +28,7 @@ from environments.browser.settings import BrowserSettings
 from environments.webarena.settings import WebArenaSettings
 from judges.settings import JudgeSettings
 from learner.settings import LearnerSettings
+from policy.backend import with_options
 from policy.settings import PolicySettings
 from records.bounds import SettingError
 from replay.settings import ReplaySettings
@@ -52,7 +53,7 @@ class Recipe(BaseModel):
     judge: JudgeSettings = JudgeSettings()
     browser: BrowserSettings = BrowserSettings()
     rollout: RolloutSettings = RolloutSettings()
-    policy: PolicySettings = PolicySettings()
+    policy: PolicySettings = Field(default_factory=lambda: with_options(PolicySettings()))
     replay: ReplaySettings = ReplaySettings()
     learner: LearnerSettings = LearnerSettings()
     curriculum: CurriculumSettings = CurriculumSettings()
@@ -91,13 +92,18 @@ def build_recipe(raw: Any, overrides: Sequence[str] = (), origin: str = "recipe"
         raise RecipeError(f"{origin}: expected sections such as 'run:', found a {type(raw).__name__}")
     for override in overrides:
         raw = _override(raw, override)
-    raw = _over_defaults({name: getattr(Recipe(), name) for name in Recipe.model_fields}, raw)
+    defaults = {name: getattr(Recipe(), name) for name in Recipe.model_fields}
+    raw = _over_defaults({**defaults, "policy": PolicySettings()}, raw)  # another backend has other options
     _require_finite(raw, origin)
     try:
         recipe = Recipe.model_validate(raw)
     except ValidationError as error:
         lines = [_explain(detail) for detail in error.errors()]
         raise RecipeError("\n".join(f"{origin}: {line}" for line in lines)) from error
+    try:
+        recipe = recipe.model_copy(update={"policy": with_options(recipe.policy)})
+    except ValueError as error:
+        raise RecipeError("\n".join(f"{origin}: {line}" for line in str(error).splitlines())) from error
     _require_finite(resolved(recipe), origin)  # once more: a text such as 'inf' has become a number
     return recipe
 

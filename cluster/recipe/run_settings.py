@@ -83,15 +83,6 @@ class ResourceSettings:
     memory_mb_per_context: int = 60
     """Browser memory per concurrent episode, in MiB (measured: 118 at 8 contexts on a heavy page, 56 at 32)."""
 
-    cpus_per_policy_server: float = 0.5
-    """Logical cores declared by one policy server."""
-
-    gpus_per_policy_server: float = 0.0
-    """GPUs declared by one policy server."""
-
-    memory_mb_per_policy_server: int = 600
-    """Memory of one policy server, in MiB, for the laptop's tiny model; a larger model needs its own number."""
-
     learner_cpus: float = 0.5
     """Logical cores declared by the learner."""
 
@@ -118,9 +109,9 @@ class ResourceSettings:
 
     def __post_init__(self) -> None:
         """Refuse negative resources and what is no address."""
-        at_least(self, 0, "cpus_per_policy_server", "learner_cpus")
-        at_least(self, 0, "gpus_per_policy_server", "learner_gpus", "object_store_mb", "ray_memory_mb")
-        at_least(self, 1, "memory_mb_per_rollout_worker", "memory_mb_per_context", "memory_mb_per_policy_server")
+        at_least(self, 0, "learner_cpus")
+        at_least(self, 0, "learner_gpus", "object_store_mb", "ray_memory_mb")
+        at_least(self, 1, "memory_mb_per_rollout_worker", "memory_mb_per_context")
         at_least(self, 1, "learner_memory_mb", "sites_memory_mb", "controller_memory_mb")
         form = "'auto', HOST:PORT or ray://HOST:PORT"
         require(_ADDRESS.fullmatch(self.address) is not None, "address", form, self.address)

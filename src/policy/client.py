@@ -6,9 +6,9 @@ ids out; nothing on this path ever re-tokenises text.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +57,15 @@ class PolicyClient(Protocol):
     async def complete(self, prompt_ids: Sequence[int], sampling: Sampling, *, session: str) -> Completion:
         """Return one completion; requests with the same ``session`` belong to one episode."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySource:
+    """Where a worker's policy client comes from.
+
+    ``factory`` is ``module:function``, called in the worker as ``function(**options)`` and returning
+    a ``PolicyClient``; ``options`` may hold Ray actor handles.
+    """
+
+    factory: str
+    options: Mapping[str, Any] = field(default_factory=dict)

@@ -16,17 +16,22 @@ from policy.manifest import read_manifest
 from policy.models import load_causal_lm
 from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
+from policy.torch_backend import TorchSettings
 from policy.weights import put_weights, read_weights
 
 
 def load_engine(
-    settings: PolicySettings, model_dir: str, manifest_file: Path | None, on_failure: Callable[[], None]
+    settings: PolicySettings,
+    options: TorchSettings,
+    model_dir: str,
+    manifest_file: Path | None,
+    on_failure: Callable[[], None],
 ) -> EngineLoop:
     """Return a running engine of the model in ``model_dir``, with the weights of ``manifest_file`` if it is there.
 
     ``on_failure`` is called in the engine's thread once it has failed.
     """
-    torch.set_num_threads(settings.server_threads)
+    torch.set_num_threads(options.threads)
     model = load_causal_lm(model_dir, dtype=settings.dtype, device=settings.device)
     version, checksum = 0, ""
     if manifest_file is not None and manifest_file.is_file():
@@ -36,8 +41,8 @@ def load_engine(
     engine = GenerationEngine(
         model,
         TextTokenizer.load(model_dir).stop_ids,
-        max_batch=settings.max_batch,
-        max_prefill_tokens=settings.max_prefill_tokens,
-        batch_invariant=settings.batch_invariant,
+        max_batch=options.max_batch,
+        max_prefill_tokens=options.max_prefill_tokens,
+        batch_invariant=options.batch_invariant,
     )
     return EngineLoop(engine, version=version, checksum=checksum, on_failure=on_failure)

@@ -20,17 +20,20 @@ from ray.actor import ActorHandle
 from policy.client import Completion, Sampling, WrongVersion
 from policy.manifest import WeightManifest, read_manifest
 from policy.settings import PolicySettings
+from policy.torch_backend import TorchSettings
 
 
 class PolicyServer:
     """Serves the model in ``model_dir``; ``manifest_file`` names the published weights, if there are any yet."""
 
-    def __init__(self, settings: PolicySettings, model_dir: str, manifest_file: str | None = None) -> None:
+    def __init__(
+        self, settings: PolicySettings, options: TorchSettings, model_dir: str, manifest_file: str | None = None
+    ) -> None:
         from policy.loading import load_engine  # with torch, which the driver, who only names this class, goes without
 
         self._manifest_file = None if manifest_file is None else Path(manifest_file)
         self._catching_up = asyncio.Lock()
-        self._loop = load_engine(settings, model_dir, self._manifest_file, on_failure=_end_process)
+        self._loop = load_engine(settings, options, model_dir, self._manifest_file, on_failure=_end_process)
 
     async def complete(self, prompt_ids: Sequence[int], sampling: Sampling) -> Completion:
         """Return one completion.
@@ -93,28 +96,30 @@ def _end_process() -> None:
 
 def start_server(
     settings: PolicySettings,
+    options: TorchSettings,
     model_dir: str | Path,
     *,
     manifest_file: str | Path | None = None,
+    name: str | None = None,
     environment: Mapping[str, str] | None = None,
-    **options: Any,
 ) -> ActorHandle[PolicyServer]:
     """Start a server as a Ray actor.
 
     Args:
         settings: the policy's settings.
+        options: the settings of this backend.
         model_dir: policy directory with the model and its tokenizer.
         manifest_file: names the published weights; read at every start, may not exist yet.
+        name: the name under which other processes find the actor.
         environment: environment variables of the server's process, added to the job's.
-        **options: Ray's actor options, such as ``name`` or ``num_cpus``.
     """
-    threads = settings.server_threads
-    chosen: dict[str, Any] = {
-        "num_cpus": threads,
-        "max_restarts": settings.server_restarts,
-        "max_task_retries": 0,
-        "runtime_env": {"env_vars": {"OMP_NUM_THREADS": str(threads), **(environment or {})}},
-    }
-    actor = ray.remote(PolicyServer).options(**{**chosen, **options})
-    handle: Any = actor.remote(settings, str(model_dir), str(manifest_file) if manifest_file else None)
+    actor = ray.remote(PolicyServer).options(
+        name=name,
+        num_cpus=options.cpus,
+        num_gpus=options.gpus,
+        max_restarts=options.restarts,
+        max_task_retries=0,
+        runtime_env={"env_vars": {"OMP_NUM_THREADS": str(options.threads), **(environment or {})}},
+    )
+    handle: Any = actor.remote(settings, options, str(model_dir), str(manifest_file) if manifest_file else None)
     return cast("ActorHandle[PolicyServer]", handle)

@@ -73,18 +73,10 @@ class PolicySettings:
     """Longest prompt; beyond it the page loses its last lines."""
     max_new_tokens: int = 64
     """Longest reply, the stop token included."""
-    servers: int = 1
-    """Number of policy servers; the requests of one episode stay with one server."""
-    server_threads: int = 1
-    """Torch threads of one server."""
-    max_batch: int = 16
-    """Most replies that one server generates at once."""
-    max_prefill_tokens: int = 4096
-    """Most prompt tokens that one server takes in between two tokens of the running replies."""
-    batch_invariant: bool = False
-    """One request at a time, so that replies do not depend on what else is asked; about half the speed."""
-    server_restarts: int = 5
-    """How often Ray restarts a server that died."""
+    backend: str = "torch"
+    """What serves the policy: ``torch``, or the name or ``module:name`` of your own."""
+    options: object = field(default_factory=dict)
+    """The backend's own settings, see ``policy.options``."""
     check_interval_s: float = 2.0
     """Pause between two questions whether a server is alive, in seconds."""
     hang_timeout_s: float = 30.0
@@ -110,8 +102,7 @@ class PolicySettings:
         require(
             self.model != "", "model", "tiny, a policy folder, or a model's name on the Hugging Face hub", self.model
         )
-        at_least(self, 1, "max_prompt_tokens", "max_new_tokens", "servers", "server_threads", "max_batch")
-        at_least(self, 1, "max_prefill_tokens")
-        at_least(self, 0, "server_restarts")
+        require(self.backend != "", "backend", "the name of a policy backend, or module:name", self.backend)
+        at_least(self, 1, "max_prompt_tokens", "max_new_tokens")
         above(self, 0, "probe_tolerance")
         times(self)

@@ -1,6 +1,6 @@
 """What is sent to a rollout worker: one episode to play, and what the worker needs to play any.
 
-Owns ``EpisodeSpec``, ``PolicySource`` and ``WorkerConfig``. Invariants: everything here can be
+Owns ``EpisodeSpec`` and ``WorkerConfig``. Invariants: everything here can be
 pickled (Ray actor handles included) and is fixed before an episode starts; an episode's randomness
 comes from its spec alone, never from the worker or the moment that plays it. Must not import ray.
 """
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from environments.browser.settings import BrowserSettings
+from policy.client import PolicySource
 from policy.settings import PolicySettings
 from records.episodes import Source, Task
 from rollout_workers.settings import RolloutSettings
@@ -44,18 +45,6 @@ class EpisodeSpec:
         """Return the sampling seed of one step: a 62-bit hash of seed, episode and step."""
         digest = hashlib.blake2b(f"{self.seed}/{self.episode_id}/{index}".encode(), digest_size=8).digest()
         return int.from_bytes(digest, "big") >> 2
-
-
-@dataclass(frozen=True, slots=True)
-class PolicySource:
-    """Where a worker's policy client comes from.
-
-    ``factory`` is ``module:function``, called in the worker as ``function(**options)`` and returning
-    a ``policy.client.PolicyClient``; ``options`` may hold Ray actor handles.
-    """
-
-    factory: str
-    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from analysis.results import GroupResult, SplitResult
 from cluster import cli
 from cluster.errors import ExitCode, MissingError, RecipeError, RunError, RunInterrupted, RunStopped
 from cluster.preflight import doctor
-from cluster.preflight.check import Check, Status
+from records.checks import Check, Status
 
 RUNNER = CliRunner()
 

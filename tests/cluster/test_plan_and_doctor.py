@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from cluster.preflight.check import Status
 from cluster.preflight.doctor import (
     check_import,
     check_memory,
@@ -22,6 +21,7 @@ from cluster.preflight.doctor import (
 from cluster.preflight.machine import Machine
 from cluster.preflight.plan import make_plan
 from cluster.recipe.recipe import Recipe, build_recipe
+from records.checks import Status
 
 MACHINE = Machine(cores=2, memory_mb=8000, available_mb=7000, shared_memory_mb=4000, gpus=0)
 

@@ -21,7 +21,7 @@ ELSEWHERE = ("learner", "webarena")
 
 MAY_BE_ZERO = {
     "run.phases", "run.seed", "run.recoveries", "run.evaluation.seed", "run.evaluation.temperature",
-    "run.evaluation.screenshots", "run.resources.cpus_per_policy_server", "run.resources.gpus_per_policy_server",
+    "run.evaluation.screenshots", "policy.options.cpus", "policy.options.gpus",
     "run.resources.learner_cpus", "run.resources.learner_gpus", "run.resources.ray_memory_mb",
     "run.resources.object_store_mb", "warm_start.value_demonstrations", "warm_start.habits_seed",
     "warm_start.long_share", "warm_start.faulty_low", "warm_start.detours", "warm_start.habitual", "sites.seed",
@@ -29,12 +29,19 @@ MAY_BE_ZERO = {
     "sites.faults.seed", "rollout.prefetch_per_worker", "rollout.worker_cpus", "rollout.worker_memory_mb",
     "rollout.temperature", "rollout.retry_delay_s", "rollout.infra_failure_share", "rollout.task_failure_share",
     "rollout.policy_failure_share", "rollout.judge_failure_share", "rollout.failure_floor", "rollout.shard_linger_s",
-    "rollout.sweep_grace_s", "policy.server_restarts", "replay.cap_per_rollout", "curriculum.coverage_share",
+    "rollout.sweep_grace_s", "policy.options.restarts", "replay.cap_per_rollout", "curriculum.coverage_share",
     "curriculum.replayed_share", "curriculum.perturbed_share", "curriculum.thin_site_tasks", "curriculum.value_low",
 }  # fmt: skip
 """Numbers for which 0 means something: none of them, none at random, at once."""
 
-FREE_TEXTS = {"run.name", "run.environment", "warm_start.checkpoint", "browser.executable", "policy.model"}
+FREE_TEXTS = {
+    "run.name",
+    "run.environment",
+    "warm_start.checkpoint",
+    "browser.executable",
+    "policy.model",
+    "policy.backend",
+}
 """Texts that only the machine can tell to be wrong; ``waymark check`` does (tests/cluster/test_plan_and_doctor.py)."""
 MAY_BE_EMPTY = {
     "run.environment", "run.resources.address", "warm_start.checkpoint", "browser.executable",

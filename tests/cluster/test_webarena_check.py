@@ -15,13 +15,13 @@ from typer.testing import CliRunner
 
 from cluster import cli
 from cluster.errors import RecipeError
-from cluster.preflight.check import Status
 from cluster.preflight.environment import check_environment_kind
 from cluster.preflight.webarena import check_webarena
 from cluster.recipe.recipe import Recipe, build_recipe, resolved
 from environments.webarena.sites.addresses import SITES
 from environments.webarena.sites.deployments import with_addresses
 from judges.interface import NoJudge
+from records.checks import Status
 from tests.environments.lab_site import serving
 from tests.environments.webarena.fake_sites import FakeSite
 

@@ -104,7 +104,7 @@ def play_with_browsers(folder: Path) -> Browsers:
 
 
 def play_repeatedly(folder: Path) -> Repeated:
-    raw = recipe(run={**TINY["run"], "phases": 2}, policy={**TINY["policy"], "batch_invariant": True})
+    raw = recipe(run={**TINY["run"], "phases": 2}, policy={**TINY["policy"], "options": {"batch_invariant": True}})
     undisturbed, killed = Run(folder / "undisturbed", raw), Run(folder / "killed", raw)
     assert_done(undisturbed.run())
 

@@ -17,12 +17,13 @@ from typing import Any
 import pytest
 import ray
 
+from policy.client import PolicySource
 from policy.server_watch import ServerWatch
 from policy.settings import PolicySettings
 from rollout_workers.pool import RolloutPool, RolloutStopped
 from rollout_workers.report import RolloutReport
 from rollout_workers.settings import RolloutSettings
-from rollout_workers.spec import PolicySource, WorkerConfig
+from rollout_workers.spec import WorkerConfig
 from tests.faults import scripted_server
 from tests.faults.books import Books, judged
 from tests.rollout_workers.fake_world import config, spec

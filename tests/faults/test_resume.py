@@ -45,7 +45,7 @@ class Killed:
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Killed:
-    raw = recipe(policy={**TINY["policy"], "batch_invariant": True})
+    raw = recipe(policy={**TINY["policy"], "options": {"batch_invariant": True}})
     undisturbed = Run(tmp_path_factory.mktemp("undisturbed"), raw)
     assert_done(undisturbed.run())
     run = Run(tmp_path_factory.mktemp("killed"), raw)

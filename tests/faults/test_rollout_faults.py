@@ -17,16 +17,18 @@ import pytest
 import ray
 
 from environments.browser.processes import marked_processes, process_mark
+from policy.client import PolicySource
 from policy.models import save_policy
 from policy.presets import build_tiny
 from policy.server import start_server
 from policy.settings import PolicySettings, TinyShape
 from policy.tokenizer import TextTokenizer
 from policy.tokenizer_training import train_tokenizer
+from policy.torch_backend import TorchSettings
 from records.episodes import Source, Task, Termination
 from rollout_workers.pool import RolloutPool
 from rollout_workers.settings import RolloutSettings
-from rollout_workers.spec import EpisodeSpec, PolicySource, WorkerConfig
+from rollout_workers.spec import EpisodeSpec, WorkerConfig
 from sites.server import SiteServer
 from sites.tasks import task_set
 from tests.faults.books import Books, judged
@@ -131,7 +133,7 @@ def test_a_killed_policy_server_is_waited_for_and_never_scored(
 ) -> None:
     model = build_tiny(LIMITS.tiny, TextTokenizer.load(worker_config.tokenizer), seed=0)
     model_dir = save_policy(model, worker_config.tokenizer, tmp_path / "model")
-    handle = start_server(LIMITS, model_dir, num_cpus=0.5)
+    handle = start_server(LIMITS, TorchSettings(), model_dir)
     pids = [ray.get(handle.apply.remote(process_id), timeout=240)]
 
     def kill_server() -> None:

@@ -24,11 +24,13 @@ from policy.ray_client import RayPolicyClient, RayWeightServer
 from policy.server import start_server
 from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
+from policy.torch_backend import TorchSettings
 from policy.weights import write_weights
 from records.failures import EpisodeFailed, FailureKind
 from tests.rollout_workers.ray_cluster import small_ray
 
-SETTINGS = PolicySettings(max_batch=4, attempt_timeout_s=30, deadline_s=240, server_restarts=3)
+SETTINGS = PolicySettings(attempt_timeout_s=30, deadline_s=240)
+OPTIONS = TorchSettings(max_batch=4, restarts=3, cpus=0)
 GREEDY = Sampling(temperature=0, max_new_tokens=8)
 PROMPT = [30, 31, 32]
 IMPORTS = {"PYTHONPATH": str(Path(__file__).parents[2] / "src")}
@@ -52,7 +54,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def server(policy_dir: Path, published: Path) -> Iterator[Any]:
     """One server for all tests; the last test takes it down."""
-    handle = start_server(SETTINGS, policy_dir, manifest_file=published, environment=IMPORTS, num_cpus=0)
+    handle = start_server(SETTINGS, OPTIONS, policy_dir, manifest_file=published, environment=IMPORTS)
     ray.get(handle.ping.remote(), timeout=240)
     yield handle
     ray.kill(handle)
@@ -142,7 +144,7 @@ async def test_a_server_that_does_not_answer_in_time_fails_the_episode_within_th
 
 
 async def test_the_sessions_of_a_lost_server_move_and_the_others_stay(server: Any, policy_dir: Path) -> None:
-    second = start_server(SETTINGS, policy_dir, environment=IMPORTS, num_cpus=0)
+    second = start_server(SETTINGS, OPTIONS, policy_dir, environment=IMPORTS)
     client = RayPolicyClient({"a": server, "b": second}, SETTINGS)
     sessions = [f"episode {i}" for i in range(20)]
     await asyncio.gather(*(client.complete(PROMPT, GREEDY, session=s) for s in sessions))

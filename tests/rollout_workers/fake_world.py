@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from policy.client import Completion, Sampling
+from policy.client import Completion, PolicySource, Sampling
 from policy.formats import get_format
 from policy.tokenizer import TextTokenizer
 from policy.tokenizer_training import train_tokenizer
@@ -23,7 +23,7 @@ from records.environment import Action, Element, Observation, Verdict
 from records.episodes import Milestone, Source, Task
 from records.failures import EpisodeFailed, Failure, FailureCode, FailureKind
 from rollout_workers.settings import RolloutSettings
-from rollout_workers.spec import EpisodeSpec, PolicySource, WorkerConfig
+from rollout_workers.spec import EpisodeSpec, WorkerConfig
 
 CLICK, EXIT = '# Element: Lamp\ndo(action="Click", element="0")', 'exit(message="done")'
 HERE = "tests.rollout_workers.fake_world"

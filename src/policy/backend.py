@@ -1,0 +1,105 @@
+"""The plug point of policies: what serves a policy, and how a backend is found by its name.
+
+Owns ``PolicyBackend``, the ``PolicyService`` that it starts, and the registry ``BACKENDS``. Invariants: a backend is
+told its own options and nothing of another's; every backend passes ``tests/policy/backend_contract.py``; importing
+this module imports none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+from plugs.options import read_options
+from plugs.registry import Registry
+from policy.client import PolicySource
+from policy.publication import WeightServer
+from policy.settings import PolicySettings
+from records.checks import Check
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """What is to be served: ``model`` is a policy folder or hub name.
+
+    ``published`` is the file that names the weights that were published last, if there are any; a server that starts
+    or starts again serves these. ``run`` is a text of this run's own, for names that others may see.
+    """
+
+    settings: PolicySettings
+    model: str
+    published: Path
+    run: str
+
+
+class PolicyService(Protocol):
+    """A policy that is being served, by one or more servers; whoever hangs is found and started afresh meanwhile."""
+
+    @property
+    def source(self) -> PolicySource:
+        """How a rollout worker in another process comes by a client."""
+        ...
+
+    def weight_servers(self) -> Sequence[WeightServer]:
+        """Return the servers that take published weights."""
+        ...
+
+    def replace(self, name: str) -> None:
+        """Start afresh the server of this name, which missed a publication; it comes back with what is published."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ServerProcesses:
+    """The processes that a backend starts, for the resource plan; cores, GPUs and memory (MiB) are per process."""
+
+    count: int
+    cpus: float
+    gpus: float
+    memory_mb: int
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyBackend(Generic[S]):
+    """A way of serving policies.
+
+    ``settings`` is the class of its options (a frozen dataclass that forbids extra keys), ``policy.options`` of a
+    recipe. ``processes`` says what it will start, ``preflight`` looks whether this machine can; ``serve`` is a context
+    manager that starts the servers, watches them and ends them.
+    """
+
+    settings: type[S]
+    processes: Callable[[S], ServerProcesses]
+    preflight: Callable[[PolicySettings, S], list[Check]]
+    serve: Callable[[Serving, S], AbstractContextManager[PolicyService]]
+
+
+def backend_of(settings: PolicySettings) -> tuple[PolicyBackend[Any], Any]:
+    """Return the backend that ``settings`` name, and its options; raise ``ValueError`` where either is wrong."""
+    try:
+        backend = BACKENDS.find(settings.backend)
+    except ValueError as error:
+        raise ValueError(f"policy.backend: {error}") from error
+    return backend, _read(backend, settings.options)
+
+
+def with_options(settings: PolicySettings) -> PolicySettings:
+    """Return ``settings`` with every option of their backend; raise ``ValueError`` as ``backend_of`` does."""
+    return replace(settings, options=backend_of(settings)[1])
+
+
+def _read(backend: PolicyBackend[Any], options: object) -> object:
+    if isinstance(options, Mapping | backend.settings):
+        return read_options(backend.settings, options, "policy.options")
+    raise ValueError(f"policy.options: expected a section with keys of its own, found {options!r:.80}")
+
+
+BACKENDS: Registry[PolicyBackend[Any]] = Registry(
+    "policy backend", PolicyBackend, "waymark.policy_backends", {"torch": "policy.torch_backend:TORCH"}
+)
+"""Policy backends by name."""

@@ -1,0 +1,78 @@
+"""The torch backend keeps the contract of policy backends, on a real Ray."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import ray
+from transformers import PreTrainedModel
+
+from policy.engine import GenerationEngine
+from policy.manifest import WeightManifest
+from policy.models import load_causal_lm
+from policy.presets import build_tiny
+from policy.settings import PolicySettings
+from policy.tokenizer import TextTokenizer
+from policy.weights import put_weights, read_weights, write_weights
+from tests.policy.backend_contract import ACTION, PROMPT, WAIT_S, BackendContract, Served
+from tests.policy.conftest import TINY
+from tests.rollout_workers.ray_cluster import small_ray
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ray_cluster() -> Iterator[None]:
+    with small_ray():
+        yield
+
+
+@pytest.fixture(scope="module")
+def two_weights(
+    tokenizer: TextTokenizer, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[WeightManifest, WeightManifest]:
+    folder = tmp_path_factory.mktemp("weights")
+    models: list[PreTrainedModel] = [build_tiny(TINY, tokenizer, seed) for seed in (1, 2)]
+    first, second = (
+        write_weights(model.state_dict(), folder / f"{version}.safetensors", version)
+        for version, model in enumerate(models, start=1)
+    )
+    return first, second
+
+
+def process_id(server: Any) -> int:
+    return os.getpid()
+
+
+class TestTorchBackend(BackendContract):
+    @staticmethod
+    def settings() -> PolicySettings:
+        options = {"servers": 2, "cpus": 0, "max_batch": 4}
+        return PolicySettings(
+            options=options, attempt_timeout_s=30, deadline_s=WAIT_S, check_interval_s=0.3, hang_timeout_s=8
+        )
+
+    @staticmethod
+    def freeze(served: Served, name: str) -> Callable[[], bool]:
+        handle = ray.get_actor(dict(served.service.source.options["servers"])[name])
+        before = ray.get(handle.apply.remote(process_id), timeout=WAIT_S)
+        os.kill(before, signal.SIGSTOP)
+
+        def replaced() -> bool:
+            try:
+                return bool(ray.get(handle.apply.remote(process_id), timeout=5.0) != before)
+            except ray.exceptions.RayError:
+                return False
+
+        return replaced
+
+    @staticmethod
+    def logprobs_of(manifest: WeightManifest, model: Path) -> tuple[float, ...]:
+        loaded = load_causal_lm(model)
+        put_weights(loaded, read_weights(manifest))
+        return tuple(GenerationEngine(loaded, TextTokenizer.load(model).stop_ids).score(PROMPT, ACTION))
