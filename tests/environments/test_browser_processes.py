@@ -8,11 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from environments.browser import processes as browser_processes
 from environments.browser.processes import MarkedProcess, kill, marked_processes, orphans, process_mark
+from environments.browser.session import BrowserSession
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
 
@@ -85,6 +87,38 @@ def test_orphans_are_those_whose_owner_is_gone(unguarded: tuple[subprocess.Popen
     assert len(ours) == 1
     assert kill(ours) == 1
     assert wait_for(mark, 0) == []
+
+
+@pytest.mark.browser
+async def test_no_secret_of_the_worker_is_in_the_environment_of_what_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    secrets = {"RAY_AUTH_TOKEN": "s3cret", "SHOPPING_PASSWORD": "s3cret", "HTTPS_PROXY": "http://me:s3cret@proxy"}
+    for name, value in secrets.items():
+        monkeypatch.setenv(name, value)
+    mark = f"{process_mark(os.getpid())}"
+    monkeypatch.setenv(browser_processes.MARK, mark)
+    session, guard = BrowserSession(), browser_processes.start_guard("1:1", 60)
+    try:
+        await (await session.open_context("<-loopback>")).new_page()
+        assert (await session.draw("<h1>drawn</h1>")).startswith(b"\x89PNG")
+        started = {process.pid: process.command for process in marked_processes(mark)}
+        for what in ("--waymark-session=painter-", f"--waymark-session={session.session_id}", "run-driver"):
+            assert any(what in command for command in started.values()), what
+        guards = [found.parent for found in Path("/proc").glob("[0-9]*/cmdline") if b"guard\x001:1" in _read(found)]
+        assert guards
+        for folder in [*guards, *(Path(f"/proc/{pid}") for pid in started)]:
+            environment = _read(folder / "environ")
+            assert b"PATH=" in environment
+            assert b"s3cret" not in environment, _read(folder / "cmdline")
+    finally:
+        guard.close()
+        await session.close()
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
 
 
 def test_a_reused_process_id_is_not_taken_for_the_owner() -> None:

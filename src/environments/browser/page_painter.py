@@ -13,6 +13,7 @@ import secrets
 from playwright.async_api import Browser, Page, Playwright
 
 from environments.browser import chromium
+from environments.browser.processes import inherited
 from environments.browser.settings import BrowserSettings
 
 COPY = """(() => {
@@ -51,6 +52,7 @@ class PagePainter:
                 self._browser = await playwright.chromium.launch(
                     executable_path=chromium.find(settings.executable),
                     args=chromium.launch_flags(f"painter-{secrets.token_hex(4)}", paint=True),
+                    env={**inherited()},
                     timeout=settings.launch_timeout_s * 1000,
                 )
                 context = await self._browser.new_context(

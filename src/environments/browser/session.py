@@ -8,11 +8,13 @@ service workers and takes no downloads; Chromium ends with this process (its con
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 import socket
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from playwright._impl import _driver, transport
 from playwright.async_api import Browser, BrowserContext, Playwright, async_playwright
 from playwright.async_api import Error as PlaywrightError
 
@@ -20,6 +22,7 @@ from environments.browser import chromium
 from environments.browser.page_memory import PageMemory
 from environments.browser.page_painter import PagePainter
 from environments.browser.page_scripts import FRAMES_SCRIPT, PAGE_SCRIPT, WEBRL_SCRIPT
+from environments.browser.processes import inherited
 from environments.browser.settings import BrowserSettings
 from records import failure_codes as codes
 from records.failures import EpisodeFailed, Failure
@@ -125,6 +128,7 @@ class BrowserSession:
                         self._resolver_rules,
                         script_memory_mb=self.settings.page_memory_mb,
                     ),
+                    env={**inherited()},
                     timeout=self.settings.launch_timeout_s * 1000,
                 )
                 wire = await self._browser.new_browser_cdp_session()
@@ -151,3 +155,12 @@ class BrowserSession:
             except (PlaywrightError, TimeoutError):
                 # A dead or hung browser cannot say goodbye; it is gone or goes with its control pipe.
                 continue
+
+
+def _driver_environment() -> dict[str, str]:
+    """Return what Playwright's driver inherits, and what Playwright itself adds."""
+    allowed, made = inherited(), _driver.get_driver_env()
+    return {name: value for name, value in made.items() if name in allowed or name not in os.environ}
+
+
+vars(transport)["get_driver_env"] = _driver_environment  # Playwright passes on everything and offers no choice
