@@ -30,7 +30,7 @@ from environments.interface.snapshot import RichView, Snapshot
 from environments.webarena.tasks.files import TaskFileError, load_tasks
 from judges.interface import AnswerQuestion
 from judges.patient import PatientJudge
-from judges.settings import JudgeSettings
+from judges.settings import EvaluatorSettings
 from judges.tokens import tokens
 from records.deadline import Deadline
 from records.failures import EpisodeFailed
@@ -253,7 +253,7 @@ class _Nonsense:
 
 
 def _read_judge(said: Any, _: Path) -> None:
-    judge = PatientJudge(_Nonsense(said), JudgeSettings(retry_wait_s=1.0), Deadline(0.01))
+    judge = PatientJudge(_Nonsense(said), EvaluatorSettings(retry_wait_s=1.0), Deadline(0.01))
     answer = _runner().run(judge.matches(AnswerQuestion("intent", "reference", str(said))))
     require(answer is said and isinstance(said, bool), "only yes and no are answers")
 

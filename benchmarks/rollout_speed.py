@@ -20,9 +20,11 @@ from typing import Any
 
 from benchmarks.cores import keep_to
 from benchmarks.recording import Recording, option_parser
+from cluster.demonstrated import demonstrated_sites
 from cluster.ray_session import ray_session
 from cluster.recipe.recipe import build_recipe
 from cluster.run_folder.policy_folder import read_along
+from environments.embedded.sessions import SiteEndpoint
 from policy.tokenizer_training import train_tokenizer
 from records.episodes import Source, Task
 from rollout_workers.report import RolloutReport
@@ -99,14 +101,14 @@ def _options() -> argparse.Namespace:
 def _base(tasks: Sequence[Task]) -> Iterator[WorkerConfig]:
     """Yield a worker's configuration within running Ray and sites, with a tokenizer of the sites' own pages."""
     recipe = build_recipe({"run": {"dashboard": False}})
-    with tempfile.TemporaryDirectory(prefix="waymark-bench-") as scratch, SiteServer(recipe.sites) as server:
-        corpus = asyncio.run(read_along(list(tasks[:_TOKENIZER_TASKS]), recipe.sites.seed))
+    sites = demonstrated_sites(recipe)
+    with tempfile.TemporaryDirectory(prefix="waymark-bench-") as scratch, SiteServer(sites) as server:
+        corpus = asyncio.run(read_along(list(tasks[:_TOKENIZER_TASKS]), sites.seed))
         config = WorkerConfig(
             shard_dir=str(Path(scratch) / "shards"),
             tokenizer=str(train_tokenizer(corpus, _VOCABULARY, Path(scratch) / "tokenizer")),
-            site_port=server.port,
-            site_secret=server.secret,
-            site_seed=recipe.sites.seed,
+            connection=SiteEndpoint(server.port, server.secret),
+            options=sites,
         )
         with ray_session(recipe):
             yield config

@@ -18,9 +18,11 @@ from typing import Any
 
 from benchmarks.process_tree import descendants
 from benchmarks.recording import Recording, option_parser
+from cluster.demonstrated import demonstrated_sites
 from cluster.ray_session import ray_session
 from cluster.recipe.recipe import build_recipe
 from cluster.run_folder.policy_folder import read_along
+from environments.embedded.sessions import SiteEndpoint
 from policy.tokenizer_training import train_tokenizer
 from records.episodes import Source, Task
 from rollout_workers.settings import RolloutSettings
@@ -78,22 +80,22 @@ def _options() -> argparse.Namespace:
 def _play(tasks: Sequence[Task], options: argparse.Namespace) -> tuple[list[dict[str, Any]], int, int]:
     """Return what was held after each batch, the episodes lost and those judged 0."""
     recipe = build_recipe({"run": {"dashboard": False}})
+    sites = demonstrated_sites(recipe)
     held, lost, wrong = [], 0, 0
     with (
         tempfile.TemporaryDirectory(prefix="waymark-soak-") as scratch,
-        SiteServer(recipe.sites) as server,
-        SiteWatch(server, recipe.sites),
+        SiteServer(sites) as server,
+        SiteWatch(server, sites),
         ray_session(recipe),
     ):
         from rollout_workers.pool import RolloutPool  # Ray reads its access token when it is first imported
 
-        corpus = asyncio.run(read_along(list(tasks[:_TOKENIZER_TASKS]), recipe.sites.seed))
+        corpus = asyncio.run(read_along(list(tasks[:_TOKENIZER_TASKS]), sites.seed))
         config = WorkerConfig(
             shard_dir=str(Path(scratch) / "shards"),
             tokenizer=str(train_tokenizer(corpus, _VOCABULARY, Path(scratch) / "tokenizer")),
             settings=RolloutSettings(workers=options.workers, contexts_per_worker=options.contexts),
-            site_port=server.port,
-            site_secret=server.secret,
+            connection=SiteEndpoint(server.port, server.secret),
         )
         with RolloutPool(config) as pool:
             for first in range(0, options.episodes, options.batch):

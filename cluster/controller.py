@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping
 
 from cluster.audit.audit import require_balance
+from cluster.demonstrated import DEMONSTRATED
 from cluster.display.progress import Progress
 from cluster.errors import RunStopped
 from cluster.recipe.recipe import Recipe
@@ -70,7 +71,7 @@ class Controller:
         self.progress.phase(0)
         stage(0, Cloned, self._clone)
         stage(0, CriticsPretrained, self._pretrain_critics)
-        self.system.retire("browserless" if self.recipe.run.environment != "browserless" else "")
+        self.system.retire(DEMONSTRATED if self.recipe.run.environment != DEMONSTRATED else "")
         self.stages.go_on_from_last_checkpoint()
         stage(0, Published, self._publish)
         stage(0, Evaluated, self._evaluate)
@@ -94,7 +95,7 @@ class Controller:
         played, metrics = NO_EPISODES, None
         if self.system.clones:
             specs = self.tasks.demonstrations("clone", self.recipe.warm_start.demonstrations)
-            report = self._play(phase, Cloned.stage, specs, "browserless")
+            report = self._play(phase, Cloned.stage, specs, DEMONSTRATED)
             played = episode_counts(specs, report, self.buffer)
             metrics = self.system.learner.clone(played.episodes)
         self.system.learner.save(CLONED)
@@ -105,7 +106,7 @@ class Controller:
         self.system.learner.load(CLONED)
         specs = {critic: self.tasks.critic_demonstrations(critic) for critic in self.system.algorithm.annotators}
         asked = [spec for critic in sorted(specs) for spec in specs[critic]]
-        played = episode_counts(asked, self._play(phase, CriticsPretrained.stage, asked, "browserless"), self.buffer)
+        played = episode_counts(asked, self._play(phase, CriticsPretrained.stage, asked, DEMONSTRATED), self.buffer)
         judged = set(played.episodes)
         metrics = {
             critic: self.system.learner.pretrain(

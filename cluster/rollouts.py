@@ -1,7 +1,7 @@
-"""The processes that play episodes: the embedded sites, and rollout workers for each kind of environment.
+"""The processes that play episodes: rollout workers for each kind of environment, and what the kind's service runs.
 
 Owns their start and their end. Invariants: workers of a kind start with the first episode that needs them; what was
-started is stopped, the workers before the sites that they play on; an episode that a shard holds is not played again.
+started is stopped, the workers before the service that they play on; an episode that a shard holds is not played again.
 """
 
 from __future__ import annotations
@@ -16,53 +16,42 @@ from cluster.display.progress import Progress
 from cluster.errors import RunStopped
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.layout import RunFolders
-from environments.webarena.leases.ray_desk import start_desk
-from environments.webarena.sites.deployments import with_addresses
+from environments.kinds import KINDS, Service
 from policy.client import PolicySource
 from replay.buffer import ReplayBuffer
 from rollout_workers.leases import Journal, no_journal
 from rollout_workers.pool import RolloutPool, RolloutStopped
 from rollout_workers.report import RolloutProgress, RolloutReport
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
-from sites.server import SiteServer
-from sites.watch import SiteWatch
 
 
 class Rollouts:
     """Context manager over everything that plays episodes; needs a running Ray.
 
-    ``policy`` says how workers reach the policy, ``tokenizer`` is a path or hub name; ``desk_name`` is the name of the
-    actor that leases sites to all workers.
+    ``policy`` says how workers reach the policy, ``tokenizer`` is a path or hub name.
     """
 
-    def __init__(
-        self, recipe: Recipe, folders: RunFolders, *, policy: PolicySource, tokenizer: str, desk_name: str
-    ) -> None:
+    def __init__(self, recipe: Recipe, folders: RunFolders, *, policy: PolicySource, tokenizer: str) -> None:
         self._recipe = recipe
         self._folders = folders
         self._policy = policy
         self._tokenizer = tokenizer
         self._stack = ExitStack()
+        self._services: dict[str, Service[Any]] = {}
         self._pools: dict[str, RolloutPool] = {}
-        self._desk_name = desk_name
-        self._desk: Any = None
 
     def __enter__(self) -> Rollouts:
-        """Start the sites."""
-        with ExitStack() as started:
-            self._sites = started.enter_context(SiteServer(self._recipe.sites))
-            started.enter_context(SiteWatch(self._sites, self._recipe.sites))
-            self._stack = started.pop_all()
+        """Start what the run's environment needs beside its workers, so that what is missing is told at once."""
+        self._service(self._recipe.run.environment)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End the workers, then the sites."""
+        """End the workers, then what they played on."""
         for pool in self._pools.values():
             pool.close()
         self._pools.clear()
-        self._desk = None
         self._stack.__exit__(kind, error, trace)
 
     def play(
@@ -117,20 +106,17 @@ class Rollouts:
                     policy_settings=self._recipe.policy,
                     settings=self._recipe.rollout,
                     browser=self._recipe.browser,
-                    site_port=self._sites.port,
-                    site_secret=self._sites.secret,
-                    site_seed=self._recipe.sites.seed,
+                    options=self._recipe.environment_settings(driver),
+                    connection=self._service(driver).connection,
+                    judges=self._recipe.judges_of_run,
                     screenshot_dir=str(self._folders.screenshots),
-                    options={**self._recipe.environment_options, **self._shared_by_workers(driver)},
                 )
             )
         return self._pools[driver]
 
-    def _shared_by_workers(self, driver: str) -> dict[str, Any]:
-        """Return options about what all workers of one kind share; the first time, start it."""
-        if driver != "webarena":
-            return {}
-        settings = with_addresses(self._recipe.webarena)
-        if self._desk is None:
-            self._desk = start_desk(settings, self._desk_name)
-        return {"webarena": settings, "site_leases": self._desk_name}
+    def _service(self, driver: str) -> Service[Any]:
+        """Return what the driver runs for one kind of environment; the first time, start it."""
+        if driver not in self._services:
+            settings = self._recipe.environment_settings(driver)
+            self._services[driver] = self._stack.enter_context(KINDS.find(driver).service(settings))
+        return self._services[driver]

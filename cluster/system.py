@@ -86,7 +86,6 @@ class System:
                     self.folders,
                     policy=self._policy.source,
                     tokenizer=self._model,
-                    desk_name=f"waymark-{self._run}-site-leases",
                 )
             )
             self.learner = start_learner(self.recipe, self._model, self.folders)

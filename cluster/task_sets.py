@@ -13,21 +13,21 @@ from functools import cached_property
 
 import numpy as np
 
+from cluster.demonstrated import DEMONSTRATED
 from cluster.errors import RecipeError
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.stage_results import ChosenTask, TasksChosen
 from curriculum.pool import HeldOut, TaskPool
 from curriculum.resample import next_tasks
-from environments.kinds import environment_kind
+from environments.kinds import KINDS
 from environments.task_sources import TaskSource
 from records.episodes import Source, Task
 from rollout_workers.spec import EpisodeSpec
 from sites.demonstrations import Quality
-from sites.task_source import EmbeddedTasks
 
 
 class TaskSets:
-    """The tasks of one recipe, over the embedded sites or over those of the environment that it names.
+    """The tasks of one recipe, of the environment that it names.
 
     Demonstrations are always of the embedded sites, whose experts play them without a browser.
     """
@@ -35,17 +35,11 @@ class TaskSets:
     def __init__(self, recipe: Recipe) -> None:
         """Choose where tasks come from; raise ``RecipeError`` where the recipe's environment does not exist."""
         self._recipe = recipe
-        names, seed = recipe.sites.names, recipe.sites.seed
-        self._demonstrated = EmbeddedTasks(names, seed, scripted=False)
+        self._demonstrated = _source(recipe, DEMONSTRATED)
         try:
-            own = environment_kind(recipe.run.environment).tasks
+            self._source = _source(recipe, recipe.run.environment)
         except ValueError as error:
             raise RecipeError(f"run.environment: {error}") from error
-        self._source: TaskSource = (
-            own(recipe.environment_options)
-            if own
-            else EmbeddedTasks(names, seed, scripted=recipe.run.environment != "browserless")
-        )
 
     @cached_property
     def pool(self) -> TaskPool:
@@ -157,3 +151,7 @@ class TaskSets:
     def _perturb(self, task: Task, rng: np.random.Generator) -> Task | None:
         """Return a task of the same template with other training parameters, or None where none is found."""
         return self._source.similar(task, random.Random(int(rng.integers(2**62))))
+
+
+def _source(recipe: Recipe, environment: str) -> TaskSource:
+    return KINDS.find(environment).tasks(recipe.environment_settings(environment))

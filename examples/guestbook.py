@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import html
 import threading
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs
 
 from environments.browser.environment import BrowserEnvironment
+from environments.browser.host import ChromiumHost
 from environments.browser.session import BrowserSession
+from environments.browser.settings import BrowserSettings
 from environments.embedded.sessions import SiteSessions
 from environments.embedded.world import EmbeddedWorld
 from environments.kinds import EnvironmentKind
 from environments.task_sources import ListedTasks
+from judges.interface import TrajectoryJudge
 from records.episodes import Task
-from rollout_workers.spec import WorkerConfig
 
 LAYOUT = '<!doctype html><title>Guest book</title><h1>Guest book</h1><a href="/">Entries</a> <a href="/sign">Sign</a>'
 FORM = '<form method="post">Name <input name="name" aria-label="Name"> <button>Sign</button></form>'
@@ -27,18 +30,14 @@ class Book(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Show the entries, or the form for a new one."""
-        items = "".join(f"<li>{html.escape(entry)}</li>" for entry in self.entries.get(self._episode, []))
+        items = "".join(f"<li>{html.escape(entry)}</li>" for entry in self.entries.get(self.headers["Host"], []))
         self._answer(200, LAYOUT + (FORM if self.path == "/sign" else f'<ul id="entries">{items}</ul>'))
 
     def do_POST(self) -> None:
         """Add an entry and show all of them."""
         form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
-        self.entries.setdefault(self._episode, []).extend(form.get("name", []))
+        self.entries.setdefault(self.headers["Host"], []).extend(form.get("name", []))
         self._answer(303)
-
-    @property
-    def _episode(self) -> str:
-        return self.headers["Host"].split(".")[1]  # the token in book.TOKEN.localhost
 
     def _answer(self, status: int, page: str = "") -> None:
         self.send_response(status)
@@ -52,36 +51,32 @@ class BookSessions(SiteSessions):
 
     async def open_session(self, token: str, *_: object) -> None:
         """Forget what an earlier episode of the token wrote."""
-        Book.entries.pop(token, None)
-
-    async def drop_session(self, token: str, *_: object) -> None:
-        """Forget what the token's last episode wrote."""
-        Book.entries.pop(token, None)
+        Book.entries.pop(f"book.{token}.localhost:{self.port}", None)
 
 
-class BookHost:
+@dataclass(frozen=True)
+class BookSettings:
+    """What a recipe may say of it in ``environments``: who signs in the tasks for training."""
+
+    __pydantic_config__ = {"extra": "forbid"}
+    signers: tuple[str, ...] = ("Ann", "Ben", "Cora", "Dan")
+
+
+class BookHost(ChromiumHost):
     """One page server and one Chromium for a worker."""
 
-    def __init__(self, config: WorkerConfig) -> None:
-        self._session = BrowserSession(config.browser)
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Book)
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-
-    async def start(self) -> None:
-        """Serve the pages; Chromium starts with the first episode."""
-        self._thread.start()
+    def __init__(self, settings: BookSettings, connection: None, browser: BrowserSettings, judge: TrajectoryJudge):
+        super().__init__(BrowserSession(browser))
+        self._judge, self._server = judge, ThreadingHTTPServer(("127.0.0.1", 0), Book)
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     async def environment(self) -> BrowserEnvironment:
         """Return one more environment."""
-        return BrowserEnvironment(self._session, EmbeddedWorld(BookSessions(self._server.server_port)))
-
-    def alive(self) -> bool:
-        """Whether pages are served."""
-        return self._thread.is_alive()
+        return BrowserEnvironment(self._session, EmbeddedWorld(BookSessions(self._server.server_port), self._judge))
 
     async def close(self) -> None:
         """End both."""
-        await self._session.close()
+        await super().close()
         self._server.shutdown()
         self._server.server_close()
 
@@ -95,5 +90,10 @@ def sign(name: str, split: str) -> Task:
     return Task(f"book.{name}", ("book",), intent, "__BOOK__/", evaluation, "book.sign", {"name": name}, split=split)
 
 
-TASKS = [sign(name, "train") for name in ("Ann", "Ben", "Cora", "Dan")] + [sign("Eva", "test"), sign("Finn", "test")]
-GUESTBOOK = EnvironmentKind(host=BookHost, tasks=lambda options: ListedTasks(TASKS))
+GUESTBOOK = EnvironmentKind(
+    settings=BookSettings,
+    tasks=lambda told: ListedTasks(
+        [sign(n, "train") for n in told.signers] + [sign(n, "test") for n in ("Eva", "Finn")]
+    ),
+    host=BookHost,
+)

@@ -29,7 +29,7 @@ def write_report(recipe: Recipe, manifest: RunManifest, system: System, tasks: T
             ("algorithm", recipe.learner.algorithm),
             ("recipe", manifest.config_hash[:16]),
             ("seed", str(recipe.run.seed)),
-            ("sites", ", ".join(recipe.sites.names)),
+            ("environment", recipe.run.environment),
             ("commit", manifest.header["versions"].get("commit") or "unknown"),
         ),
         phases=summary.phases,

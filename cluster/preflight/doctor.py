@@ -12,13 +12,15 @@ import platform
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from cluster.preflight.machine import Machine
 from cluster.preflight.plan import make_plan
-from cluster.preflight.webarena import check_webarena
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.versions import package_version
+from environments.kinds import KINDS, Wanted
+from judges.kinds import JUDGES
 from policy.backend import backend_of
 from records.checks import Check, Status
 
@@ -59,7 +61,7 @@ def examine(recipe: Recipe, out: Path, machine: Machine | None = None) -> list[C
         check_writable(out),
         *check_paths(recipe),
         *check_policy(recipe),
-        *check_webarena(recipe),
+        *check_environment(recipe),
         *check_plan(recipe, machine),
     ]
 
@@ -169,6 +171,28 @@ def check_policy(recipe: Recipe) -> list[Check]:
     """What serves the policy can run here."""
     backend, options = backend_of(recipe.policy)
     return backend.preflight(recipe.policy, options)
+
+
+def check_environment(recipe: Recipe) -> list[Check]:
+    """The environment that the recipe names can play its tasks, and its judges can judge them."""
+    name, rollout = recipe.run.environment, recipe.rollout
+    try:
+        recipe.judges_of_run.of_milestones(rollout.milestone_judge)
+        kind, settings = KINDS.find(name), recipe.environment_settings(name)
+        judged = partial(recipe.judges_of_run.preflight, rollout.trajectory_judge)
+        JUDGES.find(rollout.trajectory_judge)
+    except ValueError as error:
+        return [Check("environment", Status.FAIL, str(error), "correct run.environment, rollout or judges")]
+    evaluation = recipe.run.evaluation
+    wanted = Wanted(
+        tasks={"train": recipe.run.pool_tasks, **{split: evaluation.count(split) for split in evaluation.splits}},
+        judged=judged,
+        reset_s=rollout.reset_deadline_s,
+        episode_s=rollout.episode_deadline_s,
+        stall_s=rollout.stall_timeout_s,
+        elsewhere=bool(recipe.run.resources.address),
+    )
+    return kind.preflight(settings, wanted)
 
 
 def check_plan(recipe: Recipe, machine: Machine) -> list[Check]:

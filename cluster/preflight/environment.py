@@ -13,20 +13,16 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
+from environments.browser.settings import BrowserSettings
 from environments.contract import POINT_DEADLINE_S, Point, examine
 from environments.environment import Environment
-from environments.kinds import EnvironmentHost, environment_kind, make_host
+from environments.kinds import KINDS, EnvironmentHost, make_host
+from judges.verdicts import Evaluators
 from records.environment import Action
 from records.episodes import Task
 from records.failures import EpisodeFailed
-from rollout_workers.spec import WorkerConfig
-from sites.server import SiteServer
-from sites.settings import SitesSettings
-from sites.task_source import EmbeddedTasks
 
 _MOST_TASKS = 8
 _STEPS_AN_EPISODE = 8
@@ -80,32 +76,28 @@ def check_environment_kind(
     *,
     seconds: float,
     slots: Sequence[int] = (1, 4),
-    options: Mapping[str, Any] | None = None,
+    options: Mapping[str, object] | None = None,
     deadline_s: float = POINT_DEADLINE_S,
 ) -> EnvironmentReport:
-    """Examine the environment called ``name`` (see ``environment_kind``); measure it ``seconds`` for each of ``slots``.
+    """Examine the environment called ``name`` (see ``KINDS``); measure it ``seconds`` for each of ``slots``.
 
-    ``options`` are for its host and its tasks; each point of the contract may take ``deadline_s`` seconds.
+    ``options`` become its settings; each point of the contract may take ``deadline_s`` seconds.
 
     Raises:
-        ValueError: when there is no such environment, or it brings no training task.
+        ValueError: when there is no such environment, its options are wrong, or it brings no training task.
         EpisodeFailed: when its host does not start.
     """
-    kind, sites = environment_kind(name), SitesSettings()
-    config = WorkerConfig(shard_dir="", tokenizer="", environment=name, site_seed=sites.seed, options=options or {})
-    source = kind.tasks(config.options) if kind.tasks else EmbeddedTasks(sites.names, sites.seed)
-    tasks = source.task_set(0, "train", _MOST_TASKS, at_least=1)
-    with ExitStack() as started:
-        if kind.tasks is None:
-            server = started.enter_context(SiteServer(sites))
-            config = replace(config, site_port=server.port, site_secret=server.secret)
-        return asyncio.run(_check(config, tasks, seconds, slots, deadline_s))
+    kind = KINDS.find(name)
+    settings = kind.read(options or kind.first_look, name)
+    tasks = kind.tasks(settings).task_set(0, "train", _MOST_TASKS, at_least=1)
+    with kind.service(settings) as service:
+        host = make_host(name, settings, service.connection, BrowserSettings(), Evaluators())
+        return asyncio.run(_check(host, tasks, seconds, slots, deadline_s))
 
 
 async def _check(
-    config: WorkerConfig, tasks: list[Task], seconds: float, slots: Sequence[int], deadline_s: float
+    host: EnvironmentHost, tasks: list[Task], seconds: float, slots: Sequence[int], deadline_s: float
 ) -> EnvironmentReport:
-    host = make_host(config)
     await host.start()
     try:
         points = await examine(await host.environment(), await host.environment(), tasks[0], deadline_s=deadline_s)

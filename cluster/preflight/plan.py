@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from cluster.preflight.machine import Machine
 from cluster.recipe.recipe import Recipe
+from environments.kinds import KINDS
 from policy.backend import backend_of
 
 
@@ -60,10 +61,11 @@ def _processes(recipe: Recipe) -> tuple[ProcessPlan, ...]:
     resources, rollout = recipe.run.resources, recipe.rollout
     backend, options = backend_of(recipe.policy)
     servers = backend.processes(options)
+    served = KINDS.find(recipe.run.environment).processes(recipe.environment_settings(recipe.run.environment))
     browser_mb = rollout.contexts_per_worker * resources.memory_mb_per_context
     processes = [
         ProcessPlan("controller", 1, 0.0, 0.0, resources.controller_memory_mb, "the driver"),
-        ProcessPlan("sites", 1, 0.0, 0.0, resources.sites_memory_mb, ", ".join(recipe.sites.names)),
+        *(ProcessPlan(part.name, 1, 0.0, 0.0, part.memory_mb, part.note) for part in served),
         ProcessPlan(
             "rollout worker", rollout.workers, rollout.worker_cpus, 0.0,
             resources.memory_mb_per_rollout_worker + browser_mb,

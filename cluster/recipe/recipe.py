@@ -13,27 +13,27 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from cluster.errors import RecipeError
+from cluster.recipe.plugged import PLUGGED, environment_section, over_defaults, own_sections, read_section, section_path
 from cluster.recipe.run_settings import RunSettings, WarmStartSettings
 from curriculum.settings import CurriculumSettings
 from environments.browser.settings import BrowserSettings
-from environments.webarena.settings import WebArenaSettings
-from judges.settings import JudgeSettings
+from environments.kinds import KINDS
+from judges.kinds import Judges
 from learner.settings import LearnerSettings
 from policy.backend import with_options
 from policy.settings import PolicySettings
 from records.bounds import SettingError
 from replay.settings import ReplaySettings
 from rollout_workers.settings import RolloutSettings
-from sites.settings import SitesSettings
 
 Raw = dict[str, Any]
 _EXPONENT = re.compile(r"[+-]?\d+e[+-]?\d+", re.IGNORECASE)
@@ -48,9 +48,8 @@ class Recipe(BaseModel):
 
     run: RunSettings = RunSettings()
     warm_start: WarmStartSettings = WarmStartSettings()
-    sites: SitesSettings = SitesSettings()
-    webarena: WebArenaSettings = WebArenaSettings()
-    judge: JudgeSettings = JudgeSettings()
+    environments: Mapping[str, object] = Field(default_factory=partial(own_sections, "environments"))
+    judges: Mapping[str, object] = Field(default_factory=partial(own_sections, "judges"))
     browser: BrowserSettings = BrowserSettings()
     rollout: RolloutSettings = RolloutSettings()
     policy: PolicySettings = Field(default_factory=lambda: with_options(PolicySettings()))
@@ -58,10 +57,23 @@ class Recipe(BaseModel):
     learner: LearnerSettings = LearnerSettings()
     curriculum: CurriculumSettings = CurriculumSettings()
 
+    @field_validator(*PLUGGED, mode="before")
+    @classmethod
+    def _read(cls, given: object, info: ValidationInfo) -> dict[str, object]:
+        """Return each plug's options as its settings; those that ``build_recipe`` has read pass as they are."""
+        read, problems = read_section(str(info.field_name), given)
+        if problems:
+            raise ValueError("; ".join(problems))
+        return read
+
+    def environment_settings(self, name: str) -> object:
+        """Return the settings of the environment called ``name``; raise ``ValueError`` where there is none."""
+        return self.environments.get(environment_section(name)) or KINDS.find(name).settings()
+
     @property
-    def environment_options(self) -> dict[str, Any]:
-        """What the environment's hosts and its tasks are told beyond the settings of every environment."""
-        return {"webarena": self.webarena, "judge": self.judge}
+    def judges_of_run(self) -> Judges:
+        """The judges, each with its options."""
+        return Judges(self.judges)
 
     @property
     def checkpoint_path(self) -> Path:
@@ -93,17 +105,23 @@ def build_recipe(raw: Any, overrides: Sequence[str] = (), origin: str = "recipe"
     for override in overrides:
         raw = _override(raw, override)
     defaults = {name: getattr(Recipe(), name) for name in Recipe.model_fields}
-    raw = _over_defaults({**defaults, "policy": PolicySettings()}, raw)  # another backend has other options
+    raw = over_defaults({**defaults, "policy": PolicySettings()}, raw)  # another backend has other options
     _require_finite(raw, origin)
+    problems: list[str] = []
+    for section in PLUGGED:
+        raw[section], wrong = read_section(section, raw.get(section))
+        problems += wrong
     try:
         recipe = Recipe.model_validate(raw)
     except ValidationError as error:
-        lines = [_explain(detail) for detail in error.errors()]
-        raise RecipeError("\n".join(f"{origin}: {line}" for line in lines)) from error
-    try:
-        recipe = recipe.model_copy(update={"policy": with_options(recipe.policy)})
-    except ValueError as error:
-        raise RecipeError("\n".join(f"{origin}: {line}" for line in str(error).splitlines())) from error
+        problems += [_explain(detail) for detail in error.errors()]
+    if not problems:
+        try:
+            recipe = recipe.model_copy(update={"policy": with_options(recipe.policy)})
+        except ValueError as error:
+            problems += str(error).splitlines()
+    if problems:
+        raise RecipeError("\n".join(f"{origin}: {line}" for line in problems))
     _require_finite(resolved(recipe), origin)  # once more: a text such as 'inf' has become a number
     return recipe
 
@@ -192,7 +210,7 @@ class _UniqueKeyLoader(yaml.SafeLoader):
 def _override(raw: Raw, override: str) -> Raw:
     """Return a copy of ``raw`` with one ``a.b=value`` applied; the value is read as YAML."""
     path, equals, text = override.partition("=")
-    keys = path.strip().split(".")
+    keys = section_path(path.strip())
     if not equals or not all(keys):
         raise RecipeError(f"--set expects section.key=value, found {override!r}")
     value = _parse_yaml(text, f"--set {override}")
@@ -208,24 +226,6 @@ def _override(raw: Raw, override: str) -> Raw:
         return {**node, keys[depth]: place(node.get(keys[depth]), depth + 1)}
 
     return place(raw, 0)
-
-
-def _over_defaults(defaults: Raw, raw: Raw) -> Raw:
-    """Return ``raw`` with what it leaves out taken from the defaults, section by section.
-
-    A section may have defaults of its own that differ from its class's (the potential critic's rates
-    do); setting one of its keys must not reset the others.
-    """
-    merged = dict(raw)
-    for name, default in defaults.items():
-        given = raw.get(name)
-        if not is_dataclass(default):
-            if name not in raw:
-                merged[name] = default
-        elif given is None or isinstance(given, dict):
-            inner = {field.name: getattr(default, field.name) for field in fields(default)}
-            merged[name] = _over_defaults(inner, given or {})
-    return merged
 
 
 def _require_finite(raw: Raw, origin: str) -> None:

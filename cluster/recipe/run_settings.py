@@ -92,9 +92,6 @@ class ResourceSettings:
     learner_memory_mb: int = 1200
     """Memory of the learner (actor, two critics, optimiser state, one micro-batch), in MiB."""
 
-    sites_memory_mb: int = 250
-    """Memory of the process that serves the embedded sites, in MiB."""
-
     controller_memory_mb: int = 300
     """Memory of the driver process with the controller, in MiB."""
 
@@ -112,7 +109,7 @@ class ResourceSettings:
         at_least(self, 0, "learner_cpus")
         at_least(self, 0, "learner_gpus", "object_store_mb", "ray_memory_mb")
         at_least(self, 1, "memory_mb_per_rollout_worker", "memory_mb_per_context")
-        at_least(self, 1, "learner_memory_mb", "sites_memory_mb", "controller_memory_mb")
+        at_least(self, 1, "learner_memory_mb", "controller_memory_mb")
         form = "'auto', HOST:PORT or ray://HOST:PORT"
         require(_ADDRESS.fullmatch(self.address) is not None, "address", form, self.address)
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import yaml
 
+from cluster.recipe.plugged import PLUGGED
 from cluster.recipe.recipe import Recipe
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "config.md"
@@ -32,11 +33,25 @@ overrides one setting, its value read as YAML: `--set run.phases=2 --set run.eva
 """
 
 
+_PLUGGED = {
+    "environments": "The options of each environment, by its name or `module:name`; one of your own has the keys of "
+    "its settings class. `browserless` has those of `embedded`.",
+    "judges": "The options of each judge, by its name or `module:name`; one of your own has the keys of its settings "
+    "class.",
+}
+
+
 def reference_page() -> str:
     """Return the page as Markdown; raise ``ValueError`` naming a setting that has no docstring."""
     parts = [_INTRO]
     for name in Recipe.model_fields:
-        parts.extend(_section(name, Recipe.model_fields[name].get_default(call_default_factory=True), 2))
+        settings = Recipe.model_fields[name].get_default(call_default_factory=True)
+        if name in PLUGGED:
+            parts += [f"## {name}", "", _PLUGGED[name], ""]
+            for key, own in settings.items():
+                parts.extend(_section(f"{name}.{key}", own, 3))
+        else:
+            parts.extend(_section(name, settings, 2))
     return "\n".join(parts)
 
 

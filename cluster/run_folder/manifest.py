@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from cluster.demonstrated import demonstrated_sites
 from cluster.errors import ManifestError
 from cluster.recipe.recipe import Recipe, config_hash, flatten, resolved
 from cluster.run_folder.durable import sha256_file, write_atomic
@@ -205,7 +206,11 @@ def _new_header(recipe: Recipe) -> dict[str, Any]:
         "format": FORMAT,
         "config_hash": config_hash(recipe),
         "config": resolved(recipe),
-        "seeds": {"run": recipe.run.seed, "sites": recipe.sites.seed, "evaluation": recipe.run.evaluation.seed},
+        "seeds": {
+            "run": recipe.run.seed,
+            "sites": demonstrated_sites(recipe).seed,
+            "evaluation": recipe.run.evaluation.seed,
+        },
         "versions": versions(),
         "created": _now(),
     }

@@ -11,6 +11,7 @@ import json
 import shutil
 from pathlib import Path
 
+from cluster.demonstrated import demonstrated_sites
 from cluster.errors import ManifestError, MissingError
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.durable import put_folder, scratch_folder, sha256_file
@@ -51,7 +52,7 @@ def build_policy(recipe: Recipe, tasks: list[Task], target: Path) -> None:
     """Write a fresh policy to ``target``, its tokenizer trained on what experts see and say on ``tasks``."""
     from policy.presets import prepare_policy
 
-    corpus = asyncio.run(read_along(tasks, recipe.sites.seed))
+    corpus = asyncio.run(read_along(tasks, demonstrated_sites(recipe).seed))
     scratch = scratch_folder(target)
     prepare_policy(recipe.policy, scratch, corpus=corpus, seed=recipe.run.seed)
     write_checksums(scratch)

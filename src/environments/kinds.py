@@ -1,36 +1,34 @@
-"""Where a worker's environments come from: one browser (or none) that serves several of them.
+"""The plug point of environments: what a kind of environment brings, and how a kind is found by its name.
 
-Owns the ``EnvironmentHost`` protocol and the choice of an environment by name: a built-in one, one that an
-installed package offers (entry points of the group ``waymark.environments``), or ``module:name``. Invariant: a
-host that was closed or has died is never started again; a new one takes its place. Must not import ray.
+Owns ``EnvironmentKind``, the ``EnvironmentHost`` protocol and the registry ``KINDS``. Invariants: a kind is told its
+own settings and nothing of another's; a host that was closed or has died is never started again, a new one takes its
+place. Must not import ray, nor anything of a browser: a kind imports its host when one is made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from importlib import import_module
-from importlib.metadata import entry_points
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
 
+from environments.browser.settings import BrowserSettings
 from environments.environment import Environment
 from environments.task_sources import TaskSource
-from rollout_workers.spec import WorkerConfig
+from judges.interface import TrajectoryJudge
+from judges.kinds import TasksBySplit
+from plugs.options import read_options
+from plugs.registry import Registry
+from records.checks import Check
 
-BUILT_IN = {
-    "embedded": "environments.embedded.hosts:browser_host",
-    "browserless": "environments.embedded.hosts:browserless_host",
-    "webarena": "environments.webarena.host:WEBARENA",
-    "miniwob": "environments.miniwob.host:MINIWOB",
-}
-"""Environment kinds by name; anything else is an entry point or ``module:name``."""
-ENTRY_POINTS = "waymark.environments"
-"""Group of the entry points by which an installed package offers environments."""
+S = TypeVar("S")
+C = TypeVar("C")
+
 _HOST_METHODS = ("start", "environment", "alive", "close")
 
 
 class EnvironmentHost(Protocol):
-    """One browser process and the environments in it."""
+    """One browser process (or none) and the environments in it."""
 
     async def start(self) -> None:
         """Start the browser; raise ``EpisodeFailed`` (infra) when it does not start."""
@@ -50,79 +48,107 @@ class EnvironmentHost(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class EnvironmentKind:
-    """A kind of environment: ``host`` makes a worker's host, ``tasks`` makes what draws its tasks.
+class Service(Generic[C]):
+    """What the driver runs for all episodes of a kind; hosts get its ``connection``, which can be pickled."""
 
-    ``tasks`` is called with the options that hosts get too (``WorkerConfig.options``), which come from the recipe;
-    None stands for the tasks of the embedded sites.
+    connection: C
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a run asks of its environment, for a look before it starts.
+
+    ``tasks`` is the number of tasks by split; ``judged`` returns what the run's judge says of the tasks that it is to
+    judge; ``reset_s`` and ``episode_s`` bound a reset and an episode, ``stall_s`` the time without news, in seconds.
+    ``elsewhere`` is set where workers may run on other machines.
     """
 
-    host: Callable[[WorkerConfig], EnvironmentHost]
-    tasks: Callable[[Mapping[str, Any]], TaskSource] | None = None
+    tasks: Mapping[str, int]
+    judged: Callable[[TasksBySplit], list[Check]]
+    reset_s: float
+    episode_s: float
+    stall_s: float
+    elsewhere: bool
 
 
-def make_host(config: WorkerConfig) -> EnvironmentHost:
-    """Return a new, unstarted host of the kind that the configuration names.
+@dataclass(frozen=True, slots=True)
+class ServiceProcess:
+    """A process that a kind's service starts, for the resource plan; memory in MiB."""
+
+    name: str
+    memory_mb: int
+    note: str = ""
+
+
+@contextmanager
+def no_service(settings: object) -> Iterator[Service[None]]:
+    """Run nothing."""
+    yield Service(None)
+
+
+def judge_only(settings: object, wanted: Wanted) -> list[Check]:
+    """Look at nothing but the judge."""
+    return wanted.judged({})
+
+
+def no_processes(settings: object) -> Sequence[ServiceProcess]:
+    """Start no process."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvironmentKind(Generic[S, C]):
+    """A kind of environment, each part a function of its ``settings`` (a frozen dataclass that forbids extra keys).
+
+    ``tasks`` draws its tasks; ``service`` is entered by the driver once a run; ``host`` makes what plays it in a
+    worker, from the service's connection, the browser's settings and the judge of its episodes; ``preflight`` looks
+    before a run whether it can work; ``processes`` names what the service starts. ``section`` is the name in a recipe's
+    ``environments`` under which the settings stand, where that is another kind's. ``first_look`` are the options that
+    ``waymark env check`` takes where none are given.
+    """
+
+    settings: type[S]
+    tasks: Callable[[S], TaskSource]
+    host: Callable[[S, C, BrowserSettings, TrajectoryJudge], EnvironmentHost]
+    service: Callable[[S], AbstractContextManager[Service[C]]] = no_service  # type: ignore[assignment]
+    preflight: Callable[[S, Wanted], list[Check]] = judge_only
+    processes: Callable[[S], Sequence[ServiceProcess]] = no_processes
+    section: str = ""
+    first_look: Mapping[str, object] = field(default_factory=dict)
+
+    def read(self, options: Mapping[str, object] | S, where: str) -> S:
+        """Return options as the kind's settings; raise ``ValueError``, a line for each problem, naming ``where``."""
+        return read_options(self.settings, options, where)
+
+
+KINDS: Registry[EnvironmentKind[Any, Any]] = Registry(
+    what="environment",
+    kind=EnvironmentKind,
+    group="waymark.environments",
+    own={
+        "embedded": "environments.embedded.kind:EMBEDDED",
+        "browserless": "environments.embedded.kind:BROWSERLESS",
+        "webarena": "environments.webarena.kind:WEBARENA",
+        "miniwob": "environments.miniwob.kind:MINIWOB",
+    },
+)
+"""Every kind of environment that there is."""
+
+
+def make_host(
+    name: str, settings: object, connection: object, browser: BrowserSettings, judge: TrajectoryJudge
+) -> EnvironmentHost:
+    """Return a new, unstarted host of the kind called ``name``.
 
     Raises:
-        ValueError: when it names none, or what it names does not make a host.
+        ValueError: when there is no such kind, its settings are wrong, or what it makes is no host.
     """
-    host = environment_kind(config.environment).host(config)
-    missing = [name for name in _HOST_METHODS if not callable(getattr(host, name, None))]
+    kind = KINDS.find(name)
+    host = kind.host(kind.read(settings, name), connection, browser, judge)
+    missing = [method for method in _HOST_METHODS if not callable(getattr(host, method, None))]
     if missing:
         raise ValueError(
-            f"{config.environment!r}: expected a host with the methods {', '.join(_HOST_METHODS)}, "
+            f"{name!r}: expected a host with the methods {', '.join(_HOST_METHODS)}, "
             f"found a {type(host).__name__} without {', '.join(missing)}"
         )
     return host
-
-
-def environment_kind(name: str) -> EnvironmentKind:
-    """Return the environment called ``name``.
-
-    Raises:
-        ValueError: when there is none, saying what was expected.
-    """
-    found = _load_kind(name)
-    if isinstance(found, EnvironmentKind):
-        if found.tasks is not None and not callable(found.tasks):
-            raise ValueError(
-                f"{name!r}: expected tasks to be a function of the host's options that returns a TaskSource, "
-                f"found a {type(found.tasks).__name__}"
-            )
-        return found
-    if not callable(found):
-        raise ValueError(
-            f"{name!r}: expected a function of a WorkerConfig that returns a host, or an EnvironmentKind; "
-            f"found a {type(found).__name__}"
-        )
-    return EnvironmentKind(found)
-
-
-def load(reference: str) -> Any:
-    """Return what ``module:name`` names.
-
-    Raises:
-        ValueError: when it names nothing, saying which part is missing.
-    """
-    module, _, name = reference.partition(":")
-    if not module or not name:
-        raise ValueError(f"expected 'module:name', found {reference!r}")
-    try:
-        return getattr(import_module(module), name)
-    except ModuleNotFoundError as error:
-        raise ValueError(
-            f"{reference!r}: cannot import {error.name!r}; is it on the Python path of the worker?"
-        ) from error
-    except AttributeError as error:
-        raise ValueError(f"{reference!r}: module {module!r} has no {name!r}") from error
-
-
-def _load_kind(name: str) -> Any:
-    if name in BUILT_IN or ":" in name:
-        return load(BUILT_IN.get(name, name))
-    offered = entry_points(group=ENTRY_POINTS)
-    if name in offered.names:
-        return load(offered[name].value)
-    names = ", ".join(sorted({*BUILT_IN, *offered.names}))
-    raise ValueError(f"expected an environment out of {names}, or 'module:name', found {name!r}")

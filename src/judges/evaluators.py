@@ -19,7 +19,7 @@ from judges.page_contents import program_html
 from judges.patient import PatientJudge
 from judges.rule_errors import RuleError, text
 from judges.rules import WEBARENA, RuleSet
-from judges.settings import JudgeSettings
+from judges.settings import EvaluatorSettings
 from records import failure_codes as codes
 from records.deadline import Deadline
 from records.environment import Verdict
@@ -39,7 +39,7 @@ async def evaluate(
     intent: str = "",
     rules: RuleSet = WEBARENA,
     judge: AnswerJudge | None = None,
-    patience: JudgeSettings | None = None,
+    patience: EvaluatorSettings | None = None,
     deadline: Deadline | None = None,
     functions: Mapping[str, PageFunction] = FUNCTIONS,
 ) -> Verdict:

@@ -1,18 +1,27 @@
-"""What an evaluator asks of the outside: pages, a site's own interface, and an LLM judge where there is one.
+"""The three faces of a judge (of an answer, of a trajectory, of milestones), and what judges see.
 
-Owns the protocols ``PageView``, ``HttpClient`` and ``AnswerJudge`` and the record of a question to a judge. Holds
-no clients: who implements these (a browser, an in-process app, a model) is not known here. Whatever goes
-wrong below is raised as ``records.episodes.EpisodeFailed`` with a typed failure, never answered "no".
+Owns the protocols ``AnswerJudge``, ``TrajectoryJudge`` and ``MilestoneJudge``, what they are asked, and ``PageView``
+and ``HttpClient``, through which pages and a site's own interface are seen. Holds no clients: who implements these
+(a browser, an in-process app, a model) is not known here. Whatever goes wrong below is raised as
+``records.failures.EpisodeFailed`` with a typed failure, never answered "no".
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from records import failure_codes as codes
+from records.deadline import Deadline
+from records.environment import Observation, Verdict
+from records.episodes import Milestone, Task
 from records.failures import EpisodeFailed, Failure
+
+if TYPE_CHECKING:
+    from judges.functions import PageFunction
+    from judges.milestones import Acted
+    from judges.rules import RuleSet
 
 
 class PageView(Protocol):
@@ -59,6 +68,7 @@ class AnswerQuestion:
     answer: str
 
 
+@runtime_checkable
 class AnswerJudge(Protocol):
     """A model that compares meanings; ``name`` goes into the evidence so that a verdict can be traced."""
 
@@ -70,6 +80,49 @@ class AnswerJudge(Protocol):
 
     async def same_reason(self, question: AnswerQuestion) -> bool:
         """Whether the answer reports the reason ``reference`` for which the task cannot be done."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EndedEpisode:
+    """An episode that has ended, as its judge sees it.
+
+    ``answer`` is the exit message, None where the agent never exited. ``page`` is the page on which it ended; it is not
+    navigated when ``fresh_page``, which makes another page of the same session, is given. ``rules`` are the dialect of
+    WebArena's rules, ``functions`` those that ``func:`` may name; None stands for the usual ones.
+    The verdict is there by ``deadline``.
+    """
+
+    task: Task
+    answer: str | None
+    page: PageView
+    fresh_page: Callable[[], Awaitable[PageView]] | None = None
+    rules: RuleSet | None = None
+    functions: Mapping[str, PageFunction] | None = None
+    deadline: Deadline | None = None
+
+
+@runtime_checkable
+class TrajectoryJudge(Protocol):
+    """Says whether an episode did its task."""
+
+    async def verdict(self, ended: EndedEpisode) -> Verdict:
+        """Return the outcome with evidence; raise ``EpisodeFailed`` (task or judge) where there can be none."""
+        ...
+
+
+@runtime_checkable
+class MilestoneJudge(Protocol):
+    """Says which milestones of a task are reached."""
+
+    async def reached(
+        self,
+        milestones: Sequence[Milestone],
+        previous: Sequence[bool],
+        observation: Observation,
+        history: Sequence[Acted],
+    ) -> tuple[bool, ...]:
+        """Return the milestone vector (K,) of this state; what was reached stays so; ``previous`` may be empty."""
         ...
 
 

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from judges.interface import AnswerJudge, AnswerQuestion
-from judges.settings import JudgeSettings
+from judges.settings import EvaluatorSettings
 from records import failure_codes as codes
 from records.deadline import Deadline
 from records.failures import EpisodeFailed, Failure, FailureCode, FailureKind
@@ -21,10 +21,10 @@ class PatientJudge:
     """Asks ``judge`` for one episode, until ``deadline``."""
 
     def __init__(
-        self, judge: AnswerJudge, settings: JudgeSettings | None = None, deadline: Deadline | None = None
+        self, judge: AnswerJudge, settings: EvaluatorSettings | None = None, deadline: Deadline | None = None
     ) -> None:
         self._judge = judge
-        self._settings = settings or JudgeSettings()
+        self._settings = settings or EvaluatorSettings()
         self._deadline = deadline or Deadline()
         self.name = judge.name
 

@@ -6,6 +6,7 @@ among the entry points of installed packages; whatever is found is of the plug p
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -42,7 +43,9 @@ class Registry(Generic[T]):
             reference = offered[name].value
         else:
             there = ", ".join(self.names())
-            raise ValueError(f"expected {self._a} out of {there}, or 'module:name', found {name!r}")
+            near = difflib.get_close_matches(name, self.names(), n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"expected {self._a} out of {there}, or 'module:name', found {name!r}{hint}")
         found = load(reference)
         if not isinstance(found, self.kind):
             raise ValueError(

@@ -62,11 +62,13 @@ SITE_API_UNEXPECTED = _infra(
 )
 LOGIN_FAILED = _infra("login_failed", "look at the sites' accounts (`waymark check RECIPE`) and their log-in pages")
 SESSION_EXPIRED = _infra(
-    "session_expired", "look at how long the sites keep a session, and raise webarena.login_margin_s"
+    "session_expired", "look at how long the sites keep a session, and raise environments.webarena.login_margin_s"
 )
 RESET_FAILED = _infra("reset_failed", "look at the reset server or command of the deployment that the failure names")
-LEASE_TIMEOUT = _infra("lease_timeout", "add deployments of the sites, or raise webarena.lease_timeout_s")
-LEASE_LOST = _infra("lease_lost", "raise webarena.lease_hold_s, or look at the network between workers and driver")
+LEASE_TIMEOUT = _infra("lease_timeout", "add deployments of the sites, or raise environments.webarena.lease_timeout_s")
+LEASE_LOST = _infra(
+    "lease_lost", "raise environments.webarena.lease_hold_s, or look at the network between workers and driver"
+)
 LEASES_CLOSED = _infra("leases_closed", "nothing: the run is ending")
 LEASES_UNREACHABLE = _infra("leases_unreachable", "look at the network between workers and the lease desk")
 

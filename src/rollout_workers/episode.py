@@ -17,7 +17,9 @@ from dataclasses import dataclass, field
 
 from environments.environment import Environment
 from environments.interface.grammar import GrammarError, parse
-from judges.milestones import Acted, reached
+from judges.declarative import DeclarativeChecks
+from judges.interface import MilestoneJudge
+from judges.milestones import Acted
 from policy.client import PolicyClient
 from policy.prompts import PastAction, PromptFormat, PromptTooLong
 from policy.settings import PolicySettings
@@ -64,15 +66,16 @@ async def play(
     spec: EpisodeSpec,
     settings: RolloutSettings,
     *,
+    milestones: MilestoneJudge | None = None,
     worker: str = "",
     save_screenshot: SaveScreenshot | None = None,
 ) -> Played:
-    """Play one episode to its verdict.
+    """Play one episode to its verdict; ``milestones`` says which of them are reached (None: their own checks do).
 
     Returns a trajectory with an outcome, or, where ``EpisodeFailed`` was raised below or a deadline
     passed, one with the failure and the steps so far. Errors that nobody typed propagate.
     """
-    episode = _Episode(env, agent, spec, settings, save_screenshot)
+    episode = _Episode(env, agent, spec, settings, save_screenshot, milestones or DeclarativeChecks())
     started = time.perf_counter()
     failure: Failure | None = None
     limit = Deadline(
@@ -92,6 +95,7 @@ class _Episode:
     spec: EpisodeSpec
     settings: RolloutSettings
     save_screenshot: SaveScreenshot | None
+    milestone_judge: MilestoneJudge
     steps: list[Step] = field(default_factory=list)
     history: list[PastAction] = field(default_factory=list)
     acted: list[Acted] = field(default_factory=list)
@@ -114,7 +118,7 @@ class _Episode:
         )
         self.reset_s = time.perf_counter() - started
         self.intent = observation.intent or spec.task.intent
-        self._check_milestones(observation)
+        await self._check_milestones(observation)
         feedback = observation.feedback
         for index in range(spec.task.max_steps or settings.max_steps):
             turn = Turn(index, self.intent, observation, tuple(self.history), feedback)
@@ -147,7 +151,7 @@ class _Episode:
             self.history.append(PastAction(decision.action_ids.tolist(), feedback))
             if action is not None and (element is not None or action.element_id is None):
                 self.acted.append(Acted.of(action, element))
-            self._check_milestones(following)
+            await self._check_milestones(following)
             observation = following
             if action is not None and action.kind == "exit":
                 self.termination, self.answer = Termination.EXIT, action.argument or ""
@@ -167,9 +171,7 @@ class _Episode:
 
     async def _judge(self) -> None:
         started = time.perf_counter()
-        limit = Deadline(
-            self.settings.judge_deadline_s, codes.JUDGE_DEADLINE, "rollout.judge_deadline_s", what="the verdict"
-        )
+        limit = self._judge_deadline("the verdict")
         verdict = await limit.run(self.env.evaluate(self.answer, limit))
         self.judge_s = time.perf_counter() - started
         self.outcome, self.evidence = verdict.outcome, json.dumps(list(verdict.evidence), ensure_ascii=False)
@@ -181,11 +183,13 @@ class _Episode:
         png = await limit.run(self.env.screenshot(limit))
         return None if png is None else await asyncio.to_thread(self.save_screenshot, self.spec.episode_id, index, png)
 
-    def _check_milestones(self, observation: Observation) -> None:
-        try:
-            self.milestones = reached(self.spec.task.milestones, self.milestones, observation, self.acted)
-        except ValueError as error:
-            raise EpisodeFailed(Failure(codes.MALFORMED_MILESTONE, str(error))) from error
+    async def _check_milestones(self, observation: Observation) -> None:
+        limit = self._judge_deadline("the milestones")
+        asked = self.milestone_judge.reached(self.spec.task.milestones, self.milestones, observation, self.acted)
+        self.milestones = await limit.run(asked)
+
+    def _judge_deadline(self, what: str) -> Deadline:
+        return Deadline(self.settings.judge_deadline_s, codes.JUDGE_DEADLINE, "rollout.judge_deadline_s", what=what)
 
     def trajectory(self, failure: Failure | None, worker: str, seconds: float) -> Trajectory:
         """Return the record of what was played."""

@@ -36,6 +36,12 @@ class RolloutSettings:
     max_steps: int = 20
     """Actions per episode at most, for tasks that state no limit of their own."""
 
+    trajectory_judge: str = "evaluators"
+    """Judge that says whether an episode did its task: a registered name or ``module:name``; its options stand under
+    its name in ``judges``. MiniWoB++'s pages judge themselves."""
+    milestone_judge: str = "declarative"
+    """Judge that says which milestones are reached, named and told like that."""
+
     reset_deadline_s: float = 30.0
     """Seconds for a reset and the first observation."""
     step_deadline_s: float = 20.0

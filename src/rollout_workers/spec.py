@@ -8,11 +8,11 @@ comes from its spec alone, never from the worker or the moment that plays it. Mu
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from environments.browser.settings import BrowserSettings
+from judges.kinds import Judges
 from policy.client import PolicySource
 from policy.settings import PolicySettings
 from records.episodes import Source, Task
@@ -51,13 +51,11 @@ class EpisodeSpec:
 class WorkerConfig:
     """All that a rollout worker is built from.
 
-    ``environment`` is ``embedded`` (Chromium over the embedded sites), ``browserless`` (the same sites
-    without a browser), or another name that ``environment_hosts.environment_kind`` knows; ``options`` are for
-    its host. ``site_port`` and ``site_secret`` reach the
-    site server; ``site_seed`` is for ``browserless``, which builds the sites itself. ``tokenizer`` is a
-    path or hub name. ``policy`` may be None for workers that play demonstrations only;
-    ``policy_settings`` gives the prompt format and the limits in tokens. Shards go under ``shard_dir``;
-    screenshots under ``screenshot_dir``, or nowhere when that is empty.
+    ``environment`` names a kind of environment (``environments.kinds.KINDS``), ``options`` are its settings or what
+    becomes them, and ``connection`` leads to what its service runs. ``judges`` are the judges of the run, of which
+    ``settings`` names those that are asked. ``tokenizer`` is a path or hub name. ``policy`` may be None for workers
+    that play demonstrations only; ``policy_settings`` gives the prompt format and the limits in tokens. Shards go under
+    ``shard_dir``; screenshots under ``screenshot_dir``, or nowhere when that is empty.
     """
 
     shard_dir: str
@@ -67,8 +65,7 @@ class WorkerConfig:
     policy_settings: PolicySettings = field(default_factory=PolicySettings)
     settings: RolloutSettings = field(default_factory=RolloutSettings)
     browser: BrowserSettings = field(default_factory=BrowserSettings)
-    site_port: int = 0
-    site_secret: str = ""
-    site_seed: int = 0
+    options: object = field(default_factory=dict)
+    connection: object = None
+    judges: Judges = field(default_factory=Judges)
     screenshot_dir: str = ""
-    options: Mapping[str, Any] = field(default_factory=dict)

@@ -20,10 +20,12 @@ import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from environments.browser.processes import kill, kill_owned, mark_children, orphans, start_guard, unmark_children
-from environments.kinds import load, make_host
+from environments.kinds import make_host
+from judges.interface import MilestoneJudge
+from plugs.registry import load
 from policy.client import PolicyClient
 from policy.formats import get_format
 from policy.prompts import PromptFormat
@@ -78,6 +80,7 @@ class RolloutWorker:
         self._tokenizer: TextTokenizer | None = None
         self._format: PromptFormat | None = None
         self._policy: PolicyClient | None = None
+        self._milestones: MilestoneJudge | None = None
         settings = config.settings
         self._slots: Slots | None = None
         self._lag = LoopLag(settings.loop_lag_limit_s)
@@ -141,9 +144,11 @@ class RolloutWorker:
             config.policy_settings.prompt_format, instructions=config.policy_settings.instructions
         )
         if config.policy is not None:
-            self._policy = load(config.policy.factory)(**config.policy.options)
+            self._policy = cast(Callable[..., PolicyClient], load(config.policy.factory))(**config.policy.options)
+        judge = config.judges.of_trajectories(config.settings.trajectory_judge)
+        self._milestones = config.judges.of_milestones(config.settings.milestone_judge)
         slots = Slots(
-            partial(make_host, config),
+            partial(make_host, config.environment, config.options, config.connection, config.browser, judge),
             config.settings.contexts_per_worker,
             close_deadline_s=config.browser.close_timeout_s,
         )
@@ -162,6 +167,7 @@ class RolloutWorker:
                 agent,
                 spec,
                 self._config.settings,
+                milestones=self._milestones,
                 worker=self._name,
                 save_screenshot=self._screenshots.save if self._screenshots else None,
             )

@@ -21,6 +21,8 @@ class SitesSettings:
     server serves all sites."""
     seed: int = 0
     """Seed of the sites' base data (products, threads, users); tasks are drawn over the same data."""
+    memory_mb: int = 250
+    """Memory of the process that serves the sites, in MiB, for the resource plan."""
     max_sessions: int = 1024
     """Most sessions (one for each running episode) that the server keeps open at a time."""
     start_timeout_s: float = 30.0
@@ -39,5 +41,5 @@ class SitesSettings:
         """Refuse no sites, a site twice, and waits of nothing."""
         require(0 < len(self.names) == len({*self.names}), "names", "at least one site, each once", list(self.names))
         at_least(self, 0, "seed")
-        at_least(self, 1, "max_sessions")
+        at_least(self, 1, "max_sessions", "memory_mb")
         times(self)

@@ -17,7 +17,9 @@ from cluster.recipe.recipe import Recipe, build_recipe, config_hash, flatten, kn
 def settings_classes() -> list[type]:
     """Every settings dataclass that a recipe embeds, at any depth."""
     found: list[type] = []
-    waiting: list[Any] = [getattr(Recipe(), name) for name in Recipe.model_fields]
+    recipe = Recipe()
+    waiting: list[Any] = [getattr(recipe, name) for name in Recipe.model_fields]
+    waiting += [*recipe.environments.values(), *recipe.judges.values()]
     while waiting:
         value = waiting.pop()
         if dataclasses.is_dataclass(value):
@@ -48,10 +50,24 @@ def test_every_embedded_settings_class_forbids_unknown_keys(settings: Any) -> No
         ({"run": {"evaluation": {"tasks": {"test": 0}}}}, "run.evaluation.tasks.test must be at least 1, found 0"),
         ({"run": {"evaluation": {"tasks": 50}}}, "run.evaluation.tasks: Input should be a valid dictionary, found 50"),
         (
-            {"judge": {"answer_timeouts_s": 9}},
-            "unknown key 'judge.answer_timeouts_s'; did you mean 'judge.answer_timeout_s'?",
+            {"judges": {"evaluators": {"answer_timeouts_s": 9}}},
+            "unknown key 'judges.evaluators.answer_timeouts_s'; did you mean 'judges.evaluators.answer_timeout_s'?",
         ),
-        ({"judge": {"retry_wait_s": 0}}, "judge.retry_wait_s must be a time above 0 s, found 0"),
+        (
+            {"judges": {"evaluators": {"retry_wait_s": 0}}},
+            "judges.evaluators.retry_wait_s must be a time above 0 s, found 0",
+        ),
+        ({"environments": {"embeded": {}}}, "environments.embeded: expected an environment out of"),
+        ({"environments": {"embeded": {}}}, "found 'embeded'; did you mean 'embedded'?"),
+        ({"environments": {"browserless": {}}}, "its settings stand in environments.embedded"),
+        ({"environments": {"embedded": 3}}, "environments.embedded: expected a section with keys of its own, found 3"),
+        ({"environments": ["embedded"]}, "environments: expected a section for each name, found ['embedded']"),
+        (
+            {"environments": {"embedded": {"faults": {"eror_share": 1}}}},
+            "unknown key 'environments.embedded.faults.eror_share'; did you mean "
+            "'environments.embedded.faults.error_share'?",
+        ),
+        ({"judges": {"nobody:judge": {}}}, "judges.nobody:judge: 'nobody:judge': cannot import 'nobody'"),
         ({"run": 3}, "run: expected a section with keys of its own, found 3"),
         ({"run": {"name": "../x"}}, "usable as a folder's name"),
         ({"learner": {"gamma": float("nan")}}, "learner.gamma: expected a finite number, found nan"),
@@ -199,7 +215,7 @@ def test_the_demo_plays_what_its_policy_was_cloned_on() -> None:
     folder = Path(__file__).resolve().parents[2] / "cluster" / "recipes"
     demo, cloned = load_recipe(folder / "laptop.yaml"), load_recipe(folder / "tiny-cloned.yaml")
     assert Path(demo.warm_start.checkpoint).name == cloned.run.name
-    assert demo.sites == cloned.sites
+    assert demo.environments == cloned.environments
     assert (demo.policy.tiny, demo.policy.max_prompt_tokens) == (cloned.policy.tiny, cloned.policy.max_prompt_tokens)
     for name in ("demonstrations", "long_share", "faulty_low", "faulty_high", "habits_seed", "detours", "habitual"):
         assert getattr(demo.warm_start, name) == getattr(cloned.warm_start, name), name

@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -15,19 +16,22 @@ from typer.testing import CliRunner
 from cluster import cli
 from cluster.errors import ExitCode, MissingError, RecipeError
 from cluster.preflight.environment import check_environment_kind
-from cluster.recipe.recipe import build_recipe
+from cluster.recipe.recipe import build_recipe, config_hash, resolved
 from cluster.task_sets import TaskSets
+from environments.browser.settings import BrowserSettings
 from environments.browserless.environment import BrowserlessEnvironment
+from environments.browserless.host import BrowserlessHost
 from environments.contract import POINT_DEADLINE_S
-from environments.embedded.hosts import BrowserlessHost
+from environments.embedded.kind import BROWSERLESS
 from environments.environment import Environment
-from environments.kinds import EnvironmentKind, environment_kind, make_host
+from environments.kinds import KINDS, EnvironmentKind, make_host
 from environments.task_sources import ListedTasks
-from examples.guestbook import GUESTBOOK
+from examples.guestbook import GUESTBOOK, BookSettings
+from judges.verdicts import Evaluators
 from records.deadline import Deadline
 from records.environment import Action, Observation
 from records.failures import EpisodeFailed, Failure, FailureCode, FailureKind
-from rollout_workers.spec import WorkerConfig
+from sites.settings import SitesSettings
 
 RUNNER = CliRunner()
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,7 +59,8 @@ class HostOf(BrowserlessHost):
     kind: type[BrowserlessEnvironment] = Silent
 
     async def environment(self) -> Environment:
-        return self.kind(self._app, self._config.browser)
+        assert self._app is not None
+        return self.kind(self._app, self._browser, self._judge)
 
 
 class HostOfBroken(HostOf):
@@ -65,23 +70,28 @@ class HostOfBroken(HostOf):
 class HostThatFails(BrowserlessHost):
     async def start(self) -> None:
         raise EpisodeFailed(
-            Failure(FailureCode("no_server", FailureKind.INFRA), f"nobody is there, with {self._config.options}")
+            Failure(FailureCode("no_server", FailureKind.INFRA), f"nobody is there, with {self._settings}")
         )
 
 
 class NoHost:
     """Lacks most of what a host needs."""
 
-    def __init__(self, config: WorkerConfig) -> None:
-        self.config = config
+    def __init__(self, settings: SitesSettings, connection: None, browser: BrowserSettings, judge: object) -> None:
+        self.settings = settings
 
     async def start(self) -> None:
         return None
 
 
+def kind_of(host: type[BrowserlessHost]) -> EnvironmentKind[Any, Any]:
+    return replace(BROWSERLESS, host=lambda settings, connection, browser, judge: host(settings, browser, judge))
+
+
 NUMBER = 7
-TASKS_AS_THEY_ARE = EnvironmentKind(BrowserlessHost, ListedTasks([]))  # type: ignore[arg-type]
-NO_TASKS = EnvironmentKind(BrowserlessHost, lambda options: ListedTasks([]))
+SILENT, BROKEN, STARTLESS = kind_of(HostOf), kind_of(HostOfBroken), kind_of(HostThatFails)
+HOSTLESS = replace(BROWSERLESS, host=NoHost)  # type: ignore[arg-type]
+NO_TASKS = replace(BROWSERLESS, tasks=lambda settings: ListedTasks([]))
 
 
 def check(path: str, *more: str) -> str:
@@ -100,7 +110,7 @@ def test_every_point_that_is_kept_is_named_and_what_was_measured_is_shown() -> N
 def test_a_point_that_is_not_kept_is_named_with_what_was_found_and_ends_with_code_1(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["waymark", "env", "check", f"{HERE}:HostOf", "--seconds", "0.3"])
+    monkeypatch.setattr(sys, "argv", ["waymark", "env", "check", f"{HERE}:SILENT", "--seconds", "0.3"])
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert ended.value.code == ExitCode.FAILED
@@ -108,11 +118,11 @@ def test_a_point_that_is_not_kept_is_named_with_what_was_found_and_ends_with_cod
     assert "FAIL  what is impossible is told and changes nothing" in said.out
     assert "expected feedback that it could not be done, found none" in said.out
     assert said.out.count("ok    ") == POINTS - 1
-    assert f"{HERE}:HostOf breaks 1 of {POINTS} points of the contract" in said.err
+    assert f"{HERE}:SILENT breaks 1 of {POINTS} points of the contract" in said.err
 
 
 def test_an_error_in_the_environment_breaks_the_points_that_meet_it_and_no_others() -> None:
-    report = check_environment_kind(f"{HERE}:HostOfBroken", seconds=0.1)
+    report = check_environment_kind(f"{HERE}:BROKEN", seconds=0.1)
     assert report.measured == ()
     broken = {point.promise: point.broken for point in report.points if point.broken}
     assert len(broken) == 3
@@ -130,8 +140,11 @@ class HostOfStuck(HostOf):
     kind = Stuck
 
 
+STUCK = kind_of(HostOfStuck)
+
+
 def test_each_point_has_as_long_as_the_command_line_says() -> None:
-    report = check_environment_kind(f"{HERE}:HostOfStuck", seconds=0.1, deadline_s=3.0)
+    report = check_environment_kind(f"{HERE}:STUCK", seconds=0.1, deadline_s=3.0)
     assert "raised TimeoutError: no end after 3 s" in str(report.points)
     usual = inspect.signature(cli.check_environment).parameters["deadline"].default
     assert usual == POINT_DEADLINE_S
@@ -143,9 +156,8 @@ def test_each_point_has_as_long_as_the_command_line_says() -> None:
         ("nowhere", "expected an environment out of .*browserless.*, or 'module:name', found 'nowhere'"),
         ("no_such_module:host", "cannot import 'no_such_module'; is it on the Python path"),
         (f"{HERE}:Nothing", f"module '{HERE}' has no 'Nothing'"),
-        (f"{HERE}:NUMBER", "expected a function of a WorkerConfig that returns a host, .* found a int"),
-        (f"{HERE}:NoHost", "expected a host with the methods .* found a NoHost without environment, alive, close"),
-        (f"{HERE}:TASKS_AS_THEY_ARE", "expected tasks to be a function of the host's options .* found a ListedTasks"),
+        (f"{HERE}:NUMBER", "expected an environment .EnvironmentKind., found a int"),
+        (f"{HERE}:HOSTLESS", "expected a host with the methods .* found a NoHost without environment, alive, close"),
         (f"{HERE}:NO_TASKS", "split 'train' has 0 tasks, 1 were asked for"),
     ],
 )
@@ -156,16 +168,16 @@ def test_a_wrong_path_says_what_was_expected(path: str, complaint: str) -> None:
 
 def test_a_host_that_does_not_start_is_something_missing() -> None:
     with pytest.raises(MissingError, match="its host did not start: infra/no_server: nobody is there"):
-        check(f"{HERE}:HostThatFails")
+        check(f"{HERE}:STARTLESS")
 
 
 def test_options_reach_the_host_and_must_be_json() -> None:
-    with pytest.raises(MissingError, match="nobody is there, with {'deployment': 'staging'}"):
-        check(f"{HERE}:HostThatFails", "--options", '{"deployment": "staging"}')
+    with pytest.raises(MissingError, match=r"nobody is there, with SitesSettings\(names=\('map',\)"):
+        check(f"{HERE}:STARTLESS", "--options", '{"names": ["map"]}')
     with pytest.raises(RecipeError):
         check("browserless", "--options", "{deployment")
-    with pytest.raises(RecipeError, match="option webarena.task_file: Unexpected keyword argument"):
-        check("webarena", "--options", '{"webarena": {"task_file": {}}}')
+    with pytest.raises(RecipeError, match="unknown key 'webarena.task_file'; did you mean 'webarena.task_files'"):
+        check("webarena", "--options", '{"task_file": {}}')
 
 
 @pytest.fixture
@@ -180,9 +192,9 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_installed_package_adds_an_environment_by_its_entry_point(installed: None) -> None:
     assert EntryPoint("book", "examples.guestbook:GUESTBOOK", "waymark.environments").load() is GUESTBOOK
-    assert environment_kind("book") is GUESTBOOK
+    assert KINDS.find("book") is GUESTBOOK
     with pytest.raises(ValueError, match="out of book, browserless, embedded"):
-        environment_kind("bok")
+        KINDS.find("bok")
 
 
 def test_a_recipe_plays_the_tasks_that_its_environment_brings(installed: None) -> None:
@@ -197,13 +209,28 @@ def test_a_recipe_plays_the_tasks_that_its_environment_brings(installed: None) -
     assert {task.intent for task in tasks.split("test")} == {
         "Sign the guest book as Eva.", "Sign the guest book as Finn."
     }  # fmt: skip
-    chosen = tasks.choose(2, [task.task_id for task in tasks.pool], tasks.rollouts(1, None), {})["tasks"]
+    chosen = tasks.choose(2, [task.task_id for task in tasks.pool], tasks.rollouts(1, None), {}).tasks
     assert {spec.task.task_id for spec in tasks.rollouts(2, chosen)} <= {task.task_id for task in tasks.pool}
     assert {spec.task.site for spec in tasks.demonstrations("demo", 10)} <= {"shop", "forum"}
 
 
+@pytest.mark.parametrize("name", ["book", "examples.guestbook:GUESTBOOK"])
+def test_a_recipe_hands_an_environment_of_ones_own_its_options(installed: None, name: str) -> None:
+    raw = {"run": {"environment": name, "pool_tasks": 2}, "environments": {name: {"signers": ["Gus", "Hal"]}}}
+    recipe = build_recipe(raw)
+    assert {task.task_id for task in TaskSets(recipe)._source.task_set(0, "train", 2)} == {"book.Gus", "book.Hal"}
+    assert recipe.environment_settings(name) == BookSettings(("Gus", "Hal"))
+    assert build_recipe(resolved(recipe)) == recipe
+    assert config_hash(recipe) != config_hash(build_recipe({"run": raw["run"]}))
+    assert build_recipe(raw, [f"environments.{name}.signers=[Ina]"]).environment_settings(name) == BookSettings(
+        ("Ina",)
+    )
+    with pytest.raises(RecipeError, match=f"unknown key 'environments.{name}.signer'; did you mean .*signers'"):
+        build_recipe({"environments": {name: {"signer": []}}})
+
+
 def test_an_environment_with_few_tasks_gives_what_it_has_to_whom_that_is_enough(installed: None) -> None:
-    source = environment_kind("book").tasks({})
+    source = KINDS.find("book").tasks(BookSettings())
     everything = source.task_set(0, "train", 4)
     assert source.task_set(0, "train", 8, at_least=1) == everything
     assert len(source.task_set(0, "train", 3, at_least=1)) == 3
@@ -233,12 +260,12 @@ def test_the_example_of_the_guide_keeps_the_contract() -> None:
 
 @pytest.mark.browser
 async def test_the_example_of_the_guide_can_be_solved() -> None:
-    host = make_host(WorkerConfig(shard_dir="", tokenizer="", environment="examples.guestbook:GUESTBOOK"))
+    host = make_host("examples.guestbook:GUESTBOOK", {}, None, BrowserSettings(), Evaluators())
     await host.start()
     try:
         env, (task,) = (
             await host.environment(),
-            environment_kind("examples.guestbook:GUESTBOOK").tasks({}).task_set(0, "test", 1),
+            GUESTBOOK.tasks(BookSettings()).task_set(0, "test", 1),
         )
         seen = await env.reset(task)
         assert (await env.evaluate("done")).outcome == 0.0

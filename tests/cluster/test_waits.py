@@ -16,7 +16,7 @@ SECTION = (
     (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8").split("\n## Waits\n", 1)[1].split("\n## ", 1)[0]
 )
 ROWS = re.findall(r"^\| `([^`]+)` \| ([^|]+?) \| ([^|]+) \|$", SECTION, re.MULTILINE)
-NOT_TIMES = {"sites.faults.slow_s"}
+NOT_TIMES = {"environments.embedded.faults.slow_s"}
 """Settings in seconds that are no waits of Waymark's."""
 
 
@@ -40,7 +40,8 @@ def constants() -> dict[str, float]:
 def test_every_setting_in_seconds_is_in_the_table_with_its_default() -> None:
     told = {name: default for name, default, _ in ROWS if not name.rpartition(".")[2].isupper()}
     expected = in_seconds(flatten(resolved(Recipe())))
-    expected |= in_seconds(flatten(resolved(Recipe())["webarena"]["deployments"][0], "webarena.deployments[]."))
+    webarena = resolved(Recipe())["environments"]["webarena"]
+    expected |= in_seconds(flatten(webarena["deployments"][0], "environments.webarena.deployments[]."))
     assert told == {name: "none" if value is None else f"{value:g}" for name, value in expected.items()}
 
 

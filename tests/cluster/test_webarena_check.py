@@ -15,12 +15,15 @@ from typer.testing import CliRunner
 
 from cluster import cli
 from cluster.errors import RecipeError
+from cluster.preflight.doctor import check_environment
 from cluster.preflight.environment import check_environment_kind
-from cluster.preflight.webarena import check_webarena
 from cluster.recipe.recipe import Recipe, build_recipe, resolved
+from environments.webarena.settings import WebArenaSettings
 from environments.webarena.sites.addresses import SITES
 from environments.webarena.sites.deployments import with_addresses
 from judges.interface import NoJudge
+from judges.kinds import JudgeKind
+from plugs.options import NoOptions
 from records.checks import Status
 from tests.environments.lab_site import serving
 from tests.environments.webarena.fake_sites import FakeSite
@@ -33,6 +36,9 @@ class Judge(NoJudge):
     """A judge that a recipe may name."""
 
     name = "echo"
+
+
+ECHO = JudgeKind(settings=NoOptions, make=lambda settings, judges: Judge())
 
 
 @pytest.fixture(autouse=True)
@@ -60,25 +66,26 @@ def files(tmp_path: Path) -> dict[str, str]:
     return {name: str(tmp_path / f"{name}.json") for name in sets}
 
 
-def recipe(files: dict[str, str], **webarena: Any) -> Recipe:
+def recipe(files: dict[str, str], judge: str = "", **webarena: Any) -> Recipe:
     evaluation = {"splits": ["test"], "tasks_per_split": 2}
     return build_recipe(
         {
             "run": {"environment": "webarena", "pool_tasks": 3, "evaluation": evaluation},
             "rollout": WAITS,
-            "webarena": {"task_files": files, **webarena},
+            "environments": {"webarena": {"task_files": files, **webarena}},
+            "judges": {"evaluators": {"answer_judge": judge}},
         }
     )
 
 
 def found(recipe: Recipe, status: Status) -> dict[str, str]:
     return {
-        check.name: f"{check.found} -> {check.advice}" for check in check_webarena(recipe) if check.status is status
+        check.name: f"{check.found} -> {check.advice}" for check in check_environment(recipe) if check.status is status
     }
 
 
 def test_a_recipe_with_another_environment_is_not_asked() -> None:
-    assert check_webarena(Recipe()) == []
+    assert [check.name for check in check_environment(Recipe())] == ["sites"]
 
 
 def test_what_is_missing_is_named_with_the_variables_to_set(files: dict[str, str]) -> None:
@@ -110,18 +117,18 @@ def test_tasks_that_need_a_judge_or_a_reset_that_is_not_there_are_named(
     assert found(made, Status.FAIL) == {}
     warnings = found(made, Status.WARN)
     assert "none, and 2 tasks (webarena.2, webarena.3) of train need one" in warnings["LLM judge"]
-    assert "webarena.judge" in warnings["LLM judge"]
+    assert "judges.evaluators.answer_judge" in warnings["LLM judge"]
     assert "none, and 1 tasks (webarena.5) change a site" in warnings["site resets"]
 
 
 def test_a_judge_and_a_reset_settle_that(files: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     reset = {"kind": "command", "command": ["./reset.sh"]}
-    made = complete(files, monkeypatch, judge=f"{__name__}:Judge", deployments=[{"name": "blue", "reset": reset}])
+    made = complete(files, monkeypatch, judge=f"{__name__}:ECHO", deployments=[{"name": "blue", "reset": reset}])
     assert (found(made, Status.FAIL), found(made, Status.WARN)) == ({}, {})
     said = found(made, Status.OK)
     assert "echo, for 2 tasks" in said["LLM judge"]
     assert "blue: shopping http://shopping.test, reddit http://reddit.test" in said["site addresses"]
-    assert PASSWORD not in str(check_webarena(made))
+    assert PASSWORD not in str(check_environment(made))
 
 
 @pytest.mark.parametrize(
@@ -143,7 +150,7 @@ def test_splits_without_a_file_with_a_bad_one_or_with_too_few_tasks_are_told(
     files: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     half = complete({"train": files["train"]}, monkeypatch)
-    assert "webarena.task_files.test" in found(half, Status.FAIL)["tasks of test"]
+    assert "environments.webarena.task_files.test" in found(half, Status.FAIL)["tasks of test"]
     (tmp_path / "bad.json").write_text("[3]")
     bad = complete({**files, "test": str(tmp_path / "bad.json")}, monkeypatch)
     assert "task 0: expected an object, found 3" in found(bad, Status.FAIL)["tasks of test"]
@@ -167,7 +174,9 @@ def test_the_command_shows_it_and_ends_with_code_3(
 ) -> None:
     monkeypatch.setenv("SHOPPING_PASSWORD", PASSWORD)
     path = tmp_path / "recipe.yaml"
-    path.write_text(json.dumps({"run": {"environment": "webarena"}, "webarena": {"task_files": files}}))
+    path.write_text(
+        json.dumps({"run": {"environment": "webarena"}, "environments": {"webarena": {"task_files": files}}})
+    )
     done = CliRunner().invoke(cli.app, ["check", str(path)])
     assert done.exit_code != 0
     for text in ("site addresses", "SHOPPING, SHOPPING_ADMIN", "rollout.reset_deadline_s", "LLM judge"):
@@ -180,8 +189,10 @@ def test_no_password_gets_into_what_is_kept_of_a_run(
 ) -> None:
     with caplog.at_level(logging.DEBUG):
         made = complete(files, monkeypatch)
-        kept = [json.dumps(resolved(made)), repr(with_addresses(made.webarena)), repr(check_webarena(made))]
-        sent = pickle.dumps(with_addresses(made.webarena))
+        settings = made.environment_settings("webarena")
+        assert isinstance(settings, WebArenaSettings)
+        kept = [json.dumps(resolved(made)), repr(with_addresses(settings)), repr(check_environment(made))]
+        sent = pickle.dumps(with_addresses(settings))
     assert "http://shopping.test" in kept[1]
     assert not any(PASSWORD in text for text in (*kept, caplog.text))
     assert PASSWORD.encode() not in sent
@@ -193,7 +204,7 @@ def test_no_password_gets_into_what_is_kept_of_a_run(
 )
 def test_a_recipe_with_a_password_in_an_address_is_refused_without_it(section: dict[str, Any]) -> None:
     with pytest.raises(RecipeError, match="expected an address without a password") as refused:
-        build_recipe({"webarena": {"deployments": [section]}})
+        build_recipe({"environments": {"webarena": {"deployments": [section]}}})
     assert "hunter2" not in str(refused.value)
 
 

@@ -19,13 +19,14 @@ from environments.miniwob.page_server import PageServer, page_folder
 from environments.miniwob.pages import PAGES
 from environments.miniwob.tasks import make_task
 from environments.miniwob.world import MiniwobWorld
+from judges.verdicts import Evaluators
 from records.environment import Action, Observation, Verdict
 from records.episodes import Source, Task
 from records.failures import EpisodeFailed
 from rollout_workers.agent import Decision, Turn
 from rollout_workers.episode import play
 from rollout_workers.settings import RolloutSettings
-from rollout_workers.spec import EpisodeSpec, WorkerConfig
+from rollout_workers.spec import EpisodeSpec
 from tests.environments.miniwob_form_solutions import FORM_SOLUTIONS
 from tests.environments.miniwob_solutions import SOLUTIONS
 
@@ -223,7 +224,7 @@ async def test_the_agent_and_the_record_get_the_pages_own_instruction(env: Brows
 
 
 async def test_a_worker_gets_it_by_name() -> None:
-    host = make_host(WorkerConfig(shard_dir="", tokenizer="", environment="miniwob", browser=QUICK))
+    host = make_host("miniwob", {}, None, QUICK, Evaluators())
     await host.start()
     try:
         made = await host.environment()

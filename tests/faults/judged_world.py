@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from judges.evaluators import PageView, evaluate
-from judges.settings import JudgeSettings
+from judges.settings import EvaluatorSettings
 from records.deadline import Deadline
 from records.environment import Verdict
-from rollout_workers.spec import WorkerConfig
 from tests.faults.judge_process import JudgeLine
-from tests.rollout_workers.fake_world import FakeEnvironment, FakeHost
+from tests.rollout_workers.fake_world import WORLD, FakeEnvironment, FakeHost, FakeSettings
 
 HERE = "tests.faults.judged_world"
-PATIENCE = JudgeSettings(answer_timeout_s=1.5, retry_wait_s=0.2)
+PATIENCE = EvaluatorSettings(answer_timeout_s=1.5, retry_wait_s=0.2)
 
 
 class JudgedEnvironment(FakeEnvironment):
@@ -28,9 +29,9 @@ class JudgedEnvironment(FakeEnvironment):
 class JudgedHost(FakeHost):
     """Hands out environments that know where the judge listens."""
 
-    def __init__(self, config: WorkerConfig) -> None:
-        super().__init__(config)
-        self._port = int(config.options["judge_port"])
+    def __init__(self, settings: FakeSettings) -> None:
+        super().__init__(settings)
+        self._port = settings.judge_port
 
     async def environment(self) -> JudgedEnvironment:
         assert self._process is not None
@@ -39,6 +40,5 @@ class JudgedHost(FakeHost):
         return env
 
 
-def host(config: WorkerConfig) -> JudgedHost:
-    """The factory that ``WorkerConfig.environment`` names."""
-    return JudgedHost(config)
+JUDGED = replace(WORLD, host=lambda settings, connection, browser, judge: JudgedHost(settings))
+"""What ``WorkerConfig.environment`` names."""

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from environments.embedded.sessions import SiteEndpoint
 from policy.settings import PolicySettings, TinyShape
 from policy.tokenizer_training import train_tokenizer
 from records.episodes import Source
@@ -72,8 +73,7 @@ def made_for(server: SiteServer, folder: Path) -> WorkerConfig:
         tokenizer=str(train_tokenizer(corpus, limits.tiny.vocab_size, folder / "tokenizer")),
         settings=SETTINGS,
         policy_settings=limits,
-        site_port=server.port,
-        site_secret=server.secret,
+        connection=SiteEndpoint(server.port, server.secret),
     )
 
 

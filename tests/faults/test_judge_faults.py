@@ -18,7 +18,7 @@ from rollout_workers.spec import WorkerConfig
 from tests.faults import judged_world
 from tests.faults.books import Books, outcomes
 from tests.faults.judge_process import JudgeProcess
-from tests.rollout_workers.fake_world import config, spec
+from tests.rollout_workers.fake_world import FakeSettings, config, spec
 
 pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("cluster")]
 
@@ -49,8 +49,9 @@ def judge(tmp_path: Path) -> Iterator[JudgeProcess]:
 
 @pytest.fixture
 def worker_config(tmp_path: Path, judge: JudgeProcess) -> WorkerConfig:
-    made = config(tmp_path, SETTINGS, f"{judged_world.HERE}:host")
-    return replace(made, options={**made.options, "judge_port": judge.port})
+    made = config(tmp_path, SETTINGS, f"{judged_world.HERE}:JUDGED")
+    assert isinstance(made.options, FakeSettings)
+    return replace(made, options=replace(made.options, judge_port=judge.port))
 
 
 def down(judge: JudgeProcess) -> Callable[[], None]:

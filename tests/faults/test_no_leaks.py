@@ -16,6 +16,7 @@ import pytest
 
 from environments.browser.processes import marked_processes, process_mark
 from environments.browser.settings import BrowserSettings
+from environments.embedded.sessions import SiteEndpoint
 from policy.settings import PolicySettings
 from policy.tokenizer_training import train_tokenizer
 from records.episodes import Source, Task
@@ -62,8 +63,7 @@ def made(folder: Path, environment: str, server: SiteServer | None = None) -> Wo
         settings=RolloutSettings(contexts_per_worker=CONTEXTS, shard_linger_s=0.01, loop_lag_limit_s=600.0),
         policy_settings=PolicySettings(max_prompt_tokens=1500),
         browser=BrowserSettings(episodes_per_context=EPISODES_PER_CONTEXT),
-        site_port=server.port if server else 0,
-        site_secret=server.secret if server else "",
+        connection=SiteEndpoint(server.port, server.secret) if server else None,
     )
 
 

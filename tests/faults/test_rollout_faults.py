@@ -17,6 +17,7 @@ import pytest
 import ray
 
 from environments.browser.processes import marked_processes, process_mark
+from environments.embedded.sessions import SiteEndpoint
 from policy.client import PolicySource
 from policy.models import save_policy
 from policy.presets import build_tiny
@@ -74,8 +75,7 @@ def worker_config(tmp_path: Path, server: SiteServer) -> WorkerConfig:
         tokenizer=str(train_tokenizer(corpus, LIMITS.tiny.vocab_size, tmp_path / "tokenizer")),
         settings=SETTINGS,
         policy_settings=LIMITS,
-        site_port=server.port,
-        site_secret=server.secret,
+        connection=SiteEndpoint(server.port, server.secret),
     )
 
 

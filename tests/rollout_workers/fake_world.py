@@ -11,8 +11,11 @@ import os
 import subprocess
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from environments.kinds import EnvironmentKind
+from environments.task_sources import ListedTasks
 from policy.client import Completion, PolicySource, Sampling
 from policy.formats import get_format
 from policy.tokenizer import TextTokenizer
@@ -29,11 +32,19 @@ CLICK, EXIT = '# Element: Lamp\ndo(action="Click", element="0")', 'exit(message=
 HERE = "tests.rollout_workers.fake_world"
 
 
+@dataclass(frozen=True)
+class FakeSettings:
+    """Where the world keeps its notes, and the port of a judge for those that ask one."""
+
+    scratch: str
+    judge_port: int = 0
+
+
 class FakeHost:
     """A "browser" that is a sleeping process, detached as Chromium is."""
 
-    def __init__(self, config: WorkerConfig) -> None:
-        self._scratch = Path(config.options["scratch"])
+    def __init__(self, settings: FakeSettings) -> None:
+        self._scratch = Path(settings.scratch)
         self._process: subprocess.Popen[bytes] | None = None
 
     async def start(self) -> None:
@@ -111,9 +122,12 @@ def page(url: str) -> Observation:
     return Observation("@ Shop\nlink Lamp 0", url, "Shop", "Lamp", (Element(0, "link", "Lamp"),))
 
 
-def host(config: WorkerConfig) -> FakeHost:
-    """The factory that ``WorkerConfig.environment`` names."""
-    return FakeHost(config)
+WORLD = EnvironmentKind(
+    settings=FakeSettings,
+    tasks=lambda settings: ListedTasks([]),
+    host=lambda settings, connection, browser, judge: FakeHost(settings),
+)
+"""What ``WorkerConfig.environment`` names."""
 
 
 class FakePolicy:
@@ -151,7 +165,7 @@ def spec(
     return EpisodeSpec(f"e{index}", task, Source.ROLLOUT, phase=0, seed=index, screenshots=screenshots)
 
 
-def config(folder: Path, settings: RolloutSettings, environment: str = f"{HERE}:host") -> WorkerConfig:
+def config(folder: Path, settings: RolloutSettings, environment: str = f"{HERE}:WORLD") -> WorkerConfig:
     """A worker's configuration with everything under ``folder``."""
     tokenizer = folder / "tokenizer"
     if not tokenizer.exists():
@@ -164,7 +178,7 @@ def config(folder: Path, settings: RolloutSettings, environment: str = f"{HERE}:
         policy=PolicySource(f"{HERE}:policy", {"tokenizer": str(tokenizer)}),
         settings=settings,
         screenshot_dir=str(folder / "screenshots"),
-        options={"scratch": str(folder / "scratch")},
+        options=FakeSettings(str(folder / "scratch")),
     )
 
 

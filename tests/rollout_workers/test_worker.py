@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from environments.browser.processes import marked_processes
-from environments.kinds import load
+from plugs.registry import load
 from records.episodes import Source
 from records.failures import FailureKind
 from replay.shards import read_shard
@@ -214,7 +214,7 @@ async def test_apply_runs_methods_by_name_as_the_actor_manager_sends_them(tmp_pa
 
 def test_a_workers_process_needs_neither_torch_nor_ray() -> None:
     code = (
-        "import sys, rollout_workers.worker, environments.embedded.hosts;"
+        "import sys, rollout_workers.worker, environments.embedded.kind, environments.browserless.host;"
         "print(sorted({'torch', 'transformers', 'ray', 'pydantic'} & set(sys.modules)))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240, env=_environment())

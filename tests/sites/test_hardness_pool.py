@@ -10,11 +10,13 @@ import asyncio
 import queue
 import threading
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from environments.embedded.hosts import BrowserlessHost
+from environments.browserless.host import BrowserlessHost
+from environments.embedded.kind import BROWSERLESS
 from records.episodes import Source
 from records.failures import FailureKind
 from replay.buffer import ReplayBuffer
@@ -28,6 +30,7 @@ from rollout_workers.worker import RolloutWorker
 from rollout_workers.worker_group import Answered
 from sites.app import create_app
 from sites.faults import FaultSettings
+from sites.settings import SitesSettings
 from sites.tasks import task_set
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,10 +38,15 @@ WAIT_S = 60.0
 
 
 class HostWithFaults(BrowserlessHost):
-    """The sites in this process, with the faults that the configuration's options ask for."""
+    """The sites in this process, with the faults that the settings ask for."""
 
     async def start(self) -> None:
-        self._app = create_app(0, faults=FaultSettings(**self._config.options))
+        self._app = create_app(0, faults=self._settings.faults)
+
+
+FAULTY = replace(
+    BROWSERLESS, host=lambda settings, connection, browser, judge: HostWithFaults(settings, browser, judge)
+)
 
 
 class GroupWithoutRay:
@@ -97,9 +105,9 @@ def config(folder: Path, settings: RolloutSettings, **faults: float) -> WorkerCo
     return WorkerConfig(
         shard_dir=str(folder),
         tokenizer=str(ROOT / "cluster" / "recipes" / "tiny-cloned"),
-        environment="tests.sites.test_hardness_pool:HostWithFaults",
+        environment="tests.sites.test_hardness_pool:FAULTY",
         settings=settings,
-        options=faults,
+        options=SitesSettings(faults=FaultSettings(**faults)),
     )
 
 

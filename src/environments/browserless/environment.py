@@ -25,7 +25,8 @@ from environments.hosts import EpisodeHosts
 from environments.interface.element_names import squeeze
 from environments.interface.feedback import joined, sentence
 from environments.interface.observation import Rendered, inner_text, render
-from judges.evaluators import evaluate
+from judges.interface import EndedEpisode, TrajectoryJudge
+from judges.verdicts import Evaluators
 from records import failure_codes as codes
 from records.deadline import Deadline
 from records.environment import Action, Observation, Verdict
@@ -41,8 +42,9 @@ _LOCATOR = re.compile(
 class BrowserlessEnvironment:
     """An ``Environment`` over ``app`` (``sites.app.create_app()``); the application may take as long as the act."""
 
-    def __init__(self, app: Any, settings: BrowserSettings | None = None) -> None:
+    def __init__(self, app: Any, settings: BrowserSettings | None = None, judge: TrajectoryJudge | None = None) -> None:
         self._app = app
+        self._judge: TrajectoryJudge = judge or Evaluators()
         self._settings = settings or BrowserSettings()
         self._token = ""
         self._task: Task | None = None
@@ -85,9 +87,7 @@ class BrowserlessEnvironment:
             return _View(tabs.alike(), self._hosts, None)
 
         last = _View(tabs.alike(), self._hosts, tabs.page)
-        judged = evaluate(
-            self._task.evaluation, answer=answer, page=last, fresh_page=fresh_page, intent=self._task.intent
-        )
+        judged = self._judge.verdict(EndedEpisode(self._task, answer, last, fresh_page, deadline=deadline))
         return await (deadline or Deadline(what="evaluate")).run(judged)
 
     async def screenshot(self, deadline: Deadline | None = None) -> bytes | None:

@@ -14,7 +14,8 @@ from environments.browser.interaction import Interaction
 from environments.browser.page_view import BrowserPageView
 from environments.embedded.sessions import SiteSessions
 from environments.hosts import EpisodeHosts, embedded_bypass
-from judges.evaluators import evaluate
+from judges.interface import EndedEpisode, TrajectoryJudge
+from judges.verdicts import Evaluators
 from records.deadline import Deadline
 from records.environment import Action, Observation, Verdict
 from records.episodes import Task
@@ -27,12 +28,13 @@ _LOG = logging.getLogger(__name__)
 
 
 class EmbeddedWorld:
-    """A ``World`` over ``sites``; ``token`` names the slot's session there."""
+    """A ``World`` over ``sites``, judged by ``judge`` (the evaluators); ``token`` names the slot's session there."""
 
     keeps_context = True
 
-    def __init__(self, sites: SiteSessions) -> None:
+    def __init__(self, sites: SiteSessions, judge: TrajectoryJudge | None = None) -> None:
         self.sites = sites
+        self._judge: TrajectoryJudge = judge or Evaluators()
         self.token = ""
 
     async def open(self, task: Task, pages: Interaction) -> Observation:
@@ -54,7 +56,7 @@ class EmbeddedWorld:
         return await pages.act(action)
 
     async def judge(self, task: Task, answer: str | None, pages: Interaction) -> Verdict:
-        """Ask the task's evaluators, who have a page of their own in the same context."""
+        """Ask the judge, who has a page of their own in the same context."""
         slot = pages.slot
         # What the agent saw after its session was lost was not the task; such an episode is not judged.
         await self.sites.require_session(self.token, pages.deadline)
@@ -63,7 +65,7 @@ class EmbeddedWorld:
             return BrowserPageView(await slot.judging_tab(), slot.hosts, pages.deadline)
 
         last = BrowserPageView(slot.tab, slot.hosts, pages.deadline)
-        verdict = await evaluate(task.evaluation, answer=answer, page=last, fresh_page=fresh_page, intent=task.intent)
+        verdict = await self._judge.verdict(EndedEpisode(task, answer, last, fresh_page, deadline=pages.deadline))
         await slot.quieten_judging_tab()
         return verdict
 

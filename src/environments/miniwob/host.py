@@ -1,25 +1,23 @@
-"""A worker's Chromium over the MiniWoB++ pages, which the worker serves itself.
-
-Owns ``MINIWOB``, which ``environment_hosts`` names. Must not import ray.
-"""
+"""A worker's Chromium over the MiniWoB++ pages, which the worker serves itself. Must not import ray."""
 
 from __future__ import annotations
 
 import asyncio
 
-from environments.embedded.hosts import BrowserHost
+from environments.browser.environment import BrowserEnvironment
+from environments.browser.host import ChromiumHost
+from environments.browser.session import BrowserSession
+from environments.browser.settings import BrowserSettings
 from environments.environment import Environment
-from environments.kinds import EnvironmentKind
 from environments.miniwob.page_server import PageServer, page_folder
-from environments.miniwob.tasks import MiniwobTasks
-from rollout_workers.spec import WorkerConfig
+from environments.miniwob.world import MiniwobWorld
 
 
-class MiniwobHost(BrowserHost):
+class MiniwobHost(ChromiumHost):
     """One Chromium, and the server of its pages."""
 
-    def __init__(self, config: WorkerConfig) -> None:
-        super().__init__(config)
+    def __init__(self, browser: BrowserSettings) -> None:
+        super().__init__(BrowserSession(browser))
         self._server = PageServer(page_folder())
 
     async def start(self) -> None:
@@ -29,9 +27,6 @@ class MiniwobHost(BrowserHost):
 
     async def environment(self) -> Environment:
         """Return a new environment in this Chromium."""
-        from environments.browser.environment import BrowserEnvironment
-        from environments.miniwob.world import MiniwobWorld
-
         return BrowserEnvironment(self._session, MiniwobWorld(self._server.port))
 
     def alive(self) -> bool:
@@ -42,7 +37,3 @@ class MiniwobHost(BrowserHost):
         """End Chromium and the server."""
         await super().close()
         await asyncio.to_thread(self._server.close)
-
-
-MINIWOB = EnvironmentKind(MiniwobHost, lambda options: MiniwobTasks())
-"""The environment ``miniwob``; its host raises ``EpisodeFailed`` where the ``miniwob`` package is not installed."""

@@ -103,10 +103,6 @@ class WebArenaSettings:
     """Whether the sites are known to be in their first state; otherwise the first lease of each deployment that can
     be reset begins with a reset."""
 
-    judge: str = ""
-    """``module:name`` of a function that makes the LLM judge (``judges.interface.AnswerJudge``) for tasks with
-    ``fuzzy_match``; without one, such tasks fail as ``judge/no_judge`` where their answer is no exact match."""
-
     writes: Mapping[str, bool] = field(default_factory=dict)
     """Task ids for which the rule that tells changing from reading tasks is wrong, with the right answer."""
 
@@ -137,7 +133,7 @@ class WebArenaSettings:
     def __post_init__(self) -> None:
         names = [deployment.name for deployment in self.deployments]
         if not names or len(set(names)) != len(names):
-            raise ValueError(f"webarena.deployments: expected at least one and different names, found {names}")
+            raise ValueError(f"deployments: expected at least one and different names, found {names}")
         for name in ("lease_timeout_s", "lease_hold_s", "lease_silence_s", "login_timeout_s", "login_load_timeout_s"):
             if getattr(self, name) <= 0:
-                raise ValueError(f"webarena.{name}: expected a time above 0 s, found {getattr(self, name)}")
+                raise ValueError(f"{name}: expected a time above 0 s, found {getattr(self, name)}")

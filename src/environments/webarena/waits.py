@@ -6,23 +6,20 @@ other environments it would fail while it is only waiting. Pure.
 
 from __future__ import annotations
 
+from environments.kinds import Wanted
 from environments.webarena.settings import WebArenaSettings
-from rollout_workers.settings import RolloutSettings
 
 
-def waits_that_do_not_fit(rollout: RolloutSettings, settings: WebArenaSettings) -> dict[str, str]:
+def waits_that_do_not_fit(settings: WebArenaSettings, wanted: Wanted) -> dict[str, str]:
     """Return what is wrong by the name of the setting: what was expected, why, and what was found."""
     starting_s = settings.lease_timeout_s + 2 * settings.login_timeout_s
     waits = "webarena's waits"
+    hold = "environments.webarena.lease_hold_s"
     at_least = {
-        "rollout.reset_deadline_s": (rollout.reset_deadline_s, starting_s, waits),
-        "rollout.episode_deadline_s": (
-            rollout.episode_deadline_s,
-            rollout.reset_deadline_s,
-            "rollout.reset_deadline_s",
-        ),
-        "rollout.stall_timeout_s": (rollout.stall_timeout_s, rollout.episode_deadline_s, "rollout.episode_deadline_s"),
-        "webarena.lease_hold_s": (settings.lease_hold_s, rollout.episode_deadline_s, "rollout.episode_deadline_s"),
+        "rollout.reset_deadline_s": (wanted.reset_s, starting_s, waits),
+        "rollout.episode_deadline_s": (wanted.episode_s, wanted.reset_s, "rollout.reset_deadline_s"),
+        "rollout.stall_timeout_s": (wanted.stall_s, wanted.episode_s, "rollout.episode_deadline_s"),
+        hold: (settings.lease_hold_s, wanted.episode_s, "rollout.episode_deadline_s"),
     }
     return {
         name: f"expected at least {needed:g} s because of {why}, found {found:g} s"

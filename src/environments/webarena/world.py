@@ -24,7 +24,7 @@ from environments.webarena.page_view import WebArenaPageView
 from environments.webarena.sites.hosts import WebArenaHosts
 from environments.webarena.sites.shared import WebArenaSites
 from environments.webarena.tasks.files import geolocation, rules_of, viewport
-from judges.evaluators import evaluate
+from judges.interface import EndedEpisode
 from records import failure_codes as codes
 from records.environment import Action, Observation, Verdict
 from records.episodes import Task
@@ -81,7 +81,7 @@ class WebArenaWorld:
         return seen
 
     async def judge(self, task: Task, answer: str | None, pages: Interaction) -> Verdict:
-        """Ask the task's evaluators, who have pages of their own in the same context."""
+        """Ask the judge, who has pages of their own in the same context."""
         self._require_lease()
         if self.lease is None:
             raise RuntimeError("no episode is open: call reset first")
@@ -93,17 +93,16 @@ class WebArenaWorld:
         async def fresh_page() -> WebArenaPageView:
             return view(await slot.new_judging_tab())
 
-        verdict = await evaluate(
-            task.evaluation,
-            answer=None if answer is None else self._hosts.canonical_text(answer),
-            page=view(slot.tab),
-            fresh_page=fresh_page,
-            intent=task.intent,
-            rules=rules_of(task),
-            judge=sites.judge,
-            patience=sites.patience,
-            deadline=pages.deadline,
-            functions=sites.functions(self.lease, pages.deadline),
+        verdict = await sites.judge.verdict(
+            EndedEpisode(
+                task,
+                answer=None if answer is None else self._hosts.canonical_text(answer),
+                page=view(slot.tab),
+                fresh_page=fresh_page,
+                rules=rules_of(task),
+                functions=sites.functions(self.lease, pages.deadline),
+                deadline=pages.deadline,
+            )
         )
         self._require_lease()
         return verdict
@@ -177,8 +176,8 @@ class WebArenaWorld:
         if self.lease is not None and not self._sites.leases.holds(self.lease):
             settings = self._sites.settings
             detail = (
-                f"the sites were taken back: the episode took longer than webarena.lease_hold_s "
-                f"({settings.lease_hold_s:g} s), or the lease desk was out of reach for webarena.lease_silence_s "
+                f"the sites were taken back: the episode took longer than lease_hold_s ({settings.lease_hold_s:g} s), "
+                f"or the lease desk was out of reach for lease_silence_s "
                 f"({settings.lease_silence_s:g} s)"
             )
             raise EpisodeFailed(Failure(codes.LEASE_LOST, detail))

@@ -23,7 +23,8 @@ from environments.webarena.sites.hosts import Deployment, resolver_rules
 from environments.webarena.sites.shared import WebArenaSites, make_sites
 from environments.webarena.world import WebArenaWorld
 from judges.interface import AnswerQuestion
-from judges.settings import JudgeSettings
+from judges.settings import EvaluatorSettings
+from judges.verdicts import Evaluators
 from records.deadline import Deadline
 from records.environment import Action, Observation
 from records.failures import EpisodeFailed, Failure, FailureKind
@@ -92,7 +93,7 @@ async def world(
     settings = settings_for(ports)
     deployments = deployments_of(settings)
     desk = make_desk(settings)
-    sites = make_sites(settings, deployments, session, ACCOUNTS, leases=desk, forms=FORMS)
+    sites = make_sites(settings, deployments, session, ACCOUNTS, leases=desk, judge=Evaluators(), forms=FORMS)
     yield World(shop, forum, server, dict(deployments["blue"].addresses.bases), sites, desk, session)
     shop.fault = forum.fault = ""
     await desk.close()
@@ -508,7 +509,7 @@ async def test_meanings_are_judged_by_the_judge_and_without_one_there_is_no_verd
     world: World, evaluation: dict[str, object], answer: str, outcome: float
 ) -> None:
     task, judge = fake_task(evaluation=evaluation, require_login=False), Echo()
-    judged = BrowserEnvironment(world.session, WebArenaWorld(replace(world.sites, judge=judge)), BROWSER)
+    judged = BrowserEnvironment(world.session, WebArenaWorld(replace(world.sites, judge=Evaluators(judge))), BROWSER)
     await judged.reset(task)
     verdict = await judged.evaluate(answer)
     assert (verdict.outcome, len(judge.asked)) == (outcome, 1)
@@ -529,9 +530,9 @@ class Silent(Echo):
 
 
 async def test_a_judge_is_waited_for_as_long_as_the_settings_say(world: World) -> None:
-    patience, judge = JudgeSettings(answer_timeout_s=0.1, retry_wait_s=0.01), Silent()
+    patience, judge = EvaluatorSettings(answer_timeout_s=0.1, retry_wait_s=0.01), Silent()
     judged = BrowserEnvironment(
-        world.session, WebArenaWorld(replace(world.sites, judge=judge, patience=patience)), BROWSER
+        world.session, WebArenaWorld(replace(world.sites, judge=Evaluators(judge, patience))), BROWSER
     )
     await judged.reset(fake_task(evaluation=fuzzy(["Tea"]), require_login=False))
     failure = await failure_of(judged.evaluate("tea", Deadline(1.5)))

@@ -9,10 +9,14 @@ import pytest
 import yaml
 
 from cluster.errors import RecipeError
+from cluster.preflight.doctor import check_environment
 from cluster.recipe.recipe import build_recipe
 from cluster.task_sets import TaskSets
-from environments.webarena.host import webarena_host, webarena_tasks
-from environments.webarena.judge import needs_judge
+from environments.browser.environment import BrowserEnvironment
+from environments.browser.settings import BrowserSettings
+from environments.kinds import Wanted, make_host
+from environments.webarena.host import WebArenaHost
+from environments.webarena.kind import WEBARENA, Sites
 from environments.webarena.leases.modes import changes_sites
 from environments.webarena.login.accounts import Accounts
 from environments.webarena.settings import DeploymentSettings, ResetSettings, WebArenaSettings
@@ -21,11 +25,14 @@ from environments.webarena.sites.deployments import deployments_of, with_address
 from environments.webarena.sites.hosts import Deployment, WebArenaHosts, episode_hosts, resolver_rules
 from environments.webarena.sites.shared import make_sites
 from environments.webarena.waits import waits_that_do_not_fit
+from environments.webarena.world import WebArenaWorld
 from judges.interface import AnswerQuestion
-from judges.settings import JudgeSettings
+from judges.kinds import JudgeKind, Judges
+from judges.settings import EvaluatorSettings
+from judges.verdicts import Evaluators, needs_answer_judge
+from plugs.options import NoOptions
+from records.checks import Status
 from records.failures import EpisodeFailed, FailureKind
-from rollout_workers.settings import RolloutSettings
-from rollout_workers.spec import WorkerConfig
 from tests.environments.webarena.fake_sites import fake_task
 
 ONE_HOST = {
@@ -132,62 +139,70 @@ def test_the_first_deployment_takes_addresses_from_the_environment(monkeypatch: 
 
 
 RESETTING = ResetSettings(kind="http", url="http://wa.test:7565")
+FIRST_LOOK = WEBARENA.read(WEBARENA.first_look, "webarena")
 SETTINGS = WebArenaSettings(deployments=(DeploymentSettings("blue", ONE_HOST, reset=RESETTING),))
-PATIENT = RolloutSettings(reset_deadline_s=1050.0, episode_deadline_s=1700.0, stall_timeout_s=1700.0)
+PATIENT = Wanted(
+    tasks={},
+    judged=lambda tasks: [],
+    reset_s=1020.0,
+    episode_s=1700.0,
+    stall_s=1700.0,
+    elsewhere=False,
+)
 
 
-def config(settings: WebArenaSettings = SETTINGS, rollout: RolloutSettings = PATIENT) -> WorkerConfig:
-    return WorkerConfig("", "", environment="webarena", settings=rollout, options={"webarena": settings})
+def host(settings: WebArenaSettings = SETTINGS, judge: Evaluators | None = None) -> WebArenaHost:
+    made = make_host("webarena", settings, Sites(with_addresses(settings)), BrowserSettings(), judge or Evaluators())
+    assert isinstance(made, WebArenaHost)
+    return made
 
 
 def test_waits_that_would_fail_episodes_that_only_wait_for_their_sites_are_told() -> None:
-    found = waits_that_do_not_fit(RolloutSettings(), SETTINGS)
+    hasty = replace(PATIENT, reset_s=30.0, episode_s=300.0, stall_s=600.0)
+    found = waits_that_do_not_fit(SETTINGS, hasty)
     assert found["rollout.reset_deadline_s"].startswith("expected at least 1020 s because of webarena's waits")
-    hasty = replace(PATIENT, episode_deadline_s=2000.0)
-    assert waits_that_do_not_fit(hasty, SETTINGS) == {
+    assert waits_that_do_not_fit(SETTINGS, replace(PATIENT, episode_s=2000.0)) == {
         "rollout.stall_timeout_s": "expected at least 2000 s because of rollout.episode_deadline_s, found 1700 s",
-        "webarena.lease_hold_s": "expected at least 2000 s because of rollout.episode_deadline_s, found 1800 s",
+        "environments.webarena.lease_hold_s": "expected at least 2000 s because of rollout.episode_deadline_s, "
+        "found 1800 s",
     }
-    assert waits_that_do_not_fit(PATIENT, SETTINGS) == {}
+    assert waits_that_do_not_fit(SETTINGS, PATIENT) == {}
 
 
 def test_the_waits_of_a_log_in_are_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[dict[str, float]] = []
     monkeypatch.setattr("environments.webarena.sites.shared.FormLogin", lambda session, **waits: given.append(waits))
     settings = replace(SETTINGS, login_timeout_s=90.0, login_load_timeout_s=11.0)
-    make_sites(settings, {}, None, Accounts({}), leases=None)  # type: ignore[arg-type]
+    make_sites(settings, {}, None, Accounts({}), leases=None, judge=Evaluators())  # type: ignore[arg-type]
     assert given == [{"timeout_s": 90.0, "load_timeout_s": 11.0}]
 
 
-async def test_a_host_takes_the_judges_waits_from_a_recipe_and_from_plain_options() -> None:
-    options = {"webarena": SETTINGS, "judge": {"answer_timeout_s": 3}}
-    host = webarena_host(replace(config(), options=options))
-    assert host._webarena.patience == JudgeSettings(answer_timeout_s=3.0)
-    await host.close()
-    with pytest.raises(ValueError, match="option judge.answer_timeou_s: Unexpected keyword argument"):
-        webarena_host(replace(config(), options={**options, "judge": {"answer_timeou_s": 3}}))
-
-
-def test_workers_that_would_reset_the_sites_under_each_other_are_refused() -> None:
-    with pytest.raises(ValueError, match="rollout.workers: expected 1 where sites are reset, found 2: without a lease"):
-        webarena_host(config(rollout=replace(PATIENT, workers=2)))
+async def test_a_host_hands_its_episodes_the_judge_of_the_run() -> None:
+    judge = Judges({"evaluators": {"answer_timeout_s": 3}}).of_trajectories("evaluators")
+    assert isinstance(judge, Evaluators)
+    assert judge.settings == EvaluatorSettings(answer_timeout_s=3.0)
+    made = host(judge=judge)
+    assert made._webarena.judge is judge
+    await made.close()
+    with pytest.raises(ValueError, match="unknown key 'judges.evaluators.answer_timeou_s'; did you mean"):
+        Judges({"evaluators": {"answer_timeou_s": 3}}).of_trajectories("evaluators")
 
 
 def test_plain_options_become_settings_and_what_is_wrong_with_them_is_told() -> None:
     plain = {"deployments": [{"name": "blue", "addresses": ONE_HOST}], "task_files": {"train": "start-pages"}}
-    tasks = webarena_tasks({"webarena": plain}).task_set(0, "train", 9, at_least=1)
+    tasks = WEBARENA.tasks(WEBARENA.read(plain, "webarena")).task_set(0, "train", 9, at_least=1)
     assert {task.start_url for task in tasks} == {f"__{site.upper()}__/" for site in ONE_HOST}
-    with pytest.raises(ValueError, match="option webarena.deploymnts: Unexpected keyword argument"):
-        webarena_tasks({"webarena": {"deploymnts": []}})
+    with pytest.raises(ValueError, match="unknown key 'webarena.deploymnts'; did you mean 'webarena.deployments'"):
+        WEBARENA.read({"deploymnts": []}, "webarena")
 
 
 def test_start_pages_log_in_where_there_is_an_account(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"SHOPPING": "http://wa.test", "MAP": "http://wa.test:3", "SHOPPING_USERNAME": "u"}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("SHOPPING_PASSWORD", "p")
-    tasks = webarena_tasks({}).task_set(0, "train", 2)
+    tasks = WEBARENA.tasks(FIRST_LOOK).task_set(0, "train", 2)
     assert {task.sites[0]: task.require_login for task in tasks} == {"shopping": True, "map": False}
-    assert not any(needs_judge(task) or changes_sites(task) for task in tasks)
+    assert not any(needs_answer_judge(task) or changes_sites(task) for task in tasks)
 
 
 class Judge:
@@ -202,21 +217,26 @@ class Judge:
         return True
 
 
-async def test_a_judge_is_named_by_the_recipe_and_what_is_none_is_refused() -> None:
+ECHO = JudgeKind(settings=NoOptions, make=lambda settings, judges: Judge())
+NO_JUDGE = JudgeKind(settings=NoOptions, make=lambda settings, judges: BrowserSettings())  # type: ignore[arg-type,return-value]
+
+
+def test_a_judge_is_named_by_the_recipe_and_what_is_none_is_refused() -> None:
     here = __name__
-    for judge, name in ((f"{here}:Judge", "echo"), ("", None)):
-        host = webarena_host(config(replace(SETTINGS, judge=judge)))
-        assert getattr(host._webarena.judge, "name", None) == name
-        await host.close()
+    for name, found in ((f"{here}:ECHO", "echo"), ("", None)):
+        judge = Judges({"evaluators": {"answer_judge": name}}).of_trajectories("evaluators")
+        assert isinstance(judge, Evaluators)
+        assert getattr(judge.answers, "name", None) == found
     for name, complaint in {
-        f"{here}:PATIENT": "expected a function that makes a judge, found a RolloutSettings",
+        f"{here}:PATIENT": "expected a judge .JudgeKind., found a Wanted",
         f"{here}:SiteAddresses.from_environment": "has no",
-        f"{here}:RolloutSettings": "found a RolloutSettings without matches, same_reason",
-        "no_such_module:judge": "webarena.judge: .*cannot import 'no_such_module'",
-        "judge": "webarena.judge: expected 'module:name', found 'judge'",
+        f"{here}:NO_JUDGE": "expected an AnswerJudge, found a BrowserSettings",
+        "declarative": "expected an AnswerJudge, found a DeclarativeChecks",
+        "no_such_module:judge": "cannot import 'no_such_module'",
+        "judge": "expected a judge out of declarative, evaluators, or 'module:name', found 'judge'",
     }.items():
         with pytest.raises(ValueError, match=complaint):
-            webarena_host(config(replace(SETTINGS, judge=name)))
+            Judges({"evaluators": {"answer_judge": name}}).of_trajectories("evaluators")
 
 
 FUZZY = {"eval_types": ["string_match"], "reference_answers": {"fuzzy_match": ["tea"]}}
@@ -233,7 +253,7 @@ UNUSED = {"eval_types": ["url_match"], "reference_url": "__MAP__", "reference_an
     ("evaluation", "needed"), [(FUZZY, True), (NOT_POSSIBLE, True), (ON_A_PAGE, True), (EXACT, False), (UNUSED, False)]
 )
 def test_which_tasks_need_a_judge(evaluation: dict[str, object], needed: bool) -> None:
-    assert needs_judge(fake_task(evaluation=evaluation)) is needed
+    assert needs_answer_judge(fake_task(evaluation=evaluation)) is needed
 
 
 @pytest.mark.parametrize(
@@ -251,15 +271,15 @@ def test_settings_that_cannot_work_are_refused(changes: dict[str, object], messa
 
 @pytest.mark.browser
 async def test_the_host_makes_environments_until_its_browser_is_gone() -> None:
-    host = webarena_host(config())
-    assert host.alive()
-    await host.start()
-    environment = await host.environment()
+    made = host()
+    assert made.alive()
+    await made.start()
+    environment = await made.environment()
     assert await environment.screenshot() is None
-    assert host.alive()
-    await host.close()
-    assert not host.alive()
-    await host.close()
+    assert made.alive()
+    await made.close()
+    assert not made.alive()
+    await made.close()
 
 
 def task_file(path: Path, *numbers: int) -> str:
@@ -281,7 +301,9 @@ def test_a_recipe_names_the_environment_its_sites_and_its_tasks(tmp_path: Path) 
     recipe = build_recipe(
         {
             "run": {"environment": "webarena"},
-            "webarena": {"task_files": files, "deployments": [{"name": "blue", "addresses": ONE_HOST}]},
+            "environments": {
+                "webarena": {"task_files": files, "deployments": [{"name": "blue", "addresses": ONE_HOST}]}
+            },
         }
     )
     source = TaskSets(recipe)._source
@@ -292,14 +314,14 @@ def test_a_recipe_names_the_environment_its_sites_and_its_tasks(tmp_path: Path) 
     with pytest.raises(KeyError):
         source.task("webarena.1", {"it": 9})
     with pytest.raises(ValueError, match="webarena.task_files: expected a task file for each split"):
-        webarena_tasks({"webarena": WebArenaSettings()}).task_set(0, "train", 1)
+        WEBARENA.tasks(WebArenaSettings()).task_set(0, "train", 1)
 
 
 def test_without_any_address_the_variables_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     for site in SITES:
         monkeypatch.delenv(site.upper(), raising=False)
         monkeypatch.delenv(f"WA_{site.upper()}", raising=False)
-    for ask in (lambda: webarena_tasks({}).task_set(0, "train", 1), lambda: webarena_host(WorkerConfig("", ""))):
+    for ask in (lambda: WEBARENA.tasks(FIRST_LOOK).task_set(0, "train", 1), lambda: host(WebArenaSettings())):
         with pytest.raises(AddressError, match="SHOPPING, SHOPPING_ADMIN, REDDIT, GITLAB, MAP, WIKIPEDIA, HOMEPAGE"):
             ask()
 
@@ -334,8 +356,8 @@ def test_the_runs_addresses_are_those_of_the_driver() -> None:
     [{"deploymnts": []}, {"deployments": [{"nme": "x"}]}, {"deployments": [{"reset": {"password": "x"}}]}],
 )
 def test_keys_that_do_not_exist_are_refused(section: dict[str, object]) -> None:
-    with pytest.raises(RecipeError, match="unknown key 'webarena"):
-        build_recipe({"webarena": section})
+    with pytest.raises(RecipeError, match="unknown key 'environments.webarena"):
+        build_recipe({"environments": {"webarena": section}})
 
 
 async def test_the_recipe_and_the_judge_in_the_documentation_fit_together(
@@ -347,10 +369,21 @@ async def test_the_recipe_and_the_judge_in_the_documentation_fit_together(
     (tmp_path / "my_judges.py").write_text(section.split("```python\n", 1)[1].split("```", 1)[0])
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("SHOPPING", "http://wa.test:7770")
-    assert waits_that_do_not_fit(recipe.rollout, recipe.webarena) == {}
-    host = webarena_host(WorkerConfig("", "", browser=recipe.browser, options=recipe.environment_options))
-    assert host._webarena.patience == recipe.judge == JudgeSettings(answer_timeout_s=20.0)
-    assert (await host.environment()).world.__class__.__name__ == "WebArenaWorld"
+    assert {check.name for check in check_environment(recipe) if check.status is Status.FAIL} == {
+        "tasks of train", "tasks of test", "tasks of test_templates"
+    }, "the task files are not here, and the waits fit"  # fmt: skip
+    judge = recipe.judges_of_run.of_trajectories(recipe.rollout.trajectory_judge)
+    assert isinstance(judge, Evaluators)
+    assert judge.settings == EvaluatorSettings("my_judges:SAME", answer_timeout_s=20.0)
+    settings = recipe.environment_settings("webarena")
+    assert isinstance(settings, WebArenaSettings)
+    made = host(settings, judge)
+    environment = await made.environment()
+    assert isinstance(environment, BrowserEnvironment)
+    assert isinstance(environment.world, WebArenaWorld)
+    assert judge.answers is not None
     question = AnswerQuestion("Find it", "Tea", "tea")
-    assert await host._webarena.judge.matches(question)  # type: ignore[union-attr]
-    await host.close()
+    assert await judge.answers.matches(question)
+    strict = Judges({"my_judges:SAME": {"fold_case": False}}).of_answers("my_judges:SAME")
+    assert not await strict.matches(question)
+    await made.close()

@@ -15,6 +15,7 @@ from environments.webarena.sites.deployments import deployments_of, make_desk
 from environments.webarena.sites.hosts import resolver_rules
 from environments.webarena.sites.shared import make_sites
 from environments.webarena.world import WebArenaWorld
+from judges.verdicts import Evaluators
 from records.episodes import Source, Trajectory
 from records.failures import FailureKind
 from rollout_workers.agent import Decision, Turn
@@ -58,7 +59,7 @@ async def made() -> AsyncIterator[tuple[FakeSite, BrowserEnvironment]]:
         deployments = deployments_of(settings)
         session = BrowserSession(BROWSER, resolver_rules(deployments.values()))
         desk = make_desk(settings)
-        sites = make_sites(settings, deployments, session, ACCOUNTS, leases=desk, forms=FORMS)
+        sites = make_sites(settings, deployments, session, ACCOUNTS, leases=desk, judge=Evaluators(), forms=FORMS)
         env = BrowserEnvironment(session, WebArenaWorld(sites))
         yield site, env
         site.fault = ""

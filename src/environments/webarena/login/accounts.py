@@ -94,7 +94,7 @@ class Accounts:
             name = variable(site)
             raise CredentialsMissing(
                 f"no account for {site}: set {name}_USERNAME and {name}_PASSWORD, or put it into a file and name that "
-                "in webarena.credentials_file"
+                "in environments.webarena.credentials_file"
             )
         return self._accounts[site]
 
@@ -105,9 +105,11 @@ def _read(path: str) -> Mapping[str, object]:
     except (OSError, ValueError) as error:
         # Not chained and not quoted: a JSON error may cite the text.
         reason = error.strerror if isinstance(error, OSError) else "it is no JSON"
-        raise CredentialsMissing(f"webarena.credentials_file {path}: cannot be read: {reason}") from None
+        raise CredentialsMissing(f"environments.webarena.credentials_file {path}: cannot be read: {reason}") from None
     if not isinstance(data, dict):
-        raise CredentialsMissing(f"webarena.credentials_file {path}: expected an object by site, found a {type(data)}")
+        raise CredentialsMissing(
+            f"environments.webarena.credentials_file {path}: expected an object by site, found a {type(data)}"
+        )
     return data
 
 

@@ -27,7 +27,7 @@ from records.failures import EpisodeFailed, Failure
 
 _LOG = logging.getLogger(__name__)
 _LOOK_AGAIN_S = 0.1
-"""Fixed: a pace within ``webarena.login_timeout_s``."""
+"""Fixed: a pace within ``environments.webarena.login_timeout_s``."""
 _CLIENT_ERROR, _SERVER_ERROR = 400, 500
 
 

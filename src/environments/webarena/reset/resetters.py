@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from environments.kinds import load
 from environments.webarena.reset.command import CommandReset
 from environments.webarena.reset.http import HttpReset
 from environments.webarena.reset.kubernetes import KubernetesReset
 from environments.webarena.reset.protocol import Resetter
 from environments.webarena.settings import DeploymentSettings, ResetSettings
+from plugs.registry import load
 
 
 class ResetUnavailable(ValueError):

@@ -45,7 +45,7 @@ def deployments_of(settings: WebArenaSettings) -> dict[str, Deployment]:
             raise AddressError(
                 f"webarena deployment {deployment.name}: expected the address of at least one site, found none; set "
                 f"those that your tasks need of the environment variables {', '.join(map(variable, SITES))} (such as "
-                "SHOPPING=http://host:7770) for the first deployment, or webarena.deployments[].addresses"
+                "SHOPPING=http://host:7770) for the first deployment, or environments.webarena.deployments[].addresses"
             )
         addresses = SiteAddresses(deployment.addresses)
         made[deployment.name] = Deployment.of(deployment.name, addresses, deployment.extra_origins)

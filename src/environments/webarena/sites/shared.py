@@ -21,8 +21,7 @@ from environments.webarena.sites.addresses import SiteAddresses
 from environments.webarena.sites.hosts import Deployment, WebArenaHosts, episode_hosts
 from environments.webarena.sites.http_client import site_functions
 from judges.functions import PageFunction
-from judges.interface import AnswerJudge
-from judges.settings import JudgeSettings
+from judges.interface import TrajectoryJudge
 from records import failure_codes as codes
 from records.deadline import Deadline
 from records.episodes import Task
@@ -31,7 +30,7 @@ from records.failures import EpisodeFailed, Failure
 
 @dataclass(frozen=True)
 class WebArenaSites:
-    """See the module; ``judge`` compares meanings (None where no task asks for it), waited for with ``patience``."""
+    """See the module."""
 
     settings: WebArenaSettings
     deployments: Mapping[str, Deployment]
@@ -39,8 +38,7 @@ class WebArenaSites:
     logins: LoginPool
     forms: Mapping[str, LoginForm]
     accounts: Accounts
-    judge: AnswerJudge | None = None
-    patience: JudgeSettings = JudgeSettings()
+    judge: TrajectoryJudge
 
     def hosts(self, lease: SiteLease) -> WebArenaHosts:
         """Return the hosts that an episode with this lease may reach."""
@@ -63,9 +61,8 @@ def make_sites(
     accounts: Accounts,
     *,
     leases: SiteLeases,
+    judge: TrajectoryJudge,
     forms: Mapping[str, LoginForm] = LOGIN_FORMS,
-    judge: AnswerJudge | None = None,
-    patience: JudgeSettings | None = None,
 ) -> WebArenaSites:
     """Return the sites for the environments of one worker, over the leases of all of them."""
     form_login = FormLogin(session, timeout_s=settings.login_timeout_s, load_timeout_s=settings.login_load_timeout_s)
@@ -83,4 +80,4 @@ def make_sites(
         margin_s=settings.login_margin_s,
         timeout_s=settings.login_timeout_s,
     )
-    return WebArenaSites(settings, deployments, leases, logins, forms, accounts, judge, patience or JudgeSettings())
+    return WebArenaSites(settings, deployments, leases, logins, forms, accounts, judge)

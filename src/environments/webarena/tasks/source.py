@@ -40,7 +40,7 @@ class WebArenaTasks:
         splits = self._settings.task_files
         if not splits:
             raise ValueError(
-                "webarena.task_files: expected a task file for each split, such as "
+                "environments.webarena.task_files: expected a task file for each split, such as "
                 "{train: train.json, test: test.json}, found none"
             )
         return ListedTasks([task for split in splits for task in webarena_task_list(self._settings, split)])

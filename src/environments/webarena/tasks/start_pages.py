@@ -12,7 +12,7 @@ from records.episodes import Task
 from records.placeholders import placeholder
 
 START_PAGES = "start-pages"
-"""Stands in ``webarena.task_files`` where a path is expected."""
+"""Stands in ``environments.webarena.task_files`` where a path is expected."""
 
 
 def start_pages(settings: WebArenaSettings, split: str) -> list[Task]:

@@ -1,0 +1,93 @@
+"""The embedded sites as kinds of environment: in Chromium, and without a browser.
+
+Owns ``EMBEDDED`` and ``BROWSERLESS``, which share one section of a recipe. Invariant: tasks are drawn over the data of
+the very seed that the sites are made from. Sites and browsers are imported when they are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from environments.browser.settings import BrowserSettings
+from environments.embedded.sessions import SiteEndpoint
+from environments.kinds import EnvironmentHost, EnvironmentKind, Service, ServiceProcess, Wanted
+from environments.task_sources import TaskSource
+from judges.interface import TrajectoryJudge
+from records.checks import Check, Status
+from sites.settings import SitesSettings
+
+
+def _tasks(settings: SitesSettings) -> TaskSource:
+    from sites.task_source import EmbeddedTasks
+
+    return EmbeddedTasks(settings.names, settings.seed, scripted=True)
+
+
+def _tasks_without_scripts(settings: SitesSettings) -> TaskSource:
+    from sites.task_source import EmbeddedTasks
+
+    return EmbeddedTasks(settings.names, settings.seed, scripted=False)
+
+
+@contextmanager
+def _serve(settings: SitesSettings) -> Iterator[Service[SiteEndpoint]]:
+    """Serve the sites from a process of their own, started afresh when it dies or hangs."""
+    from sites.server import SiteServer
+    from sites.watch import SiteWatch
+
+    with SiteServer(settings) as server, SiteWatch(server, settings):
+        yield Service(SiteEndpoint(server.port, server.secret))
+
+
+def _browser_host(
+    settings: SitesSettings, connection: SiteEndpoint, browser: BrowserSettings, judge: TrajectoryJudge
+) -> EnvironmentHost:
+    from environments.embedded.sites_host import SitesHost
+
+    return SitesHost(connection, browser, judge)
+
+
+def _browserless_host(
+    settings: SitesSettings, connection: None, browser: BrowserSettings, judge: TrajectoryJudge
+) -> EnvironmentHost:
+    from environments.browserless.host import BrowserlessHost
+
+    return BrowserlessHost(settings, browser, judge)
+
+
+def _preflight(settings: SitesSettings, wanted: Wanted) -> list[Check]:
+    """Whether the sites and collections that are named exist, each collection beside a site of its own."""
+    from sites.tasks import all_templates
+
+    try:
+        count = len(all_templates(settings.names))
+    except (KeyError, ValueError) as error:
+        sites = Check("sites", Status.FAIL, str(error.args[0]), "correct environments.embedded.names")
+    else:
+        sites = Check("sites", Status.OK, f"{', '.join(settings.names)}: {count} templates")
+    return [sites, *wanted.judged({})]
+
+
+def _server(settings: SitesSettings) -> Sequence[ServiceProcess]:
+    return (ServiceProcess("sites", settings.memory_mb, ", ".join(settings.names)),)
+
+
+EMBEDDED = EnvironmentKind(
+    settings=SitesSettings,
+    tasks=_tasks,
+    host=_browser_host,
+    service=_serve,
+    preflight=_preflight,
+    processes=_server,
+)
+"""The environment ``embedded``: the sites on a server, in Chromium."""
+
+BROWSERLESS = EnvironmentKind(
+    settings=SitesSettings,
+    tasks=_tasks_without_scripts,
+    host=_browserless_host,
+    preflight=_preflight,
+    section="embedded",
+)
+"""The environment ``browserless``: the sites inside the worker's process, for tests, sweeps and demonstrations."""

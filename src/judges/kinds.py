@@ -1,0 +1,89 @@
+"""The plug point of judges: how a judge is found by its name and made with its own options.
+
+Owns ``JudgeKind``, the registry ``JUDGES``, and ``Judges``, the judges of one run. Invariants: a judge is told its own
+settings and nothing of another's; what is made has the face that it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from judges.interface import AnswerJudge, MilestoneJudge, TrajectoryJudge
+from plugs.options import read_options
+from plugs.registry import Registry
+from records.checks import Check
+from records.episodes import Task
+
+S = TypeVar("S")
+F = TypeVar("F")
+
+TasksBySplit = Mapping[str, Sequence[Task]]
+
+
+def no_preflight(settings: object, judges: object, tasks: TasksBySplit) -> list[Check]:
+    """Look at nothing."""
+    return []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeKind(Generic[S]):
+    """A kind of judge: ``make`` returns a judge of answers, of trajectories or of milestones from its ``settings``.
+
+    ``settings`` is a frozen dataclass that forbids extra keys. ``make`` may ask for other judges of the run.
+    ``preflight`` looks before a run whether the judge can judge its tasks.
+    """
+
+    settings: type[S]
+    make: Callable[[S, Judges], AnswerJudge | TrajectoryJudge | MilestoneJudge]
+    preflight: Callable[[S, Judges, TasksBySplit], list[Check]] = no_preflight
+
+
+JUDGES: Registry[JudgeKind[Any]] = Registry(
+    what="judge",
+    kind=JudgeKind,
+    group="waymark.judges",
+    own={"evaluators": "judges.verdicts:EVALUATORS", "declarative": "judges.declarative:DECLARATIVE"},
+)
+"""Every kind of judge that there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judges:
+    """The judges of a run: ``options`` holds each one's by its name; what is left out has its defaults.
+
+    The methods raise ``ValueError`` where there is no such judge, it has another face, or its options are wrong.
+    """
+
+    options: Mapping[str, object] = field(default_factory=dict)
+
+    def of_answers(self, name: str) -> AnswerJudge:
+        """Return the judge of answers called ``name``."""
+        return self._make(name, AnswerJudge)  # type: ignore[type-abstract]
+
+    def of_trajectories(self, name: str) -> TrajectoryJudge:
+        """Return the judge of trajectories called ``name``."""
+        return self._make(name, TrajectoryJudge)  # type: ignore[type-abstract]
+
+    def of_milestones(self, name: str) -> MilestoneJudge:
+        """Return the judge of milestones called ``name``."""
+        return self._make(name, MilestoneJudge)  # type: ignore[type-abstract]
+
+    def preflight(self, name: str, tasks: TasksBySplit) -> list[Check]:
+        """Return what the judge called ``name`` says of the tasks that it is to judge."""
+        return JUDGES.find(name).preflight(self._settings(name), self, tasks)
+
+    def _settings(self, name: str) -> object:
+        return read_options(JUDGES.find(name).settings, self.options.get(name, {}), f"judges.{name}")
+
+    def _make(self, name: str, face: type[F]) -> F:
+        made = JUDGES.find(name).make(self._settings(name), self)
+        if not isinstance(made, face):
+            raise ValueError(f"judge {name!r}: expected {_a(face)}, found a {type(made).__name__}")
+        return made
+
+
+def _a(face: type) -> str:
+    name = face.__name__
+    return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
