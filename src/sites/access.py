@@ -1,7 +1,7 @@
-"""Logging in to the sites with one account, and the way to their log-in page.
+"""What a path names, logging in to the sites with one account, and the way to their log-in page.
 
-Owns ``logged_in`` and the pages of ``one_account``. A site's own ``access`` module knows its session's type and
-raises the 404s and 403s. These sites are a training ground on the local machine: the password is known and guards
+Owns ``existing``, ``logged_in`` and the pages of ``one_account``. A site's own ``access`` module knows its session's
+type and raises the 403s. These sites are a training ground on the local machine: the password is known and guards
 nothing.
 """
 
@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import wraps
+from typing import TypeVar
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -17,7 +19,15 @@ from starlette.routing import Route
 from sites.rendering import read_form, render, see_other
 
 Handler = Callable[[Request], Awaitable[Response]]
+T = TypeVar("T")
 PASSWORD = "secret"
+
+
+def existing(found: T | None) -> T:
+    """Return what a path names, or raise 404 where there is none."""
+    if found is None:
+        raise HTTPException(404)
+    return found
 
 
 def logged_in(handler: Handler) -> Handler:

@@ -10,10 +10,10 @@ from functools import wraps
 from typing import TypeVar, cast
 from urllib.parse import urlencode
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sites.access import existing
 from sites.admin.overlay import Overlay
 from sites.admin.state import AdminState
 from sites.rendering import see_other
@@ -51,10 +51,7 @@ def logged_in(handler: Handler) -> Handler:
 
 def known(records: Overlay[K, R], key: K) -> R:
     """Return the record that a path names, or raise 404."""
-    record = records.get(key)
-    if record is None:
-        raise HTTPException(404)
-    return record
+    return existing(records.get(key))
 
 
 def _address(request: Request) -> str:

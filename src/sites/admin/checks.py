@@ -7,8 +7,10 @@ judged page fails its check in a fresh session.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
 
-from sites.admin.data import slug_of
+from sites.admin.data import AdminData, slug_of
 from sites.admin.records import Coupon, Product
 from sites.admin.words import PRODUCT_STATUSES
 from sites.checks import Check, PagesOf, Target, both, has, shows
@@ -20,6 +22,27 @@ at, ends_at, equals, includes = _OFFICE.at, _OFFICE.ends_at, _OFFICE.equals, _OF
 def product_path(name: str) -> str:
     """Return the path of the product of this name."""
     return f"/products/{slug_of(name)}"
+
+
+def changed_order(data: AdminData, number: int, status: str) -> tuple[str, str]:
+    """Return the path of an order, and what its page says when it has this status."""
+    return f"/orders/{number}", replace(data.orders[number], status=status).summary
+
+
+def changed_product(data: AdminData, name: str, **changes: Any) -> tuple[str, str]:
+    """Return the path of a product, and what its page says after these changes."""
+    return product_path(name), replace(data.products[slug_of(name)], **changes).summary
+
+
+def changed_page(data: AdminData, page: str, **changes: str) -> tuple[str, str]:
+    """Return the path of a content page (which stays with a new title), and what it says after these changes."""
+    return f"/pages/{slug_of(page)}", replace(data.pages[slug_of(page)], **changes).summary
+
+
+def moved_customer(data: AdminData, name: str, group: str) -> tuple[str, str]:
+    """Return the path of a customer, and what the page says when they are in this group."""
+    customer = data.customer(name)
+    return f"/customers/{customer.email}", replace(customer, group=group).summary
 
 
 def new_product(name: str, sku: str, category: str, price: int, stock: int) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from typing import cast
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from sites.access import existing
 from sites.code.data import Issue, MergeRequest, Project, User
 from sites.code.state import CodeState
 
@@ -21,18 +22,12 @@ def session(request: Request) -> CodeState:
 
 def known_user(request: Request) -> User:
     """Return the user that the path names, or raise 404."""
-    user = session(request).user(request.path_params["user"])
-    if user is None:
-        raise HTTPException(404)
-    return user
+    return existing(session(request).user(request.path_params["user"]))
 
 
 def known_project(request: Request) -> Project:
     """Return the project that the path names, or raise 404."""
-    project = session(request).project("{group}/{project}".format(**request.path_params))
-    if project is None:
-        raise HTTPException(404)
-    return project
+    return existing(session(request).project("{group}/{project}".format(**request.path_params)))
 
 
 def writable_project(request: Request) -> Project:
@@ -53,18 +48,12 @@ def managed_project(request: Request) -> Project:
 
 def known_issue(request: Request, project: Project) -> Issue:
     """Return the issue that the path names, or raise 404."""
-    issue = project.issues.get(request.path_params["number"])
-    if issue is None:
-        raise HTTPException(404)
-    return issue
+    return existing(project.issues.get(request.path_params["number"]))
 
 
 def known_request(request: Request, project: Project) -> MergeRequest:
     """Return the merge request that the path names, or raise 404."""
-    found = project.requests.get(request.path_params["number"])
-    if found is None:
-        raise HTTPException(404)
-    return found
+    return existing(project.requests.get(request.path_params["number"]))
 
 
 def known_branch(request: Request, project: Project) -> str:

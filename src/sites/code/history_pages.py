@@ -9,12 +9,11 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sites.access import logged_in
+from sites.access import existing, logged_in
 from sites.code.access import known_project, session, writable_project
 from sites.code.data import ME
 from sites.code.home_pages import name_errors
@@ -50,9 +49,7 @@ def commit_list(request: Request) -> Response:
 def commit_page(request: Request) -> Response:
     """Show one commit."""
     project = known_project(request)
-    commit = next((c for c in project.commits if c.sha == request.path_params["sha"]), None)
-    if commit is None:
-        raise HTTPException(404)
+    commit = existing(next((c for c in project.commits if c.sha == request.path_params["sha"]), None))
     return render(request, "code/commit.html", project=project, commit=commit)
 
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sites.access import logged_in
+from sites.access import existing, logged_in
 from sites.code.access import known_project, session, writable_project
 from sites.code.data import Milestone, Project
 from sites.paging import listing
@@ -103,10 +102,7 @@ def _read_days(fields: dict[str, str]) -> tuple[date | None, date | None, list[s
 
 
 def _known_milestone(request: Request, project: Project) -> Milestone:
-    found = next((m for m in project.milestones if m.number == request.path_params["number"]), None)
-    if found is None:
-        raise HTTPException(404)
-    return found
+    return existing(next((m for m in project.milestones if m.number == request.path_params["number"]), None))
 
 
 _P = "/{group}/{project}"

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sites.access import logged_in
+from sites.access import existing, logged_in
 from sites.code.access import known_branch, known_project, session, writable_project
 from sites.code.data import Files, Project
 from sites.queries import chosen
@@ -45,9 +45,7 @@ def file_page(request: Request) -> Response:
     """Show a file's text."""
     project = known_project(request)
     branch, path = known_branch(request, project), request.path_params["path"]
-    text = project.branches[branch].get(path)
-    if text is None:
-        raise HTTPException(404)
+    text = existing(project.branches[branch].get(path))
     return render(request, "code/file.html", project=project, branch=branch, path=path, text=text)
 
 
@@ -83,9 +81,7 @@ async def edit_file(request: Request) -> Response:
     """Show the form for a file's text, or commit the change."""
     project = writable_project(request)
     branch, path = known_branch(request, project), request.path_params["path"]
-    if path not in project.branches[branch]:
-        raise HTTPException(404)
-    fields = {"text": project.branches[branch][path], "message": f"Change {path}"}
+    fields = {"text": existing(project.branches[branch].get(path)), "message": f"Change {path}"}
     if request.method == "GET":
         return render(request, "code/edit_file.html", project=project, branch=branch, path=path, fields=fields)
     return _commit(request, project, branch, {**fields, **await read_form(request), "path": path})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import replace
 
 from sites.admin import sampling
 from sites.admin.checks import record
@@ -29,10 +28,6 @@ class AboutOrder(TaskTemplate):
     @property
     def path(self) -> str:
         return f"/orders/{self.number}"
-
-    def becomes(self, data: AdminData, status: str) -> str:
-        """Return what the order's page says when it has this status."""
-        return replace(data.orders[self.number], status=status).summary
 
 
 class LoggingIn(TaskTemplate):

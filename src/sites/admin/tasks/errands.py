@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sites.admin import sampling, skills
 from sites.admin.checks import (
     at,
+    changed_order,
+    changed_page,
+    changed_product,
     equals,
     includes,
+    moved_customer,
     new_coupon,
     new_product,
-    product_path,
     record,
     recorded,
     shipped,
 )
-from sites.admin.data import AdminData, slug_of
+from sites.admin.data import AdminData
 from sites.admin.tasks.about import AboutOrder, NewCoupon, NewProduct
 from sites.admin.words import REFUNDED
 from sites.checks import Evaluation, Milestones, both, either, pages, shows
@@ -73,16 +74,12 @@ class RefundAndMove(AboutOrder, name="admin.refund_and_move", horizon=14):
     def refunded(self) -> str:
         return f": {self.reason}, ${self.amount}"
 
-    def moved(self, data: AdminData) -> tuple[str, str]:
-        customer = data.customer(self.name_)
-        return f"/customers/{customer.email}", replace(customer, group=self.group).summary
-
     def evaluation(self, data: AdminData) -> Evaluation:
-        memo = includes(self.path, "#memo", self.refunded)
-        return pages(record(self.path, self.becomes(data, REFUNDED)), memo, record(*self.moved(data)))
+        order, memo = changed_order(data, self.number, REFUNDED), includes(self.path, "#memo", self.refunded)
+        return pages(record(*order), memo, record(*moved_customer(data, self.name_, self.group)))
 
     def milestones(self, data: AdminData) -> Milestones:
-        customer, summary = self.moved(data)
+        customer, summary = moved_customer(data, self.name_, self.group)
         return (
             ("The order is open", at(f"{self.path}*")),
             ("The order is refunded", recorded(self.path, self.refunded)),
@@ -113,10 +110,9 @@ class TwoProducts(TaskTemplate, name="admin.two_products", horizon=17):
 
     def saved(self, data: AdminData) -> list[tuple[str, str]]:
         """Return path and summary of both products as they shall be."""
-        wanted = ((self.first, self.price, self.stock), (self.second, self.other_price, self.other_stock))
         return [
-            (product_path(name), replace(data.products[slug_of(name)], price=price, stock=stock).summary)
-            for name, price, stock in wanted
+            changed_product(data, self.first, price=self.price, stock=self.stock),
+            changed_product(data, self.second, price=self.other_price, stock=self.other_stock),
         ]
 
     def evaluation(self, data: AdminData) -> Evaluation:
@@ -157,7 +153,7 @@ class ShipThree(TaskTemplate, name="admin.ship_three", horizon=19):
     def evaluation(self, data: AdminData) -> Evaluation:
         targets = []
         for number, tracking in self.parcels.items():
-            path, summary = f"/orders/{number}", replace(data.orders[number], status=SHIPPED).summary
+            path, summary = changed_order(data, number, SHIPPED)
             targets += [record(path, summary), includes(path, "#shipment", shipped(self.carrier, tracking))]
         return pages(*targets)
 
@@ -188,14 +184,9 @@ class Launch(NewCoupon, NewProduct, name="admin.launch", horizon=25):
     page: str = drawn(sampling.page)
     text: str = drawn(sampling.other_text, "page")
 
-    def saved(self, data: AdminData) -> tuple[str, str]:
-        """Return path and summary of the content page as it shall be."""
-        slug = slug_of(self.page)
-        return f"/pages/{slug}", replace(data.pages[slug], text=self.text).summary
-
     def evaluation(self, data: AdminData) -> Evaluation:
-        made = new_product(*self.item), new_coupon(*self.coupon), self.saved(data)
-        return pages(*(record(*page) for page in made))
+        page = changed_page(data, self.page, text=self.text)
+        return pages(*(record(*saved) for saved in (new_product(*self.item), new_coupon(*self.coupon), page)))
 
     def milestones(self, data: AdminData) -> Milestones:
         coupon = skills.add_coupon.reached(*self.coupon)
@@ -203,7 +194,7 @@ class Launch(NewCoupon, NewProduct, name="admin.launch", horizon=25):
             ("The product is saved", skills.add_product.reached(*self.item)),
             ("The coupon's form is open", either(at("/coupons/new"), coupon)),
             ("The coupon is saved", coupon),
-            ("The page is saved", recorded(*self.saved(data))),
+            ("The page is saved", recorded(*changed_page(data, self.page, text=self.text))),
         )
 
     def expert(self) -> Expert:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sites.admin import sampling, skills
-from sites.admin.checks import at, new_coupon, recorded
-from sites.admin.data import AdminData, slug_of
+from sites.admin.checks import at, changed_page, new_coupon, recorded
+from sites.admin.data import AdminData
 from sites.admin.tasks.about import NewCoupon, Saved
 from sites.admin.words import PAGE_TITLES
 from sites.checks import Milestones, both, has, towards
@@ -20,11 +18,11 @@ class RenamePage(Saved, name="admin.rename_page", horizon=6):
     title: str = one_of(PAGE_TITLES)
 
     def record(self, data: AdminData) -> tuple[str, str]:
-        slug = slug_of(self.page)
-        return f"/pages/{slug}", replace(data.pages[slug], title=self.title).summary
+        return changed_page(data, self.page, title=self.title)
 
     def milestones(self, data: AdminData) -> Milestones:
-        form, done = at(f"/pages/{slug_of(self.page)}"), recorded(*self.record(data))
+        path, summary = self.record(data)
+        form, done = at(path), recorded(path, summary)
         return (
             ("The pages are shown", skills.open_table.reached("Pages")),
             ("The page is open", form),

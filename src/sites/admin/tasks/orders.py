@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sites.admin import sampling, skills
-from sites.admin.checks import at, equals, includes, record, recorded, shipped, ticked
+from sites.admin.checks import at, changed_order, equals, includes, record, recorded, shipped, ticked
 from sites.admin.data import AdminData
 from sites.admin.dates import TODAY
 from sites.admin.grid import ROWS
@@ -23,7 +21,7 @@ class HoldOrder(AboutOrder, Saved, name="admin.hold_order", horizon=4):
     number: int = drawn(sampling.open_order)
 
     def record(self, data: AdminData) -> tuple[str, str]:
-        return self.path, self.becomes(data, ON_HOLD)
+        return changed_order(data, self.number, ON_HOLD)
 
     def milestones(self, data: AdminData) -> Milestones:
         opened = skills.open_order.reached(self.number)
@@ -45,10 +43,10 @@ class CancelOrder(AboutOrder, name="admin.cancel_order", horizon=6):
 
     def evaluation(self, data: AdminData) -> Evaluation:
         told = equals(self.path, ".comment", f"{TODAY}: {self.comment}")
-        return pages(record(self.path, self.becomes(data, CANCELLED)), told)
+        return pages(record(*changed_order(data, self.number, CANCELLED)), told)
 
     def milestones(self, data: AdminData) -> Milestones:
-        form, done = at(f"{self.path}/cancel"), recorded(self.path, self.becomes(data, CANCELLED))
+        form, done = at(f"{self.path}/cancel"), recorded(*changed_order(data, self.number, CANCELLED))
         return (
             ("The order is open", at(f"{self.path}*")),
             ("The form is open", either(form, done)),
@@ -90,7 +88,7 @@ class ShipOrder(AboutOrder, name="admin.ship_order", horizon=7):
 
     def evaluation(self, data: AdminData) -> Evaluation:
         parcel = includes(self.path, "#shipment", shipped(self.carrier, self.tracking))
-        return pages(record(self.path, self.becomes(data, SHIPPED)), parcel)
+        return pages(record(*changed_order(data, self.number, SHIPPED)), parcel)
 
     def milestones(self, data: AdminData) -> Milestones:
         form = at(f"{self.path}/ship")
@@ -149,9 +147,9 @@ class BulkOrders(TaskTemplate, name="admin.bulk_orders"):
         return [f"Select {number}" for number in (self.first, self.second, self.third)]
 
     def evaluation(self, data: AdminData) -> Evaluation:
-        status, orders = sampling.BULK[self.action], [data.orders[n] for n in (self.first, self.second, self.third)]
-        records = [record(f"/orders/{order.number}", replace(order, status=status).summary) for order in orders]
-        count = len(orders) + sum(order.status == status for order in data.orders.values())
+        status, numbers = sampling.BULK[self.action], (self.first, self.second, self.third)
+        records = [record(*changed_order(data, number, status)) for number in numbers]
+        count = len(numbers) + sum(order.status == status for order in data.orders.values())
         return pages(*records, equals(f"/orders?status={status}", "#count", f"{count} orders: {status}"))
 
     def milestones(self, data: AdminData) -> Milestones:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sites.admin import sampling, skills
-from sites.admin.checks import at, equals, new_product, product_path, record, recorded
-from sites.admin.data import AdminData, slug_of
+from sites.admin.checks import at, changed_product, equals, moved_customer, new_product, product_path, record, recorded
+from sites.admin.data import AdminData
 from sites.admin.records import Customer
 from sites.admin.tasks.about import NewProduct, Saved
 from sites.admin.words import PRODUCT_STATUSES
@@ -23,7 +21,7 @@ class DisableProduct(Saved, name="admin.disable_product", horizon=5):
     product: str = drawn(sampling.product)
 
     def record(self, data: AdminData) -> tuple[str, str]:
-        return product_path(self.product), replace(data.products[slug_of(self.product)], status=_DISABLED).summary
+        return changed_product(data, self.product, status=_DISABLED)
 
     def milestones(self, data: AdminData) -> Milestones:
         form, done = at(product_path(self.product)), recorded(*self.record(data))
@@ -47,7 +45,7 @@ class SetPrice(Saved, name="admin.set_price", horizon=8):
     price: int = drawn(sampling.price, "product")
 
     def record(self, data: AdminData) -> tuple[str, str]:
-        return product_path(self.product), replace(data.products[slug_of(self.product)], price=self.price).summary
+        return changed_product(data, self.product, price=self.price)
 
     def milestones(self, data: AdminData) -> Milestones:
         form, done = at(product_path(self.product)), recorded(*self.record(data))
@@ -68,8 +66,7 @@ class MoveCustomer(Saved, name="admin.move_customer", horizon=8, split="test"):
     group: str = drawn(sampling.other_group, "name")
 
     def record(self, data: AdminData) -> tuple[str, str]:
-        customer = data.customer(self.name_)
-        return f"/customers/{customer.email}", replace(customer, group=self.group).summary
+        return moved_customer(data, self.name_, self.group)
 
     def milestones(self, data: AdminData) -> Milestones:
         path, summary = self.record(data)

@@ -6,13 +6,12 @@ The start address says after how many pages it runs out.
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from functools import partial
 from typing import Self
 
 from sites.admin import sampling, skills
-from sites.admin.checks import at, product_path, recorded
-from sites.admin.data import AdminData, slug_of
+from sites.admin.checks import at, changed_order, changed_product, recorded
+from sites.admin.data import AdminData
 from sites.admin.tasks.about import LoggingIn, Saved
 from sites.admin.tasks.orders import CancelOrder, HoldOrder
 from sites.checks import Milestones, either, has, shows
@@ -51,8 +50,7 @@ class ExpiredProduct(Saved, LoggingIn, name="admin.expired_product", horizon=12)
         return cls.draw(data, rng, product=product, **sampling.price_and_stock(data, rng, product))
 
     def record(self, data: AdminData) -> tuple[str, str]:
-        item = data.products[slug_of(self.product)]
-        return product_path(self.product), replace(item, price=self.price, stock=self.stock).summary
+        return changed_product(data, self.product, price=self.price, stock=self.stock)
 
     def milestones(self, data: AdminData) -> Milestones:
         path, summary = self.record(data)
@@ -74,7 +72,7 @@ class ExpiredCancel(CancelOrder, LoggingIn, name="admin.expired_cancel", horizon
     intent = "Cancel order {number} with the comment {comment}. Log in as {user} with {password} if you are asked."
 
     def milestones(self, data: AdminData) -> Milestones:
-        done = recorded(self.path, self.becomes(data, CANCELLED))
+        done = recorded(*changed_order(data, self.number, CANCELLED))
         return (
             ("The order is open", at(f"{self.path}*")),
             ("The comment is written", either(has("Comment", self.comment), done)),
