@@ -10,6 +10,7 @@ import random
 from records.episodes import Task
 from sites import checks
 from sites.across.skills import Data, go_to
+from sites.experts import Actions
 from sites.forum import checks as forum
 from sites.forum import sampling as topics
 from sites.forum import skills as posting
@@ -20,7 +21,7 @@ from sites.map.data import Place
 from sites.old_form import Expert, Parameters, TaskTemplate, noting
 from sites.skills import finish
 from sites.wiki import checks as wiki
-from sites.wiki import experts as reading
+from sites.wiki import skills as reading
 from sites.wiki.data import Article, slug
 
 _OPENED = "Opened"
@@ -44,7 +45,7 @@ def _year(data: Data, label: str) -> str:
     return article.facts[_OPENED]
 
 
-def _read_year(label: str) -> reading.Skill:
+def _read_year(label: str) -> Actions:
     return (yield from reading.look_up(label.split(", ")[0]))
 
 

@@ -73,6 +73,14 @@ class WikiData:
                 found[category].append(article)
         return {name: tuple(sorted(found[name], key=lambda a: a.title)) for name in sorted(found)}
 
+    def category_page(self, name: str, per_page: int) -> int:
+        """Return the page, from 0, on which a category stands in the list of all."""
+        return list(self.categories).index(name) // per_page
+
+    def person_behind(self, title: str, role: str) -> Article:
+        """Return the article about the person who is this (such as ``mayor``) to what ``title`` is about."""
+        return self.articles[self.articles[title].facts[role.capitalize()]]
+
     def namesakes(self, name: str) -> list[Article]:
         """Return the articles of exactly this title, or those that share the name without brackets."""
         wanted = " ".join(name.lower().split())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from functools import lru_cache
 
-from sites.old_form import Parameters
+from sites.task_template import Parameters
 from sites.wiki.data import Article, WikiData, bare
 
 _NEVER_SAID = {
@@ -66,32 +66,27 @@ def behind(data: WikiData, rng: random.Random) -> Parameters:
     return {"fact": rng.choice(("Born", "Birthplace")), "role": role.lower(), "title": article.title}
 
 
-def person_behind(data: WikiData, p: Parameters) -> Article:
-    """Return the person that ``behind`` means."""
-    return data.articles[data.articles[p["title"]].facts[p["role"].capitalize()]]
-
-
-def category(data: WikiData, rng: random.Random) -> Parameters:
+def category(data: WikiData, rng: random.Random) -> str:
     """Draw a category of several articles."""
-    return {"category": rng.choice([name for name, found in data.categories.items() if len(found) > 1])}
+    return rng.choice([name for name, found in data.categories.items() if len(found) > 1])
 
 
-def small_category(data: WikiData, rng: random.Random) -> Parameters:
+def small_category(data: WikiData, rng: random.Random) -> str:
     """Draw a category of two or three places."""
     small = [
         name
         for name, found in data.categories.items()
         if 2 <= len(found) <= 3 and all(article.subject == "place" for article in found)
     ]
-    return {"category": rng.choice(small)}
+    return rng.choice(small)
 
 
-def any_article(data: WikiData, rng: random.Random) -> Parameters:
-    """Draw an article whose title finds it."""
-    return {"title": rng.choice(_described(data)).title}
+def title(data: WikiData, rng: random.Random) -> str:
+    """Draw the title of an article which that title finds."""
+    return rng.choice(_described(data)).title
 
 
-def two_articles(data: WikiData, rng: random.Random) -> Parameters:
+def two_titles(data: WikiData, rng: random.Random) -> Parameters:
     """Draw two different articles."""
     first, second = rng.sample(_described(data), 2)
     return {"first": first.title, "second": second.title}
@@ -104,8 +99,3 @@ def three_people(data: WikiData, rng: random.Random) -> Parameters:
         drawn = rng.sample(people, 3)
         if len({person.facts["Birthplace"] for person in drawn}) == 3:
             return {name: person.title for name, person in zip(("first", "second", "third"), drawn, strict=True)}
-
-
-def page_of(names: list[str], name: str, per_page: int) -> int:
-    """Return the page, from 0, of a list on which a name stands."""
-    return names.index(name) // per_page

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sites.site import Site
+from sites.wiki.article_pages import ROUTES
 from sites.wiki.articles import build
 from sites.wiki.data import WikiData
-from sites.wiki.pages import ROUTES
 from sites.wiki.state import WikiState
 from sites.wiki.tasks import TEMPLATES
 
