@@ -16,7 +16,7 @@ from sites.skills import Skill
 from sites.tasks import generate, needs_browser
 from tests.sites.player import play
 
-WITH_SKILLS = ("shop", "forum", "code", "admin")
+WITH_SKILLS = ("shop", "forum", "admin", "code", "map", "wiki")
 
 
 @pytest.fixture

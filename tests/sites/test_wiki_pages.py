@@ -11,9 +11,9 @@ from starlette.testclient import TestClient
 from sites.app import create_app
 from sites.map import places as map_places
 from sites.shop import data as shop
+from sites.wiki.article_pages import CHANGES_PER_PAGE
 from sites.wiki.articles import build
 from sites.wiki.data import WikiData, bare, slug
-from sites.wiki.article_pages import CHANGES_PER_PAGE
 from sites.wiki.site import WIKI
 
 

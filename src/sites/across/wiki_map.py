@@ -15,8 +15,8 @@ from sites.forum import checks as forum
 from sites.forum import sampling as topics
 from sites.forum import skills as posting
 from sites.map import checks as maps
-from sites.map import experts as finding
 from sites.map import sampling as places
+from sites.map import skills as finding
 from sites.map.data import Place
 from sites.old_form import Expert, Parameters, TaskTemplate, noting
 from sites.skills import finish
@@ -39,7 +39,7 @@ def _described(data: Data, rng: random.Random) -> Place:
 
 
 def _year(data: Data, label: str) -> str:
-    article = _article(data, places.the(data["map"], label))
+    article = _article(data, data["map"].labelled(label))
     if article is None:
         raise ValueError(f"expected a place with an article of its own, found {label!r}")
     return article.facts[_OPENED]
@@ -63,11 +63,11 @@ def _note_year(task: Task) -> Expert:
     year = reading.fact(seen, _OPENED)
     yield from noting(year, go_to("map"))
     yield from finding.note(label, year)
-    yield from finding.finish()
+    yield from finish()
 
 
 def _note_milestones(p: Parameters, data: Data) -> checks.Milestones:
-    place = places.the(data["map"], p["place"])
+    place = data["map"].labelled(p["place"])
     return checks.milestones(
         ("open the article", _article_open(p["place"])),
         *maps.opening(place),
@@ -83,7 +83,7 @@ def _sample_older(data: Data, rng: random.Random) -> Parameters:
 
 
 def _older(p: Parameters, data: Data) -> Place:
-    return places.the(data["map"], min((p["first"], p["second"]), key=lambda label: int(_year(data, label))))
+    return data["map"].labelled(min((p["first"], p["second"]), key=lambda label: int(_year(data, label))))
 
 
 def _save_older(task: Task) -> Expert:
@@ -94,7 +94,7 @@ def _save_older(task: Task) -> Expert:
     older = p["first"] if first <= int(reading.fact(seen, _OPENED)) else p["second"]
     yield from noting(older, go_to("map"))
     yield from finding.save_place(older, p["list"])
-    yield from finding.finish()
+    yield from finish()
 
 
 def _older_milestones(p: Parameters, data: Data) -> checks.Milestones:
@@ -115,7 +115,7 @@ def _sample_tell(data: Data, rng: random.Random) -> Parameters:
 
 
 def _told(p: Parameters, data: Data) -> str:
-    return f"{_year(data, p['place'])}, {places.the(data['map'], p['place']).postcode}"
+    return f"{_year(data, p['place'])}, {data['map'].labelled(p['place']).postcode}"
 
 
 def _tell(task: Task) -> Expert:
@@ -137,7 +137,7 @@ TEMPLATES = (
         also=("map",),
         intent="In which year did {place} open, as the encyclopedia says? Write it on the map as a note on the place.",
         sample=_sample_note,
-        evaluation=lambda p, d: checks.pages(maps.noted(places.the(d["map"], p["place"]), _year(d, p["place"]))),
+        evaluation=lambda p, d: checks.pages(maps.noted(d["map"].labelled(p["place"]), _year(d, p["place"]))),
         milestones=_note_milestones,
         expert=_note_year,
         horizon=7,
@@ -164,7 +164,7 @@ TEMPLATES = (
         evaluation=lambda p, d: checks.pages(*forum.posted(p["forum"], p["title"], _told(p, d))),
         milestones=lambda p, d: checks.milestones(
             ("open the article", _article_open(p["place"])),
-            ("open the place", maps.at(f"{places.the(d['map'], p['place']).path}*")),
+            ("open the place", maps.at(f"{d['map'].labelled(p['place']).path}*")),
             ("fill in the form", forum.filled_in(p["forum"], p["title"], _told(p, d))),
             ("post the thread", posting.submit_thread.reached(p["forum"], p["title"], "")),
         ),

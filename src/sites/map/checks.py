@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from sites.checks import Check, PagesOf, Step, Target, both, has, shows
 from sites.map.data import Place
+from sites.map.sampling import MODES
 from sites.map.state import slug
 
 _MAP = PagesOf("map")
+SEARCH_BOX: Step = ("see a search box", has("Search", role="searchbox"))
 at, ends_at, equals, includes = _MAP.at, _MAP.ends_at, _MAP.equals, _MAP.includes
 
 
@@ -39,6 +41,11 @@ def list_path(name: str) -> str:
     return f"/lists/{slug(name)}"
 
 
+def tour_path(name: str, how: str) -> str:
+    """The path of the shortest tour over a list."""
+    return f"{list_path(name)}/tour?mode={MODES[how]}&order=Shortest"
+
+
 def fields(**values: str) -> Check:
     """These form fields hold these values; underscores in names stand for spaces."""
     return both(*(has(name.replace("_", " "), value) for name, value in values.items()))
@@ -62,8 +69,3 @@ def saved(place: Place, name: str) -> Check:
 def wrote_note(place: Place, text: str) -> Check:
     """The agent has just written this note."""
     return both(at(place.path), shows("Your note was saved.", text))
-
-
-def sent_report(place: Place, problem: str, details: str) -> Check:
-    """The agent has just reported this error."""
-    return both(at("/reports*"), shows("Thank you for your report.", place.label, f"{problem}: {details}"))

@@ -81,6 +81,10 @@ class MapData:
         """Places by name and town in lower case."""
         return {place.label.lower(): place for place in self.places.values()}
 
+    def labelled(self, label: str) -> Place:
+        """Return the place of this name and town."""
+        return self.by_label[label.lower()]
+
     def named(self, name: str) -> list[Place]:
         """Return the places of this name in all towns, or the one of this name and town."""
         wanted = " ".join(name.lower().split())

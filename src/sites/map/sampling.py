@@ -1,8 +1,8 @@
 """Parameters of the map's tasks: which places, ways, lists and texts an instruction is about.
 
 Owns the draws. Invariants: every drawn task can be solved as its expert solves it and has one right
-answer, which a wrong choice on the way does not give by luck; parameters are JSON values and hold no
-answers. Places go by their labels ("Blue Cafe, Elmford").
+answer, which a wrong choice on the way does not give by luck (every way has a time that no other mode of travel
+takes); parameters are JSON values and hold no answers. Places go by their labels ("Blue Cafe, Elmford").
 """
 
 from __future__ import annotations
@@ -10,47 +10,20 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
 
 from sites.map import words
 from sites.map.data import MapData, Place
+from sites.map.directions import PHRASES, Route, find_route, shortest_tour
 from sites.map.place_pages import DEFAULT_WITHIN, WITHIN
-from sites.old_form import Parameters
+from sites.map.roads import Mode
+from sites.task_template import Parameters
 
-Draw = Callable[[MapData, random.Random], Any]
-Sampler = Callable[[MapData, random.Random], Parameters]
-FACTS = {"address": "Address", "postcode": "Postcode", "phone": "Phone", "coordinates": "Coordinates"}
-"""What may be asked about a place, and how the page calls it."""
 _CLEARLY_NEARER_M = 20
-NEARBY_KINDS = tuple(kind for kind in words.KINDS if kind not in words.CIVIC)
-
-
-def draw(**parts: Draw) -> Sampler:
-    """Return a sampler that fills each parameter by its own draw."""
-
-    def sample(data: MapData, rng: random.Random) -> Parameters:
-        return {name: part(data, rng) for name, part in parts.items()}
-
-    return sample
-
-
-def joined(*groups: Sampler) -> Sampler:
-    """Return a sampler that merges the parameters of several."""
-
-    def sample(data: MapData, rng: random.Random) -> Parameters:
-        return {name: value for group in groups for name, value in group(data, rng).items()}
-
-    return sample
-
-
-def one_of(*values: str) -> Draw:
-    """Draw one of these values."""
-    return lambda data, rng: rng.choice(values)
-
-
-def the(data: MapData, label: str) -> Place:
-    """Return the place of this label."""
-    return data.by_label[label.lower()]
+_FACTS = ("address", "postcode", "phone", "coordinates")
+_NEARBY_KINDS = tuple(kind for kind in words.KINDS if kind not in words.CIVIC)
+MODES = {phrase: mode for mode, phrase in PHRASES.items()}
+"""What instructions and pages call a mode of travel."""
+ON_FOOT = PHRASES[Mode.FOOT]
 
 
 def mainland(data: MapData) -> list[Place]:
@@ -70,20 +43,20 @@ def place(data: MapData, rng: random.Random) -> str:
     return rng.choice(unsaved(data)).label
 
 
-def several(*names: str) -> Sampler:
-    """Return a sampler of different places of one town that are in no list."""
+def several(*names: str) -> Callable[[MapData, random.Random], Parameters]:
+    """Return a draw of different places of one town that are in no list."""
 
-    def sample(data: MapData, rng: random.Random) -> Parameters:
+    def draw(data: MapData, rng: random.Random) -> Parameters:
         town = rng.choice(words.TOWNS)
         drawn = rng.sample([place.label for place in unsaved(data) if place.town == town], len(names))
         return dict(zip(names, drawn, strict=True))
 
-    return sample
+    return draw
 
 
 def fact(data: MapData, rng: random.Random) -> Parameters:
     """Draw a place and something that is known about it."""
-    drawn, wanted = rng.choice(list(data.places.values())), rng.choice(tuple(FACTS))
+    drawn, wanted = rng.choice(list(data.places.values())), rng.choice(_FACTS)
     return {"fact": wanted, "place": drawn.label} if drawn.phone or wanted != "phone" else fact(data, rng)
 
 
@@ -100,25 +73,18 @@ def opening_hours(data: MapData, rng: random.Random) -> Parameters:
     return {"place": rng.choice(open_both).label, "event": event, "days": days}
 
 
-def hour(data: MapData, p: Parameters) -> str:
-    """Return when the place opens or closes on those days."""
-    at = the(data, p["place"])
-    hours = at.weekdays if p["days"] == "weekdays" else at.weekend
-    return hours.split("-")[0 if p["event"] == "open" else 1]
-
-
-def nowhere(data: MapData, rng: random.Random) -> Parameters:
+def nowhere(data: MapData, rng: random.Random) -> str:
     """Draw a name that several towns have, and a town that does not have it."""
     towns = (*words.TOWNS, words.ISLAND)
     shared = sorted({p.name for p in data.places.values() if len(data.named(p.name)) > 1})
     missing = [f"{name}, {town}" for name in shared for town in towns if f"{name}, {town}".lower() not in data.by_label]
-    return {"place": rng.choice(missing)}
+    return rng.choice(missing)
 
 
 def nearest(data: MapData, rng: random.Random) -> Parameters:
     """Draw a place and a kind of which one place is clearly the nearest, within the default distance."""
     while True:
-        centre, kind = rng.choice(unsaved(data)), rng.choice(NEARBY_KINDS)
+        centre, kind = rng.choice(unsaved(data)), rng.choice(_NEARBY_KINDS)
         if _clear(data, centre, kind):
             return {"kind": kind, "place": centre.label}
 
@@ -126,7 +92,7 @@ def nearest(data: MapData, rng: random.Random) -> Parameters:
 def two_nearest(data: MapData, rng: random.Random) -> Parameters:
     """Draw a place and two kinds, as ``nearest`` does."""
     while True:
-        centre, (first, second) = rng.choice(unsaved(data)), rng.sample(NEARBY_KINDS, 2)
+        centre, (first, second) = rng.choice(unsaved(data)), rng.sample(_NEARBY_KINDS, 2)
         if _clear(data, centre, first) and _clear(data, centre, second):
             return {"first": first, "second": second, "place": centre.label}
 
@@ -139,21 +105,11 @@ def _clear(data: MapData, centre: Place, kind: str) -> bool:
     return len(found) == 1 or centre.metres_to(found[1]) - centre.metres_to(found[0]) >= _CLEARLY_NEARER_M
 
 
-def nearest_place(data: MapData, p: Parameters, kind: str = "kind") -> Place:
-    """Return the nearest place of the kind that the parameter ``kind`` names."""
-    return data.nearby(the(data, p["place"]), p[kind])[0]
-
-
-def within(data: MapData, p: Parameters) -> list[Place]:
-    """Return the places of a kind within a distance of a place, nearest first."""
-    return data.nearby(the(data, p["place"]), p["kind"], WITHIN[p["distance"]])
-
-
 def _within(data: MapData, rng: random.Random) -> tuple[Parameters, list[Place]]:
-    centre, kind = rng.choice(mainland(data)), rng.choice(NEARBY_KINDS)
+    centre, kind = rng.choice(mainland(data)), rng.choice(_NEARBY_KINDS)
     distance = rng.choice([name for name in WITHIN if name != DEFAULT_WITHIN])
     p = {"kind": kind, "place": centre.label, "distance": distance}
-    return p, within(data, p)
+    return p, data.nearby(centre, kind, WITHIN[distance])
 
 
 def count_within(data: MapData, rng: random.Random) -> Parameters:
@@ -161,7 +117,7 @@ def count_within(data: MapData, rng: random.Random) -> Parameters:
     while True:
         p, found = _within(data, rng)
         others = {
-            len(data.nearby(the(data, p["place"]), p["kind"], m)) for n, m in WITHIN.items() if n != p["distance"]
+            len(data.nearby(data.labelled(p["place"]), p["kind"], m)) for n, m in WITHIN.items() if n != p["distance"]
         }
         if len(found) > 1 and len(found) not in others:
             return p
@@ -179,7 +135,7 @@ def none_within(data: MapData, rng: random.Random) -> Parameters:
     """Draw a short distance within which there is no place of the kind, though there is one farther off."""
     while True:
         p, found = _within(data, rng)
-        farther = data.nearby(the(data, p["place"]), p["kind"], WITHIN[DEFAULT_WITHIN])
+        farther = data.nearby(data.labelled(p["place"]), p["kind"], WITHIN[DEFAULT_WITHIN])
         if not found and farther and WITHIN[p["distance"]] < WITHIN[DEFAULT_WITHIN]:
             return p
 
@@ -189,7 +145,7 @@ def some_list(data: MapData, rng: random.Random) -> str:
     return rng.choice(tuple(data.lists))
 
 
-def listed(data: MapData, rng: random.Random) -> Parameters:
+def two_listed(data: MapData, rng: random.Random) -> Parameters:
     """Draw a list, two of its places in their order, and another list."""
     name, other = rng.sample(tuple(data.lists), 2)
     first, second = sorted(rng.sample(range(len(data.lists[name])), 2))
@@ -201,3 +157,83 @@ def one_listed(data: MapData, rng: random.Random) -> Parameters:
     """Draw a list, one of its places, and another list."""
     name, other = rng.sample(tuple(data.lists), 2)
     return {"list": name, "first": data.places[rng.choice(data.lists[name])].label, "other": other}
+
+
+def travel_minutes(data: MapData, how: str, *labels: str) -> int:
+    """Return how long the quickest route over these places takes."""
+    found = find_route(data, MODES[how], [data.labelled(label) for label in labels])
+    if not isinstance(found, Route):
+        raise ValueError(f"expected a way {how} over {labels}, found none")
+    return found.minutes
+
+
+def way(*names: str) -> Callable[[MapData, random.Random], Parameters]:
+    """Return a draw of different places for a route, and a mode of travel whose time no other mode takes."""
+
+    def draw(data: MapData, rng: random.Random) -> Parameters:
+        while True:
+            labels = [p.label for p in rng.sample(mainland(data), len(names))]
+            times = {how: travel_minutes(data, how, *labels) for how in MODES}
+            if len(set(times.values())) == len(times):
+                return {"how": rng.choice(tuple(MODES)), **dict(zip(names, labels, strict=True))}
+
+    return draw
+
+
+def two_modes(data: MapData, rng: random.Random) -> Parameters:
+    """Draw two places, and two modes of travel, the slower first."""
+    p = way("start", "end")(data, rng)
+    by_time = sorted(rng.sample(tuple(MODES), 2), key=lambda how: -travel_minutes(data, how, p["start"], p["end"]))
+    return {"slow": by_time[0], "fast": by_time[1], "start": p["start"], "end": p["end"]}
+
+
+def to_the_island(data: MapData, rng: random.Random) -> Parameters:
+    """Draw a place on the mainland and one that cars cannot get to."""
+    end = rng.choice([p for p in data.places.values() if p.town == words.ISLAND])
+    return {"how": PHRASES[Mode.CAR], "start": rng.choice(mainland(data)).label, "end": end.label}
+
+
+def shared_names(data: MapData, rng: random.Random) -> Parameters:
+    """Draw two places of one town whose names other towns have too, and a mode of travel."""
+    while True:
+        town = rng.choice(words.TOWNS)
+        shared = [p.name for p in mainland(data) if p.town == town and len(data.named(p.name)) > 1]
+        if len(shared) >= 2:
+            first, second = rng.sample(shared, 2)
+            return {"how": rng.choice(tuple(MODES)), "first": first, "second": second, "town": town}
+
+
+def three_ends(data: MapData, rng: random.Random) -> Parameters:
+    """Draw a place and three others of its town, which are different numbers of minutes away on foot."""
+    names = ("first", "second", "third")
+    while True:
+        p = several("start", *names)(data, rng)
+        if len({travel_minutes(data, ON_FOOT, p["start"], p[name]) for name in names}) == 3:
+            return p
+
+
+def _grown(data: MapData, name: str, label: str) -> list[Place]:
+    """Return the places of a list with one more."""
+    return [*(data.places[number] for number in data.lists[name]), data.labelled(label)]
+
+
+def tour_minutes(data: MapData, name: str, label: str, how: str) -> int:
+    """Return how long the shortest tour over a list with one more place takes."""
+    found = shortest_tour(data, MODES[how], _grown(data, name, label))
+    if not isinstance(found, Route):
+        raise ValueError(f"expected a tour {how} over {name} with {label}, found none")
+    return found.minutes
+
+
+def tour_with(data: MapData, rng: random.Random) -> Parameters:
+    """Draw a place for a list such that neither order nor mode, list nor place may be wrong without a trace."""
+    while True:
+        name, how = rng.choice(tuple(data.lists)), rng.choice(tuple(MODES))
+        town = data.places[data.lists[name][0]].town
+        label = rng.choice([place for place in unsaved(data) if place.town == town]).label
+        as_listed = find_route(data, MODES[how], _grown(data, name, label))
+        without = shortest_tour(data, MODES[how], _grown(data, name, label)[:-1])
+        times = [tour_minutes(data, name, label, mode) for mode in MODES]
+        wrong = [found.minutes for found in (as_listed, without) if isinstance(found, Route)]
+        if len({*times, *wrong}) == len(times) + len(set(wrong)):
+            return {"place": label, "list": name, "how": how}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sites.map import accounts, list_pages, place_pages, route_pages
+from sites.map import account_pages, list_pages, place_pages, route_pages
 from sites.map.data import ME, MapData
 from sites.map.places import build
 from sites.map.state import MapState
@@ -17,10 +17,10 @@ def new_state(data: MapData, login: bool) -> MapState:
 
 MAP = Site(
     name="map",
-    routes=(*place_pages.ROUTES, *route_pages.ROUTES, *list_pages.ROUTES, *accounts.ROUTES),
+    routes=(*place_pages.ROUTES, *route_pages.ROUTES, *list_pages.ROUTES, *account_pages.ROUTES),
     build=build,
     new_state=new_state,
     templates=TEMPLATES,
-    account=lambda _: (ME, accounts.PASSWORD),
+    account=lambda _: (ME, account_pages.PASSWORD),
 )
 """The map: places, search, directions, nearby search, lists, tours, notes and error reports."""
