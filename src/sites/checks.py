@@ -116,13 +116,5 @@ def towards(done: Check, *checks: Check) -> Check:
     return either(both(*checks), done)
 
 
-def milestones(*steps: Step) -> Milestones:
-    """Return the four milestones of a task from (description, check) pairs."""
-    if len(steps) != 4:
-        raise ValueError(f"a task has exactly four milestones, found {len(steps)}")
-    first, second, third, fourth = steps
-    return first, second, third, fourth
-
-
 def _answer(raw: str, references: dict[str, Any], **fields: Any) -> Evaluation:
     return evaluation("string_match", reference_answers=references, reference_answer_raw_annotation=raw, **fields)

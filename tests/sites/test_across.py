@@ -10,7 +10,6 @@ import pytest
 
 from environments.browserless.environment import BrowserlessEnvironment
 from records.episodes import Task
-from sites.across.skills import both
 from sites.across.tasks import TEMPLATES
 from sites.demonstrations import Quality, demonstrate
 from sites.registry import SITES
@@ -77,10 +76,3 @@ def test_no_answer_is_among_a_tasks_parameters():
             wanted = json.dumps([target["required_contents"] for target in task.evaluation["program_html"]])
             told = {str(value) for value in task.parameters.values()}
             assert not set(re.findall(r'"(\$\d+|\d+)"', wanted)) & told, task.intent
-
-
-def test_only_evaluations_of_pages_can_be_put_together():
-    pages = {"eval_types": ["program_html"], "program_html": [1]}
-    assert both(pages, {**pages, "program_html": [2]})["program_html"] == [1, 2]
-    with pytest.raises(ValueError, match="expected evaluations of page contents"):
-        both(pages, {"eval_types": ["string_match"]})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from records.environment import Observation
-from sites.checks import both, shows
+from sites.checks import both, either, shows
 from sites.experts import Actions, Intent, read
 from sites.map.checks import at, list_path, tour_path
 from sites.skills import ANY, choose, click, put, search, skill
@@ -18,6 +18,8 @@ NOT_KNOWN = "not known"
 """What a place's page says where a fact is missing."""
 CHOICES = "(?!choose).*"
 """Options of a select other than its empty one."""
+_ASKED = either(at("/route/*"), at("/directions?*"))
+"""A route, or the question which of several places is meant, or that there is no way."""
 
 
 def search_for(label: str) -> Actions:
@@ -189,7 +191,7 @@ def remove(name: str, *labels: str) -> Actions:
     return seen
 
 
-@skill(lambda how, *labels, rivals=CHOICES: at("/directions?*"))
+@skill(lambda how, *labels, rivals=CHOICES: _ASKED)
 def ask_route(how: str, *labels: str, rivals: str | None = CHOICES) -> Actions:
     """Ask for a route over places, the stops between the first and the last."""
     start, *stops, end = labels
@@ -204,7 +206,7 @@ def ask_route(how: str, *labels: str, rivals: str | None = CHOICES) -> Actions:
     return (yield from click("Show route", "button"))
 
 
-@skill(lambda label: at("/directions?*"))
+@skill(lambda label: _ASKED)
 def ask_other_end(label: str) -> Actions:
     """On a route's page: ask for the route to another place."""
     yield from put("To", label)
