@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from sites.access import existing
 from sites.admin import reports
 from sites.admin.access import admin, logged_in
 from sites.admin.dates import is_date
@@ -45,9 +45,7 @@ REPORTS = {
 async def report(request: Request) -> Response:
     """One report, empty until a period is given."""
     kind = request.path_params["kind"]
-    if kind not in REPORTS:
-        raise HTTPException(404)
-    shown = REPORTS[kind]
+    shown = existing(REPORTS.get(kind))
     wanted = filters_of(request, start="", end="", **({"step": "Month"} if kind == "sales" else {}))
     asked = "start" in request.query_params
     error = _error(wanted) if asked else ""

@@ -16,15 +16,14 @@ from sites.admin.grid import ROWS
 from sites.admin.order_pages import STATUSES
 from sites.admin.records import Order, Review
 from sites.admin.review_pages import DECISIONS, DELETE
+from sites.admin.state import OPEN
 from sites.shop.catalogue import MATERIALS, NOUNS
-from sites.shop.data import CANCELLED, CITIES, MONTHS, PROCESSING
+from sites.shop.data import CANCELLED, CITIES, MONTHS
 from sites.task_template import Parameters
 
 BULK = {"Hold": words.ON_HOLD, "Cancel": CANCELLED}
 """What tasks do to several orders at once, and the status it leads to."""
 REVIEW_ACTIONS = (*DECISIONS, DELETE)
-_OPEN = (words.PENDING, PROCESSING)
-"""Statuses of orders that can be held, cancelled, invoiced and shipped."""
 BULK_PAGES = 3
 """Such orders stand on one of so many first pages of their table."""
 _MARCH = DAYS + 30
@@ -37,12 +36,12 @@ def order(data: AdminData, rng: random.Random) -> int:
 
 def open_order(data: AdminData, rng: random.Random) -> int:
     """Draw an order that can be held, cancelled and shipped."""
-    return _fitting(data, rng, lambda found: found.status in _OPEN)
+    return _fitting(data, rng, lambda found: found.status in OPEN)
 
 
 def unpaid_order(data: AdminData, rng: random.Random) -> int:
     """Draw an order that can be invoiced and shipped."""
-    return _fitting(data, rng, lambda found: found.status in _OPEN and found.invoice is None)
+    return _fitting(data, rng, lambda found: found.status in OPEN and found.invoice is None)
 
 
 def refund(data: AdminData, rng: random.Random) -> Parameters:
@@ -65,7 +64,7 @@ def to_ship(data: AdminData, rng: random.Random) -> Parameters:
 def three_parcels(data: AdminData, rng: random.Random) -> Parameters:
     """Draw three orders that can be shipped, their carrier, and their tracking numbers."""
     ordinals = ("first", "second", "third")
-    fit = [order.number for order in data.orders.values() if order.status in _OPEN]
+    fit = [order.number for order in data.orders.values() if order.status in OPEN]
     numbers = dict(zip(ordinals, rng.sample(fit, 3), strict=True))
     codes = {f"{name}_tracking": tracking(data, rng) for name in ordinals}
     return {**numbers, "carrier": to_ship(data, rng)["carrier"], **codes}

@@ -19,7 +19,8 @@ from sites.site import State
 
 MAX_ENTRIES = 50
 """Most records of a kind, or comments of an order, that a session may add."""
-_OPEN = (words.PENDING, PROCESSING)
+OPEN = (words.PENDING, PROCESSING)
+"""Statuses of orders that can be held, cancelled, invoiced and shipped."""
 
 
 class Refused(Exception):
@@ -81,7 +82,7 @@ class AdminState(State):
 
     def hold(self, order: Order) -> None:
         """Put an order on hold."""
-        self._move(order, _OPEN, words.ON_HOLD, "put on hold")
+        self._move(order, OPEN, words.ON_HOLD, "put on hold")
 
     def release(self, order: Order) -> None:
         """Take an order off hold; an invoiced one goes on where it was."""
@@ -90,7 +91,7 @@ class AdminState(State):
 
     def cancel(self, order: Order, comment: str = "") -> None:
         """Cancel an order that has not left the house."""
-        self._move(order, (*_OPEN, words.ON_HOLD), CANCELLED, "cancelled", _said(comment) if comment else "")
+        self._move(order, (*OPEN, words.ON_HOLD), CANCELLED, "cancelled", _said(comment) if comment else "")
 
     def comment(self, order: Order, text: str, *, notified: bool) -> None:
         """Add a comment to an order's history."""
@@ -102,14 +103,14 @@ class AdminState(State):
 
     def invoice(self, order: Order) -> None:
         """Bill an order."""
-        if order.invoice or order.status not in _OPEN:
+        if order.invoice or order.status not in OPEN:
             raise Refused(f"Order {order.number} cannot be invoiced")
         number = 1 + max(other.invoice.number for other in self.orders.all() if other.invoice)
         self._put(replace(order, status=PROCESSING, invoice=Invoice(number, TODAY)))
 
     def ship(self, order: Order, carrier: str, tracking: str) -> None:
         """Send an order off."""
-        if order.shipment or order.status not in _OPEN:
+        if order.shipment or order.status not in OPEN:
             raise Refused(f"Order {order.number} cannot be shipped")
         number = 1 + max(other.shipment.number for other in self.orders.all() if other.shipment)
         self._put(replace(order, status=SHIPPED, shipment=Shipment(number, carrier, tracking)))

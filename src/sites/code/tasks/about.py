@@ -8,26 +8,19 @@ from sites.task_template import TaskTemplate, drawn, together
 
 
 class AboutIssue(TaskTemplate):
-    """About an open issue of a project."""
-
     project: str = drawn(sampling.project)
     title: str = drawn(sampling.issue, "project")
 
     def issue(self, data: CodeData) -> Issue:
-        """Return the issue."""
         return data.projects[self.project].issue(self.title)
 
     def path(self, data: CodeData) -> str:
-        """Return the path of the issue's page."""
         return f"/{self.project}/issues/{self.issue(data).number}"
 
 
 class AboutRequest(TaskTemplate):
-    """About an open merge request of a project."""
-
     project: str = together(sampling.request)
     title: str
 
     def path(self, data: CodeData) -> str:
-        """Return the path of the merge request's page."""
         return f"/{self.project}/merge_requests/{data.projects[self.project].request(self.title).number}"
