@@ -76,7 +76,7 @@ async def test_a_renderer_past_the_limit_is_ended_and_the_reason_told_once(
     assert await ended(large) == -signal.SIGKILL
     told = memory.take_ended()
     assert told is not None
-    assert (told.kind, told.code) == (FailureKind.INFRA, "page_memory")
+    assert (told.kind, told.code.name) == (FailureKind.INFRA, "page_memory")
     assert told.detail.endswith("MB; browser.page_memory_mb is 100")
     assert memory.take_ended() is None
     assert small.poll() is None
