@@ -14,11 +14,11 @@ from cluster.audit.audit import require_balance
 from cluster.demonstrated import DEMONSTRATED
 from cluster.display.progress import Progress
 from cluster.errors import RunStopped
+from cluster.monitors.monitor import Monitors
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.layout import CLONED, checkpoint_name, critics_name
 from cluster.run_folder.ledger import LedgerFile
 from cluster.run_folder.manifest import RunManifest
-from cluster.run_folder.metrics_log import MetricsLog
 from cluster.run_folder.rollback import keep_episodes_of
 from cluster.run_folder.stage_data import NO_EPISODES, episode_counts, split_results
 from cluster.run_folder.stage_results import (
@@ -52,7 +52,7 @@ class Controller:
         system: System,
         tasks: TaskSets,
         progress: Progress,
-        log: MetricsLog,
+        monitors: Monitors,
         ledger: LedgerFile,
     ) -> None:
         self.recipe = recipe
@@ -62,7 +62,7 @@ class Controller:
         self.progress = progress
         self.ledger = ledger
         self.buffer = ReplayBuffer(system.folders.episodes)
-        self.stages = StageRunner(manifest, system, self.buffer, progress, log)
+        self.stages = StageRunner(manifest, system, self.buffer, progress, monitors)
 
     def run(self) -> None:
         """Warm-start, then play, filter, learn, publish, evaluate and choose tasks, phase after phase."""

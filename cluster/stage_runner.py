@@ -10,8 +10,10 @@ import time
 from collections.abc import Callable
 
 from cluster.display.progress import Progress
+from cluster.monitors.monitor import Monitors
 from cluster.run_folder.manifest import RunManifest
-from cluster.run_folder.metrics_log import MetricsLog, read_metrics
+from cluster.run_folder.metrics_log import FILE_NAME as METRICS
+from cluster.run_folder.metrics_log import read_metrics
 from cluster.run_folder.rollback import roll_back
 from cluster.run_folder.stage_data import recorded_shards
 from cluster.run_folder.stage_results import Evaluated, Published, R, WithCheckpoint
@@ -23,13 +25,13 @@ class StageRunner:
     """The stages of one run; ``buffer`` has its episodes."""
 
     def __init__(
-        self, manifest: RunManifest, system: System, buffer: ReplayBuffer, progress: Progress, log: MetricsLog
+        self, manifest: RunManifest, system: System, buffer: ReplayBuffer, progress: Progress, monitors: Monitors
     ) -> None:
         self._manifest = manifest
         self._system = system
         self._buffer = buffer
         self._progress = progress
-        self._log = log
+        self._monitors = monitors
 
     def run(self, phase: int, kind: type[R], work: Callable[[int], R]) -> R:
         """Return the result of the phase's stage of this kind, by ``work`` where it is not recorded."""
@@ -40,7 +42,7 @@ class StageRunner:
             files = result.files(self._system.folders, self._buffer)
             self._manifest.complete_stage(phase, result, files, seconds=time.perf_counter() - started)
             self._record_shards()
-            self._log.log(phase, kind.stage, result.numbers())
+            self._monitors.numbers(phase, kind.stage, result.numbers())
         result = self._manifest.result(phase, kind)
         if isinstance(result, Evaluated) and result.success is not None:
             self._progress.result(phase, result.success)
@@ -48,15 +50,17 @@ class StageRunner:
 
     def take_up(self) -> None:
         """Go back to before what is damaged, and write down what a killed session had no time for."""
-        for found in roll_back(self._manifest, self._buffer, self._log):
+        for found in roll_back(self._manifest, self._buffer, self._monitors):
             self._progress.note(found.line)
         for skipped in self._buffer.report.skipped:  # now no stage depends on them: their episodes are played again
             skipped.path.rename(skipped.path.with_name(skipped.path.name + ".unusable"))
         self._record_shards()
+        if not (self._manifest.out / METRICS).is_file():
+            return  # without a metrics log nobody knows what was told
         logged = {(line.get("phase"), line.get("stage")) for line in read_metrics(self._manifest.out)}
         for entry in self._manifest.entries():
             if (entry.phase, entry.stage) not in logged:
-                self._log.log(entry.phase, entry.stage, entry.result.numbers())
+                self._monitors.numbers(entry.phase, entry.stage, entry.result.numbers())
 
     def go_on_from_last_checkpoint(self) -> None:
         """Bring learner and servers to the newest recorded state, before any episode is played."""

@@ -19,13 +19,13 @@ from analysis.results import SplitResult
 from cluster.display.progress import Progress
 from cluster.display.result_table import result_table
 from cluster.errors import ProcessLost, RunInterrupted, RunStopped
+from cluster.monitors.monitor import Monitors
 from cluster.ray_session import ray_session
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.ledger import LedgerFile
 from cluster.run_folder.lock import RunLock
 from cluster.run_folder.manifest import Resume, RunManifest
-from cluster.run_folder.metrics_log import MetricsLog
 from cluster.run_folder.stage_data import split_results, summarise
 from cluster.run_folder.stage_results import Evaluated, TasksChosen
 from cluster.run_folder.summary import RunSummary, write_summary
@@ -80,9 +80,9 @@ def _play_session(recipe: Recipe, manifest: RunManifest) -> Progress:
             if dashboard:
                 progress.note(f"Ray dashboard: http://{dashboard}")
             progress.note(f"Run folder: {out}")
-            with System(recipe, folders, tasks) as system, MetricsLog(out, recipe.run.tensorboard) as log:
+            with System(recipe, folders, tasks) as system, Monitors(out, recipe.monitors) as monitors:
                 try:
-                    Controller(recipe, manifest, system, tasks, progress, log, ledger).run()
+                    Controller(recipe, manifest, system, tasks, progress, monitors, ledger).run()
                 finally:
                     write_summary(out, _summary(recipe, manifest))
                 write_report(recipe, manifest, system, tasks)

@@ -73,7 +73,7 @@ def section_path(path: str) -> list[str]:
     """Return the keys of a dotted path; a reference such as ``examples.guestbook:GUESTBOOK`` is one of them."""
     first, _, rest = path.partition(".")
     before, colon, after = rest.partition(":")
-    if first not in PLUGGED or not colon:
+    if first not in (*PLUGGED, "monitors") or not colon:
         return path.split(".")
     name, *inner = after.split(".")
     return [first, f"{before}:{name}", *inner]

@@ -22,6 +22,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from cluster.errors import RecipeError
+from cluster.monitors.monitor import DEFAULT as MONITORED
+from cluster.monitors.monitor import read_monitors
 from cluster.recipe.plugged import PLUGGED, environment_section, over_defaults, own_sections, read_section, section_path
 from cluster.recipe.run_settings import RunSettings, WarmStartSettings
 from curriculum.settings import CurriculumSettings
@@ -56,6 +58,12 @@ class Recipe(BaseModel):
     replay: ReplaySettings = ReplaySettings()
     learner: LearnerSettings = LearnerSettings()
     curriculum: CurriculumSettings = CurriculumSettings()
+    monitors: Mapping[str, object] = Field(
+        default_factory=lambda: read_monitors(dict.fromkeys(MONITORED)),
+        description="What is told the run's numbers as they happen, each by its name or `module:name` with its "
+        "options. A recipe that has this section names all of them. Without `metrics_log` a run that was killed does "
+        "not tell the numbers of the stage that it had just completed.",
+    )
 
     @field_validator(*PLUGGED, mode="before")
     @classmethod
@@ -117,7 +125,8 @@ def build_recipe(raw: Any, overrides: Sequence[str] = (), origin: str = "recipe"
         problems += [_explain(detail) for detail in error.errors()]
     if not problems:
         try:
-            recipe = recipe.model_copy(update={"policy": with_options(recipe.policy)})
+            plugged = {"policy": with_options(recipe.policy), "monitors": read_monitors(recipe.monitors)}
+            recipe = recipe.model_copy(update=plugged)
         except ValueError as error:
             problems += str(error).splitlines()
     if problems:

@@ -212,9 +212,6 @@ class RunSettings:
     """Times in a row, no stage completed in between, that a run starts all its processes afresh by itself after it lost
     one that it cannot replace where it stands: the learner, Ray's head, every policy server during a publication."""
 
-    tensorboard: bool = True
-    """Write TensorBoard event files under the run's ``tensorboard`` folder, beside ``metrics.jsonl``."""
-
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
     """What is measured, and when."""
 

@@ -33,6 +33,7 @@ overrides one setting, its value read as YAML: `--set run.phases=2 --set run.eva
 """
 
 
+_HEADINGS = ("| key | type | default | meaning |", "|---|---|---|---|")
 _PLUGGED = {
     "environments": "The options of each environment, by its name or `module:name`; one of your own has the keys of "
     "its settings class. `browserless` has those of `embedded`.",
@@ -44,12 +45,15 @@ _PLUGGED = {
 def reference_page() -> str:
     """Return the page as Markdown; raise ``ValueError`` naming a setting that has no docstring."""
     parts = [_INTRO]
-    for name in Recipe.model_fields:
-        settings = Recipe.model_fields[name].get_default(call_default_factory=True)
+    for name, field in Recipe.model_fields.items():
+        settings = field.get_default(call_default_factory=True)
         if name in PLUGGED:
             parts += [f"## {name}", "", _PLUGGED[name], ""]
             for key, own in settings.items():
                 parts.extend(_section(f"{name}.{key}", own, 3))
+        elif field.description:  # a section whose keys are names
+            rows = [f"| `{key}` | options | `{{}}` | {_markdown(own.__doc__ or '')} |" for key, own in settings.items()]
+            parts += [f"## {name}", "", field.description, "", *_HEADINGS, *rows, ""]
         else:
             parts.extend(_section(name, settings, 2))
     return "\n".join(parts)
@@ -85,7 +89,7 @@ def _section(path: str, settings: Any, level: int) -> list[str]:
                 f"| `{name}` | {_cell(f'`{annotation}`')} | {_cell(_default(value))} | {_cell(_markdown(doc))} |"
             )
     if rows:
-        lines += ["| key | type | default | meaning |", "|---|---|---|---|", *rows, ""]
+        lines += [*_HEADINGS, *rows, ""]
     return lines + inner
 
 

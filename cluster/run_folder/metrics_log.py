@@ -1,9 +1,8 @@
-"""Numbers over time: ``OUT/metrics.jsonl`` always, TensorBoard event files when asked.
+"""Numbers over time as the lines of ``OUT/metrics.jsonl``; a resumed run reads there which stages were told.
 
-Owns both files. Invariants: a line is one JSON object ``{"time", "phase", "stage", <name>: number…}``
+Owns the file. Invariants: a line is one JSON object ``{"time", "phase", "stage", <name>: number…}``
 (``time`` is seconds since the epoch); lines are only appended, so a stage that was cut short and
-done again has two lines, of which the last counts; those of stages that are rolled back are moved elsewhere. Event
-files keep both. Needs neither torch nor TensorFlow.
+done again has two lines, of which the last counts; those of stages that are rolled back are moved elsewhere.
 """
 
 from __future__ import annotations
@@ -12,10 +11,11 @@ import json
 import math
 import time
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from typing import Any, ClassVar
 
+from cluster.monitors.monitor import MonitorKind
 from cluster.run_folder.durable import write_atomic
 from records.durable import read_text
 
@@ -23,36 +23,34 @@ FILE_NAME = "metrics.jsonl"
 _RESERVED = {"time", "phase", "stage"}
 
 
-class MetricsLog:
-    """Context manager that records named numbers of a phase's stages."""
+@dataclass(frozen=True)
+class MetricsLogSettings:
+    """A line for each stage in ``OUT/metrics.jsonl``."""
 
-    def __init__(self, out: Path, tensorboard: bool = True) -> None:
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+
+class MetricsLog:
+    """A monitor: one line a stage."""
+
+    def __init__(self, out: Path, options: MetricsLogSettings) -> None:
         out.mkdir(parents=True, exist_ok=True)
         self._path = out / FILE_NAME
         _end_torn_line(self._path)
         self._lines = self._path.open("a", encoding="utf-8")
-        self._events = _EventFile(out / "tensorboard") if tensorboard else None
 
-    def log(self, phase: int, stage: str, values: Mapping[str, float], step: int | None = None) -> None:
-        """Append one line, and one TensorBoard scalar ``stage/name`` a finite value, at ``step`` (else ``phase``).
-
-        A number that is not finite becomes ``null``. Raises ``ValueError`` for a reserved name.
-        """
+    def numbers(self, phase: int, stage: str, values: Mapping[str, float]) -> None:
+        """Append one line; a number that is not finite becomes ``null``. Raise ``ValueError`` for a reserved name."""
         taken = _RESERVED & set(values)
         if taken:
             raise ValueError(f"metric names {sorted(taken)} are taken by the line itself; choose others")
-        now = time.time()
-        numbers = {name: float(value) for name, value in values.items()}
-        line: dict[str, Any] = {"time": round(now, 3), "phase": phase, "stage": stage}
-        line.update({name: value if math.isfinite(value) else None for name, value in numbers.items()})
+        line: dict[str, Any] = {"time": round(time.time(), 3), "phase": phase, "stage": stage}
+        line.update({name: float(value) if math.isfinite(value) else None for name, value in values.items()})
         self._lines.write(json.dumps(line, allow_nan=False) + "\n")
         self._lines.flush()
-        if self._events is not None:
-            finite = {f"{stage}/{name}": value for name, value in numbers.items() if math.isfinite(value)}
-            self._events.add(finite, phase if step is None else step, now)
 
-    def set_aside(self, stages: Collection[tuple[int, str]], place: Path) -> None:
-        """Move the lines of these stages (phase, name) to the file ``place``, so that only their next ones count.
+    def set_aside(self, stages: Collection[tuple[int, str]], folder: Path) -> None:
+        """Move the lines of these stages (phase, name) into ``folder``, so that only their next ones count.
 
         Doing it again after it was cut short does the rest; nothing is written where no line is left to move.
         """
@@ -61,25 +59,13 @@ class MetricsLog:
         if not moved:
             return
         self._lines.close()
-        write_atomic(place, b"".join(moved))
+        write_atomic(folder / FILE_NAME, b"".join(moved))
         write_atomic(self._path, b"".join(line for line in lines if _stage_of(line) not in stages))
         self._lines = self._path.open("a", encoding="utf-8")
 
     def close(self) -> None:
-        """Flush and close both files."""
+        """Close the file."""
         self._lines.close()
-        if self._events is not None:
-            self._events.close()
-
-    def __enter__(self) -> MetricsLog:
-        """Return the log itself."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the files."""
-        self.close()
 
 
 def read_metrics(out: Path) -> Iterator[dict[str, Any]]:
@@ -112,23 +98,4 @@ def _end_torn_line(path: Path) -> None:
             file.write(b"\n")
 
 
-class _EventFile:
-    """TensorBoard scalars through ``tensorboard``'s own writer."""
-
-    def __init__(self, folder: Path) -> None:
-        from tensorboard.summary.writer.event_file_writer import EventFileWriter
-
-        self._writer = EventFileWriter(str(folder))
-
-    def add(self, scalars: Mapping[str, float], step: int, wall_time: float) -> None:
-        """Write one event with these scalars."""
-        from tensorboard.compat.proto.event_pb2 import Event
-        from tensorboard.compat.proto.summary_pb2 import Summary
-
-        values = [Summary.Value(tag=tag, simple_value=value) for tag, value in scalars.items()]
-        self._writer.add_event(Event(wall_time=wall_time, step=step, summary=Summary(value=values)))
-        self._writer.flush()
-
-    def close(self) -> None:
-        """Flush and close the event file."""
-        self._writer.close()
+METRICS_LOG = MonitorKind(MetricsLogSettings, MetricsLog)

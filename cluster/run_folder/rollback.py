@@ -16,11 +16,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from cluster.errors import ManifestError
+from cluster.monitors.monitor import Monitors
 from cluster.run_folder.durable import write_atomic
 from cluster.run_folder.layout import ROLLBACKS, STAGES, RunFolders
 from cluster.run_folder.manifest import RunManifest, changed_files
-from cluster.run_folder.metrics_log import FILE_NAME as METRICS
-from cluster.run_folder.metrics_log import MetricsLog
 from cluster.run_folder.sessions import note_rollback
 from cluster.run_folder.stage_data import recorded_shards, shard_files
 from cluster.run_folder.stage_files import stage_folders
@@ -64,14 +63,14 @@ class Rollback:
         )
 
 
-def roll_back(manifest: RunManifest, buffer: ReplayBuffer, log: MetricsLog) -> list[Rollback]:
+def roll_back(manifest: RunManifest, buffer: ReplayBuffer, monitors: Monitors) -> list[Rollback]:
     """Roll the run back to where it can go on from; finish first what a killed session began. Return what was done."""
-    done = [_carry_out(manifest, log, begun) for begun in read_rollbacks(manifest.out) if not begun.done]
+    done = [_carry_out(manifest, monitors, begun) for begun in read_rollbacks(manifest.out) if not begun.done]
     kept, why = standing(manifest, buffer.shards)
     if why:
         planned = _plan(manifest, kept, why)
         _write(manifest.out, planned)
-        done.append(_carry_out(manifest, log, planned))
+        done.append(_carry_out(manifest, monitors, planned))
     return done
 
 
@@ -145,10 +144,10 @@ def _plan(manifest: RunManifest, kept: int, why: list[str]) -> Rollback:
     )
 
 
-def _carry_out(manifest: RunManifest, log: MetricsLog, planned: Rollback) -> Rollback:
+def _carry_out(manifest: RunManifest, monitors: Monitors, planned: Rollback) -> Rollback:
     """Move everything, or what a killed session left to move, and note that it is done."""
     aside = _folder(manifest.out, planned)
-    log.set_aside(planned.stages, aside / METRICS)
+    monitors.set_aside(planned.stages, aside)
     for name in planned.moved:
         _move(manifest.out / name, aside / name)
     manifest.reload()

@@ -15,11 +15,11 @@ from rich.console import Console
 
 from cluster.controller import Controller
 from cluster.display.progress import Progress
+from cluster.monitors.monitor import Monitors
 from cluster.recipe.recipe import Recipe, build_recipe
 from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.ledger import LedgerFile
 from cluster.run_folder.manifest import RunManifest
-from cluster.run_folder.metrics_log import MetricsLog
 from cluster.run_folder.stage_results import PHASE, WARM_START, Published
 from cluster.task_sets import TaskSets
 from learner.algorithms import resolve
@@ -41,9 +41,9 @@ RAW: dict[str, Any] = {
         "phases": 2,
         "pool_tasks": 30,
         "environment": "embedded",
-        "tensorboard": False,
         "evaluation": {"tasks_per_split": 3},
     },
+    "monitors": {"metrics_log": {}},
     "warm_start": {"demonstrations": 4, "potential_demonstrations": 3, "value_demonstrations": 2},
     "curriculum": {"tasks_per_phase": 6},
 }
@@ -227,8 +227,10 @@ class Run:
         progress = Progress(self.recipe.run.phases, Console(file=self.output, force_terminal=False))
         tasks = task_sets(self.recipe.model_dump_json())
         manifest = RunManifest.open(self.out, self.recipe)
-        with MetricsLog(self.out, tensorboard=False) as log, LedgerFile(self.out, manifest.begin_session()) as ledger:
-            Controller(self.recipe, manifest, self.system, tasks, progress, log, ledger).run()  # type: ignore[arg-type]
+        session = manifest.begin_session()
+        with Monitors(self.out, self.recipe.monitors) as monitors, LedgerFile(self.out, session) as ledger:
+            parts = (self.recipe, manifest, self.system, tasks, progress, monitors, ledger)
+            Controller(*parts).run()  # type: ignore[arg-type]
         return self.system
 
     @property

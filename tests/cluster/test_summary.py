@@ -1,4 +1,4 @@
-"""summary.json, metrics.jsonl and TensorBoard hold what they promise."""
+"""summary.json holds what it promises."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 
 from analysis.results import EpisodeCounts, GroupResult, PhaseSummary, ReplayResult, SplitResult
 from cluster.errors import ManifestError
-from cluster.run_folder.metrics_log import MetricsLog, read_metrics
 from cluster.run_folder.stage_data import NO_EPISODES
 from cluster.run_folder.stage_results import Evaluated, read_result
 from cluster.run_folder.summary import RunSummary, read_summary, write_summary
@@ -94,35 +93,3 @@ def test_reading_a_missing_or_newer_summary_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "summary.json").write_text('{"schema": 99}')
     with pytest.raises(ManifestError, match="expected summary schema 1, found 99"):
         read_summary(tmp_path)
-
-
-def test_metrics_go_to_lines_and_to_tensorboard(tmp_path: Path) -> None:
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    with MetricsLog(tmp_path) as log:
-        log.log(1, "actor", {"loss": 0.5, "ratio": math.nan})
-        log.log(2, "actor", {"loss": 0.25}, step=7)
-    lines = list(read_metrics(tmp_path))
-    assert [(line["phase"], line["stage"], line["loss"]) for line in lines] == [(1, "actor", 0.5), (2, "actor", 0.25)]
-    assert lines[0]["ratio"] is None
-    events = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
-    assert [(event.step, event.value) for event in events.Scalars("actor/loss")] == [(1, 0.5), (7, 0.25)]
-    assert events.Tags()["scalars"] == ["actor/loss"]
-
-
-def test_metrics_without_tensorboard_leave_no_event_files(tmp_path: Path) -> None:
-    with MetricsLog(tmp_path, tensorboard=False) as log:
-        log.log(0, "clone", {"loss": 1})
-    assert [path.name for path in tmp_path.iterdir()] == ["metrics.jsonl"]
-
-
-def test_a_torn_line_is_left_out_and_does_not_swallow_the_next(tmp_path: Path) -> None:
-    (tmp_path / "metrics.jsonl").write_text('{"phase": 0}\n{"phase": 1, "lo')
-    with MetricsLog(tmp_path, tensorboard=False) as log:
-        log.log(2, "learn", {"loss": 1})
-    assert [line["phase"] for line in read_metrics(tmp_path)] == [0, 2]
-
-
-def test_names_that_the_line_itself_uses_are_refused(tmp_path: Path) -> None:
-    with MetricsLog(tmp_path, tensorboard=False) as log, pytest.raises(ValueError, match="phase"):
-        log.log(0, "learn", {"phase": 1.0})

@@ -37,9 +37,9 @@ TINY: dict[str, Any] = {
         "environment": "browserless",
         "pool_tasks": 40,
         "dashboard": False,
-        "tensorboard": False,
         "evaluation": {"tasks_per_split": 2, "screenshots": 2},
     },
+    "monitors": {"metrics_log": {}},
     "warm_start": {
         "tokenizer_demonstrations": 30,
         "demonstrations": 20,
@@ -94,8 +94,8 @@ class Repeated:
 
 def play_with_browsers(folder: Path) -> Browsers:
     one_at_a_time = {**TINY["rollout"], "contexts_per_worker": 1, "prefetch_per_worker": 1}
-    embedded = {**TINY["run"], "environment": "embedded", "tensorboard": True, "attempts_per_task": 2}
-    run = Run(folder, recipe(run=embedded, rollout=one_at_a_time))
+    embedded = {**TINY["run"], "environment": "embedded", "attempts_per_task": 2}
+    run = Run(folder, recipe(run=embedded, rollout=one_at_a_time, monitors={"metrics_log": {}, "tensorboard": {}}))
     interrupted = run.run_until(lambda: bool(run.out.exists() and run.rollouts(1)), interrupt)
     finished = run.rollouts(1)
     resumed = run.run()

@@ -29,7 +29,7 @@ from tests.cluster.fake_run import Killed, Run, at, before
 
 pytestmark = pytest.mark.faults
 ROOT = Path(__file__).resolve().parents[2]
-SMALL = "run: {name: small, phases: 1, dashboard: false, tensorboard: false, environment: browserless}\n"
+SMALL = "run: {name: small, phases: 1, dashboard: false, environment: browserless}\nmonitors: {metrics_log: {}}\n"
 
 
 @pytest.fixture

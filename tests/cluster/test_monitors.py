@@ -1,0 +1,111 @@
+"""Every monitor keeps the contract; the metrics log and TensorBoard hold what they promise."""
+
+from __future__ import annotations
+
+import math
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from cluster.errors import RecipeError
+from cluster.monitors.monitor import MONITORS, Monitor, MonitorKind, Monitors
+from cluster.recipe.recipe import build_recipe
+from cluster.run_folder.metrics_log import MetricsLog, MetricsLogSettings, read_metrics
+
+TAKEN: list[tuple[int, str, dict[str, float]]] = []
+
+
+class Remembering:
+    """A monitor of somebody else's, found as ``module:name``."""
+
+    def __init__(self, out: Path, options: MetricsLogSettings) -> None:
+        TAKEN.clear()
+
+    def numbers(self, phase: int, stage: str, values: dict[str, float]) -> None:
+        TAKEN.append((phase, stage, dict(values)))
+
+    def set_aside(self, stages: list[tuple[int, str]], folder: Path) -> None:
+        TAKEN[:] = [taken for taken in TAKEN if taken[:2] not in stages]
+
+    def close(self) -> None:
+        TAKEN.append((-1, "closed", {}))
+
+
+REMEMBERING = MonitorKind(MetricsLogSettings, Remembering)
+BOTH: dict[str, object] = {"metrics_log": {}, "tensorboard": {}}
+MINE = f"{__name__}:REMEMBERING"
+
+
+@pytest.mark.parametrize("name", [*MONITORS.own, MINE])
+def test_a_monitor_keeps_the_contract(tmp_path: Path, name: str) -> None:
+    kind = MONITORS.find(name)
+    monitor: Monitor = kind.start(tmp_path, kind.settings())
+    monitor.numbers(0, "clone", {})
+    monitor.numbers(1, "actor", {"actor.loss": 0.5, "ratio": math.nan, "high": math.inf})
+    monitor.numbers(1, "actor", {"actor.loss": 0.25})
+    aside = tmp_path / "rollbacks" / "0001"
+    monitor.set_aside([(1, "actor")], aside)
+    monitor.set_aside([(1, "actor")], aside)
+    monitor.numbers(1, "actor", {"actor.loss": 0.125})
+    monitor.close()
+    again: Monitor = kind.start(tmp_path, kind.settings())
+    again.numbers(2, "actor", {"actor.loss": 1.0})
+    again.close()
+
+
+def test_a_recipe_names_its_monitors_and_each_is_told_every_number(tmp_path: Path) -> None:
+    recipe = build_recipe({"monitors": {"metrics_log": None, MINE: {}}})
+    assert list(recipe.monitors) == ["metrics_log", MINE]
+    with Monitors(tmp_path, recipe.monitors) as monitors:
+        monitors.numbers(1, "critics", {"value.loss": 0.5})
+        monitors.numbers(1, "actor", {"actor.loss": 0.25})
+        monitors.set_aside([(1, "actor")], tmp_path / "aside")
+    assert TAKEN == [(1, "critics", {"value.loss": 0.5}), (-1, "closed", {})]
+    assert [(line["phase"], line["stage"]) for line in read_metrics(tmp_path)] == [(1, "critics")]
+    assert [line["actor.loss"] for line in read_metrics(tmp_path / "aside")] == [0.25]
+
+
+@pytest.mark.parametrize(
+    ("monitors", "found"),
+    [
+        ({"metricslog": {}}, "monitors.metricslog: expected a monitor out of metrics_log, tensorboard"),
+        ({"tensorboard": {"folder": "x"}}, "unknown key 'monitors.tensorboard.folder'"),
+        ({"tensorboard": True}, "monitors.tensorboard: expected a section"),
+    ],
+)
+def test_a_monitor_that_is_none_is_refused_by_name(monitors: dict[str, object], found: str) -> None:
+    with pytest.raises(RecipeError, match=found):
+        build_recipe({"monitors": monitors})
+
+
+def test_metrics_go_to_lines_and_to_tensorboard(tmp_path: Path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    with Monitors(tmp_path, BOTH) as monitors:
+        monitors.numbers(1, "actor", {"loss": 0.5, "ratio": math.nan})
+        monitors.numbers(7, "actor", {"loss": 0.25})
+    lines = list(read_metrics(tmp_path))
+    assert [(line["phase"], line["stage"], line["loss"]) for line in lines] == [(1, "actor", 0.5), (7, "actor", 0.25)]
+    assert lines[0]["ratio"] is None
+    events = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
+    assert [(event.step, event.value) for event in events.Scalars("actor/loss")] == [(1, 0.5), (7, 0.25)]
+    assert events.Tags()["scalars"] == ["actor/loss"]
+
+
+def test_metrics_without_tensorboard_leave_no_event_files(tmp_path: Path) -> None:
+    with Monitors(tmp_path, {"metrics_log": {}}) as monitors:
+        monitors.numbers(0, "clone", {"loss": 1})
+    assert [path.name for path in tmp_path.iterdir()] == ["metrics.jsonl"]
+
+
+def test_a_torn_line_is_left_out_and_does_not_swallow_the_next(tmp_path: Path) -> None:
+    (tmp_path / "metrics.jsonl").write_text('{"phase": 0}\n{"phase": 1, "lo')
+    with closing(MetricsLog(tmp_path, MetricsLogSettings())) as log:
+        log.numbers(2, "learn", {"loss": 1})
+    assert [line["phase"] for line in read_metrics(tmp_path)] == [0, 2]
+
+
+def test_names_that_the_line_itself_uses_are_refused(tmp_path: Path) -> None:
+    with closing(MetricsLog(tmp_path, MetricsLogSettings())) as log, pytest.raises(ValueError, match="phase"):
+        log.numbers(0, "learn", {"phase": 1.0})
