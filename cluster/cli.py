@@ -106,7 +106,9 @@ def evaluate(
 
     if split not in SPLITS:
         raise RecipeError(f"--split: expected one of {', '.join(SPLITS)}; found {split!r}")
-    loaded, folder = _load(recipe, None, overrides)
+    loaded, folder = _load(
+        recipe, None, [*(overrides or []), f"policy.model={json.dumps(str(policy), ensure_ascii=False)}"]
+    )
     _require_ready(loaded, folder)
     from cluster.display.result_table import evaluation_table
     from cluster.train import evaluate as run

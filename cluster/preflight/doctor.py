@@ -15,8 +15,10 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
+from cluster.errors import RecipeError
 from cluster.preflight.machine import Machine
 from cluster.preflight.plan import make_plan
+from cluster.preflight.start import check_devices, check_start
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.versions import package_version
 from environments.kinds import KINDS, Wanted
@@ -45,6 +47,8 @@ MIN_MEMORY_MB = 6 * 1024
 IMPORT_TIMEOUT_S = 60.0
 """Fixed: a package that takes longer to load makes every process of a run late, which is worth a word."""
 MIN_SHARED_MEMORY_MB = 256
+_TASKS_LOOKED_FOR = 300
+"""Fixed: of each set; drawing more takes longer than a look should."""
 
 
 def examine(recipe: Recipe, out: Path, machine: Machine | None = None) -> list[Check]:
@@ -59,8 +63,10 @@ def examine(recipe: Recipe, out: Path, machine: Machine | None = None) -> list[C
         check_shared_memory(machine),
         check_threads(os.environ.get("OMP_NUM_THREADS")),
         check_writable(out),
-        *check_paths(recipe),
+        *check_start(recipe),
+        *check_devices(recipe, machine),
         *check_policy(recipe),
+        *check_tasks(recipe),
         *check_environment(recipe),
         *check_plan(recipe, machine),
     ]
@@ -155,16 +161,15 @@ def check_writable(out: Path) -> Check:
         return Check("write access", Status.FAIL, f"{folder}: {error.strerror}", "choose another --out")
 
 
-def check_paths(recipe: Recipe) -> list[Check]:
-    """Folders that the recipe names are there."""
-    path = str(recipe.checkpoint_path) if recipe.warm_start.checkpoint else ""
-    if not path or recipe.run.from_scratch:
-        return []
-    if Path(path).is_dir():
-        return [Check("warm_start.checkpoint", Status.OK, path)]
-    return [
-        Check("warm_start.checkpoint", Status.FAIL, f"{path} is not a folder", "correct it, or leave it empty to clone")
-    ]
+def check_tasks(recipe: Recipe) -> list[Check]:
+    """The environment that the recipe names has the tasks that it asks for."""
+    from cluster.task_sets import TaskSets
+
+    try:
+        found = TaskSets(recipe).look(_TASKS_LOOKED_FOR)
+    except (LookupError, ValueError, RecipeError) as error:
+        return [Check("tasks", Status.FAIL, str(error.args[0]), "see run.environment, run.evaluation, run.pool_tasks")]
+    return [Check("tasks", Status.OK, ", ".join(f"{count} of {split}" for split, count in found.items()))]
 
 
 def check_policy(recipe: Recipe) -> list[Check]:

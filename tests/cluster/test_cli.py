@@ -177,6 +177,41 @@ def test_names_in_a_recipe_give_no_orders_to_the_terminal(tmp_path: Path, child_
         assert "[red]" in shown
 
 
+@pytest.mark.parametrize(
+    ("override", "name"),
+    [
+        ("run.environment=nowhere", "tasks"),
+        ("sites.names=[nowhere]", "tasks"),
+        ("policy.device=cuda:7", "policy.device"),
+        ("policy.model=/nowhere", "policy.model"),
+        ("warm_start.checkpoint=/nowhere", "warm_start.checkpoint"),
+    ],
+)
+@pytest.mark.parametrize("command", [["check"], ["train"], ["eval", "--split", "test", "--policy", "/nowhere"]])
+def test_what_this_machine_has_not_ends_with_code_3_before_anything_starts(
+    recipe: Path, calls: list[tuple[str, Any]], command: list[str], override: str, name: str
+) -> None:
+    arguments = [command[0], str(recipe), *command[1:], "--set", override]
+    with pytest.raises(MissingError) as caught:
+        RUNNER.invoke(cli.app, arguments, catch_exceptions=False)
+    expected = "1 missing" if command == ["check"] else "policy.model" if command[0] == "eval" else f"{name}: "
+    assert expected in str(caught.value)
+    assert calls == []
+
+
+def test_a_check_needs_neither_torch_nor_ray_and_answers_soon(recipe: Path, child_env: dict[str, str]) -> None:
+    code = (
+        "import sys; from cluster.cli import app; sys.argv[1:] = ['check', sys.argv[1]]; app(standalone_mode=False); "
+        "print([m for m in ('torch', 'ray', 'transformers') if m in sys.modules])"
+    )
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, "-c", code, str(recipe)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True, env=child_env)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert (after.ru_utime - before.ru_utime) + (after.ru_stime - before.ru_stime) < 5.0
+
+
 def test_the_reference_of_the_command_line_lists_every_exit_code() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "cli.md").read_text()
     for code in ExitCode:

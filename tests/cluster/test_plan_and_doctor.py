@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,15 +12,16 @@ from cluster.preflight.doctor import (
     check_import,
     check_memory,
     check_package,
-    check_paths,
     check_plan,
     check_python,
     check_shared_memory,
+    check_tasks,
     check_writable,
     examine,
 )
 from cluster.preflight.machine import Machine
 from cluster.preflight.plan import make_plan
+from cluster.preflight.start import check_devices, check_start
 from cluster.recipe.recipe import Recipe, build_recipe
 from records.checks import Status
 
@@ -116,11 +118,86 @@ def test_a_folder_that_cannot_be_written_fails(tmp_path: Path) -> None:
     assert check_writable(blocker / "run").status is Status.FAIL
 
 
+def policy_folder(path: Path, *names: str) -> Path:
+    path.mkdir()
+    for name in names:
+        (path / name).touch()
+    return path
+
+
+WHOLE = ("config.json", "tokenizer.json", "model-00001-of-00002.safetensors", "checksums.json")
+
+
 def test_a_missing_warm_start_fails_unless_the_run_clones_anyway(tmp_path: Path) -> None:
     gone = [f"warm_start.checkpoint={tmp_path / 'none'}"]
-    assert [check.status for check in check_paths(build_recipe({}, gone))] == [Status.FAIL]
-    assert check_paths(build_recipe({}, [*gone, "run.from_scratch=true"])) == []
-    assert [c.status for c in check_paths(build_recipe({}, [f"warm_start.checkpoint={tmp_path}"]))] == [Status.OK]
+    assert [check.status for check in check_start(build_recipe({}, gone))] == [Status.FAIL]
+    assert check_start(build_recipe({}, [*gone, "run.from_scratch=true"])) == []
+    whole = policy_folder(tmp_path / "whole", *WHOLE)
+    assert [c.status for c in check_start(build_recipe({}, [f"warm_start.checkpoint={whole}"]))] == [Status.OK]
+
+
+@pytest.mark.parametrize("missing", range(len(WHOLE)))
+def test_a_folder_without_a_model_or_a_tokenizer_is_no_policy(tmp_path: Path, missing: int) -> None:
+    folder = policy_folder(tmp_path / "part", *(name for i, name in enumerate(WHOLE) if i != missing))
+    for setting in ("warm_start.checkpoint", "policy.model"):
+        (check,) = check_start(build_recipe({}, [f"{setting}={folder}"]))
+        # A model that others made has no checksums of ours.
+        fine = setting == "policy.model" and WHOLE[missing] == "checksums.json"
+        assert check.status is (Status.OK if fine else Status.FAIL)
+        assert check.name == setting
+        assert fine or "safetensors" in check.found or WHOLE[missing] in check.found
+
+
+def test_a_model_is_a_folder_or_may_be_a_name_on_the_hub(tmp_path: Path) -> None:
+    def status(model: object) -> Status:
+        return check_start(build_recipe({}, [f"policy.model={model}"]))[0].status
+
+    assert status(policy_folder(tmp_path / "model", *WHOLE)) is Status.OK
+    assert check_start(Recipe()) == []
+    assert status("organisation/some-model-1.5b") is Status.WARN
+    for path in (tmp_path / "none", "./none", "~/none", "a/b/c", "not a name", "cluster/none"):
+        assert status(path) is Status.FAIL, path
+
+
+@pytest.mark.parametrize(
+    ("device", "gpus", "platform", "status"),
+    [
+        ("cuda", 0, "linux", Status.FAIL), ("cuda", 1, "linux", Status.OK), ("cuda:1", 1, "linux", Status.FAIL),
+        ("cuda:1", 2, "linux", Status.OK), ("mps", 0, "linux", Status.FAIL), ("mps", 0, "darwin", Status.OK),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("setting", ["policy.device", "learner.device"])
+def test_a_device_that_this_machine_has_not_is_named(
+    setting: str, device: str, gpus: int, platform: str, status: Status, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", platform)
+    recipe = build_recipe({}, [f"{setting}={device}"])
+    checks = check_devices(recipe, dataclasses.replace(MACHINE, gpus=gpus))
+    assert [(check.name, check.status) for check in checks] == [(setting, status)]
+    elsewhere = build_recipe({}, [f"{setting}={device}", "run.resources.address=auto"])
+    assert check_devices(elsewhere, MACHINE) == []
+
+
+@pytest.mark.parametrize(
+    ("override", "found"),
+    [
+        ("run.environment=nowhere", "expected an environment out of"),
+        ("run.environment=''", "expected an environment out of"),
+        ("run.environment=no.such.module:thing", "cannot import 'no'"),
+        ("run.environment=json:nothing", "has no 'nothing'"),
+        ("sites.names=[shop, nowhere]", "no site 'nowhere'"),
+    ],
+)
+def test_an_environment_or_a_site_that_is_not_there_is_named(override: str, found: str) -> None:
+    (check,) = check_tasks(build_recipe({}, [override]))
+    assert check.status is Status.FAIL
+    assert found in check.found
+
+
+def test_tasks_are_looked_for_but_not_all_drawn() -> None:
+    (check,) = check_tasks(build_recipe({}, ["run.pool_tasks=1000000000", "run.evaluation.splits=[test]"]))
+    assert check.status is Status.OK
+    assert "120 of test, 300 of train" in check.found
 
 
 def test_a_plan_that_does_not_fit_fails_the_examination(tmp_path: Path) -> None:
