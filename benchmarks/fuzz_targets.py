@@ -253,7 +253,7 @@ class _Nonsense:
 
 
 def _read_judge(said: Any, _: Path) -> None:
-    judge = PatientJudge(_Nonsense(said), EvaluatorSettings(retry_wait_s=1.0), Deadline(0.01))
+    judge = PatientJudge(_Nonsense(said), EvaluatorSettings(), Deadline(0.01))
     answer = _runner().run(judge.matches(AnswerQuestion("intent", "reference", str(said))))
     require(answer is said and isinstance(said, bool), "only yes and no are answers")
 

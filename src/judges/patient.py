@@ -16,6 +16,9 @@ from records.deadline import Deadline
 from records.failures import EpisodeFailed, Failure, FailureCode, FailureKind
 from records.supervision import supervised
 
+_FIRST_PAUSE_S = 0.5
+"""Fixed: a pace within ``rollout.judge_deadline_s``; it doubles."""
+
 
 class PatientJudge:
     """Asks ``judge`` for one episode, until ``deadline``."""
@@ -37,7 +40,7 @@ class PatientJudge:
         return await self._ask(self._judge.same_reason, question)
 
     async def _ask(self, ask: Callable[[AnswerQuestion], Awaitable[bool]], question: AnswerQuestion) -> bool:
-        pause_s = self._settings.retry_wait_s
+        pause_s = _FIRST_PAUSE_S
         with self._deadline.waiting_for(codes.JUDGE_TIMEOUT, f"judge {self.name}"):
             while True:
                 said = await self._try(ask, question, self._deadline.left(self._settings.answer_timeout_s))

@@ -25,10 +25,7 @@ class EvaluatorSettings:
     answer_timeout_s: float = 12.0
     """Longest wait for one answer, in seconds; past it the question is asked again, as after any other trouble, until
     ``rollout.judge_deadline_s`` is over and the episode has failed as ``judge/…``."""
-    retry_wait_s: float = 0.5
-    """Pause before a question is asked again, in seconds; it doubles each time, so that with the defaults a judge that
-    cannot be reached is asked six times."""
 
     def __post_init__(self) -> None:
-        """Refuse times that leave no time, and a pause of nothing, which would ask without end."""
+        """Refuse times that leave no time."""
         times(self)

@@ -24,6 +24,11 @@ from policy.settings import PolicySettings
 from records import failure_codes as codes
 from records.failures import EpisodeFailed, Failure, FailureCode
 
+_FIRST_PAUSE_S = 0.2
+"""Fixed: a pace within ``policy.deadline_s``; it doubles."""
+_LONGEST_PAUSE_S = 3.0
+"""Fixed: the longest of these pauses."""
+
 _Result = TypeVar("_Result")
 
 
@@ -55,7 +60,7 @@ class RayPolicyClient:
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(ServerUnreachable),
             stop=stop_after_delay(settings.deadline_s),
-            wait=wait_random_exponential(multiplier=settings.retry_wait_s, max=settings.retry_wait_max_s),
+            wait=wait_random_exponential(multiplier=_FIRST_PAUSE_S, max=_LONGEST_PAUSE_S),
             retry_error_callback=_give_up,
         )
 

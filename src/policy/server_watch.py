@@ -21,6 +21,9 @@ from ray.exceptions import RayError
 
 from policy.settings import PolicySettings
 
+_PAUSE_S = 2.0
+"""Fixed: a pace within ``policy.hang_timeout_s``."""
+
 _LOG = logging.getLogger(__name__)
 
 
@@ -51,7 +54,7 @@ class ServerWatch:
     def close(self) -> None:
         """Stop watching."""
         self._closing.set()
-        self._thread.join(self._settings.check_interval_s + self._settings.hang_timeout_s)
+        self._thread.join(_PAUSE_S + self._settings.hang_timeout_s)
 
     def __enter__(self) -> ServerWatch:
         return self
@@ -60,7 +63,7 @@ class ServerWatch:
         self.close()
 
     def _watch(self) -> None:
-        while not self._closing.wait(self._settings.check_interval_s):
+        while not self._closing.wait(_PAUSE_S):
             for name, server in self._servers.items():
                 self._look_after(name, server, time.monotonic())
 
@@ -70,7 +73,7 @@ class ServerWatch:
                 server.reply, server.asked = server.handle.ping.remote(), now
             if ray.wait([server.reply], timeout=0)[0]:
                 reply, server.reply = server.reply, None
-                ray.get(reply, timeout=self._settings.check_interval_s)
+                ray.get(reply, timeout=_PAUSE_S)
                 server.up = True
             elif server.up and now - server.asked > self._settings.hang_timeout_s:
                 _LOG.warning("policy server %s gave no sign of life for %.0f s; it is killed", name, now - server.asked)

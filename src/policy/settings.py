@@ -77,18 +77,12 @@ class PolicySettings:
     """What serves the policy: ``torch``, or the name or ``module:name`` of your own."""
     options: object = field(default_factory=dict)
     """The backend's own settings, see ``policy.options``."""
-    check_interval_s: float = 2.0
-    """Pause between two questions whether a server is alive, in seconds."""
     hang_timeout_s: float = 30.0
     """Silence, in seconds, after which a server is killed and started afresh; well below ``deadline_s``."""
     attempt_timeout_s: float = 20.0
     """Longest wait for one attempt at a completion, in seconds."""
     deadline_s: float = 90.0
     """Longest wait for a completion with all its retries, in seconds; covers a server's restart."""
-    retry_wait_s: float = 0.2
-    """First pause between attempts, in seconds; it doubles up to ``retry_wait_max_s``."""
-    retry_wait_max_s: float = 3.0
-    """Longest pause between attempts, in seconds."""
     publish_timeout_s: float = 120.0
     """Longest wait for one server to take new weights and answer the probe, in seconds."""
     probe_tolerance: float = 1e-3

@@ -11,6 +11,9 @@ from enum import StrEnum
 
 from rollout_workers.settings import RolloutSettings
 
+_HEARTBEAT_S = 1.0
+"""Fixed: a pace within ``rollout.hang_timeout_s``."""
+
 
 class MemberState(StrEnum):
     """Where a worker is: being built, playing, or dead until Ray or the pool brings it back."""
@@ -63,4 +66,4 @@ class Member:
             return Care.KILL if hung else Care.NOTHING
         if now - self.last_seen > settings.hang_timeout_s:
             return Care.KILL
-        return Care.HEARTBEAT if now - self.last_asked >= settings.heartbeat_interval_s else Care.NOTHING
+        return Care.HEARTBEAT if now - self.last_asked >= _HEARTBEAT_S else Care.NOTHING

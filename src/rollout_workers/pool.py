@@ -25,6 +25,11 @@ from rollout_workers.worker_group import Answered, Lost, WorkerGroup
 
 logger = logging.getLogger(__name__)
 
+SWEEP_GRACE_S = 2.0
+"""Fixed: a dead worker's guard ends its browser within that time; what is left then is an orphan, and killed."""
+_POLL_S = 0.05
+"""Fixed: the pace of the driver's loop."""
+
 OnProgress = Callable[[RolloutProgress], None]
 
 
@@ -78,7 +83,7 @@ class RolloutPool:
     def close(self) -> None:
         """Close all browsers and end all workers; safe to call twice."""
         self._group.close(self._config.browser.close_timeout_s)
-        _sweep(self._settings.sweep_grace_s)
+        _sweep(SWEEP_GRACE_S)
 
 
 class _Stalled(RuntimeError):
@@ -128,7 +133,7 @@ class _Run:
     def play(self) -> None:
         """Lease, send and collect until every episode is accounted for."""
         while not self._ledger.done:
-            events = self._group.tend() + self._group.poll(self._settings.poll_timeout_s)
+            events = self._group.tend() + self._group.poll(_POLL_S)
             for event in events:
                 self._account(event)
             self._dispatch()
@@ -224,7 +229,7 @@ class _Run:
             attempts=self._ledger.attempts,
             late_answers=self._ledger.late_answers,
             worker_losses=self._group.losses - self._losses_before,
-            orphans=self._group.orphans_killed - self._orphans_before + _sweep(self._settings.sweep_grace_s),
+            orphans=self._group.orphans_killed - self._orphans_before + _sweep(SWEEP_GRACE_S),
             seconds=seconds,
             loop_lag_s=self._group.loop_lag_s,
         )

@@ -75,24 +75,12 @@ class RolloutSettings:
 
     start_timeout_s: float = 120.0
     """Seconds until at least one worker must be ready, and a started one must answer."""
-    heartbeat_interval_s: float = 1.0
-    """Seconds between two questions whether a worker is alive."""
     hang_timeout_s: float = 30.0
     """Seconds without an answer after which a worker is killed and replaced."""
-    loop_lag_warning_s: float = 2.0
-    """Seconds that a worker's event loop may run late before the driver's log has a warning."""
     loop_lag_limit_s: float = 10.0
     """Seconds of such a standstill after which the episodes in progress are played again instead of scored."""
-    probe_interval_s: float = 0.5
-    """Seconds between two attempts to reach a dead worker that Ray restarts."""
-    probe_timeout_s: float = 0.3
-    """Seconds to wait for the answer to one such attempt."""
     replace_after_s: float = 30.0
     """Seconds after which a dead worker that did not come back is replaced; at once where Ray has given it up."""
-    poll_timeout_s: float = 0.05
-    """Seconds that the driver waits for results in one turn of its loop."""
-    sweep_grace_s: float = 2.0
-    """Seconds that a dead worker's browser processes may take to end before they count as orphans and are killed."""
     stall_timeout_s: float = 600.0
     """Seconds without any finished episode or incident after which a run stops."""
 
@@ -103,4 +91,4 @@ class RolloutSettings:
         above(self, 0, "top_p")
         share(self, "top_p", "infra_failure_share", "task_failure_share", "policy_failure_share")
         share(self, "judge_failure_share")
-        times(self, may_be_zero=("retry_delay_s", "shard_linger_s", "sweep_grace_s"))
+        times(self, may_be_zero=("retry_delay_s", "shard_linger_s"))

@@ -31,6 +31,12 @@ logger = logging.getLogger(__name__)
 
 _START, _HEARTBEAT = "start", "heartbeat"
 _MAX_CONCURRENCY = 1000
+_PROBE_AGAIN_S = 0.5
+"""Fixed: a pace within ``rollout.replace_after_s``."""
+_PROBE_S = 0.3
+"""Fixed: a worker that does not answer by then is asked again."""
+_LAG_TOLD_S = 2.0
+"""Fixed: only a line in the log; what counts is ``rollout.loop_lag_limit_s``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +122,7 @@ class WorkerGroup:
                 ray.kill(self._manager.actors()[worker], no_restart=False)
             elif care is Care.REPLACE:
                 self._replace(worker)
-        if now - self._probed_at >= self._settings.probe_interval_s:
+        if now - self._probed_at >= _PROBE_AGAIN_S:
             self._probed_at = now
             self._restore()
         return events
@@ -174,7 +180,7 @@ class WorkerGroup:
 
     def _note_lag(self, member: Member, lag_s: float) -> None:
         self.loop_lag_s = max(self.loop_lag_s, lag_s)
-        if lag_s > self._settings.loop_lag_warning_s:
+        if lag_s > _LAG_TOLD_S:
             logger.warning(
                 "the event loop of %s ran %.1f s late: its machine is short of CPU or memory; lower "
                 "rollout.contexts_per_worker",
@@ -190,7 +196,7 @@ class WorkerGroup:
             return []
         logger.error("%s could not start: %s", member.name, health.failure)
         # Another try, after a pause, in the same process: what was built already stays.
-        member.enter(MemberState.STARTING, now + self._settings.probe_interval_s)
+        member.enter(MemberState.STARTING, now + _PROBE_AGAIN_S)
         return [Lost(worker, health.failure)]
 
     def _lose(self, worker: int, failure: Failure) -> list[Answered | Lost]:
@@ -209,9 +215,7 @@ class WorkerGroup:
         """Find out which dead workers Ray has restarted; they are started again before they play."""
         if len(self._manager.healthy_actor_ids()) == self._manager.num_actors():
             return
-        restored = self._manager.probe_unhealthy_actors(
-            timeout_seconds=self._settings.probe_timeout_s, mark_healthy=True
-        )
+        restored = self._manager.probe_unhealthy_actors(timeout_seconds=_PROBE_S, mark_healthy=True)
         for worker in restored:
             self._members[worker].enter(MemberState.STARTING, time.monotonic())
 

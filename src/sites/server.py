@@ -31,6 +31,9 @@ from sites.app import CONTROL_HEADER, create_app
 from sites.faults import FaultSettings
 from sites.settings import SitesSettings
 
+STOP_S = 5.0
+"""Fixed: past it the server is killed; it keeps nothing that could be lost."""
+
 LOGGER = logging.getLogger(__name__)
 _HOST = "127.0.0.1"
 
@@ -93,7 +96,7 @@ class SiteServer:
         """End the server; safe to call twice."""
         self._close_pipes()
         try:
-            self._process.wait(self._settings.stop_timeout_s)
+            self._process.wait(STOP_S)
         except subprocess.TimeoutExpired:
             LOGGER.warning("the site server %d did not end in time and is killed", self._process.pid)
             self._kill()
@@ -103,7 +106,7 @@ class SiteServer:
         """Kill the process; return whether it is gone."""
         self._process.kill()
         try:
-            self._process.wait(self._settings.stop_timeout_s)
+            self._process.wait(STOP_S)
         except subprocess.TimeoutExpired:
             LOGGER.error("the site server %d has not gone after SIGKILL", self._process.pid)
             return False

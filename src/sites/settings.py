@@ -27,13 +27,9 @@ class SitesSettings:
     """Most sessions (one for each running episode) that the server keeps open at a time."""
     start_timeout_s: float = 30.0
     """Longest wait for the site server to answer after its start, seconds."""
-    stop_timeout_s: float = 5.0
-    """Longest wait for the site server to end before it is killed, seconds."""
-    check_interval_s: float = 0.5
-    """Pause between two questions whether the site server answers, seconds."""
     hang_timeout_s: float = 6.0
-    """Longest wait for that answer, seconds; past it the server is killed and started afresh. Less than
-    ``browser.navigation_timeout_s``, so that no agent takes the outage for a slow page."""
+    """Longest wait for the site server's sign of life, seconds; past it the server is killed and started afresh. Less
+    than ``browser.navigation_timeout_s``, so that no agent takes the outage for a slow page."""
     faults: FaultSettings = field(default_factory=FaultSettings)
     """What goes wrong on purpose in every episode in the browser."""
 

@@ -11,8 +11,11 @@ import logging
 import threading
 from types import TracebackType
 
-from sites.server import SiteServer, SiteServerError
+from sites.server import STOP_S, SiteServer, SiteServerError
 from sites.settings import SitesSettings
+
+_PAUSE_S = 0.5
+"""Fixed: a question costs a millisecond."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -36,7 +39,7 @@ class SiteWatch:
         """Stop watching; a restart that is under way is waited for."""
         self._closing.set()
         settings = self._settings
-        self._thread.join(settings.hang_timeout_s + settings.start_timeout_s + 2 * settings.stop_timeout_s)
+        self._thread.join(settings.hang_timeout_s + settings.start_timeout_s + 2 * STOP_S)
 
     def __enter__(self) -> SiteWatch:
         return self
@@ -45,7 +48,7 @@ class SiteWatch:
         self.close()
 
     def _watch(self) -> None:
-        while not self._closing.wait(self._settings.check_interval_s):
+        while not self._closing.wait(_PAUSE_S):
             if self._server.answers(self._settings.hang_timeout_s) or self._closing.is_set():
                 continue
             what = "hangs" if self._server.alive else "has died"

@@ -54,8 +54,8 @@ def test_every_embedded_settings_class_forbids_unknown_keys(settings: Any) -> No
             "unknown key 'judges.evaluators.answer_timeouts_s'; did you mean 'judges.evaluators.answer_timeout_s'?",
         ),
         (
-            {"judges": {"evaluators": {"retry_wait_s": 0}}},
-            "judges.evaluators.retry_wait_s must be a time above 0 s, found 0",
+            {"judges": {"evaluators": {"answer_timeout_s": 0}}},
+            "judges.evaluators.answer_timeout_s must be a time above 0 s, found 0",
         ),
         ({"environments": {"embeded": {}}}, "environments.embeded: expected an environment out of"),
         ({"environments": {"embeded": {}}}, "found 'embeded'; did you mean 'embedded'?"),

@@ -29,7 +29,7 @@ MAY_BE_ZERO = {
     "sites.faults.seed", "rollout.prefetch_per_worker", "rollout.worker_cpus", "rollout.worker_memory_mb",
     "rollout.temperature", "rollout.retry_delay_s", "rollout.infra_failure_share", "rollout.task_failure_share",
     "rollout.policy_failure_share", "rollout.judge_failure_share", "rollout.failure_floor", "rollout.shard_linger_s",
-    "rollout.sweep_grace_s", "policy.options.restarts", "replay.cap_per_rollout", "curriculum.coverage_share",
+    "policy.options.restarts", "replay.cap_per_rollout", "curriculum.coverage_share",
     "curriculum.replayed_share", "curriculum.perturbed_share", "curriculum.thin_site_tasks", "curriculum.value_low",
 }  # fmt: skip
 """Numbers for which 0 means something: none of them, none at random, at once."""

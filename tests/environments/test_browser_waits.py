@@ -1,4 +1,4 @@
-"""Waits of a browser episode are those of the settings; nothing is started here."""
+"""How long a browser episode waits for a tab; nothing is started here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from environments.embedded.world import EmbeddedWorld
 from environments.interface.feedback import sentence
 
 
-async def test_a_tab_that_does_not_come_is_told_after_the_wait_of_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_tab_that_does_not_come_is_told_after_a_short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
 
     async def never(work: Awaitable[None], timeout_s: float) -> None:
@@ -23,9 +23,9 @@ async def test_a_tab_that_does_not_come_is_told_after_the_wait_of_the_settings(m
         work.close()  # type: ignore[attr-defined]
         raise TimeoutError
 
-    session = BrowserSession(BrowserSettings(new_tab_timeout_s=17.0))
+    session = BrowserSession(BrowserSettings())
     env = BrowserEnvironment(session, EmbeddedWorld(SiteSessions(port=0)))
     monkeypatch.setattr(asyncio, "wait_for", never)
     assert await env.pages.follow_new_tab() == [sentence("slow")]
-    assert waits == [17.0]
+    assert waits == [3.0]
     await session.close()

@@ -12,7 +12,7 @@ from tests.faults.judge_process import JudgeLine
 from tests.rollout_workers.fake_world import WORLD, FakeEnvironment, FakeHost, FakeSettings
 
 HERE = "tests.faults.judged_world"
-PATIENCE = EvaluatorSettings(answer_timeout_s=1.5, retry_wait_s=0.2)
+PATIENCE = EvaluatorSettings(answer_timeout_s=1.5)
 
 
 class JudgedEnvironment(FakeEnvironment):

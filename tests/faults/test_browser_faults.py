@@ -45,7 +45,7 @@ SETTINGS = RolloutSettings(
     stall_timeout_s=600.0,
     failure_floor=100,
 )
-SITES = SitesSettings(start_timeout_s=120.0, stop_timeout_s=30.0)
+SITES = SitesSettings(start_timeout_s=120.0)
 
 
 @pytest.fixture(scope="module")

@@ -46,7 +46,7 @@ SETTINGS = RolloutSettings(
     stall_timeout_s=600.0,
     failure_floor=100,
 )
-PATIENCE = PolicySettings(attempt_timeout_s=5.0, deadline_s=90.0, check_interval_s=0.3, hang_timeout_s=6.0)
+PATIENCE = PolicySettings(attempt_timeout_s=5.0, deadline_s=90.0, hang_timeout_s=6.0)
 
 
 @dataclass

@@ -46,7 +46,6 @@ SETTINGS = RolloutSettings(
     worker_cpus=0.1,
     shard_linger_s=0.2,
     replace_after_s=60.0,
-    sweep_grace_s=20.0,  # what other tests leave to their guards for a moment is not counted here
 )
 LIMITS = PolicySettings(
     tiny=TinyShape(width=32, layers=1, heads=2, key_value_heads=2, mlp_width=32, vocab_size=700),
@@ -54,6 +53,12 @@ LIMITS = PolicySettings(
     max_new_tokens=6,
     attempt_timeout_s=10.0,
 )
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What other tests leave to their guards for a moment is not counted here."""
+    monkeypatch.setattr("rollout_workers.pool.SWEEP_GRACE_S", 20.0)
 
 
 @pytest.fixture(scope="module")

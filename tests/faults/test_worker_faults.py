@@ -31,7 +31,6 @@ SETTINGS = RolloutSettings(
     attempts=6,
     shard_linger_s=0.05,
     retry_delay_s=0.05,
-    heartbeat_interval_s=0.3,
     hang_timeout_s=60.0,
     start_timeout_s=600.0,
     stall_timeout_s=600.0,

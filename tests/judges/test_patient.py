@@ -14,7 +14,13 @@ from records.deadline import Deadline
 from records.failures import EpisodeFailed, Failure, FailureCode, FailureKind
 
 QUESTION = AnswerQuestion("How many lamps?", "two", "2")
-QUICK = EvaluatorSettings(answer_timeout_s=0.5, retry_wait_s=0.05)
+QUICK = EvaluatorSettings(answer_timeout_s=0.5)
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pauses between two questions are short here."""
+    monkeypatch.setattr("judges.patient._FIRST_PAUSE_S", 0.01)
 
 
 class Troubled:
@@ -65,7 +71,7 @@ TROUBLES = [
 @pytest.mark.parametrize(("trouble", "code"), TROUBLES)
 async def test_trouble_that_passes_costs_time_only(trouble: Callable[[], object], code: str) -> None:
     judge = Troubled(trouble)
-    patient = PatientJudge(judge, EvaluatorSettings(answer_timeout_s=1.0, retry_wait_s=0.01), Deadline(60))
+    patient = PatientJudge(judge, EvaluatorSettings(answer_timeout_s=1.0), Deadline(60))
     assert await patient.matches(QUESTION) is True
     assert await patient.same_reason(QUESTION) is False
     assert (judge.asked, patient.name) == (3, "troubled")
@@ -82,7 +88,7 @@ async def test_trouble_that_stays_is_the_judges_failure(trouble: Callable[[], ob
 
 
 async def test_the_questions_of_one_episode_share_a_deadline() -> None:
-    patient = PatientJudge(Troubled(down, times=1_000_000), EvaluatorSettings("", 0.2, 0.05), Deadline(0.5))
+    patient = PatientJudge(Troubled(down, times=1_000_000), EvaluatorSettings("", 0.2), Deadline(0.5))
     with pytest.raises(EpisodeFailed):
         await patient.matches(QUESTION)
     await asyncio.sleep(0.5)

@@ -53,9 +53,7 @@ class TestTorchBackend(BackendContract):
     @staticmethod
     def settings() -> PolicySettings:
         options = {"servers": 2, "cpus": 0, "max_batch": 4}
-        return PolicySettings(
-            options=options, attempt_timeout_s=30, deadline_s=WAIT_S, check_interval_s=0.3, hang_timeout_s=8
-        )
+        return PolicySettings(options=options, attempt_timeout_s=30, deadline_s=WAIT_S, hang_timeout_s=8)
 
     @staticmethod
     def freeze(served: Served, name: str) -> Callable[[], bool]:

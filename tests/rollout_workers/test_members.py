@@ -5,7 +5,7 @@ from __future__ import annotations
 from rollout_workers.members import Care, Member, MemberState
 from rollout_workers.settings import RolloutSettings
 
-SETTINGS = RolloutSettings(heartbeat_interval_s=1, hang_timeout_s=10, replace_after_s=20, start_timeout_s=30)
+SETTINGS = RolloutSettings(hang_timeout_s=10, replace_after_s=20, start_timeout_s=30)
 
 
 def ready(now: float) -> Member:

@@ -28,11 +28,15 @@ SETTINGS = RolloutSettings(
     worker_cpus=0.1,
     shard_linger_s=0.05,
     retry_delay_s=0.05,
-    heartbeat_interval_s=0.2,
     start_timeout_s=240.0,
     stall_timeout_s=240.0,
-    sweep_grace_s=20.0,  # what other tests leave to their guards for a moment is not counted here
 )
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What other tests leave to their guards for a moment is not counted here."""
+    monkeypatch.setattr("rollout_workers.pool.SWEEP_GRACE_S", 20.0)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -119,7 +123,7 @@ def test_a_run_stops_with_a_reason_when_its_budget_is_used_up(tmp_path: Path) ->
 
 
 def test_a_browser_that_cannot_start_stops_the_run_with_its_reason(tmp_path: Path) -> None:
-    worker_config = config(tmp_path, replace(SETTINGS, failure_floor=3, infra_failure_share=0.0, probe_interval_s=0.05))
+    worker_config = config(tmp_path, replace(SETTINGS, failure_floor=3, infra_failure_share=0.0))
     (tmp_path / "scratch" / "no_browser").touch()
     with RolloutPool(worker_config) as pool, pytest.raises(RolloutStopped, match="no browser is installed here"):
         pool.run([spec(0)])

@@ -25,6 +25,8 @@ from records.environment import Action, Element, Observation
 from records.episodes import Task
 from records.failures import EpisodeFailed, Failure
 
+_NEW_TAB_S = 3.0
+"""Fixed: the page has said that it opens a tab, and Chromium tells at once; past it the agent is told and stays."""
 _SCROLLS = ("scroll_up", "scroll_down")
 _PRESSES = ("click", "press_enter")
 _TRAVELS = {"go_backward": -1, "go_forward": 1}
@@ -90,7 +92,7 @@ class Interaction:
         """Wait for the tab that the page opened and make it the current one; return feedback about it."""
         slot = self.slot
         try:
-            await asyncio.wait_for(slot.opened.wait(), slot.settings.new_tab_timeout_s)
+            await asyncio.wait_for(slot.opened.wait(), _NEW_TAB_S)
         except TimeoutError:
             return [sentence("slow")]
         if slot.refused:

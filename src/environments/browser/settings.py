@@ -64,9 +64,6 @@ class BrowserSettings:
     navigation_timeout_s: float = 8.0
     """Longest wait for a page that an action opens, in seconds; past it loading is stopped."""
 
-    new_tab_timeout_s: float = 3.0
-    """Longest wait for a tab that a page has opened, in seconds; past it the agent is told and stays where it is."""
-
     settle_timeout_s: float = 2.0
     """Longest wait for a page to become quiet after an action, in seconds."""
 

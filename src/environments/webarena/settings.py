@@ -37,12 +37,6 @@ class ResetSettings:
     timeout_s: float = 600.0
     """Longest wait for a reset, in seconds; with Docker it takes 3 to 5 minutes."""
 
-    status_timeout_s: float = 30.0
-    """Longest wait for one answer of the reset server about its state, in seconds; past it the reset has failed."""
-
-    poll_s: float = 5.0
-    """Time between two questions to the reset server whether it is done, in seconds."""
-
     def __post_init__(self) -> None:
         if self.kind not in RESET_KINDS:
             raise ValueError(f"reset.kind: expected one of {', '.join(RESET_KINDS)}, found {self.kind!r}")
@@ -54,9 +48,8 @@ class ResetSettings:
             )
         if self.kind == "command" and not self.command:
             raise ValueError("reset.command: expected a program and its arguments, found nothing")
-        times = (self.timeout_s, self.status_timeout_s, self.poll_s)
-        if min(times) <= 0:
-            raise ValueError(f"reset: expected times above 0 s, found {', '.join(map(str, times))}")
+        if self.timeout_s <= 0:
+            raise ValueError(f"reset.timeout_s: expected a time above 0 s, found {self.timeout_s}")
 
 
 @dataclass(frozen=True)

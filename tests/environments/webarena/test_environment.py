@@ -41,6 +41,12 @@ WRITE_NOTE = {
 }
 
 
+@pytest.fixture(autouse=True)
+def quick_resets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reset server is asked again at once."""
+    monkeypatch.setattr("environments.webarena.reset.resetters.POLL_S", 0.01)
+
+
 @dataclass
 class World:
     """The fake sites, their reset server, and everything built over them."""
@@ -68,7 +74,7 @@ def served() -> Iterator[tuple[FakeSite, FakeSite, FakeResetServer, list[int]]]:
 def settings_for(ports: list[int]) -> WebArenaSettings:
     shop, forum, reset = ports
     addresses = {"shopping": f"http://127.0.0.1:{shop}", "reddit": f"http://127.0.0.1:{forum}/"}
-    resetting = ResetSettings(kind="http", url=f"http://127.0.0.1:{reset}", timeout_s=10, poll_s=0.01)
+    resetting = ResetSettings(kind="http", url=f"http://127.0.0.1:{reset}", timeout_s=10)
     blue = DeploymentSettings("blue", addresses, reset=resetting)
     return WebArenaSettings(
         deployments=(blue,), fresh_at_start=True, lease_timeout_s=120, login_timeout_s=60, login_margin_s=1
@@ -530,7 +536,7 @@ class Silent(Echo):
 
 
 async def test_a_judge_is_waited_for_as_long_as_the_settings_say(world: World) -> None:
-    patience, judge = EvaluatorSettings(answer_timeout_s=0.1, retry_wait_s=0.01), Silent()
+    patience, judge = EvaluatorSettings(answer_timeout_s=0.1), Silent()
     judged = BrowserEnvironment(
         world.session, WebArenaWorld(replace(world.sites, judge=Evaluators(judge, patience))), BROWSER
     )

@@ -52,7 +52,7 @@ class HttpReset:
             try:
                 status, text = await self._get("/status", self._status_timeout_s)
             except TimeoutError as error:
-                limit = f"no answer within {self._status_timeout_s:g} s (reset.status_timeout_s)"
+                limit = f"no answer within {self._status_timeout_s:g} s"
                 raise reset_failed(f"{self._url}/status: {limit}") from error
             if status == 404 or (status == 200 and _READY in text.lower()):
                 return text

@@ -11,6 +11,11 @@ from environments.webarena.reset.protocol import Resetter
 from environments.webarena.settings import DeploymentSettings, ResetSettings
 from plugs.registry import load
 
+POLL_S = 5.0
+"""Fixed: a pace within ``reset.timeout_s``, which is minutes."""
+_STATUS_S = 30.0
+"""Fixed: a reset server that does not say in that time whether it is done stands still."""
+
 
 class ResetUnavailable(ValueError):
     """The configured way of resetting is not there; the message says what to use instead."""
@@ -32,8 +37,8 @@ def make_resetter(settings: ResetSettings) -> Resetter | None:
         return HttpReset(
             settings.url,
             timeout_s=settings.timeout_s,
-            poll_s=settings.poll_s,
-            status_timeout_s=settings.status_timeout_s,
+            poll_s=POLL_S,
+            status_timeout_s=_STATUS_S,
         )
     if settings.kind == "command":
         return CommandReset(settings.command, settings.timeout_s)
@@ -56,4 +61,4 @@ def _kubernetes(settings: ResetSettings) -> Resetter:
         raise ResetUnavailable(f"reset.pods: {error}") from error
     if not callable(make):
         raise ResetUnavailable(f"reset.pods: expected a function that makes a Pods, found a {type(make).__name__}")
-    return KubernetesReset(make(), timeout_s=settings.timeout_s, poll_s=settings.poll_s)
+    return KubernetesReset(make(), timeout_s=settings.timeout_s, poll_s=POLL_S)
