@@ -154,5 +154,5 @@ def test_inner_text_has_a_line_per_block() -> None:
 
 
 def test_an_unknown_format_is_refused() -> None:
-    with pytest.raises(ValueError, match="unknown observation format 'html'"):
+    with pytest.raises(ValueError, match="observation_format must be 'waymark' or 'webrl', found 'html'"):
         render(Snapshot("http://x/", "", Node("body")), BrowserSettings(observation_format="html"))
