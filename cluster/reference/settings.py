@@ -40,6 +40,7 @@ _PLUGGED = {
     "judges": "The options of each judge, by its name or `module:name`; one of your own has the keys of its settings "
     "class.",
 }
+_HEADINGS = ("| key | type | default | meaning |", "|---|---|---|---|")
 
 
 def reference_page() -> str:
