@@ -111,7 +111,7 @@ def evaluate(
     )
     _require_ready(loaded, folder)
     from cluster.display.result_table import evaluation_table
-    from cluster.train import evaluate as run
+    from cluster.evaluation import evaluate as run
 
     result = run(loaded, policy=policy, split=split, passes=passes)
     if json_file is not None:

@@ -1,24 +1,18 @@
-"""The entry points of a run: ``train`` and ``evaluate``, and ``python -m cluster.train RECIPE`` for submitted jobs.
+"""The entry point of a run: ``train``, and ``python -m cluster.train RECIPE`` for submitted jobs.
 
 Owns what surrounds the phase loop: the lock, the manifest, Ray, signals, the summary and the report.
 """
 
 from __future__ import annotations
 
-import errno
 import logging
-import signal
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn
 
-from analysis.results import SplitResult
+from cluster.boundary import disk_errors, file_log, interruptible
 from cluster.display.progress import Progress
 from cluster.display.result_table import result_table
-from cluster.errors import ProcessLost, RunInterrupted, RunStopped
+from cluster.errors import ProcessLost
 from cluster.monitors.monitor import Monitors
 from cluster.ray_session import ray_session
 from cluster.recipe.recipe import Recipe
@@ -26,12 +20,13 @@ from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.ledger import LedgerFile
 from cluster.run_folder.lock import RunLock
 from cluster.run_folder.manifest import Resume, RunManifest
-from cluster.run_folder.stage_data import split_results, summarise
+from cluster.run_folder.stage_data import summarise
 from cluster.run_folder.stage_results import Evaluated, TasksChosen
 from cluster.run_folder.summary import RunSummary, write_summary
 from cluster.task_sets import TaskSets
 
 logger = logging.getLogger(__name__)
+_GO_ON = "start the same command again to go on"
 
 
 def train(recipe: Recipe, out: Path, resume: Resume = "auto") -> None:
@@ -40,7 +35,7 @@ def train(recipe: Recipe, out: Path, resume: Resume = "auto") -> None:
     Raises:
         RunError: see ``cluster.errors``; everything complete is on disk and the same command goes on.
     """
-    with _disk_errors(out), RunLock(out), _file_log(out), _interruptible(out):
+    with disk_errors(out, _GO_ON), RunLock(out), file_log(out), interruptible(_kept(out)):
         manifest = RunManifest.open(out, recipe, resume)
         last = TasksChosen.stage if recipe.run.phases else Evaluated.stage
         if manifest.stage_done(recipe.run.phases, last) and (out / "report.html").is_file():
@@ -67,7 +62,7 @@ def _play_session(recipe: Recipe, manifest: RunManifest) -> Progress:
     """Start every process of the run, do what is left of it, and end them."""
     out = manifest.out
     # Ray takes the signals for itself when it starts: take them back.
-    with ray_session(recipe) as dashboard, _interruptible(out):
+    with ray_session(recipe) as dashboard, interruptible(_kept(out)):
         from cluster.controller import Controller
         from cluster.display.run_report import write_report
         from cluster.system import System
@@ -89,33 +84,8 @@ def _play_session(recipe: Recipe, manifest: RunManifest) -> Progress:
     return progress
 
 
-def evaluate(recipe: Recipe, *, policy: Path, split: str, passes: int = 1) -> SplitResult:
-    """Evaluate the policy folder ``policy`` on one split, greedily or, with several passes, sampled."""
-    from dataclasses import replace
-
-    settings = replace(recipe.run.evaluation, splits=(split,), passes=passes)
-    run = replace(recipe.run, evaluation=settings, phases=0, from_scratch=False)
-    recipe = recipe.model_copy(
-        update={
-            "run": run,
-            "policy": replace(recipe.policy, model=str(policy)),
-            "learner": replace(recipe.learner, algorithm="sft"),
-        }
-    )
-    with tempfile.TemporaryDirectory(prefix="waymark-eval-") as scratch, ray_session(recipe):
-        from cluster.system import System
-        from replay.buffer import ReplayBuffer
-
-        folders, tasks = RunFolders(Path(scratch)), TaskSets(recipe)
-        with Progress(0) as progress, System(recipe, folders, tasks) as system:
-            progress.phase(0)
-            progress.stage("evaluate")
-            system.publish(0)
-            specs = tasks.evaluation(0)
-            buffer = ReplayBuffer(folders.episodes)
-            report = system.play(specs, buffer, progress, driver=run.environment)
-            buffer.refresh()
-            return split_results(specs, (split,), report, buffer, passes)[split]
+def _kept(out: Path) -> str:
+    return f"stopped; what is complete is in {out}. Start the same command again to go on from there."
 
 
 def _summary(recipe: Recipe, manifest: RunManifest) -> RunSummary:
@@ -135,59 +105,6 @@ def _finish(recipe: Recipe, manifest: RunManifest, progress: Progress, already: 
         ("Policy", "trained"),
     ):
         console.print(f"{label + ':':9}{(manifest.out / name).resolve()}", soft_wrap=True)
-
-
-_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO}
-
-
-@contextmanager
-def _disk_errors(out: Path) -> Iterator[None]:
-    """Say plainly that the run folder cannot be written to."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in _DISK:
-            raise
-        raise RunStopped(
-            f"cannot write {error.filename or f'to {out}'}: {error.strerror}; what is complete is in {out}. Free space "
-            "there, or make it writable, and start the same command again to go on"
-        ) from error
-
-
-@contextmanager
-def _file_log(out: Path) -> Iterator[None]:
-    """Send warnings and worse of this process to ``OUT/driver.log``, away from the progress display."""
-    handler = logging.FileHandler(out / "driver.log")
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    root = logging.getLogger()
-    root.addHandler(handler)
-    try:
-        yield
-    finally:
-        root.removeHandler(handler)
-        handler.close()
-
-
-@contextmanager
-def _interruptible(out: Path) -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM end the run cleanly."""
-
-    def stop(number: int, frame: object) -> NoReturn:
-        # A second signal must not cut the clean-up short.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    except KeyboardInterrupt as error:
-        raise RunInterrupted(
-            f"stopped; what is complete is in {out}. Start the same command again to go on from there."
-        ) from error
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 if __name__ == "__main__":

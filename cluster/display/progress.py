@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cluster.display.run_state import RunState, StageState, duration
+from records.terminal import printable
 
 _FILE_WIDTH = 140
 
@@ -82,7 +83,7 @@ class Progress:
 
     def note(self, text: str) -> None:
         """A line worth keeping in the scroll-back, such as a replaced worker."""
-        self.console.print(Text(text))
+        self.console.print(Text(printable(text)))
 
     def finish(self) -> None:
         """The last phase is complete."""

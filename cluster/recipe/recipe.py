@@ -113,6 +113,7 @@ def build_recipe(raw: Any, overrides: Sequence[str] = (), origin: str = "recipe"
     for override in overrides:
         raw = _override(raw, override)
     defaults = {name: getattr(Recipe(), name) for name in Recipe.model_fields}
+    raw = {name: value for name, value in raw.items() if name != "monitors" or value is not None}
     raw = over_defaults({**defaults, "policy": PolicySettings()}, raw)  # another backend has other options
     _require_finite(raw, origin)
     problems: list[str] = []

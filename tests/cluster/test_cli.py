@@ -36,11 +36,11 @@ def complete_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
-    """Stand in for ``cluster.train`` and record what the commands hand to it."""
+    """Stand in for ``cluster.train`` and ``cluster.evaluation``; record what the commands hand to them."""
     seen: list[tuple[str, Any]] = []
     group = GroupResult(0.5, 4, 0.15, 0.85)
     result = SplitResult(0.5, 4, 0.15, 0.85, {"shop": group}, {"1-5": group}, {"shop.buy": group}, {"infra/x": 1})
-    module = types.ModuleType("cluster.train")
+    training, evaluation = types.ModuleType("cluster.train"), types.ModuleType("cluster.evaluation")
 
     def train(recipe: Any, out: Path, resume: str) -> None:
         seen.append(("train", (recipe.run.phases, out, resume)))
@@ -49,8 +49,9 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
         seen.append(("evaluate", (policy, split, passes)))
         return result
 
-    module.train, module.evaluate = train, evaluate  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "cluster.train", module)
+    training.train, evaluation.evaluate = train, evaluate  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "cluster.train", training)
+    monkeypatch.setitem(sys.modules, "cluster.evaluation", evaluation)
     return seen
 
 

@@ -1,0 +1,106 @@
+"""The entry point of an evaluation: a policy folder plays the tasks of one split.
+
+Owns what surrounds it. Invariants: there is no learner: the weights are published from the folder, with the checksum
+and the probe of a snapshot; nothing is left but the result, and of a failure the log.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from analysis.results import SplitResult
+from cluster.boundary import LOG, disk_errors, file_log, interruptible
+from cluster.display.progress import Progress
+from cluster.errors import ProcessLost, RunStopped
+from cluster.ray_session import ray_session
+from cluster.recipe.recipe import Recipe
+from cluster.run_folder.layout import RunFolders
+from cluster.run_folder.stage_data import split_results
+from cluster.run_folder.stage_results import Evaluated
+from cluster.task_sets import TaskSets
+from policy.manifest import WeightManifest
+from policy.publication import Probe
+from policy.snapshot import take_snapshot
+from replay.buffer import ReplayBuffer
+
+_STOPPED = "stopped; nothing of an evaluation is kept. Start the same command again to evaluate anew."
+
+
+def evaluate(recipe: Recipe, *, policy: Path, split: str, passes: int = 1) -> SplitResult:
+    """Evaluate the policy folder ``policy`` on one split, greedily or, with several passes, sampled.
+
+    Raises:
+        RunError: see ``cluster.errors``; the same command evaluates anew.
+    """
+    settings = replace(recipe.run.evaluation, splits=(split,), passes=passes)
+    run = replace(recipe.run, evaluation=settings, phases=0, from_scratch=False)
+    recipe = recipe.model_copy(update={"run": run, "policy": replace(recipe.policy, model=str(policy))})
+    with (
+        interruptible(_STOPPED),
+        _scratch() as out,
+        disk_errors(out, "start the same command again"),
+        file_log(out),
+        ray_session(recipe),
+        interruptible(_STOPPED),  # Ray takes the signals for itself when it starts: take them back
+    ):
+        return _played(recipe, RunFolders(out), split)
+
+
+def _played(recipe: Recipe, folders: RunFolders, split: str) -> SplitResult:
+    """Start the players, publish the policy's weights to them, and play."""
+    from cluster.players import Players  # with Ray, which reads its environment when it is first imported
+
+    tasks, settings = TaskSets(recipe), recipe.run.evaluation
+    with Progress(0) as progress, Players(recipe, folders, tasks, recipe.policy.model) as players:
+        progress.phase(0)
+        progress.stage(Evaluated.stage)
+        players.publish(*_snapshot(recipe, folders, *players.probe))
+        specs, buffer = tasks.evaluation(0), ReplayBuffer(folders.episodes)
+        report = players.play(specs, buffer, progress, driver=recipe.run.environment)
+        buffer.refresh()
+        return split_results(specs, (split,), report, buffer, settings.passes)[split]
+
+
+def _snapshot(
+    recipe: Recipe, folders: RunFolders, prompt_ids: tuple[int, ...], action_ids: tuple[int, ...]
+) -> tuple[WeightManifest, Probe]:
+    """Take the snapshot in a process of its own, with the learner's share of the machine and within its limit."""
+    import ray
+
+    resources, limit_s = recipe.run.resources, recipe.run.learner_timeout_s
+    file = str((folders.weights / "policy.safetensors").resolve())
+    folders.weights.mkdir(parents=True, exist_ok=True)
+    task = ray.remote(take_snapshot).options(num_cpus=resources.learner_cpus, num_gpus=resources.learner_gpus)
+    reply = task.remote(recipe.policy.model, file, 0, prompt_ids, action_ids, recipe.learner.device)
+    try:
+        taken: tuple[WeightManifest, Probe] = ray.get(reply, timeout=limit_s)
+        return taken
+    except ray.exceptions.GetTimeoutError as error:
+        found = f"reading {recipe.policy.model} took longer than run.learner_timeout_s ({limit_s:g} s)"
+        raise ProcessLost(found) from error
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, OSError | ValueError):
+            raise RunStopped(f"--policy {recipe.policy.model}: cannot be read: {error.cause}") from error
+        raise
+    except ray.exceptions.RayError as error:
+        raise ProcessLost(f"the process that read {recipe.policy.model} ended: {error}") from error
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    """Yield a folder that goes when the evaluation ends; of one that stopped itself the log is kept, and named."""
+    with tempfile.TemporaryDirectory(prefix="waymark-eval-") as folder:
+        try:
+            yield Path(folder)
+        except RunStopped as error:
+            log = Path(folder) / LOG
+            if not log.is_file() or not log.stat().st_size:
+                raise
+            kept = Path(tempfile.gettempdir()) / f"{Path(folder).name}.log"
+            shutil.copyfile(log, kept)
+            raise type(error)(f"{error}; its log is {kept}") from error

@@ -1,0 +1,148 @@
+"""What plays episodes with a policy: the policy's servers, the rollout workers, and a watch over Ray's head.
+
+Owns their start, their end and the publication of weights to the servers. Invariants: whatever was started is stopped,
+in reverse order; weights are served only after every accepted server has shown their version, checksum and
+log-probabilities.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import secrets
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+
+import ray
+
+from cluster.display.progress import Progress
+from cluster.errors import ProcessLost
+from cluster.head_watch import HeadWatch
+from cluster.recipe.recipe import Recipe
+from cluster.rollouts import Rollouts
+from cluster.run_folder.layout import RunFolders
+from cluster.run_folder.stage_results import Published
+from cluster.task_sets import TaskSets
+from policy.backend import Serving, backend_of
+from policy.formats import get_format
+from policy.manifest import WeightManifest, write_manifest
+from policy.publication import Probe, publish
+from policy.tokenizer import TextTokenizer
+from replay.buffer import ReplayBuffer
+from rollout_workers.leases import Journal, no_journal
+from rollout_workers.report import RolloutReport
+from rollout_workers.spec import EpisodeSpec
+
+logger = logging.getLogger(__name__)
+
+
+class Players:
+    """Context manager over the servers of ``model`` (a policy folder or hub name) and the workers that ask them."""
+
+    def __init__(self, recipe: Recipe, folders: RunFolders, tasks: TaskSets, model: str) -> None:
+        self._recipe = recipe
+        self._folders = folders
+        self._tasks = tasks
+        self._model = model
+        self._stack = ExitStack()
+        self._version: int | None = None
+
+    def __enter__(self) -> Players:
+        """Start the watch, the servers and what episodes are played on."""
+        settings, run = self._recipe.policy, secrets.token_hex(8)
+        backend, options = backend_of(settings)
+        serving = Serving(settings, self._model, self._folders.current_weights.resolve(), run)
+        with ExitStack() as started:
+            head = ray.get_runtime_context().gcs_address
+            self._head = started.enter_context(HeadWatch(head, self._recipe.run.head_timeout_s))
+            started.push(self._explain_lost_head)
+            self._policy = started.enter_context(backend.serve(serving, options))
+            rollouts = Rollouts(self._recipe, self._folders, policy=self._policy.source, tokenizer=self._model)
+            self._rollouts = started.enter_context(rollouts)
+            self._stack = started.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End everything that was started. Raise ``ProcessLost`` where Ray's head was lost."""
+        self._head.stop()
+        self._stack.__exit__(kind, error, trace)
+
+    @cached_property
+    def probe(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """A prompt and an action on which servers are compared with whoever has the weights."""
+        tokenizer, settings = TextTokenizer.load(self._model), self._recipe.policy
+        prompt_format = get_format(settings.prompt_format)
+        prompt = prompt_format.build(
+            tokenizer,
+            intent=self._tasks.pool.tasks[0].intent,
+            history=(),
+            observation="@ Probe\nlink Home 0\nbutton Search 1",
+            feedback=None,
+            max_prompt_tokens=settings.max_prompt_tokens,
+        )
+        action = prompt_format.action_ids(tokenizer, '# Element: Home\ndo(action="Click", element="0")')
+        return tuple(prompt.ids.tolist()), tuple(action)
+
+    def publish(self, manifest: WeightManifest, probe: Probe) -> Published:
+        """Bring every server to these weights, whose own answer is ``probe``; replace the servers that miss.
+
+        Raises:
+            ProcessLost: no server accepted the weights.
+        """
+        settings, version = self._recipe.policy, manifest.version
+        # Written first: whichever server restarts from now on, however this goes on, comes back with these weights.
+        write_manifest(manifest, self._folders.current_weights)
+        servers, limit_s = self._policy.weight_servers(), settings.publish_timeout_s
+        report = asyncio.run(publish(servers, manifest, probe, tolerance=settings.probe_tolerance, timeout_s=limit_s))
+        if not report.accepted:
+            raise ProcessLost(f"no policy server took version {version}: {report.quarantined}; see the servers' logs")
+        self._version = version
+        for name, reason in report.quarantined.items():
+            logger.warning("policy server %s missed version %d and is replaced: %s", name, version, reason)
+            self._policy.replace(name)
+        place = Path(manifest.path).relative_to(self._folders.out.resolve()).as_posix()
+        return Published(
+            manifest=replace(manifest, path=place),
+            accepted=report.accepted,
+            quarantined=report.quarantined,
+            probe_gaps={name: gap for name, gap in report.probe_gaps.items() if math.isfinite(gap)},
+            seconds=report.seconds,
+        )
+
+    def play(
+        self,
+        specs: Sequence[EpisodeSpec],
+        buffer: ReplayBuffer,
+        progress: Progress,
+        *,
+        driver: str,
+        journal: Journal = no_journal,
+    ) -> RolloutReport:
+        """Play episodes with the published weights; see ``cluster.rollouts``."""
+        return self._rollouts.play(specs, buffer, progress, driver=driver, version=self._version, journal=journal)
+
+    def retire(self, driver: str) -> None:
+        """End the workers of one kind of environment, when no further episode needs them."""
+        self._rollouts.retire(driver)
+
+    def _explain_lost_head(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Say why everything fails, or why the main thread was interrupted, when Ray's head is lost."""
+        if error is None or not self._without_head(error):
+            return
+        raise ProcessLost(
+            f"Ray's head does not answer (run.head_timeout_s is {self._recipe.run.head_timeout_s:g} s); if it was "
+            "not restarted on purpose, look at its log and its machine's memory; finished episodes are kept"
+        ) from error
+
+    def _without_head(self, error: BaseException) -> bool:
+        """Whether an error came with the loss of Ray's head; an interruption by the user takes the head along."""
+        return self._head.lost or not (isinstance(error, KeyboardInterrupt) or self._head.answers())

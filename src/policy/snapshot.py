@@ -1,0 +1,34 @@
+"""The weights of a policy folder as a published version, where no learner has them.
+
+Owns ``take_snapshot``, which runs in a process of its own for as long as it takes: it imports torch, whoever names it
+does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from policy.manifest import WeightManifest
+from policy.publication import Probe
+
+
+def take_snapshot(
+    model: str, file: str, version: int, prompt_ids: Sequence[int], action_ids: Sequence[int], device: str
+) -> tuple[WeightManifest, Probe]:
+    """Write the weights of ``model`` (a policy folder or hub name) to ``file``; return their manifest and their probe.
+
+    The probe holds the model's own log-probabilities of the action, for servers to be held against.
+
+    Raises:
+        OSError: there is no such model, or the file cannot be written.
+    """
+    from policy.engine import GenerationEngine
+    from policy.models import load_causal_lm
+    from policy.tokenizer import TextTokenizer
+    from policy.weights import write_weights
+
+    loaded = load_causal_lm(model, device=device)
+    manifest = write_weights(loaded.state_dict(), file, version)
+    engine = GenerationEngine(loaded, TextTokenizer.load(model).stop_ids)
+    prompt, action = list(prompt_ids), list(action_ids)
+    return manifest, Probe(tuple(prompt), tuple(action), tuple(engine.score(prompt, action)))
