@@ -289,7 +289,7 @@ def _page_of(texts: list[str]) -> str:
     views = []
     for start in range(0, len(texts), _FIELDS):
         a = [said(one) for one in texts[start : start + _FIELDS]]
-        steps = (StepView(a[0], a[1], a[2], a[3], a[4], a[5], (True,), 0.1, 0.2),)
+        steps = (StepView(a[0], a[1], a[2], a[3], a[4], a[5], (True,), {a[0]: 0.1, "value": 0.2}),)
         views.append(
             EpisodeView("e", a[6], a[7], a[8], a[9], 1, "solved", "exit", a[10], a[11], (a[0],), (True,), steps)
         )

@@ -53,7 +53,7 @@ def _episodes(recipe: Recipe, manifest: RunManifest, system: System, tasks: Task
     picture = pictures_in(system.folders.screenshots)
     views = []
     for spec, episode in zip(shown, buffer.trajectories(ids), strict=True):
-        potentials, values = (answers.get(critic, {}).get(spec.episode_id, []) for critic in ("potential", "value"))
+        critics = {critic: found[spec.episode_id] for critic, found in answers.items()}
         names = [milestone.description for milestone in spec.task.milestones]
-        views.append(EpisodeView.of(episode, names, potentials, values, picture))
+        views.append(EpisodeView.of(episode, names, critics, picture))
     return tuple(sorted(views, key=lambda view: -len(view.steps)))

@@ -8,8 +8,8 @@ request; pictures travel inside the file; input is plain records, so nothing her
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -30,7 +30,7 @@ _IMAGE_TYPES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"
 
 @dataclass(frozen=True, slots=True)
 class StepView:
-    """One step as shown: ``milestones`` and ``potential`` describe the state before the action."""
+    """One step as shown: ``milestones`` and ``critics``, each one's answer by name, describe the state before it."""
 
     url: str
     observation: str
@@ -39,8 +39,7 @@ class StepView:
     feedback: str | None = None
     parse_error: str | None = None
     milestones: tuple[bool, ...] = ()
-    potential: float | None = None
-    value: float | None = None
+    critics: Mapping[str, float] = field(default_factory=dict)
     screenshot: bytes | None = None
 
 
@@ -67,20 +66,20 @@ class EpisodeView:
         cls,
         episode: Trajectory,
         milestone_names: Sequence[str] = (),
-        potentials: Sequence[float] = (),
-        values: Sequence[float] = (),
+        critics: Mapping[str, Sequence[float]] | None = None,
         picture: Callable[[str], bytes | None] = lambda reference: None,
     ) -> EpisodeView:
         """Return the view of a trajectory.
 
-        ``potentials`` and ``values`` hold one prediction a step, or nothing; ``picture`` turns a
+        ``critics`` holds each critic's answers by its name, one a step; ``picture`` turns a
         step's screenshot reference into PNG or JPEG bytes. Raises ``ValueError`` where the
-        predictions do not fit the steps.
+        answers do not fit the steps.
         """
-        count = len(episode.steps)
-        for name, given in (("potentials", potentials), ("values", values)):
-            if len(given) not in (0, count):
-                raise ValueError(f"episode {episode.episode_id}: expected {count} {name}, found {len(given)}")
+        count, critics = len(episode.steps), critics or {}
+        for name, given in critics.items():
+            if len(given) != count:
+                found = f"expected {count} answers of the {name} critic, found {len(given)}"
+                raise ValueError(f"episode {episode.episode_id}: {found}")
         steps = tuple(
             StepView(
                 step.url,
@@ -90,8 +89,7 @@ class EpisodeView:
                 step.feedback,
                 step.parse_error,
                 step.milestones,
-                float(potentials[index]) if len(potentials) else None,
-                float(values[index]) if len(values) else None,
+                {name: float(answers[index]) for name, answers in critics.items()},
                 picture(step.screenshot) if step.screenshot else None,
             )
             for index, step in enumerate(episode.steps)

@@ -61,7 +61,8 @@ def phases(text: str = "test", count: int = 3) -> tuple[PhaseSummary, ...]:
 
 
 def page(text: str = "plain") -> str:
-    views = [EpisodeView.of(episode(text, outcome), (text, text), (0.25, 1.5), (0.1, 0.2), lambda reference: png())
+    critics = {text: (0.25, 1.5), "value": (0.1, 0.2)}
+    views = [EpisodeView.of(episode(text, outcome), (text, text), critics, lambda reference: png())
              for outcome in (1.0, 0.0, None)]  # fmt: skip
     counts = EpisodeCounts(2, 1, {text: 1})
     return render(Report(text, ((text, text),), phases(text), counts, tuple(views), (text,)))
@@ -182,8 +183,8 @@ def test_charts_are_well_formed_repeatable_and_take_any_name(draw: object) -> No
 
 
 def test_predictions_must_fit_the_steps() -> None:
-    with pytest.raises(ValueError, match="expected 2 potentials, found 1"):
-        EpisodeView.of(episode(), potentials=(0.5,))
+    with pytest.raises(ValueError, match="expected 2 answers of the potential critic, found 1"):
+        EpisodeView.of(episode(), critics={"potential": (0.5,)})
 
 
 def test_only_pictures_become_pictures() -> None:

@@ -185,7 +185,7 @@ def test_the_same_command_goes_on_and_plays_no_finished_episode_again(browsers: 
     assert {i: everything[i] for i in finished} == finished
     assert run.buffer.report.duplicates == ()
     assert run.buffer.report.skipped == ()
-    assert run.manifest.result(1, RolloutsPlayed).episodes == sorted(everything)
+    assert list(run.manifest.result(1, RolloutsPlayed).episodes) == sorted(everything)
     assert "warm start: clone" not in ended.output
     stages = [(line["phase"], line["stage"]) for line in read_metrics(run.out)]
     assert stages == run.manifest.stages()

@@ -45,7 +45,7 @@ class Page(HTMLParser):
 
 
 def page_about(text: str) -> Page:
-    step = StepView(text, text, text, text, text, text, (True,), 0.5, 0.5, PNG)
+    step = StepView(text, text, text, text, text, text, (True,), {text: 0.5, "value": 0.5}, PNG)
     view = EpisodeView(text, text, text, text, text, 1, "solved", text, text, text, (text,), (True,), (step,))
     return Page(render(Report(text, ((text, text),), (), EpisodeCounts(2, 1, {text: 1}), (view,), (text,))))
 
