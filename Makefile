@@ -30,6 +30,7 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	PYTHONPATH=src:. $(BIN)/lint-imports
 
 # Three at a time on two cores, each file by one of them: most tests wait for browsers and processes to start. The files
 # stay in order, or those with few long tests would come last, one after another. The longest tests of faults are left

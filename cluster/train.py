@@ -64,7 +64,7 @@ def _play_session(recipe: Recipe, manifest: RunManifest) -> Progress:
     # Ray takes the signals for itself when it starts: take them back.
     with ray_session(recipe) as dashboard, interruptible(_kept(out)):
         from cluster.controller import Controller
-        from cluster.display.run_report import write_report
+        from cluster.run_report import write_report
         from cluster.system import System
 
         folders, tasks = RunFolders(out), TaskSets(recipe)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from cluster.reference import decisions, settings
+from cluster.reference import decisions, modules, settings
 from cluster.run_folder.durable import write_atomic
 
-PAGES = {settings.PAGE: settings.reference_page, decisions.PAGE: decisions.index}
+PAGES = {settings.PAGE: settings.reference_page, modules.PAGE: modules.module_page, decisions.PAGE: decisions.index}
 """What writes each page."""
 
 

@@ -8,7 +8,7 @@ import sys
 
 def test_a_driver_imports_neither_torch_nor_transformers(child_env: dict[str, str]) -> None:
     code = (
-        "import sys, cluster.train, cluster.controller, cluster.system, cluster.display.run_report;"
+        "import sys, cluster.train, cluster.controller, cluster.system, cluster.run_report;"
         "import policy.torch_service, cluster.evaluation;"
         "sys.exit(','.join(sorted({'torch', 'transformers', 'learner.trainer', 'policy.engine'} & set(sys.modules))))"
     )

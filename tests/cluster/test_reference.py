@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cluster.recipe.recipe import Recipe, flatten, resolved
-from cluster.reference import decisions
+from cluster.reference import decisions, modules
 from cluster.reference.__main__ import PAGES
 from cluster.reference.settings import attribute_docs, reference_page
 
@@ -28,7 +28,13 @@ def test_the_pages_in_the_repository_are_up_to_date(path: Path) -> None:
     assert path.read_text(encoding="utf-8") == PAGES[path](), "run `make docs` and commit the pages"
 
 
-def test_a_record_without_a_title_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_without_a_docstring_and_a_record_without_a_title_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(modules, "ROOT", tmp_path)
+    (tmp_path / "bare.py").write_text("x = 1\n")
+    with pytest.raises(ValueError, match=r"bare\.py: expected a docstring"):
+        modules.first_sentence(tmp_path / "bare.py")
     monkeypatch.setattr(decisions, "FOLDER", tmp_path)
     (tmp_path / "0007-lost.md").write_text("# Lost\n")
     with pytest.raises(ValueError, match=r"0007-lost\.md: expected a first line '# 7\. Title'"):
