@@ -120,7 +120,7 @@ def specs(count: int) -> list[EpisodeSpec]:
 
 def test_episodes_that_meet_server_errors_are_played_again_and_none_is_scored_0(tmp_path: Path) -> None:
     settings = RolloutSettings(
-        contexts_per_worker=2, attempts=60, retry_delay_s=0.01, shard_linger_s=0.01, infra_failure_share=60.0
+        contexts_per_worker=2, attempts=60, retry_delay_s=0.01, shard_linger_s=0.01, failure_floor=2000
     )
     with RolloutPool(config(tmp_path, settings, error_share=0.05, slow_share=0.05, slow_s=0.05, seed=3)) as pool:
         report = pool.run(specs(24))
