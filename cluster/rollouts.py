@@ -110,7 +110,8 @@ class Rollouts:
                     connection=self._service(driver).connection,
                     judges=self._recipe.judges_of_run,
                     screenshot_dir=str(self._folders.screenshots),
-                )
+                ),
+                self._service(driver).admission,
             )
         return self._pools[driver]
 

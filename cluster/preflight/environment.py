@@ -15,11 +15,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from environments.browser.settings import BrowserSettings
 from environments.contract import POINT_DEADLINE_S, Point, examine
 from environments.environment import Environment
-from environments.kinds import KINDS, EnvironmentHost, make_host
-from judges.verdicts import Evaluators
+from environments.hosted import Hosted, hosted
 from records.environment import Action
 from records.episodes import Task
 from records.failures import EpisodeFailed
@@ -87,31 +85,25 @@ def check_environment_kind(
         ValueError: when there is no such environment, its options are wrong, or it brings no training task.
         EpisodeFailed: when its host does not start.
     """
-    kind = KINDS.find(name)
-    settings = kind.read(options or kind.first_look, name)
-    tasks = kind.tasks(settings).task_set(0, "train", _MOST_TASKS, at_least=1)
-    with kind.service(settings) as service:
-        host = make_host(name, settings, service.connection, BrowserSettings(), Evaluators())
-        return asyncio.run(_check(host, tasks, seconds, slots, deadline_s))
+    return asyncio.run(_check(name, options, seconds, slots, deadline_s))
 
 
 async def _check(
-    host: EnvironmentHost, tasks: list[Task], seconds: float, slots: Sequence[int], deadline_s: float
+    name: str, options: Mapping[str, object] | None, seconds: float, slots: Sequence[int], deadline_s: float
 ) -> EnvironmentReport:
-    await host.start()
-    try:
-        points = await examine(await host.environment(), await host.environment(), tasks[0], deadline_s=deadline_s)
+    async with hosted(name, options) as running:
+        tasks = running.tasks.task_set(0, "train", _MOST_TASKS, at_least=1)
+        one, other = await running.environment(), await running.environment()
+        points = await examine(one, other, tasks[0], deadline_s=deadline_s)
         kept = not any(point.broken for point in points)
-        measured = [await _measure(host, tasks, seconds, count) for count in slots if kept]
-    finally:
-        await host.close()
+        measured = [await _measure(running, tasks, seconds, count) for count in slots if kept]
     return EnvironmentReport(tasks[0], tuple(points), tuple(measured))
 
 
-async def _measure(host: EnvironmentHost, tasks: list[Task], seconds: float, slots: int) -> Throughput:
+async def _measure(running: Hosted, tasks: list[Task], seconds: float, slots: int) -> Throughput:
     """Let ``slots`` environments click about at the same time."""
     found = Throughput(slots)
-    environments = [await host.environment() for _ in range(slots)]
+    environments = [await running.environment() for _ in range(slots)]
     started = time.perf_counter()
     try:
         await asyncio.gather(

@@ -15,13 +15,28 @@ from records.environment import Action, Observation, Verdict
 from records.episodes import Task
 
 
+class Grant:
+    """The right to play one episode; an environment notes in it what its admission must know of the episode."""
+
+    __slots__ = ()
+
+
 class Environment(Protocol):
     """One browser-like session in which one episode runs at a time."""
 
     async def reset(
-        self, task: Task, *, seed: int = 0, episode_id: str = "", deadline: Deadline | None = None
+        self,
+        task: Task,
+        *,
+        seed: int = 0,
+        episode_id: str = "",
+        deadline: Deadline | None = None,
+        grant: Grant | None = None,
     ) -> Observation:
-        """Start an episode on a state of its own and return the first observation."""
+        """Start an episode on a state of its own and return the first observation.
+
+        ``grant`` is what the driver admitted the episode with (``environments.admission``), None where it admits all.
+        """
         ...
 
     async def step(self, action: Action, deadline: Deadline | None = None) -> Observation:

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
+from environments.admission import Admission
 from environments.browser.settings import BrowserSettings
 from environments.environment import Environment
 from environments.task_sources import TaskSource
@@ -49,9 +50,14 @@ class EnvironmentHost(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Service(Generic[C]):
-    """What the driver runs for all episodes of a kind; hosts get its ``connection``, which can be pickled."""
+    """What the driver runs for all episodes of a kind.
+
+    Hosts get its ``connection``, which can be pickled; ``admission`` is asked before an episode is sent, where there is
+    one.
+    """
 
     connection: C
+    admission: Admission | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,12 +65,7 @@ SESSION_EXPIRED = _infra(
     "session_expired", "look at how long the sites keep a session, and raise environments.webarena.login_margin_s"
 )
 RESET_FAILED = _infra("reset_failed", "look at the reset server or command of the deployment that the failure names")
-LEASE_TIMEOUT = _infra("lease_timeout", "add deployments of the sites, or raise environments.webarena.lease_timeout_s")
-LEASE_LOST = _infra(
-    "lease_lost", "raise environments.webarena.lease_hold_s, or look at the network between workers and driver"
-)
-LEASES_CLOSED = _infra("leases_closed", "nothing: the run is ending")
-LEASES_UNREACHABLE = _infra("leases_unreachable", "look at the network between workers and the lease desk")
+LEASE_LOST = _infra("lease_lost", "raise environments.webarena.lease_hold_s, or give the episodes less to do")
 
 # Rollout workers.
 WORKER_NOT_STARTED = _infra("worker_not_started", "look at the workers' logs: what did they fail to build?")

@@ -114,7 +114,7 @@ class _Episode:
         started = time.perf_counter()
         limit = Deadline(settings.reset_deadline_s, setting="rollout.reset_deadline_s", what="the reset")
         observation = await limit.run(
-            self.env.reset(spec.task, seed=spec.seed, episode_id=spec.episode_id, deadline=limit)
+            self.env.reset(spec.task, seed=spec.seed, episode_id=spec.episode_id, deadline=limit, grant=spec.grant),
         )
         self.reset_s = time.perf_counter() - started
         self.intent = observation.intent or spec.task.intent

@@ -9,9 +9,10 @@ is always an argument. Must not import ray or asyncio.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 from types import MappingProxyType
 
 from records.failures import Failure, FailureKind
@@ -113,19 +114,24 @@ class EpisodeLedger:
         self._journal = journal
         self._late_answers = 0
 
+    def pending(self, now: float = 0.0) -> Iterator[str]:
+        """Yield the episodes that are pending and whose retry delay is over, in order."""
+        for episode_id, entry in self._entries.items():
+            if entry.state is EpisodeState.PENDING and entry.ready_at <= now:
+                yield episode_id
+
     def lease(self, holder: int, count: int, now: float = 0.0) -> list[Lease]:
         """Hand out up to ``count`` episodes that are pending and whose retry delay is over."""
-        leases: list[Lease] = []
-        for episode_id, entry in self._entries.items():
-            if len(leases) >= count:
-                break
-            if entry.state is EpisodeState.PENDING and entry.ready_at <= now:
-                entry.move(Event.LEASE)
-                entry.attempts += 1
-                entry.lease = Lease(episode_id, entry.attempts, holder)
-                self._journal(Event.LEASE, entry.lease, None)
-                leases.append(entry.lease)
-        return leases
+        return [self.lease_one(holder, episode_id) for episode_id in list(islice(self.pending(now), count))]
+
+    def lease_one(self, holder: int, episode_id: str) -> Lease:
+        """Hand out one episode; raise ``ValueError`` where it is not pending."""
+        entry = self._entries[episode_id]
+        entry.move(Event.LEASE)
+        entry.attempts += 1
+        entry.lease = Lease(episode_id, entry.attempts, holder)
+        self._journal(Event.LEASE, entry.lease, None)
+        return entry.lease
 
     def complete(self, lease: Lease) -> bool:
         """Record that the episode is durable; False (and no change) when the lease is not current."""

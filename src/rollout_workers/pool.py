@@ -12,11 +12,14 @@ import itertools
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
+from environments.admission import Admission
 from environments.browser.processes import kill, orphans
 from records import failure_codes as codes
 from records.failures import Failure, FailureCode, FailureKind
 from rollout_workers.budget import FailureBudget, FailureBudgetExceeded
+from rollout_workers.gate import Gate
 from rollout_workers.leases import EpisodeLedger, EpisodeState, Journal, no_journal
 from rollout_workers.report import EpisodeAnswer, EpisodeSummary, RolloutProgress, RolloutReport
 from rollout_workers.settings import RolloutSettings
@@ -29,6 +32,8 @@ SWEEP_GRACE_S = 2.0
 """Fixed: a dead worker's guard ends its browser within that time; what is left then is an orphan, and killed."""
 _POLL_S = 0.05
 """Fixed: the pace of the driver's loop."""
+_DRIVER = -1
+"""Stands for the worker of an episode that is not admitted: the driver itself fails it."""
 
 OnProgress = Callable[[RolloutProgress], None]
 
@@ -44,9 +49,13 @@ class RolloutStopped(RuntimeError):
 class RolloutPool:
     """A pool of browser workers; needs a running Ray (``ray.init``). Use as a context manager, or ``close`` it."""
 
-    def __init__(self, config: WorkerConfig) -> None:
-        """Create the worker actors; they start their browsers in the background."""
+    def __init__(self, config: WorkerConfig, admission: Admission | None = None) -> None:
+        """Create the worker actors; they start their browsers in the background.
+
+        ``admission`` is asked before an episode is sent (None: all may be).
+        """
         self._config = config
+        self._gate = Gate(admission)
         self._settings = config.settings
         self._group = WorkerGroup(config)
         self._runs = itertools.count()
@@ -70,7 +79,7 @@ class RolloutPool:
             RolloutStopped: more failures than the settings allow, no worker in time, or no progress.
             ValueError: two specs have the same episode id.
         """
-        run = _Run(f"run-{next(self._runs)}", specs, self._group, self._settings, on_progress, journal)
+        run = _Run(f"run-{next(self._runs)}", specs, self._group, self._gate, self._settings, on_progress, journal)
         self._group.excuse()
         try:
             run.play()
@@ -78,11 +87,14 @@ class RolloutPool:
             raise RolloutStopped(str(error), run.stop(codes.FAILURE_BUDGET_EXCEEDED)) from error
         except _Stalled as error:
             raise RolloutStopped(str(error), run.stop(codes.STALLED)) from error
+        finally:
+            self._gate.leave()
         return run.report()
 
     def close(self) -> None:
         """Close all browsers and end all workers; safe to call twice."""
         self._group.close(self._config.browser.close_timeout_s)
+        self._gate.lost()
         _sweep(SWEEP_GRACE_S)
 
 
@@ -98,6 +110,7 @@ class _Run:
         name: str,
         specs: Sequence[EpisodeSpec],
         group: WorkerGroup,
+        gate: Gate,
         settings: RolloutSettings,
         on_progress: OnProgress | None,
         journal: Journal,
@@ -105,6 +118,9 @@ class _Run:
         self._name = name
         self._specs: Mapping[str, EpisodeSpec] = {spec.episode_id: spec for spec in specs}
         self._group = group
+        self._gate = gate
+        # A grant is not to lie with an episode that waits for a slot.
+        self._capacity = settings.contexts_per_worker if gate.asks else group.capacity
         self._settings = settings
         self._on_progress = on_progress
         self._ledger = EpisodeLedger(
@@ -144,27 +160,40 @@ class _Run:
             self._check_stalled()
 
     def _dispatch(self) -> None:
-        """Fill the ready workers evenly, one lease at a time."""
+        """Fill the ready workers evenly with episodes that may be played."""
         now = time.monotonic()
         ready = {worker: len(self._ledger.held_by(worker)) for worker in self._group.ready()}
         self._worker_seen |= bool(ready)
-        while ready:
-            worker = min(ready, key=lambda w: ready[w])
-            if ready[worker] >= self._group.capacity or not (leases := self._ledger.lease(worker, 1, now)):
-                return
-            ready[worker] += 1
-            lease = leases[0]
-            if not self._group.send(worker, self._name, lease, self._specs[lease.episode_id]):
-                not_sent = Failure(codes.NOT_SENT, f"worker {worker} took no further episode")
-                self._fail(EpisodeAnswer(lease, failure=not_sent), now)
-                del ready[worker]
+        room = sum(max(0, self._capacity - held) for held in ready.values())
+        waiting = ((episode_id, self._specs[episode_id].task) for episode_id in self._ledger.pending(now))
+        for episode_id, decided in self._gate.admit(self._name, waiting, room).items():
+            if isinstance(decided, Failure):
+                self._fail(EpisodeAnswer(self._ledger.lease_one(_DRIVER, episode_id), failure=decided), now)
+                continue
+            worker = min(ready, key=lambda w: ready[w], default=None)
+            if worker is None or ready[worker] >= self._capacity:  # those that had room took nothing
+                self._gate.keep(decided)
+                continue
+            lease, spec = self._ledger.lease_one(worker, episode_id), self._specs[episode_id]
+            if self._group.send(worker, self._name, lease, replace(spec, grant=decided) if decided else spec):
+                self._gate.sent(self._name, lease, decided)
+                self._moved = now
+                ready[worker] += 1
+                continue
+            self._gate.keep(decided)
+            not_sent = Failure(codes.NOT_SENT, f"worker {worker} took no further episode")
+            self._fail(EpisodeAnswer(lease, failure=not_sent), now)
+            del ready[worker]
 
     def _account(self, event: Answered | Lost) -> None:
         now = time.monotonic()
         if isinstance(event, Lost):
             self._budget.record(event.failure)
+            self._gate.lost(event.worker)
             self._ledger.release(event.worker, event.failure, now)
-        elif event.run == self._name:  # an answer to an earlier run that was stopped concerns nobody
+            return
+        self._gate.answered(event.run, event.answer.lease, event.answer.grant)
+        if event.run == self._name:  # an answer to an earlier run that was stopped concerns nobody
             answer = event.answer
             if answer.failure is not None:
                 self._fail(answer, now)

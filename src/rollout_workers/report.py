@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from environments.environment import Grant
 from records.episodes import Source, Termination
 from records.failures import Failure
 from rollout_workers.episode import Played
@@ -77,12 +78,16 @@ class EpisodeSummary:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeAnswer:
-    """A worker's answer to one lease: a summary and the durable shard that holds the episode, or a failure."""
+    """A worker's answer to one lease: a summary and the durable shard that holds the episode, or a failure.
+
+    ``grant`` is the one that was sent with the episode, with what its environment noted in it.
+    """
 
     lease: Lease
     summary: EpisodeSummary | None = None
     shard: str | None = None
     failure: Failure | None = None
+    grant: Grant | None = None
 
 
 @dataclass(frozen=True, slots=True)

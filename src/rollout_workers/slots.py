@@ -31,10 +31,11 @@ class Slot:
     env: Environment | None = None
     generation: int = -1
     failure: Failure | None = None
+    close: bool = False
 
-    def report(self, failure: Failure | None) -> None:
-        """Say how the episode that used this slot ended."""
-        self.failure = failure
+    def report(self, failure: Failure | None, *, close: bool = False) -> None:
+        """Say how the episode that used this slot ended, and whether nothing of it may be left."""
+        self.failure, self.close = failure, close
 
 
 class Slots:
@@ -70,7 +71,7 @@ class Slots:
     async def borrow(self) -> AsyncIterator[tuple[Slot, Environment]]:
         """Wait for a free slot and lend its environment; call the slot's ``report`` before giving it back."""
         slot = await self._free.get()
-        slot.failure = None
+        slot.report(None)
         try:
             host = await self._ensure_host()
             if slot.env is None or slot.generation != self._generation:
@@ -104,7 +105,7 @@ class Slots:
         if slot.generation == self._generation:
             self._failures_in_a_row = self._failures_in_a_row + 1 if kind is FailureKind.INFRA else 0
         try:
-            if kind in (FailureKind.INFRA, FailureKind.JUDGE):
+            if slot.close or kind in (FailureKind.INFRA, FailureKind.JUDGE):
                 await self._close_environment(slot)
         finally:
             self._free.put_nowait(slot)

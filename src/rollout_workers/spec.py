@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from environments.browser.settings import BrowserSettings
+from environments.environment import Grant
 from judges.kinds import Judges
 from policy.client import PolicySource
 from policy.settings import PolicySettings
@@ -27,7 +28,8 @@ class EpisodeSpec:
     ``seed`` it determines every sampling seed. ``temperature`` 0 is greedy. A ``DEMONSTRATION`` is
     played by the task's expert, imperfectly as ``quality`` says (``sites.demonstrations.Quality``;
     None is flawless); other sources ask the policy, whose weights must be of ``version`` where that is given.
-    ``screenshots`` keeps a picture of every page. ``group`` names the episodes that are sampled for one task.
+    ``screenshots`` keeps a picture of every page. ``group`` names the episodes that are sampled for one task. ``grant``
+    is what the driver admitted this attempt with, where its environment has an admission.
     """
 
     episode_id: str
@@ -40,6 +42,7 @@ class EpisodeSpec:
     quality: Any = None
     version: int | None = None
     group: str = ""
+    grant: Grant | None = None
 
     def step_seed(self, index: int) -> int:
         """Return the sampling seed of one step: a 62-bit hash of seed, episode and step."""

@@ -18,7 +18,7 @@ import os
 import socket
 import traceback
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import IO, Any, cast
 
@@ -117,7 +117,8 @@ class RolloutWorker:
             failure = await self._contained(self._play(lease, spec, answers))
         finally:
             self._running -= 1
-        return EpisodeAnswer(lease, failure=failure) if failure else answers[0]
+        answer = EpisodeAnswer(lease, failure=failure) if failure else answers[0]
+        return replace(answer, grant=spec.grant)
 
     async def stop(self) -> None:
         """Close the browser and make sure that none of its processes is left."""
@@ -172,7 +173,8 @@ class RolloutWorker:
                 save_screenshot=self._screenshots.save if self._screenshots else None,
             )
             failure = played.trajectory.failure or self._stalled_since(stalls)
-            slot.report(failure)
+            # What an episode was granted goes back with its answer: by then it must have left nothing behind.
+            slot.report(failure, close=failure is not None and spec.grant is not None)
         if failure is not None:
             raise EpisodeFailed(failure)
         shard = await self._writer.add(played.trajectory)

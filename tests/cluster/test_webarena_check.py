@@ -136,7 +136,7 @@ def test_a_judge_and_a_reset_settle_that(files: dict[str, str], monkeypatch: pyt
     [
         ({"judge": "nowhere:judge"}, "LLM judge", "cannot import 'nowhere'"),
         ({"deployments": [{"reset": {"kind": "kubernetes"}}]}, "site resets", "reset.pods"),
-        ({"lease_timeout_s": 5000}, "rollout.reset_deadline_s", "expected at least 5120 s"),
+        ({"login_timeout_s": 5000}, "rollout.reset_deadline_s", "expected at least 10000 s"),
         ({"credentials_file": "/no/such/file"}, "site accounts", "cannot be read"),
     ],
 )

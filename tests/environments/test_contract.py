@@ -6,6 +6,7 @@ import pytest
 
 from environments.browserless.environment import BrowserlessEnvironment
 from environments.contract import ContractBroken, check_environment
+from environments.environment import Grant
 from records.deadline import Deadline
 from records.environment import Action, Observation, Verdict
 from records.episodes import Task
@@ -23,7 +24,13 @@ class Renumbering(BrowserlessEnvironment):
     """Numbers elements from one."""
 
     async def reset(
-        self, task: Task, *, seed: int = 0, episode_id: str = "", deadline: Deadline | None = None
+        self,
+        task: Task,
+        *,
+        seed: int = 0,
+        episode_id: str = "",
+        deadline: Deadline | None = None,
+        grant: Grant | None = None,
     ) -> Observation:
         seen = await super().reset(task, seed=seed, episode_id=episode_id, deadline=deadline)
         return replace(seen, elements=tuple(replace(e, element_id=e.element_id + 1) for e in seen.elements))
@@ -35,7 +42,13 @@ class Leaking(BrowserlessEnvironment):
     started = False
 
     async def reset(
-        self, task: Task, *, seed: int = 0, episode_id: str = "", deadline: Deadline | None = None
+        self,
+        task: Task,
+        *,
+        seed: int = 0,
+        episode_id: str = "",
+        deadline: Deadline | None = None,
+        grant: Grant | None = None,
     ) -> Observation:
         if self.started:
             return await self.step(Action("wait"), deadline)

@@ -38,11 +38,6 @@ ALLOWED = {
     "src/rollout_workers/slots.py: self._free.get()": "episodes wait for a slot while others play, and these end",
     "src/rollout_workers/worker.py: asyncio.wait({task})": "every part of the episode in it has a deadline",
     "src/rollout_workers/worker_group.py: result.get()": "a call's outcome that has arrived",
-    "src/environments/webarena/leases/desk.py: future.result()": "of a future that is done",
-    "src/environments/webarena/leases/desk.py: asyncio.wait(self._resets)": "they have been cancelled",
-    "src/environments/webarena/leases/remote.py: asyncio.wait({self._reporter})": "it has been cancelled",
-    "src/environments/webarena/leases/shared.py: asyncio.wait({task})": "the desk answers within its timeout",
-    "src/environments/webarena/leases/shared.py: task.result()": "of a task that is done",
 }
 """Calls that wait without a limit of their own, and why they end."""
 

@@ -14,8 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from environments.environment import Grant
 from environments.kinds import EnvironmentKind
 from environments.task_sources import ListedTasks
+from environments.webarena.leases.units import SiteLease
 from policy.client import Completion, PolicySource, Sampling
 from policy.formats import get_format
 from policy.tokenizer import TextTokenizer
@@ -79,8 +81,16 @@ class FakeEnvironment:
         self._delay_s = 0.0
 
     async def reset(
-        self, task: Task, *, seed: int = 0, episode_id: str = "", deadline: Deadline | None = None
+        self,
+        task: Task,
+        *,
+        seed: int = 0,
+        episode_id: str = "",
+        deadline: Deadline | None = None,
+        grant: Grant | None = None,
     ) -> Observation:
+        if isinstance(grant, SiteLease):
+            grant.wrote.update(grant.units)
         attempts = self._scratch / f"attempts-{episode_id}"
         with attempts.open("a") as file:
             file.write("x")

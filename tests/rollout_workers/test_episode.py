@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from environments.browserless.environment import BrowserlessEnvironment
+from environments.environment import Grant
 from policy.client import Completion, Sampling
 from policy.formats import get_format
 from policy.prompts import Prompt, PromptTooLong
@@ -117,7 +118,13 @@ class TwoPages:
     verdict_error: EpisodeFailed | None = None
 
     async def reset(
-        self, task: Task, *, seed: int = 0, episode_id: str = "", deadline: Deadline | None = None
+        self,
+        task: Task,
+        *,
+        seed: int = 0,
+        episode_id: str = "",
+        deadline: Deadline | None = None,
+        grant: Grant | None = None,
     ) -> Observation:
         return page("__SHOP__/", "Lamp", "Chair")
 

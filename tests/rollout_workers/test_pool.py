@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 import ray
 
-from records.failures import FailureKind
+from environments.environment import Grant
+from environments.webarena.leases.units import SiteLease
+from records.episodes import Task
+from records.failures import Failure, FailureKind
 from replay.buffer import ReplayBuffer
 from rollout_workers.pool import RolloutPool, RolloutStopped
 from rollout_workers.report import RolloutProgress
@@ -75,6 +78,48 @@ def test_failed_attempts_are_repeated_and_lasting_failures_are_reported_not_scor
     assert report.incidents == {"infra/as_asked": 4, "infra/unexpected": 1, "task/as_asked": 1}
     assert report.attempts == 1 + 2 + SETTINGS.attempts + 1 + 2
     assert ReplayBuffer(tmp_path / "shards").ids() == ("e0", "e1", "e4")
+
+
+class OneAtATime:
+    """An admission that lets one episode play at a time."""
+
+    def __init__(self) -> None:
+        self.queue: list[str] = []
+        self.held: SiteLease | None = None
+        self.released: list[tuple[frozenset[str], bool]] = []
+
+    def ask(self, request: str, task: Task) -> None:
+        if request not in self.queue:
+            self.queue.append(request)
+
+    def decided(self, most: int) -> dict[str, Grant | Failure]:
+        if self.held is not None or not (self.queue and most):
+            return {}
+        self.held = SiteLease(len(self.released), {"shop": "a"}, frozenset(), {"a": "0"})
+        return {self.queue.pop(0): self.held}
+
+    def withdraw(self, request: str) -> None:
+        self.queue.remove(request)
+
+    def release(self, grant: Grant, *, lost: bool = False) -> None:
+        assert isinstance(grant, SiteLease)
+        assert self.held is not None
+        assert grant.lease_id == self.held.lease_id
+        self.held = None
+        self.released.append((frozenset(grant.wrote), lost))
+
+
+def test_an_episode_goes_out_with_its_grant_which_comes_back_with_the_answer_or_is_lost_with_the_worker(
+    tmp_path: Path,
+) -> None:
+    admission = OneAtATime()
+    with RolloutPool(config(tmp_path, SETTINGS), admission) as pool:
+        report = pool.run([spec(0), spec(1, "die"), spec(2, "infra")])
+    assert report.counts["completed"] == 3
+    assert sorted(admission.released, key=str) == sorted(
+        [*[(frozenset({"shop"}), False)] * 4, (frozenset(), True)], key=str
+    ), "four attempts noted what they wrote, and one died with its worker"
+    assert (admission.held, admission.queue) == (None, [])
 
 
 def test_a_worker_that_dies_is_brought_back_and_its_episodes_are_played_again(tmp_path: Path) -> None:

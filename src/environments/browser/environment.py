@@ -17,6 +17,7 @@ from environments.browser.settings import BrowserSettings
 from environments.browser.slot import MOST_REFUSED, BrowserSlot
 from environments.browser.tab import unless_crashed
 from environments.browser.world import World
+from environments.environment import Grant
 from records import failure_codes as codes
 from records.deadline import Deadline
 from records.environment import Action, Observation, Verdict
@@ -36,14 +37,20 @@ class BrowserEnvironment:
         self._task: Task | None = None
 
     async def reset(
-        self, task: Task, *, seed: int = 0, episode_id: str = "", deadline: Deadline | None = None
+        self,
+        task: Task,
+        *,
+        seed: int = 0,
+        episode_id: str = "",
+        deadline: Deadline | None = None,
+        grant: Grant | None = None,
     ) -> Observation:
         """Give the task a fresh state and open its start pages (``|AND|`` separates several)."""
         if not self.world.keeps_context:
             await self._end()
         self.slot.begin_episode()
         self._task, self.pages.shown = task, None
-        return await self._act(deadline, "reset", partial(self.world.open, task, self.pages))
+        return await self._act(deadline, "reset", partial(self.world.open, task, self.pages, grant))
 
     async def step(self, action: Action, deadline: Deadline | None = None) -> Observation:
         """Apply one action; see ``Environment.step``."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from environments.browser.interaction import Interaction
+from environments.environment import Grant
 from records.environment import Action, Observation, Verdict
 from records.episodes import Task
 
@@ -22,8 +23,11 @@ class World(Protocol):
     keeps_context: bool
     """Whether an episode's context stays for the next one to take over; else it is closed when the episode ends."""
 
-    async def open(self, task: Task, pages: Interaction) -> Observation:
-        """Give the task a state of its own, the slot a context and its hosts, open the start pages and look."""
+    async def open(self, task: Task, pages: Interaction, grant: Grant | None) -> Observation:
+        """Give the task a state of its own, the slot a context and its hosts, open the start pages and look.
+
+        ``grant`` is what the driver admitted the episode with, None where it admits all.
+        """
         ...
 
     async def step(self, action: Action, pages: Interaction) -> Observation:

@@ -21,6 +21,7 @@ from environments.browserless.asgi_client import AsgiClient
 from environments.browserless.html_actions import Effect, PageRequest
 from environments.browserless.html_page import HtmlPage
 from environments.browserless.tabs import Tabs
+from environments.environment import Grant
 from environments.hosts import EpisodeHosts
 from environments.interface.element_names import squeeze
 from environments.interface.feedback import joined, sentence
@@ -53,7 +54,13 @@ class BrowserlessEnvironment:
         self._shown: Rendered | None = None
 
     async def reset(
-        self, task: Task, *, seed: int = 0, episode_id: str = "", deadline: Deadline | None = None
+        self,
+        task: Task,
+        *,
+        seed: int = 0,
+        episode_id: str = "",
+        deadline: Deadline | None = None,
+        grant: Grant | None = None,
     ) -> Observation:
         """Give the task a fresh session and open its start pages (``|AND|`` separates several)."""
         await self.close()

@@ -13,6 +13,7 @@ import secrets
 from environments.browser.interaction import Interaction
 from environments.browser.page_view import BrowserPageView
 from environments.embedded.sessions import SiteSessions
+from environments.environment import Grant
 from environments.hosts import EpisodeHosts, embedded_bypass
 from judges.interface import EndedEpisode, TrajectoryJudge
 from judges.verdicts import Evaluators
@@ -37,7 +38,7 @@ class EmbeddedWorld:
         self._judge: TrajectoryJudge = judge or Evaluators()
         self.token = ""
 
-    async def open(self, task: Task, pages: Interaction) -> Observation:
+    async def open(self, task: Task, pages: Interaction, grant: Grant | None) -> Observation:
         """Give the task a fresh session and open its start pages."""
         slot, sites = pages.slot, self.sites
         if not await slot.take_over():

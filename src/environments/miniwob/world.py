@@ -16,6 +16,7 @@ from environments.browser.slot import BrowserSlot
 from environments.browser.tab import BrowserTab
 from environments.embedded.sessions import SiteSessions
 from environments.embedded.world import EmbeddedWorld
+from environments.environment import Grant
 from environments.miniwob.pages import PAGES, Page
 from records import failure_codes as codes
 from records.environment import Action, Observation, Verdict
@@ -51,11 +52,11 @@ class MiniwobWorld:
         self._score = Score(False, 0.0, "")
         self._last: Observation | None = None
 
-    async def open(self, task: Task, pages: Interaction) -> Observation:
+    async def open(self, task: Task, pages: Interaction, grant: Grant | None) -> Observation:
         """Open the task's page, unless it is there, and let it start the episode of the task's seed."""
         page, slot = _page_of(task), pages.slot
         if not _shows(slot, task, page):
-            await self._server.open(task, pages)
+            await self._server.open(task, pages, grant)
             await slot.tab.read(_CONTROL)
         await slot.tab.rest_mouse()
         pages.shown, self._score = None, Score(False, 0.0, "")

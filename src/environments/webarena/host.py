@@ -1,4 +1,4 @@
-"""The host of environments over WebArena's sites: one Chromium, one pool of sessions, and the way to the leases."""
+"""The host of environments over WebArena's sites: one Chromium and one pool of sessions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from environments.browser.host import ChromiumHost
 from environments.browser.session import BrowserSession
 from environments.browser.settings import BrowserSettings
 from environments.environment import Environment
-from environments.webarena.leases.desk import SiteLeases
 from environments.webarena.login.accounts import Accounts
 from environments.webarena.settings import WebArenaSettings
 from environments.webarena.sites.deployments import deployments_of
@@ -20,20 +19,12 @@ from judges.interface import TrajectoryJudge
 class WebArenaHost(ChromiumHost):
     """One Chromium over the sites that the settings and the environment variables name."""
 
-    def __init__(
-        self, settings: WebArenaSettings, leases: SiteLeases, browser: BrowserSettings, judge: TrajectoryJudge
-    ) -> None:
+    def __init__(self, settings: WebArenaSettings, browser: BrowserSettings, judge: TrajectoryJudge) -> None:
         deployments, accounts = deployments_of(settings), Accounts.load(settings.credentials_file)
         session = BrowserSession(browser, resolver_rules(deployments.values()))
         super().__init__(session)
-        self._leases = leases
-        self._webarena = make_sites(settings, deployments, session, accounts, leases=leases, judge=judge)
+        self._webarena = make_sites(settings, deployments, session, accounts, judge=judge)
 
     async def environment(self) -> Environment:
         """Return a new environment in this Chromium."""
         return BrowserEnvironment(self._session, WebArenaWorld(self._webarena))
-
-    async def close(self) -> None:
-        """End what waits for sites, and Chromium."""
-        await self._leases.close()
-        await super().close()

@@ -103,15 +103,8 @@ class WebArenaSettings:
     """JSON file ``{"shopping": {"username": …, "password": …}}``; it is asked before ``SHOPPING_USERNAME``,
     ``SHOPPING_PASSWORD`` and so on."""
 
-    lease_timeout_s: float = 900.0
-    """Longest wait for the task's sites, resets by others included, in seconds."""
-
     lease_hold_s: float = 1800.0
-    """Longest time that one episode may keep its sites, in seconds; past it they are taken back."""
-
-    lease_silence_s: float = 60.0
-    """A worker that the lease desk has not heard of for so long, in seconds, is taken for dead: its sites are reset
-    and given to others."""
+    """Longest time that one episode may keep its sites, in seconds; past it they are taken back and reset."""
 
     login_timeout_s: float = 60.0
     """Longest wait for a logged-in session, in seconds."""
@@ -127,6 +120,6 @@ class WebArenaSettings:
         names = [deployment.name for deployment in self.deployments]
         if not names or len(set(names)) != len(names):
             raise ValueError(f"deployments: expected at least one and different names, found {names}")
-        for name in ("lease_timeout_s", "lease_hold_s", "lease_silence_s", "login_timeout_s", "login_load_timeout_s"):
+        for name in ("lease_hold_s", "login_timeout_s", "login_load_timeout_s"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name}: expected a time above 0 s, found {getattr(self, name)}")

@@ -1,13 +1,14 @@
 """WebArena's own sites as a browser slot's episodes need them.
 
-Owns ``WebArenaWorld``. Invariants: an episode holds a lease on its sites from its reset to its end and
-gives it back however it ends; it has a context and, per site, a session of its own; a site that is down, hangs,
+Owns ``WebArenaWorld``. Invariants: an episode acts under the lease on its sites that it was granted, and
+no longer than that is kept; it has a context and, per site, a session of its own; a site that is down, hangs,
 answers 500 or more, or has forgotten the session is ``EpisodeFailed`` (infra), never an observation and
 never a verdict. An agent that logs itself out did that itself, and is judged.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,7 +18,7 @@ from playwright.async_api import Request
 from environments.browser.interaction import Interaction
 from environments.browser.slot import BrowserSlot
 from environments.browser.tab import BrowserTab
-from environments.webarena.leases.modes import site_modes
+from environments.environment import Grant
 from environments.webarena.leases.units import SiteLease
 from environments.webarena.login.pool import LoginSession
 from environments.webarena.page_view import WebArenaPageView
@@ -35,7 +36,7 @@ _LOGIN_TRIES = 2
 
 
 class WebArenaWorld:
-    """A ``World`` on the sites that ``sites`` leases."""
+    """A ``World`` on the sites that an episode was granted."""
 
     keeps_context = False
 
@@ -45,14 +46,15 @@ class WebArenaWorld:
         self.lease: SiteLease | None = None
         self._logins: dict[str, LoginSession] = {}
         self._left: set[str] = set()
-        self._wrote: set[str] = set()
+        self._ends = 0.0
 
-    async def open(self, task: Task, pages: Interaction) -> Observation:
-        """Wait for the task's sites, log in, and open its start pages."""
-        sites, settings = self._sites, self._sites.settings
-        with pages.deadline.waiting_for(codes.LEASE_TIMEOUT, f"the lease of {', '.join(task.sites)}"):
-            limit_s = pages.deadline.left(settings.lease_timeout_s)
-            self.lease = lease = await sites.leases.acquire(site_modes(task, settings.writes), limit_s)
+    async def open(self, task: Task, pages: Interaction, grant: Grant | None) -> Observation:
+        """Take the lease on the task's sites, log in, and open its start pages."""
+        sites = self._sites
+        if not isinstance(grant, SiteLease):
+            raise EpisodeFailed(Failure(codes.LEASE_LOST, f"{task.task_id}: sent without a lease on its sites"))
+        self.lease = lease = grant
+        self._ends = asyncio.get_running_loop().time() + sites.settings.lease_hold_s
         self._hosts = sites.hosts(lease)
         for last_try in range(1, _LOGIN_TRIES + 1):
             for site in sites.logins_of(task):
@@ -108,16 +110,14 @@ class WebArenaWorld:
         return verdict
 
     async def close(self, *, judged: bool = False) -> None:
-        """Give back the sessions, those of a judged episode for others to use, and the sites."""
+        """Give back the sessions, those of a judged episode for others to use; the sites go back with the answer."""
         self._give_back_logins(usable=judged)
-        lease, self.lease = self.lease, None
-        if lease is not None:
-            self._sites.leases.release(lease, self._wrote)
+        self.lease = None
 
     async def _open(self, task: Task, pages: Interaction) -> Observation:
         """Open the start pages in a context that has the log-ins."""
         slot = pages.slot
-        self._left, self._wrote = set(), set()
+        self._left = set()
         slot.hosts = self._hosts
         await slot.open_context(self._hosts.bypass, **self._context_options(task))
         slot.context.on("request", self._on_request)
@@ -150,8 +150,8 @@ class WebArenaWorld:
         form = self._sites.forms.get(site)
         if form is not None and form.logout.search(urlsplit(request.url).path):
             self._left.add(site)
-        elif request.method not in _READING and request.is_navigation_request():
-            self._wrote.add(site)
+        elif request.method not in _READING and request.is_navigation_request() and self.lease is not None:
+            self.lease.wrote.add(site)
 
     async def _require_pages(self, slot: BrowserSlot) -> None:
         """Raise ``EpisodeFailed`` where a page did not come, or shows that the log-in is gone."""
@@ -173,13 +173,10 @@ class WebArenaWorld:
             raise EpisodeFailed(Failure(codes.SESSION_EXPIRED, detail))
 
     def _require_lease(self) -> None:
-        if self.lease is not None and not self._sites.leases.holds(self.lease):
-            settings = self._sites.settings
-            detail = (
-                f"the sites were taken back: the episode took longer than lease_hold_s ({settings.lease_hold_s:g} s), "
-                f"or the lease desk was out of reach for lease_silence_s "
-                f"({settings.lease_silence_s:g} s)"
-            )
+        """Raise ``infra/lease_lost`` where the driver soon gives the sites to others."""
+        if self.lease is not None and asyncio.get_running_loop().time() >= self._ends:
+            hold_s = self._sites.settings.lease_hold_s
+            detail = f"the episode took longer than environments.webarena.lease_hold_s ({hold_s:g} s)"
             raise EpisodeFailed(Failure(codes.LEASE_LOST, detail))
 
     def _give_back_logins(self, *, usable: bool) -> None:

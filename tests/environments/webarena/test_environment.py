@@ -12,13 +12,17 @@ from dataclasses import dataclass, replace
 import pytest
 import pytest_asyncio
 
+from environments.admission import AskedFor, Asking
 from environments.browser.environment import BrowserEnvironment
 from environments.browser.session import BrowserSession
 from environments.browser.settings import BrowserSettings
+from environments.browser.slot import BrowserSlot
 from environments.contract import check_environment
-from environments.webarena.leases.desk import LeaseDesk
+from environments.webarena.kind import WEBARENA
+from environments.webarena.leases.admission import SiteAdmission
+from environments.webarena.leases.ledger import SiteLedger
 from environments.webarena.settings import DeploymentSettings, ResetSettings, WebArenaSettings
-from environments.webarena.sites.deployments import deployments_of, make_desk
+from environments.webarena.sites.deployments import deployments_of
 from environments.webarena.sites.hosts import Deployment, resolver_rules
 from environments.webarena.sites.shared import WebArenaSites, make_sites
 from environments.webarena.world import WebArenaWorld
@@ -56,11 +60,20 @@ class World:
     reset_server: FakeResetServer
     bases: dict[str, str]
     sites: WebArenaSites
-    desk: LeaseDesk
+    requests: Asking
     session: BrowserSession
 
-    def environment(self, **settings: object) -> BrowserEnvironment:
-        return BrowserEnvironment(self.session, WebArenaWorld(self.sites), replace(BROWSER, **settings))  # type: ignore[arg-type]
+    @property
+    def ledger(self) -> SiteLedger:
+        assert isinstance(self.requests.admission, SiteAdmission)
+        return self.requests.admission._ledger
+
+    def asking(self, sites: WebArenaSites, **settings: object) -> AskedFor:
+        made = BrowserEnvironment(self.session, WebArenaWorld(sites), replace(BROWSER, **settings))  # type: ignore[arg-type]
+        return AskedFor(made, self.requests)
+
+    def environment(self, **settings: object) -> AskedFor:
+        return self.asking(self.sites, **settings)
 
 
 @pytest.fixture(scope="module")
@@ -76,9 +89,7 @@ def settings_for(ports: list[int]) -> WebArenaSettings:
     addresses = {"shopping": f"http://127.0.0.1:{shop}", "reddit": f"http://127.0.0.1:{forum}/"}
     resetting = ResetSettings(kind="http", url=f"http://127.0.0.1:{reset}", timeout_s=10)
     blue = DeploymentSettings("blue", addresses, reset=resetting)
-    return WebArenaSettings(
-        deployments=(blue,), fresh_at_start=True, lease_timeout_s=120, login_timeout_s=60, login_margin_s=1
-    )
+    return WebArenaSettings(deployments=(blue,), fresh_at_start=True, login_timeout_s=60, login_margin_s=1)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -98,21 +109,27 @@ async def world(
     server.__init__([shop, forum])  # type: ignore[misc]
     settings = settings_for(ports)
     deployments = deployments_of(settings)
-    desk = make_desk(settings)
-    sites = make_sites(settings, deployments, session, ACCOUNTS, leases=desk, judge=Evaluators(), forms=FORMS)
-    yield World(shop, forum, server, dict(deployments["blue"].addresses.bases), sites, desk, session)
-    shop.fault = forum.fault = ""
-    await desk.close()
+    sites = make_sites(settings, deployments, session, ACCOUNTS, judge=Evaluators(), forms=FORMS)
+    with WEBARENA.service(settings) as service:
+        assert isinstance(service.admission, SiteAdmission)
+        bases = dict(deployments["blue"].addresses.bases)
+        yield World(shop, forum, server, bases, sites, Asking(service.admission), session)
+        shop.fault = forum.fault = ""
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def env(world: World) -> AsyncIterator[BrowserEnvironment]:
+async def env(world: World) -> AsyncIterator[AskedFor]:
     made = world.environment()
     yield made
     await made.close()
 
 
-async def do(env: BrowserEnvironment, seen: Observation, kind: str, name: str, text: str | None = None) -> Observation:
+def slot_of(env: AskedFor) -> BrowserSlot:
+    assert isinstance(env.env, BrowserEnvironment)
+    return env.env.slot
+
+
+async def do(env: AskedFor, seen: Observation, kind: str, name: str, text: str | None = None) -> Observation:
     return await env.step(Action(kind, text, seen.find(name).element_id))
 
 
@@ -126,16 +143,16 @@ def held(world: World) -> tuple[int, int]:
     """Leases that are out, and contexts that are open."""
     browser = world.session._browser
     assert browser is not None
-    return world.desk._ledger.held, len(browser.contexts)
+    return world.ledger.held, len(browser.contexts)
 
 
 async def test_it_keeps_the_contract(world: World) -> None:
     await check_environment(world.environment, fake_task("__SHOPPING__/page/1"))
-    assert world.desk._ledger.held == 0
+    assert world.ledger.held == 0
 
 
 async def test_an_episode_starts_logged_in_and_ends_with_a_verdict_on_pages_of_its_own(
-    world: World, env: BrowserEnvironment
+    world: World, env: AskedFor
 ) -> None:
     seen = await env.reset(fake_task(evaluation=WRITE_NOTE))
     assert "agent Log out" in seen.page_text
@@ -164,14 +181,14 @@ async def test_a_session_is_lent_again_and_two_episodes_never_share_one(world: W
     await two.close()
 
 
-async def test_what_the_sites_stored_at_the_log_in_is_there(world: World, env: BrowserEnvironment) -> None:
+async def test_what_the_sites_stored_at_the_log_in_is_there(world: World, env: AskedFor) -> None:
     await env.reset(fake_task("__SHOPPING__/page/1 |AND| __REDDIT__/page/1", ("shopping", "reddit")))
-    kept = [await tab.page.evaluate("() => localStorage.visited") for tab in env.slot.tabs]
+    kept = [await tab.page.evaluate("() => localStorage.visited") for tab in slot_of(env).tabs]
     assert kept == ["Shop", "Forum"]
     assert [site.visits.count("/") for site in (world.shop, world.forum)] == [1, 1], "the log-ins' own visits"
 
 
-async def test_two_sites_on_one_host_name_keep_their_sessions_apart(world: World, env: BrowserEnvironment) -> None:
+async def test_two_sites_on_one_host_name_keep_their_sessions_apart(world: World, env: AskedFor) -> None:
     assert world.bases["reddit"].startswith("http://reddit.blue.webarena.test:")
     task = fake_task("__SHOPPING__/ |AND| __REDDIT__/ |AND| __SHOPPING__/page/2", ("shopping", "reddit"))
     seen = await env.reset(task)
@@ -186,7 +203,7 @@ async def test_two_sites_on_one_host_name_keep_their_sessions_apart(world: World
     assert seen.url == "__SHOPPING__/page/2"
 
 
-async def test_without_an_alias_the_two_sites_would_clash(world: World, env: BrowserEnvironment) -> None:
+async def test_without_an_alias_the_two_sites_would_clash(world: World, env: AskedFor) -> None:
     """What the alias is for: the same browser on the real addresses loses the first site's session."""
     context = await world.session.open_context(
         ",".join(["<-loopback>", *world.sites.deployments["blue"].real_addresses.bases.values()])
@@ -208,16 +225,14 @@ async def test_sites_that_cannot_take_an_alias_are_refused_together(world: World
     bases = {"shopping": "https://host.test:1", "reddit": "https://host.test:2"}
     blue = world.sites.deployments["blue"]
     clashing = replace(blue, addresses=replace(blue.addresses, bases=bases))
-    env = BrowserEnvironment(
-        world.session, WebArenaWorld(replace(world.sites, deployments={"blue": clashing})), BROWSER
-    )
+    env = world.asking(replace(world.sites, deployments={"blue": clashing}))
     failure = await failure_of(env.reset(fake_task(sites=("shopping", "reddit"))))
     assert (failure.kind, failure.code.name) == (FailureKind.TASK, "hosts_clash")
     assert "different host names" in failure.detail
-    assert world.desk._ledger.held == 0
+    assert world.ledger.held == 0
 
 
-async def test_an_episode_reaches_its_own_sites_only(world: World, env: BrowserEnvironment) -> None:
+async def test_an_episode_reaches_its_own_sites_only(world: World, env: AskedFor) -> None:
     world.shop.links = {"Forum": world.bases["reddit"], "World": "http://example.com/"}
     seen = await env.reset(fake_task())
     for name in ("Forum", "World"):
@@ -225,7 +240,7 @@ async def test_an_episode_reaches_its_own_sites_only(world: World, env: BrowserE
         assert after.url == "__SHOPPING__/"
         assert after.feedback is not None
     reach = "url => fetch(url, {mode: 'no-cors'}).then(() => 'reached', () => 'refused')"
-    page = env.slot.tab.page
+    page = slot_of(env).tab.page
     assert await page.evaluate(reach, world.bases["shopping"]) == "reached"
     real = world.sites.deployments["blue"].real_addresses.bases["reddit"]
     for url in (world.bases["reddit"], real, world.sites.settings.deployments[0].reset.url, "http://example.com"):
@@ -233,7 +248,7 @@ async def test_an_episode_reaches_its_own_sites_only(world: World, env: BrowserE
     assert world.forum.visits == []
 
 
-async def test_place_and_viewport_are_the_tasks(world: World, env: BrowserEnvironment) -> None:
+async def test_place_and_viewport_are_the_tasks(world: World, env: AskedFor) -> None:
     raw = {"geolocation": {"latitude": 40.5, "longitude": -79.25}, "viewport_size": {"width": 900, "height": 500}}
     seen = await env.reset(fake_task("__SHOPPING__/where", raw=raw))
     for _ in range(20):
@@ -244,7 +259,7 @@ async def test_place_and_viewport_are_the_tasks(world: World, env: BrowserEnviro
 
 
 async def test_a_session_that_ends_in_the_middle_of_an_episode_is_a_failure_and_never_a_verdict(
-    world: World, env: BrowserEnvironment
+    world: World, env: AskedFor
 ) -> None:
     seen = await env.reset(fake_task())
     world.shop.expire()
@@ -257,9 +272,7 @@ async def test_a_session_that_ends_in_the_middle_of_an_episode_is_a_failure_and_
     assert world.shop.logins == 2
 
 
-async def test_a_session_that_ended_before_the_episode_is_replaced_at_once(
-    world: World, env: BrowserEnvironment
-) -> None:
+async def test_a_session_that_ended_before_the_episode_is_replaced_at_once(world: World, env: AskedFor) -> None:
     await env.reset(fake_task())
     await env.evaluate(None)
     world.shop.expire()
@@ -267,16 +280,14 @@ async def test_a_session_that_ended_before_the_episode_is_replaced_at_once(
     assert world.shop.logins == 2
 
 
-async def test_a_session_that_is_gone_when_the_episode_is_judged_is_no_evidence(
-    world: World, env: BrowserEnvironment
-) -> None:
+async def test_a_session_that_is_gone_when_the_episode_is_judged_is_no_evidence(world: World, env: AskedFor) -> None:
     await env.reset(fake_task(evaluation=WRITE_NOTE))
     world.shop.expire()
     assert (await failure_of(env.evaluate("done"))).code.name == "session_expired"
     assert held(world) == (0, 0)
 
 
-async def test_an_agent_that_logs_itself_out_is_judged(world: World, env: BrowserEnvironment) -> None:
+async def test_an_agent_that_logs_itself_out_is_judged(world: World, env: AskedFor) -> None:
     seen = await do(env, await env.reset(fake_task()), "click", "Log out")
     assert "Log in" in seen.page_text
     seen = await do(env, seen, "click", "One")
@@ -286,7 +297,7 @@ async def test_an_agent_that_logs_itself_out_is_judged(world: World, env: Browse
 
 
 async def test_a_log_in_that_no_longer_works_fails_the_episode_without_its_password(
-    world: World, env: BrowserEnvironment, caplog: pytest.LogCaptureFixture
+    world: World, env: AskedFor, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.shop.fault = "broken_login"
     with caplog.at_level(logging.DEBUG):
@@ -297,8 +308,8 @@ async def test_a_log_in_that_no_longer_works_fails_the_episode_without_its_passw
         caplog.text,
         repr(world.sites),
         repr(world.sites.logins),
-        repr(vars(env)),
-        repr(vars(env.world)),
+        repr(vars(env.env)),
+        repr(vars(env.env.world)),
     ):
         assert PASSWORD not in text
     assert held(world) == (0, 0)
@@ -306,7 +317,7 @@ async def test_a_log_in_that_no_longer_works_fails_the_episode_without_its_passw
 
 @pytest.mark.parametrize(("fault", "code", "wait_s"), [("error", "site_error", 30.0), ("hang", "step_timeout", 1.5)])
 async def test_a_site_with_a_fault_at_the_start_is_a_failure(
-    world: World, env: BrowserEnvironment, fault: str, code: str, wait_s: float
+    world: World, env: AskedFor, fault: str, code: str, wait_s: float
 ) -> None:
     await env.reset(fake_task())
     await env.evaluate(None)
@@ -343,13 +354,13 @@ async def test_a_site_with_a_fault_when_the_episode_is_judged_is_no_verdict(
     await env.close()
 
 
-async def test_a_site_that_goes_down_is_a_failure(world: World, session: BrowserSession) -> None:
+async def test_a_site_that_goes_down_is_a_failure(world: World) -> None:
     site = FakeSite("Brief")
     with serving(site.app()) as port:
         brief = Deployment.of("blue", replace(world.sites.deployments["blue"].real_addresses, bases={
             "shopping": f"http://127.0.0.1:{port}"
         }))  # fmt: skip
-        env = BrowserEnvironment(session, WebArenaWorld(replace(world.sites, deployments={"blue": brief})), BROWSER)
+        env = world.asking(replace(world.sites, deployments={"blue": brief}))
         seen = await env.reset(fake_task(require_login=False))
     failure = await failure_of(do(env, seen, "click", "One"))
     assert (failure.kind, failure.code.name) == (FailureKind.INFRA, "site_unreachable")
@@ -380,7 +391,7 @@ async def test_many_episodes_side_by_side_are_isolated_and_leave_nothing_behind(
     """Writers find only what they wrote; a session that ends meanwhile costs readers an attempt, never a verdict."""
     outcomes: list[tuple[str, float | str]] = []
 
-    async def write(env: BrowserEnvironment, note: str) -> None:
+    async def write(env: AskedFor, note: str) -> None:
         evaluation = {
             "eval_types": ["program_html"],
             "program_html": [target("__SHOPPING__/", "document.querySelector('ul').innerText", {"exact_match": note})],
@@ -389,7 +400,7 @@ async def test_many_episodes_side_by_side_are_isolated_and_leave_nothing_behind(
         await do(env, await do(env, seen, "type", "Note", note), "click", "Save")
         outcomes.append(("write", (await env.evaluate(None)).outcome))
 
-    async def read(env: BrowserEnvironment, number: int) -> None:
+    async def read(env: AskedFor, number: int) -> None:
         try:
             seen = await do(env, await env.reset(fake_task()), "click", "One")
             if number == 2:
@@ -409,15 +420,13 @@ async def test_many_episodes_side_by_side_are_isolated_and_leave_nothing_behind(
     assert outcomes.count(("write", 1.0)) == 4
     assert set(outcomes) <= {("write", 1.0), ("read", 1.0), ("read", "session_expired")}
     assert len(outcomes) == 8
-    book = world.desk._ledger
+    book = world.ledger
     assert (book.granted, book.released, book.waiting) == (8, 8, 0)
     assert 3 <= world.reset_server.begun <= 4
     assert held(world) == (0, 0)
 
 
-async def test_an_agent_that_writes_where_it_should_only_read_has_the_sites_reset(
-    world: World, env: BrowserEnvironment
-) -> None:
+async def test_an_agent_that_writes_where_it_should_only_read_has_the_sites_reset(world: World, env: AskedFor) -> None:
     seen = await do(env, await env.reset(fake_task()), "type", "Note", "stray")
     await do(env, seen, "click", "Save")
     await env.evaluate(None)
@@ -426,9 +435,7 @@ async def test_an_agent_that_writes_where_it_should_only_read_has_the_sites_rese
     assert world.reset_server.begun == 1
 
 
-async def test_sites_that_are_not_reset_are_a_failure_of_the_infrastructure(
-    world: World, env: BrowserEnvironment
-) -> None:
+async def test_sites_that_are_not_reset_are_a_failure_of_the_infrastructure(world: World, env: AskedFor) -> None:
     await env.reset(fake_task(evaluation=WRITE_NOTE))
     await env.evaluate(None)
     world.reset_server.kind = "failing"
@@ -438,15 +445,16 @@ async def test_sites_that_are_not_reset_are_a_failure_of_the_infrastructure(
     await env.reset(fake_task())
 
 
-async def test_an_episode_that_keeps_its_sites_too_long_is_told(world: World, env: BrowserEnvironment) -> None:
+async def test_an_episode_that_keeps_its_sites_too_long_is_told(world: World, env: AskedFor) -> None:
     await env.reset(fake_task())
-    assert env.world.lease is not None
-    world.desk._take_back(env.world.lease)
+    assert isinstance(env.env, BrowserEnvironment)
+    assert isinstance(env.env.world, WebArenaWorld)
+    env.env.world._ends = 0.0
     assert (await failure_of(env.step(Action("wait")))).code.name == "lease_lost"
     assert held(world) == (0, 0)
 
 
-async def test_a_cancelled_reset_gives_everything_back(world: World, env: BrowserEnvironment) -> None:
+async def test_a_cancelled_reset_gives_everything_back(world: World, env: AskedFor) -> None:
     world.shop.fault = "hang"
     starting = asyncio.create_task(env.reset(fake_task(require_login=False)))
     await asyncio.sleep(0.5)
@@ -456,18 +464,16 @@ async def test_a_cancelled_reset_gives_everything_back(world: World, env: Browse
     assert held(world) == (0, 0)
 
 
-async def test_a_browser_that_dies_gives_the_sites_back(world: World, env: BrowserEnvironment) -> None:
+async def test_a_browser_that_dies_gives_the_sites_back(world: World, env: AskedFor) -> None:
     await env.reset(fake_task())
     for pid in world.session.pids:
         os.kill(pid, signal.SIGKILL)
     assert (await failure_of(env.step(Action("wait")))).code.name == "browser_crashed"
-    assert world.desk._ledger.held == 0
+    assert world.ledger.held == 0
     assert (await env.reset(fake_task())).title == "Shop"
 
 
-async def test_references_to_the_sites_addresses_are_found_in_pages_and_answers(
-    world: World, env: BrowserEnvironment
-) -> None:
+async def test_references_to_the_sites_addresses_are_found_in_pages_and_answers(world: World, env: AskedFor) -> None:
     world.shop.links = {"Forum": f"{world.bases['reddit']}/f/books"}
     evaluation = {
         "eval_types": ["string_match", "program_html"],
@@ -515,7 +521,7 @@ async def test_meanings_are_judged_by_the_judge_and_without_one_there_is_no_verd
     world: World, evaluation: dict[str, object], answer: str, outcome: float
 ) -> None:
     task, judge = fake_task(evaluation=evaluation, require_login=False), Echo()
-    judged = BrowserEnvironment(world.session, WebArenaWorld(replace(world.sites, judge=Evaluators(judge))), BROWSER)
+    judged = world.asking(replace(world.sites, judge=Evaluators(judge)))
     await judged.reset(task)
     verdict = await judged.evaluate(answer)
     assert (verdict.outcome, len(judge.asked)) == (outcome, 1)
@@ -537,9 +543,7 @@ class Silent(Echo):
 
 async def test_a_judge_is_waited_for_as_long_as_the_settings_say(world: World) -> None:
     patience, judge = EvaluatorSettings(answer_timeout_s=0.1), Silent()
-    judged = BrowserEnvironment(
-        world.session, WebArenaWorld(replace(world.sites, judge=Evaluators(judge, patience))), BROWSER
-    )
+    judged = world.asking(replace(world.sites, judge=Evaluators(judge, patience)))
     await judged.reset(fake_task(evaluation=fuzzy(["Tea"]), require_login=False))
     failure = await failure_of(judged.evaluate("tea", Deadline(1.5)))
     assert (failure.kind, failure.code.name) == (FailureKind.JUDGE, "judge_timeout")
@@ -547,6 +551,6 @@ async def test_a_judge_is_waited_for_as_long_as_the_settings_say(world: World) -
     assert held(world) == (0, 0)
 
 
-async def test_not_available_to_the_letter_needs_no_judge(world: World, env: BrowserEnvironment) -> None:
+async def test_not_available_to_the_letter_needs_no_judge(world: World, env: AskedFor) -> None:
     await env.reset(fake_task(evaluation=fuzzy("N/A", "It is sold out."), require_login=False))
     assert (await env.evaluate("N/A")).outcome == 1.0

@@ -16,7 +16,7 @@ from environments.browser.environment import BrowserEnvironment
 from environments.browser.settings import BrowserSettings
 from environments.kinds import Wanted, make_host
 from environments.webarena.host import WebArenaHost
-from environments.webarena.kind import WEBARENA, Sites
+from environments.webarena.kind import WEBARENA
 from environments.webarena.leases.modes import changes_sites
 from environments.webarena.login.accounts import Accounts
 from environments.webarena.settings import DeploymentSettings, ResetSettings, WebArenaSettings
@@ -144,7 +144,7 @@ SETTINGS = WebArenaSettings(deployments=(DeploymentSettings("blue", ONE_HOST, re
 PATIENT = Wanted(
     tasks={},
     judged=lambda tasks: [],
-    reset_s=1020.0,
+    reset_s=120.0,
     episode_s=1700.0,
     stall_s=1700.0,
     elsewhere=False,
@@ -152,7 +152,7 @@ PATIENT = Wanted(
 
 
 def host(settings: WebArenaSettings = SETTINGS, judge: Evaluators | None = None) -> WebArenaHost:
-    made = make_host("webarena", settings, Sites(with_addresses(settings)), BrowserSettings(), judge or Evaluators())
+    made = make_host("webarena", settings, with_addresses(settings), BrowserSettings(), judge or Evaluators())
     assert isinstance(made, WebArenaHost)
     return made
 
@@ -160,20 +160,28 @@ def host(settings: WebArenaSettings = SETTINGS, judge: Evaluators | None = None)
 def test_waits_that_would_fail_episodes_that_only_wait_for_their_sites_are_told() -> None:
     hasty = replace(PATIENT, reset_s=30.0, episode_s=300.0, stall_s=600.0)
     found = waits_that_do_not_fit(SETTINGS, hasty)
-    assert found["rollout.reset_deadline_s"].startswith("expected at least 1020 s because of webarena's waits")
+    assert found["rollout.reset_deadline_s"].startswith(
+        "expected at least 120 s because of environments.webarena.login_timeout_s"
+    )
     assert waits_that_do_not_fit(SETTINGS, replace(PATIENT, episode_s=2000.0)) == {
         "rollout.stall_timeout_s": "expected at least 2000 s because of rollout.episode_deadline_s, found 1700 s",
         "environments.webarena.lease_hold_s": "expected at least 2000 s because of rollout.episode_deadline_s, "
         "found 1800 s",
     }
     assert waits_that_do_not_fit(SETTINGS, PATIENT) == {}
+    resetting = replace(RESETTING, timeout_s=2000.0)
+    slow = replace(SETTINGS, deployments=(replace(SETTINGS.deployments[0], reset=resetting),))
+    assert waits_that_do_not_fit(slow, PATIENT) == {
+        "rollout.stall_timeout_s": "expected at least 2000 s because of "
+        "environments.webarena.deployments[].reset.timeout_s, found 1700 s"
+    }
 
 
 def test_the_waits_of_a_log_in_are_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[dict[str, float]] = []
     monkeypatch.setattr("environments.webarena.sites.shared.FormLogin", lambda session, **waits: given.append(waits))
     settings = replace(SETTINGS, login_timeout_s=90.0, login_load_timeout_s=11.0)
-    make_sites(settings, {}, None, Accounts({}), leases=None, judge=Evaluators())  # type: ignore[arg-type]
+    make_sites(settings, {}, None, Accounts({}), judge=Evaluators())  # type: ignore[arg-type]
     assert given == [{"timeout_s": 90.0, "load_timeout_s": 11.0}]
 
 

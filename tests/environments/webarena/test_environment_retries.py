@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 import pytest_asyncio
 
+from environments.admission import AskedFor, Asking
 from environments.browser.environment import BrowserEnvironment
 from environments.browser.session import BrowserSession
 from environments.browser.settings import BrowserSettings
+from environments.webarena.kind import WEBARENA
 from environments.webarena.settings import DeploymentSettings, WebArenaSettings
-from environments.webarena.sites.deployments import deployments_of, make_desk
+from environments.webarena.sites.deployments import deployments_of
 from environments.webarena.sites.hosts import resolver_rules
 from environments.webarena.sites.shared import make_sites
 from environments.webarena.world import WebArenaWorld
@@ -51,25 +53,25 @@ class Walker:
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def made() -> AsyncIterator[tuple[FakeSite, BrowserEnvironment]]:
+async def made() -> AsyncIterator[tuple[FakeSite, AskedFor]]:
     site = FakeSite("Shop")
     with serving(site.app()) as port:
         addresses = {"shopping": f"http://127.0.0.1:{port}"}
         settings = WebArenaSettings(deployments=(DeploymentSettings("blue", addresses),), login_margin_s=1)
         deployments = deployments_of(settings)
         session = BrowserSession(BROWSER, resolver_rules(deployments.values()))
-        desk = make_desk(settings)
-        sites = make_sites(settings, deployments, session, ACCOUNTS, leases=desk, judge=Evaluators(), forms=FORMS)
-        env = BrowserEnvironment(session, WebArenaWorld(sites))
-        yield site, env
-        site.fault = ""
-        await env.close()
-        await desk.close()
+        sites = make_sites(settings, deployments, session, ACCOUNTS, judge=Evaluators(), forms=FORMS)
+        with WEBARENA.service(settings) as service:
+            assert service.admission is not None
+            env = AskedFor(BrowserEnvironment(session, WebArenaWorld(sites)), Asking(service.admission))
+            yield site, env
+            site.fault = ""
+            await env.close()
         await session.close()
 
 
 async def attempts(
-    env: BrowserEnvironment, troubles: list[Callable[[], None]], budget: FailureBudget
+    env: AskedFor, troubles: list[Callable[[], None]], budget: FailureBudget
 ) -> tuple[list[Trajectory], EpisodeState]:
     """Play one episode as the pool does: again after a failure, until the ledger says that it is final."""
     spec = EpisodeSpec("e1", fake_task(), Source.ROLLOUT, 0, 0)
@@ -88,7 +90,7 @@ async def attempts(
 
 
 async def test_a_session_that_ends_and_a_server_error_cost_an_attempt_each_and_then_the_episode_is_played(
-    made: tuple[FakeSite, BrowserEnvironment],
+    made: tuple[FakeSite, AskedFor],
 ) -> None:
     site, env = made
     budget = FailureBudget({FailureKind.INFRA: 2})
@@ -109,7 +111,7 @@ async def test_a_session_that_ends_and_a_server_error_cost_an_attempt_each_and_t
     assert budget.counts() == {"infra/session_expired": 1}
 
 
-async def test_past_the_budget_the_run_stops_and_says_so(made: tuple[FakeSite, BrowserEnvironment]) -> None:
+async def test_past_the_budget_the_run_stops_and_says_so(made: tuple[FakeSite, AskedFor]) -> None:
     site, env = made
     site.fault = "error"
     with pytest.raises(FailureBudgetExceeded, match="stopped after 2 infra failures.*login_failed x2"):

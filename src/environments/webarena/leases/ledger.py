@@ -21,16 +21,12 @@ class NoUnit(LookupError):
 class SiteLedger:
     """Hands out units to requests; see the module."""
 
-    def __init__(
-        self, units: Mapping[str, Iterable[str]], *, resettable: Iterable[str] = (), fresh: bool, era: str = ""
-    ) -> None:
+    def __init__(self, units: Mapping[str, Iterable[str]], *, resettable: Iterable[str] = (), fresh: bool) -> None:
         """Take the sites of each unit by its name.
 
         Units in ``resettable`` begin as ``READY`` where they are ``fresh``, otherwise as ``DIRTY``; the others
-        cannot be reset, so they are taken as they are and never given to a writer. ``era`` opens the names of
-        epochs, so that those of a ledger that was lost are not taken for those of its successor.
+        cannot be reset, so they are taken as they are and never given to a writer.
         """
-        self._era = era
         can = set(resettable)
         self._units = {
             name: Unit(
@@ -41,7 +37,6 @@ class SiteLedger:
         self._waiting: dict[int, dict[str, Mode]] = {}
         self._held: dict[int, SiteLease] = {}
         self._last_id = 0
-        self.draining = False
         self.granted = self.released = self.withdrawn = 0
         self.unreset_writes = 0
         """How often a unit that cannot be reset was written to by an episode that should only have read."""
@@ -50,11 +45,8 @@ class SiteLedger:
         """Queue a request for sites, each with its mode; return its number, which becomes the lease's.
 
         Raises:
-            NoUnit: where no unit has one of the sites, or only units that cannot be reset for one that is written,
-                or where the ledger is draining.
+            NoUnit: where no unit has one of the sites, or only units that cannot be reset for one that is written.
         """
-        if self.draining:
-            raise NoUnit("the leases are being closed")
         for site, mode in modes.items():
             having = [unit for unit in self._units.values() if site in unit.sites]
             if not having:
@@ -70,18 +62,23 @@ class SiteLedger:
         """Take a request back that waits; no effect on others."""
         self.withdrawn += self._waiting.pop(number, None) is not None
 
-    def grant(self) -> list[SiteLease]:
-        """Give every request its units that can have them now, oldest first, and return the leases."""
+    def grant(self, most: int | None = None) -> list[SiteLease]:
+        """Give requests (``most`` of them, None: all) their units that can have them now, oldest first.
+
+        Return the leases.
+        """
         granted: list[SiteLease] = []
         claimed: set[str] = set()
         for number, modes in list(self._waiting.items()):
+            if len(granted) == most:
+                break
             chosen = self._choose(modes, claimed)
             if any(unit in claimed or not self._units[unit].admits(mode) for unit, mode in chosen.values()):
                 claimed.update(unit for unit, _ in chosen.values())
                 continue
             written = frozenset(unit for unit, mode in chosen.values() if mode is Mode.WRITE)
             units = {site: unit for site, (unit, _) in chosen.items()}
-            epochs = {unit: f"{self._era}{self._units[unit].resets}" for unit in units.values()}
+            epochs = {unit: str(self._units[unit].resets) for unit in units.values()}
             lease = SiteLease(number, units, written, epochs)
             for name in lease.names:
                 unit = self._units[name]
@@ -139,11 +136,6 @@ class SiteLedger:
         if done:
             return []
         return [n for n, modes in self._waiting.items() if any(self._having(s, m) == [unit] for s, m in modes.items())]
-
-    def drain(self) -> list[int]:
-        """Take no further requests; return those that wait, for their owners to withdraw."""
-        self.draining = True
-        return list(self._waiting)
 
     @property
     def resets(self) -> int:

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 
+from environments.environment import Grant
+
 
 class Mode(StrEnum):
     """What an episode does to a site."""
@@ -26,16 +28,18 @@ class UnitState(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class SiteLease:
+class SiteLease(Grant):
     """The right to use ``units[site]`` for each site; ``written`` names the units that are held alone.
 
-    ``epochs`` says for each unit since which reset it is what it is: what was stored in another epoch is void.
+    ``epochs`` says for each unit since which reset it is what it is: what was stored in another epoch is void. The
+    episode notes in ``wrote`` which sites it changed although it had them only to read.
     """
 
     lease_id: int
     units: Mapping[str, str]
     written: frozenset[str]
     epochs: Mapping[str, str]
+    wrote: set[str] = field(default_factory=set)
 
     @property
     def names(self) -> frozenset[str]:

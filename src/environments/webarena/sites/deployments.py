@@ -1,6 +1,6 @@
-"""The deployments that the settings name, and the lease desk over them.
+"""The deployments that the settings name.
 
-Owns the way from ``WebArenaSettings`` to ``Deployment`` and ``LeaseDesk``. Invariant: addresses come from the
+Owns the way from ``WebArenaSettings`` to ``Deployment``. Invariant: addresses come from the
 settings, else for the first deployment from the environment of the process that asks. Starts nothing.
 """
 
@@ -10,9 +10,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 
-from environments.webarena.leases.desk import LeaseDesk
-from environments.webarena.leases.ledger import SiteLedger
-from environments.webarena.reset.resetters import resetters
 from environments.webarena.settings import WebArenaSettings
 from environments.webarena.sites.addresses import SITES, AddressError, SiteAddresses, variable
 from environments.webarena.sites.hosts import Deployment
@@ -50,18 +47,3 @@ def deployments_of(settings: WebArenaSettings) -> dict[str, Deployment]:
         addresses = SiteAddresses(deployment.addresses)
         made[deployment.name] = Deployment.of(deployment.name, addresses, deployment.extra_origins)
     return made
-
-
-def make_desk(settings: WebArenaSettings, *, fresh: bool | None = None, era: str = "") -> LeaseDesk:
-    """Return a lease desk over the deployments, which the caller closes.
-
-    ``fresh`` replaces ``settings.fresh_at_start``; ``era`` is for a desk that may have had a predecessor.
-
-    Raises:
-        ValueError: see ``deployments_of`` and ``reset.resetters``.
-    """
-    units = {name: tuple(deployment.addresses.bases) for name, deployment in deployments_of(settings).items()}
-    resetting = resetters(settings.deployments)
-    fresh = settings.fresh_at_start if fresh is None else fresh
-    ledger = SiteLedger(units, resettable=resetting, fresh=fresh, era=era)
-    return LeaseDesk(ledger, resetting, hold_s=settings.lease_hold_s)

@@ -1,6 +1,6 @@
 """What the environments of one worker share about WebArena's sites.
 
-Owns ``WebArenaSites``: the deployments, the leases on them, the pool of logged-in sessions, and how
+Owns ``WebArenaSites``: the deployments, the pool of logged-in sessions, and how
 episodes are judged. Invariant: a session of before a reset is never used after it.
 """
 
@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from environments.browser.session import BrowserSession
-from environments.webarena.leases.desk import SiteLeases
 from environments.webarena.leases.units import SiteLease
 from environments.webarena.login.accounts import Accounts, CredentialsMissing
 from environments.webarena.login.form_login import FormLogin, StoredLogin
@@ -34,7 +33,6 @@ class WebArenaSites:
 
     settings: WebArenaSettings
     deployments: Mapping[str, Deployment]
-    leases: SiteLeases
     logins: LoginPool
     forms: Mapping[str, LoginForm]
     accounts: Accounts
@@ -60,11 +58,10 @@ def make_sites(
     session: BrowserSession,
     accounts: Accounts,
     *,
-    leases: SiteLeases,
     judge: TrajectoryJudge,
     forms: Mapping[str, LoginForm] = LOGIN_FORMS,
 ) -> WebArenaSites:
-    """Return the sites for the environments of one worker, over the leases of all of them."""
+    """Return the sites for the environments of one worker."""
     form_login = FormLogin(session, timeout_s=settings.login_timeout_s, load_timeout_s=settings.login_load_timeout_s)
 
     async def log_in(deployment: str, site: str) -> StoredLogin:
@@ -80,4 +77,4 @@ def make_sites(
         margin_s=settings.login_margin_s,
         timeout_s=settings.login_timeout_s,
     )
-    return WebArenaSites(settings, deployments, leases, logins, forms, accounts, judge)
+    return WebArenaSites(settings, deployments, logins, forms, accounts, judge)

@@ -1,0 +1,99 @@
+"""Judges are found by name, made with their own options, and keep the contract of their face."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pytest
+
+from cluster.recipe.recipe import build_recipe
+from judges.contract import JudgeContractBroken, check_judge
+from judges.interface import AnswerQuestion, EndedEpisode
+from judges.kinds import JUDGES, JudgeKind, Judges
+from judges.verdicts import Evaluators
+from records.environment import Observation, Verdict
+from records.episodes import Milestone
+
+HERE = __name__
+
+
+@dataclass(frozen=True)
+class AlikeSettings:
+    """What a judge of one's own can be told."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    fold: bool = False
+
+
+class Alike:
+    """Compares letters."""
+
+    name = "alike"
+
+    def __init__(self, settings: AlikeSettings) -> None:
+        self.fold = settings.fold
+
+    async def matches(self, question: AnswerQuestion) -> bool:
+        one, other = question.answer, question.reference
+        return one.casefold() == other.casefold() if self.fold else one == other
+
+    async def same_reason(self, question: AnswerQuestion) -> bool:
+        return False
+
+
+ALIKE = JudgeKind(settings=AlikeSettings, make=lambda settings, judges: Alike(settings))
+
+
+class Generous:
+    """Forgets what was reached, and gives half a point."""
+
+    async def verdict(self, ended: EndedEpisode) -> Verdict:
+        return Verdict(0.5)
+
+    async def reached(
+        self, milestones: Sequence[Milestone], previous: Sequence[bool], observation: Observation, history: object
+    ) -> tuple[bool, ...]:
+        return (False,) * len(milestones)
+
+
+@pytest.mark.parametrize("name", [*JUDGES.own, f"{HERE}:ALIKE"])
+async def test_every_judge_keeps_the_contract_of_its_face(name: str) -> None:
+    kind = JUDGES.find(name)
+    await check_judge(kind.make(kind.settings(), Judges()))
+
+
+async def test_a_judge_that_breaks_its_promises_is_told_all_of_them() -> None:
+    with pytest.raises(JudgeContractBroken) as broken:
+        await check_judge(Generous())
+    said = str(broken.value)
+    assert "verdict on 'two': expected an outcome of 0 or 1" in said
+    assert "expected what was reached to stay so, found (False, False) after (False, True)" in said
+    with pytest.raises(JudgeContractBroken, match="expected matches and same_reason, or verdict, or reached"):
+        await check_judge(object())
+
+
+async def test_a_recipe_tells_a_judge_of_ones_own_its_options_and_who_asks_it() -> None:
+    name = f"{HERE}:ALIKE"
+    recipe = build_recipe({"judges": {"evaluators": {"answer_judge": name}, name: {"fold": True}}})
+    made = recipe.judges_of_run.of_trajectories("evaluators")
+    assert isinstance(made, Evaluators)
+    assert isinstance(made.answers, Alike)
+    assert await made.answers.matches(AnswerQuestion("Which?", "Tea", "tea"))
+
+
+@pytest.mark.parametrize(
+    ("make", "complaint"),
+    [
+        (lambda: Judges().of_answers("declarative"), "expected an AnswerJudge, found a DeclarativeChecks"),
+        (lambda: Judges().of_milestones("evaluators"), "expected a MilestoneJudge, found a Evaluators"),
+        (lambda: Judges().of_trajectories("declarative"), "expected a TrajectoryJudge, found a DeclarativeChecks"),
+        (lambda: Judges().of_trajectories("evaluator"), "did you mean 'evaluators'"),
+        (lambda: Judges({f"{HERE}:ALIKE": {"fold_": 1}}).of_answers(f"{HERE}:ALIKE"), "did you mean .*ALIKE.fold'"),
+    ],
+)
+def test_a_judge_that_is_not_there_or_has_another_face_is_refused(make: object, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        make()  # type: ignore[operator]
