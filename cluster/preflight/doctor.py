@@ -66,9 +66,7 @@ def examine(recipe: Recipe, out: Path, machine: Machine | None = None) -> list[C
         *check_start(recipe),
         *check_devices(recipe, machine),
         *check_policy(recipe),
-        *check_tasks(recipe),
-        *check_environment(recipe),
-        *check_plan(recipe, machine),
+        *check_rollouts(recipe, machine),
     ]
 
 
@@ -159,6 +157,15 @@ def check_writable(out: Path) -> Check:
             return Check("write access", Status.OK, str(out))
     except OSError as error:
         return Check("write access", Status.FAIL, f"{folder}: {error.strerror}", "choose another --out")
+
+
+def check_rollouts(recipe: Recipe, machine: Machine) -> list[Check]:
+    """Environment, tasks and plan; what needs a part that is not there is not looked at."""
+    environment = check_environment(recipe)
+    failed = [check for check in environment if check.status is Status.FAIL]
+    if any(check.name == "environment" for check in failed):
+        return environment
+    return [*environment, *([] if failed else check_tasks(recipe)), *check_plan(recipe, machine)]
 
 
 def check_tasks(recipe: Recipe) -> list[Check]:

@@ -112,7 +112,8 @@ def build_recipe(raw: Any, overrides: Sequence[str] = (), origin: str = "recipe"
         raise RecipeError(f"{origin}: expected sections such as 'run:', found a {type(raw).__name__}")
     for override in overrides:
         raw = _override(raw, override)
-    defaults = {name: getattr(Recipe(), name) for name in Recipe.model_fields}
+    default = Recipe()
+    defaults = {name: getattr(default, name) for name in Recipe.model_fields}
     raw = {name: value for name, value in raw.items() if name != "monitors" or value is not None}
     raw = over_defaults({**defaults, "policy": PolicySettings()}, raw)  # another backend has other options
     _require_finite(raw, origin)

@@ -181,8 +181,8 @@ def test_names_in_a_recipe_give_no_orders_to_the_terminal(tmp_path: Path, child_
 @pytest.mark.parametrize(
     ("override", "name"),
     [
-        ("run.environment=nowhere", "tasks"),
-        ("sites.names=[nowhere]", "tasks"),
+        ("run.environment=nowhere", "environment"),
+        ("environments.embedded.names=[nowhere]", "sites"),
         ("policy.device=cuda:7", "policy.device"),
         ("policy.model=/nowhere", "policy.model"),
         ("warm_start.checkpoint=/nowhere", "warm_start.checkpoint"),

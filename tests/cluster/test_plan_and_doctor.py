@@ -185,7 +185,7 @@ def test_a_device_that_this_machine_has_not_is_named(
         ("run.environment=''", "expected an environment out of"),
         ("run.environment=no.such.module:thing", "cannot import 'no'"),
         ("run.environment=json:nothing", "has no 'nothing'"),
-        ("sites.names=[shop, nowhere]", "no site 'nowhere'"),
+        ("environments.embedded.names=[shop, nowhere]", "no site 'nowhere'"),
     ],
 )
 def test_an_environment_or_a_site_that_is_not_there_is_named(override: str, found: str) -> None:

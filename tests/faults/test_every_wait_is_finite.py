@@ -35,8 +35,8 @@ ALLOWED = {
     "src/environments/browser/tab.py: crashed.wait()": "it ends with the work beside it",
     "src/environments/browser/tab.py: working.result()": "of a task that is done",
     "src/environments/browser/page_memory.py: asyncio.wait({task})": "it has been cancelled",
+    "src/records/supervision.py: asyncio.wait(tasks)": "they have been cancelled",
     "src/rollout_workers/slots.py: self._free.get()": "episodes wait for a slot while others play, and these end",
-    "src/rollout_workers/worker.py: asyncio.wait({task})": "every part of the episode in it has a deadline",
     "src/rollout_workers/worker_group.py: result.get()": "a call's outcome that has arrived",
 }
 """Calls that wait without a limit of their own, and why they end."""

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from environments.webarena.reset.protocol import Resetter
 from records.failures import EpisodeFailed
-from records.supervision import supervised
+from records.supervision import end_tasks, supervised
 
 _LOG = logging.getLogger(__name__)
 _CLOSE_S = 10.0
@@ -67,8 +67,7 @@ class Resets:
         self._ended.put((unit, wrong))
 
     async def _cancel(self) -> None:
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
+        own = asyncio.current_task()
+        tasks = [task for task in asyncio.all_tasks() if task is not own]
         if tasks:
-            await asyncio.wait(tasks)
+            await end_tasks(*tasks)
