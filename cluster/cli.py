@@ -136,10 +136,8 @@ def check(recipe: RecipeArgument, out: OutOption = None, overrides: SetOption = 
     shown = yaml.safe_dump(resolved(loaded), sort_keys=False, allow_unicode=True)
     shown += f"\nconfig hash  {config_hash(loaded)}\nrun folder   {folder}\n"
     console.print(Text(printable(shown)), soft_wrap=True)
-    entries = examine(loaded, folder, machine)
-    if any(entry.name == "plan" for entry in entries):  # there is one where there is an environment
-        console.print(_plan_table(make_plan(loaded, machine)))
-    _report(console, [entry for entry in entries if entry.status != "ok"])
+    console.print(_plan_table(make_plan(loaded, machine)))
+    _report(console, [entry for entry in examine(loaded, folder, machine) if entry.status != "ok"])
     console.print("Nothing is missing.")
 
 

@@ -15,7 +15,6 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from cluster.errors import RecipeError
 from cluster.preflight.machine import Machine
 from cluster.preflight.plan import make_plan
 from cluster.preflight.start import check_devices, check_start
@@ -66,7 +65,8 @@ def examine(recipe: Recipe, out: Path, machine: Machine | None = None) -> list[C
         *check_start(recipe),
         *check_devices(recipe, machine),
         *check_policy(recipe),
-        *check_rollouts(recipe, machine),
+        *check_environment(recipe),
+        *check_plan(recipe, machine),
     ]
 
 
@@ -159,26 +159,6 @@ def check_writable(out: Path) -> Check:
         return Check("write access", Status.FAIL, f"{folder}: {error.strerror}", "choose another --out")
 
 
-def check_rollouts(recipe: Recipe, machine: Machine) -> list[Check]:
-    """Environment, tasks and plan; what needs a part that is not there is not looked at."""
-    environment = check_environment(recipe)
-    failed = [check for check in environment if check.status is Status.FAIL]
-    if any(check.name == "environment" for check in failed):
-        return environment
-    return [*environment, *([] if failed else check_tasks(recipe)), *check_plan(recipe, machine)]
-
-
-def check_tasks(recipe: Recipe) -> list[Check]:
-    """The environment that the recipe names has the tasks that it asks for."""
-    from cluster.task_sets import TaskSets
-
-    try:
-        found = TaskSets(recipe).look(_TASKS_LOOKED_FOR)
-    except (LookupError, ValueError, RecipeError) as error:
-        return [Check("tasks", Status.FAIL, str(error.args[0]), "see run.environment, run.evaluation, run.pool_tasks")]
-    return [Check("tasks", Status.OK, ", ".join(f"{count} of {split}" for split, count in found.items()))]
-
-
 def check_policy(recipe: Recipe) -> list[Check]:
     """What serves the policy can run here."""
     backend, options = backend_of(recipe.policy)
@@ -204,7 +184,19 @@ def check_environment(recipe: Recipe) -> list[Check]:
         stall_s=rollout.stall_timeout_s,
         elsewhere=bool(recipe.run.resources.address),
     )
-    return kind.preflight(settings, wanted)
+    checks = kind.preflight(settings, wanted)
+    return checks if any(check.status is Status.FAIL for check in checks) else [*checks, check_tasks(recipe)]
+
+
+def check_tasks(recipe: Recipe) -> Check:
+    """The environment has the tasks that the recipe asks for."""
+    from cluster.task_sets import TaskSets
+
+    try:
+        found = TaskSets(recipe).look(_TASKS_LOOKED_FOR)
+    except (LookupError, ValueError) as error:
+        return Check("tasks", Status.FAIL, str(error.args[0]), "see run.evaluation and run.pool_tasks")
+    return Check("tasks", Status.OK, ", ".join(f"{count} of {split}" for split, count in found.items()))
 
 
 def check_plan(recipe: Recipe, machine: Machine) -> list[Check]:

@@ -7,11 +7,12 @@ Invariant: the plan's totals are the very numbers Ray is started with.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cluster.preflight.machine import Machine
 from cluster.recipe.recipe import Recipe
-from environments.kinds import KINDS
+from environments.kinds import KINDS, ServiceProcess
 from policy.backend import backend_of
 
 
@@ -61,11 +62,10 @@ def _processes(recipe: Recipe) -> tuple[ProcessPlan, ...]:
     resources, rollout = recipe.run.resources, recipe.rollout
     backend, options = backend_of(recipe.policy)
     servers = backend.processes(options)
-    served = KINDS.find(recipe.run.environment).processes(recipe.environment_settings(recipe.run.environment))
     browser_mb = rollout.contexts_per_worker * resources.memory_mb_per_context
     processes = [
         ProcessPlan("controller", 1, 0.0, 0.0, resources.controller_memory_mb, "the driver"),
-        *(ProcessPlan(part.name, 1, 0.0, 0.0, part.memory_mb, part.note) for part in served),
+        *(ProcessPlan(part.name, 1, 0.0, 0.0, part.memory_mb, part.note) for part in _served(recipe)),
         ProcessPlan(
             "rollout worker", rollout.workers, rollout.worker_cpus, 0.0,
             resources.memory_mb_per_rollout_worker + browser_mb,
@@ -84,6 +84,14 @@ def _processes(recipe: Recipe) -> tuple[ProcessPlan, ...]:
         shared = f"{resources.object_store_mb} of it object store"
         processes.append(ProcessPlan("ray", 1, 0.0, 0.0, resources.ray_memory_mb + resources.object_store_mb, shared))
     return tuple(processes)
+
+
+def _served(recipe: Recipe) -> Sequence[ServiceProcess]:
+    name = recipe.run.environment
+    try:
+        return KINDS.find(name).processes(recipe.environment_settings(name))
+    except ValueError:
+        return ()  # where there is no such environment, its own check says so
 
 
 def _missing(gpus: float, memory_mb: int, machine: Machine) -> tuple[str, ...]:

@@ -66,6 +66,8 @@ def load(reference: str) -> object:
         found: object = getattr(import_module(module), name)
     except ModuleNotFoundError as error:
         raise ValueError(f"{reference!r}: cannot import {error.name!r}; is it on the Python path?") from error
+    except (ImportError, SyntaxError, TypeError) as error:  # TypeError: a relative name
+        raise ValueError(f"{reference!r}: cannot import {module!r}: {error}") from error
     except AttributeError as error:
         raise ValueError(f"{reference!r}: module {module!r} has no {name!r}") from error
     return found

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cluster.preflight.doctor import (
+    check_environment,
     check_import,
     check_memory,
     check_package,
@@ -185,17 +186,20 @@ def test_a_device_that_this_machine_has_not_is_named(
         ("run.environment=''", "expected an environment out of"),
         ("run.environment=no.such.module:thing", "cannot import 'no'"),
         ("run.environment=json:nothing", "has no 'nothing'"),
+        ("run.environment=json:loads", "found a function"),
+        ("run.environment=..above:thing", "cannot import '..above'"),
         ("environments.embedded.names=[shop, nowhere]", "no site 'nowhere'"),
     ],
 )
 def test_an_environment_or_a_site_that_is_not_there_is_named(override: str, found: str) -> None:
-    (check,) = check_tasks(build_recipe({}, [override]))
-    assert check.status is Status.FAIL
+    recipe = build_recipe({}, [override])
+    (check,) = [check for check in check_environment(recipe) if check.status is Status.FAIL]
     assert found in check.found
+    assert make_plan(recipe, MACHINE).memory_mb > 0
 
 
 def test_tasks_are_looked_for_but_not_all_drawn() -> None:
-    (check,) = check_tasks(build_recipe({}, ["run.pool_tasks=1000000000", "run.evaluation.splits=[test]"]))
+    check = check_tasks(build_recipe({}, ["run.pool_tasks=1000000000", "run.evaluation.splits=[test]"]))
     assert check.status is Status.OK
     assert "120 of test, 300 of train" in check.found
 

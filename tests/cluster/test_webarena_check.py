@@ -85,7 +85,7 @@ def found(recipe: Recipe, status: Status) -> dict[str, str]:
 
 
 def test_a_recipe_with_another_environment_is_not_asked() -> None:
-    assert [check.name for check in check_environment(Recipe())] == ["sites"]
+    assert [check.name for check in check_environment(Recipe())] == ["sites", "tasks"]
 
 
 def test_what_is_missing_is_named_with_the_variables_to_set(files: dict[str, str]) -> None:

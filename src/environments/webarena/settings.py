@@ -1,7 +1,7 @@
 """What an environment over WebArena's containers can be told: where they are, how they are reset, how long to wait.
 
 Owns ``WebArenaSettings`` and its parts. Invariants: every wait is finite; no password is ever here (see
-``login_accounts``), because settings are written into run folders; imports only the standard library.
+``login_accounts``), because settings are written into run folders; imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 from urllib.parse import urlsplit
+
+from records.bounds import one_of, times
 
 RESET_KINDS = ("none", "http", "command", "kubernetes")
 
@@ -38,8 +40,7 @@ class ResetSettings:
     """Longest wait for a reset, in seconds; with Docker it takes 3 to 5 minutes."""
 
     def __post_init__(self) -> None:
-        if self.kind not in RESET_KINDS:
-            raise ValueError(f"reset.kind: expected one of {', '.join(RESET_KINDS)}, found {self.kind!r}")
+        one_of(self, "kind", RESET_KINDS)
         if self.kind == "http" and not self.url.startswith(("http://", "https://")):
             raise ValueError(f"reset.url: expected an address such as http://host:7565, found {self.url!r}")
         if "@" in urlsplit(self.url).netloc:
@@ -48,8 +49,7 @@ class ResetSettings:
             )
         if self.kind == "command" and not self.command:
             raise ValueError("reset.command: expected a program and its arguments, found nothing")
-        if self.timeout_s <= 0:
-            raise ValueError(f"reset.timeout_s: expected a time above 0 s, found {self.timeout_s}")
+        times(self)
 
 
 @dataclass(frozen=True)
@@ -120,6 +120,4 @@ class WebArenaSettings:
         names = [deployment.name for deployment in self.deployments]
         if not names or len(set(names)) != len(names):
             raise ValueError(f"deployments: expected at least one and different names, found {names}")
-        for name in ("lease_hold_s", "login_timeout_s", "login_load_timeout_s"):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"{name}: expected a time above 0 s, found {getattr(self, name)}")
+        times(self, may_be_zero=("login_margin_s",))

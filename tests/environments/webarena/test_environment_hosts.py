@@ -269,7 +269,7 @@ def test_which_tasks_need_a_judge(evaluation: dict[str, object], needed: bool) -
     [
         ({"deployments": ()}, "expected at least one"),
         ({"deployments": (DeploymentSettings(), DeploymentSettings())}, "different names"),
-        ({"lease_hold_s": 0.0}, "lease_hold_s: expected a time above 0 s"),
+        ({"lease_hold_s": 0.0}, "lease_hold_s must be a time above 0 s"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(changes: dict[str, object], message: str) -> None:
