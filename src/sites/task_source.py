@@ -31,7 +31,7 @@ class EmbeddedTasks:
     def task(self, template: str, parameters: dict[str, Any]) -> Task:
         """Return the task of this template with these parameters."""
         found = template_named(template)
-        return make_task(found(**parameters), template_data(found, self._data_seed))
+        return make_task(found.filled(parameters), template_data(found, self._data_seed))
 
     def similar(self, task: Task, rng: random.Random) -> Task | None:
         """Return a task of the same template with other training parameters, or None where none is found."""
