@@ -90,7 +90,7 @@ def test_a_recipe_that_names_miniwob_draws_its_tasks() -> None:
     sets = TaskSets(build_recipe({"run": run, "curriculum": {"tasks_per_phase": 30}}))
     assert {task.site for task in sets.pool} == {"miniwob"}
     first = sets.rollouts(1, None)
-    chosen = sets.choose(2, [first[0].task.task_id], first, {})["tasks"]
+    chosen = sets.choose(2, [first[0].task.task_id], first, {}).tasks
     second = sets.rollouts(2, chosen)
     assert {spec.task.split for spec in (*first, *second)} == {"train"}
     splits = build_recipe({"run": run}).run.evaluation.splits
