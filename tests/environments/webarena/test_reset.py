@@ -111,7 +111,7 @@ def test_only_deployments_with_a_reset_have_a_resetter() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"kind": "magic"}, "expected one of none, http"),
+        ({"kind": "magic"}, "kind must be 'none' or 'http' or 'command' or 'kubernetes', found 'magic'"),
         ({"kind": "http"}, "expected an address"),
         ({"kind": "command"}, "expected a program"),
         ({"timeout_s": 0.0}, "a time above 0"),
