@@ -174,8 +174,9 @@ rollout:
   temperature: 1.0
 learner:
   algorithm: mira
-sites:
-  names: [shop, forum]
+environments:
+  embedded:
+    names: [shop, forum]
 """
 _TASK: dict[str, Any] = {
     "sites": ["shopping"],

@@ -127,7 +127,9 @@ def write(folder): write_shard(folder, [trajectory(spec(i), 1.0) for i in range(
 """,
     "stage": """
 from cluster.run_folder.stage_files import StageEntry, write_stage
-def write(folder): write_stage(folder, 0, StageEntry(1, 'rollouts', {'episodes': ['x' * 100] * 5000}))
+from cluster.run_folder.stage_results import TasksChosen
+ORIGINS = {'x' * 100 + str(number): number for number in range(5000)}
+def write(folder): write_stage(folder, 0, StageEntry(1, TasksChosen(tasks=(), origins=ORIGINS)))
 """,
     "file": """
 from cluster.run_folder.durable import write_atomic
@@ -223,6 +225,7 @@ def test_a_learner_waits_for_the_one_of_a_killed_driver_to_end(tmp_path: Path) -
 
 WALL_CLOCK = {
     "cluster/run_folder/metrics_log.py": "when a line was written",
+    "cluster/monitors/tensorboard.py": "when a number was told, which TensorBoard shows",
     "cluster/run_folder/manifest.py": "when a stage was complete",
     "cluster/run_folder/sessions.py": "when a session began",
     "src/environments/webarena/login/pool.py": "sites say in wall time when a cookie expires",
