@@ -69,13 +69,11 @@ def read_monitors(given: Mapping[str, object]) -> dict[str, object]:
         where = f"monitors.{name}"
         try:
             settings = MONITORS.find(name).settings
-            if not isinstance(options, Mapping | settings | None):
-                raise ValueError(f"expected a section with keys of its own, found {options!r:.80}")
         except ValueError as error:
             problems.append(f"{where}: {error}")
             continue
         try:
-            read[name] = read_options(settings, options or {}, where)
+            read[name] = read_options(settings, {} if options is None else options, where)
         except ValueError as error:
             problems.append(str(error))
     if problems:

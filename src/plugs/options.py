@@ -6,7 +6,7 @@ Owns ``read_options``. Invariant: an unknown key or a wrong value is one line th
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -25,7 +25,7 @@ class NoOptions:
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
 
-def read_options(settings: type[S], options: Mapping[str, object] | S, where: str) -> S:
+def read_options(settings: type[S], options: object, where: str) -> S:
     """Return ``options`` as ``settings`` (a frozen dataclass that forbids extra keys); ``where`` names them in errors.
 
     Raises:

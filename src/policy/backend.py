@@ -7,7 +7,7 @@ this module imports none of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -85,18 +85,12 @@ def backend_of(settings: PolicySettings) -> tuple[PolicyBackend[Any], Any]:
         backend = BACKENDS.find(settings.backend)
     except ValueError as error:
         raise ValueError(f"policy.backend: {error}") from error
-    return backend, _read(backend, settings.options)
+    return backend, read_options(backend.settings, settings.options, "policy.options")
 
 
 def with_options(settings: PolicySettings) -> PolicySettings:
     """Return ``settings`` with every option of their backend; raise ``ValueError`` as ``backend_of`` does."""
     return replace(settings, options=backend_of(settings)[1])
-
-
-def _read(backend: PolicyBackend[Any], options: object) -> object:
-    if isinstance(options, Mapping | backend.settings):
-        return read_options(backend.settings, options, "policy.options")
-    raise ValueError(f"policy.options: expected a section with keys of its own, found {options!r:.80}")
 
 
 BACKENDS: Registry[PolicyBackend[Any]] = Registry(

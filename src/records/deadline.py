@@ -49,9 +49,7 @@ class Deadline:
         self._parts.append(part)
         try:
             yield
-        except asyncio.CancelledError:
-            raise  # time may have run out: the innermost part stays named
-        except Exception:
+        except Exception:  # a cancellation is none: time may have run out, and the innermost part stays named
             if self.left() > _AT_THE_END_S:
                 self._parts.remove(part)
             raise
