@@ -29,12 +29,12 @@ from benchmarks.raw_devtools import RawPage
 from benchmarks.recording import Recording, option_parser
 from benchmarks.runs import ROOT, child_environment
 from benchmarks.scripted_pages import SEED, Press, ScriptedPage, embedded_pages, miniwob_pages
+from environments.addresses import EpisodeAddresses, embedded_bypass
 from environments.browser import chromium
 from environments.browser.environment import BrowserEnvironment
-from environments.browser.session import BrowserSession
+from environments.browser.process import BrowserProcess
 from environments.embedded.sessions import SiteEndpoint
 from environments.embedded.world import EmbeddedWorld
-from environments.hosts import EpisodeHosts, embedded_bypass
 from environments.miniwob.page_server import PageServer, page_folder
 from environments.miniwob.world import MiniwobWorld
 from records.deadline import Deadline
@@ -132,13 +132,13 @@ class World:
             return f"http://miniwob.localhost:{self.games_port}/miniwob/{page.miniwob}.html"
         token = f"e{secrets.token_hex(8)}"
         await self.sites.open_session(token, page.task.sites, page.task.sites, Deadline(10.0))
-        return EpisodeHosts.embedded(page.task.sites, token, self.sites.port).real(page.task.start_url)
+        return EpisodeAddresses.embedded(page.task.sites, token, self.sites.port).real(page.task.start_url)
 
     @asynccontextmanager
-    async def waymark(self, session: BrowserSession) -> AsyncIterator[Play]:
+    async def waymark(self, browser: BrowserProcess) -> AsyncIterator[Play]:
         """A slot of Waymark: an environment for each kind of page."""
-        games = BrowserEnvironment(session, MiniwobWorld(self.games_port))
-        sites = BrowserEnvironment(session, EmbeddedWorld(self.sites))
+        games = BrowserEnvironment(browser, MiniwobWorld(self.games_port))
+        sites = BrowserEnvironment(browser, EmbeddedWorld(self.sites))
 
         async def play(page: ScriptedPage) -> tuple[float, list[float]]:
             env = games if page.miniwob else sites
@@ -158,10 +158,10 @@ class World:
             await sites.close()
 
     @asynccontextmanager
-    async def raw(self, session: BrowserSession) -> AsyncIterator[Play]:
+    async def raw(self, browser: BrowserProcess) -> AsyncIterator[Play]:
         """A slot of the floor: one page."""
         bypass = f"{embedded_bypass('*', self.sites.port)};*.localhost:{self.games_port};*.localhost:{self.sites.port}"
-        context = await session.open_context(bypass)
+        context = await browser.open_context(bypass)
         raw = await RawPage.of(context)
 
         async def play(page: ScriptedPage) -> tuple[float, list[float]]:
@@ -175,14 +175,14 @@ class World:
 
 
 async def _measure(
-    slot: Callable[[BrowserSession], Any], pages: Sequence[ScriptedPage], options: argparse.Namespace
+    slot: Callable[[BrowserProcess], Any], pages: Sequence[ScriptedPage], options: argparse.Namespace
 ) -> tuple[Measured, Measured]:
     """Measure a stack one episode after another, then many at once."""
-    session = BrowserSession()
+    browser = BrowserProcess()
     alone, together = Measured(), Measured()
     try:
         async with AsyncExitStack() as stack:
-            plays: list[Play] = [await stack.enter_async_context(slot(session))]
+            plays: list[Play] = [await stack.enter_async_context(slot(browser))]
             for page in pages:
                 await plays[0](page)
             before = browser_memory_mb()
@@ -190,7 +190,7 @@ async def _measure(
             for page in [page for _ in range(options.episodes) for page in pages]:
                 alone.add(page.name, *await plays[0](page))
             alone.seconds = time.monotonic() - started
-            plays += [await stack.enter_async_context(slot(session)) for _ in range(options.contexts - 1)]
+            plays += [await stack.enter_async_context(slot(browser)) for _ in range(options.contexts - 1)]
             await asyncio.gather(*(play(page) for play in plays[1:] for page in pages[-1:]))
             started = time.monotonic()
             endings = [started + options.seconds] * len(plays)
@@ -200,7 +200,7 @@ async def _measure(
             together.seconds = time.monotonic() - started
             together.memory_mb = (browser_memory_mb() - before) / max(1, options.contexts - 1)
     finally:
-        await session.close()
+        await browser.close()
     return alone, together
 
 

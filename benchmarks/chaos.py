@@ -31,7 +31,7 @@ from benchmarks.recording import Recording, option_parser, percent
 from benchmarks.runs import FOLDER, LAPTOP, FinishedRun, RunFailed, start_training, train
 from cluster.errors import ExitCode
 from cluster.run_folder.ledger import FOLDER as LEDGER
-from environments.browser.processes import process_mark
+from environments.browser.owned_processes import process_mark
 from replay.buffer import ReplayBuffer
 from rollout_workers.leases import Event
 
@@ -42,7 +42,7 @@ _RESTARTS_IN_A_ROW = 5
 """Ends by itself without progress after which a run counts as one that cannot go on."""
 FAULTS: dict[str, tuple[str, signal.Signals]] = {
     "tab crash": ("--type=renderer", signal.SIGKILL),
-    "Chromium killed": ("--waymark-session=", signal.SIGKILL),
+    "Chromium killed": ("--waymark-browser=", signal.SIGKILL),
     "worker killed": ("ray::RolloutWorker", signal.SIGKILL),
     "worker frozen": ("ray::RolloutWorker", signal.SIGSTOP),
     "sites killed": ("sites.server", signal.SIGKILL),
@@ -213,7 +213,7 @@ def _victims(run: int, family: dict[int, str], sign: str) -> list[int]:
     if not sign:
         return [run]
     found = [pid for pid, command in family.items() if sign in command]
-    if sign != "--waymark-session=":
+    if sign != "--waymark-browser=":
         return found
     # The main process of each Chromium, not its children nor the shell script that may start it.
     return [pid for pid in found if "--type=" not in family[pid] and not family[pid].startswith("/bin/")]

@@ -23,7 +23,7 @@ from benchmarks.recording import Recording, option_parser
 from benchmarks.runs import FOLDER, FinishedRun, check, start_training, train
 from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.stage_results import RolloutsPlayed
-from environments.browser.processes import marked_processes, process_mark
+from environments.browser.owned_processes import marked_processes, process_mark
 from records.episodes import Source, Trajectory
 from replay.buffer import ReplayBuffer
 
@@ -125,7 +125,7 @@ def _pids(run: int, victim: str) -> list[int]:
     if victim == "server":
         return [pid for pid, command in family.items() if command.startswith("ray::PolicyServer")]
     owned = [p for worker in workers if (mark := process_mark(worker)) for p in marked_processes(mark)]
-    main = [p for p in owned if "--waymark-session=" in p.command and "--type=" not in p.command]
+    main = [p for p in owned if "--waymark-browser=" in p.command and "--type=" not in p.command]
     return [p.pid for p in main if not p.command.startswith("/bin/")]  # not the shell script that may start it
 
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import psutil
 
-from environments.browser.processes import process_mark
+from environments.browser.owned_processes import process_mark
 
 
 def descendants(root: int) -> dict[int, str]:

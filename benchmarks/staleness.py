@@ -20,7 +20,7 @@ from analysis.intervals import wilson
 from benchmarks.recording import Recording, option_parser, percent
 from benchmarks.scripted_pages import start_at
 from environments.browser.environment import BrowserEnvironment
-from environments.browser.session import BrowserSession
+from environments.browser.process import BrowserProcess
 from environments.embedded.sessions import SiteEndpoint
 from environments.embedded.world import EmbeddedWorld
 from environments.miniwob.page_server import PageServer, page_folder
@@ -86,14 +86,14 @@ def _options() -> argparse.Namespace:
 
 async def _measure(games_port: int, sites: SiteEndpoint, options: argparse.Namespace) -> Counted:
     """Play places in turn, in several contexts at once, until there are enough steps."""
-    session, counted = BrowserSession(), Counted()
+    browser, counted = BrowserProcess(), Counted()
     places = itertools.cycle(_places(options.games))
     numbers = itertools.count()
 
     async def play() -> None:
         envs = {
-            SITE: BrowserEnvironment(session, MiniwobWorld(games_port)),
-            "": BrowserEnvironment(session, EmbeddedWorld(sites)),
+            SITE: BrowserEnvironment(browser, MiniwobWorld(games_port)),
+            "": BrowserEnvironment(browser, EmbeddedWorld(sites)),
         }
         while sum(counted.steps.values()) < options.steps:
             task, number = next(places), next(numbers)
@@ -105,7 +105,7 @@ async def _measure(games_port: int, sites: SiteEndpoint, options: argparse.Names
     try:
         await asyncio.gather(*(play() for _ in range(options.contexts)))
     finally:
-        await session.close()
+        await browser.close()
     return counted
 
 

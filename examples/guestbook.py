@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 
 from environments.browser.environment import BrowserEnvironment
 from environments.browser.host import ChromiumHost
-from environments.browser.session import BrowserSession
+from environments.browser.process import BrowserProcess
 from environments.browser.settings import BrowserSettings
 from environments.embedded.sessions import SiteSessions
 from environments.embedded.world import EmbeddedWorld
@@ -66,13 +66,13 @@ class BookHost(ChromiumHost):
     """One page server and one Chromium for a worker."""
 
     def __init__(self, settings: BookSettings, connection: None, browser: BrowserSettings, judge: TrajectoryJudge):
-        super().__init__(BrowserSession(browser))
+        super().__init__(BrowserProcess(browser))
         self._judge, self._server = judge, ThreadingHTTPServer(("127.0.0.1", 0), Book)
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     async def environment(self) -> BrowserEnvironment:
         """Return one more environment."""
-        return BrowserEnvironment(self._session, EmbeddedWorld(BookSessions(self._server.server_port), self._judge))
+        return BrowserEnvironment(self._browser, EmbeddedWorld(BookSessions(self._server.server_port), self._judge))
 
     async def close(self) -> None:
         """End both."""

@@ -22,7 +22,7 @@ class Grant:
 
 
 class Environment(Protocol):
-    """One browser-like session in which one episode runs at a time."""
+    """One place like a browser, in which one episode runs at a time."""
 
     async def reset(
         self,

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from environments.admission import Admission
-from environments.browser.processes import kill, orphans
+from environments.browser.owned_processes import kill, orphans
 from records import failure_codes as codes
 from records.failures import Failure, FailureCode, FailureKind
 from rollout_workers.budget import FailureBudget, FailureBudgetExceeded

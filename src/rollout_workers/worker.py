@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import IO, Any, cast
 
-from environments.browser.processes import kill, kill_owned, mark_children, orphans, start_guard, unmark_children
+from environments.browser.owned_processes import kill, kill_owned, mark_children, orphans, start_guard, unmark_children
 from environments.kinds import make_host
 from judges.interface import MilestoneJudge
 from plugs.registry import load

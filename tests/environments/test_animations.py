@@ -12,7 +12,7 @@ import pytest
 
 from environments.browser import chromium
 from environments.browser.environment import BrowserEnvironment
-from environments.browser.session import BrowserSession
+from environments.browser.process import BrowserProcess
 from environments.embedded.sessions import SiteEndpoint
 from environments.embedded.world import EmbeddedWorld
 from records.environment import Action
@@ -201,23 +201,23 @@ async def test_where_frames_are_drawn_all_the_same_each_event_is_heard_once(
 ) -> None:
     flags = chromium.launch_flags
     monkeypatch.setattr(chromium, "launch_flags", lambda mark, paint, *rest, **more: flags(mark, True, *rest, **more))
-    session = BrowserSession(QUICK)
-    env = BrowserEnvironment(session, EmbeddedWorld(sites))
+    browser = BrowserProcess(QUICK)
+    env = BrowserEnvironment(browser, EmbeddedWorld(sites))
     for what in ("a transition", "an animation", "a pseudo-element's", "a script's", "one with a delay"):
         style, script, expected = ENDING[what]
         await shown(env, style, script)
         await asyncio.sleep(1.5)
         assert await said(env) == expected, what
     await env.close()
-    await session.close()
+    await browser.close()
 
 
 async def test_a_browser_that_draws_waits_for_what_ends_soon(sites: SiteEndpoint) -> None:
-    session = BrowserSession(replace(QUICK, paint=True))
-    env = BrowserEnvironment(session, EmbeddedWorld(sites))
+    browser = BrowserProcess(replace(QUICK, paint=True))
+    env = BrowserEnvironment(browser, EmbeddedWorld(sites))
     style, script, expected = ENDING["a transition"]
     heard, took_s = await shown(env, style, script)
     assert heard == expected
     assert took_s > 0.3
     await env.close()
-    await session.close()
+    await browser.close()

@@ -11,7 +11,7 @@ import pytest
 from starlette.applications import Starlette
 
 from environments.browser.environment import BrowserEnvironment
-from environments.browser.session import BrowserSession
+from environments.browser.process import BrowserProcess
 from environments.browserless.environment import BrowserlessEnvironment
 from environments.contract import check_environment
 from environments.embedded.sessions import SiteEndpoint
@@ -45,8 +45,8 @@ async def do(env: Environment, seen: Observation, kind: str, name: str, argument
     return await env.step(Action(kind, argument, seen.find(name).element_id))
 
 
-async def test_it_keeps_the_contract(session: BrowserSession, sites: SiteEndpoint) -> None:
-    await check_environment(lambda: BrowserEnvironment(session, EmbeddedWorld(sites)), lab_task())
+async def test_it_keeps_the_contract(browser: BrowserProcess, sites: SiteEndpoint) -> None:
+    await check_environment(lambda: BrowserEnvironment(browser, EmbeddedWorld(sites)), lab_task())
 
 
 def _random_action(rng: random.Random, seen: Observation) -> Action:
@@ -66,10 +66,10 @@ def _random_action(rng: random.Random, seen: Observation) -> Action:
     ("site", "episodes", "trusted"), [("shop", 6, True), ("forum", 6, True), ("lab", 8, True), ("lab", 8, False)]
 )
 async def test_both_drivers_see_the_same_through_the_same_actions(
-    session: BrowserSession, sites: SiteEndpoint, app: Starlette, site: str, episodes: int, trusted: bool
+    browser: BrowserProcess, sites: SiteEndpoint, app: Starlette, site: str, episodes: int, trusted: bool
 ) -> None:
     env = BrowserEnvironment(
-        session, EmbeddedWorld(sites), replace(QUICK, trusted_input=trusted, navigation_timeout_s=8.0)
+        browser, EmbeddedWorld(sites), replace(QUICK, trusted_input=trusted, navigation_timeout_s=8.0)
     )
     twin, pages = BrowserlessEnvironment(app, QUICK), set()
     starts = ["/", "/form", "/post", "/table"] if site == "lab" else ["/"]
@@ -194,15 +194,15 @@ async def test_the_evaluators_page_does_nothing_once_the_verdict_is_there(env: B
 
 
 async def test_a_page_reaches_its_own_episode_only(
-    env: BrowserEnvironment, session: BrowserSession, sites: SiteEndpoint
+    env: BrowserEnvironment, browser: BrowserProcess, sites: SiteEndpoint
 ) -> None:
-    other = BrowserEnvironment(session, EmbeddedWorld(sites))
+    other = BrowserEnvironment(browser, EmbeddedWorld(sites))
     await other.reset(lab_task())
     await env.reset(lab_task())
     reach = "url => fetch(url, {mode: 'no-cors'}).then(() => 'reached', () => 'refused')"
     targets = [
-        (f"{env.slot.hosts.bases['lab']}/new", "reached"),
-        (f"{other.slot.hosts.bases['lab']}/new", "refused"),
+        (f"{env.slot.addresses.bases['lab']}/new", "reached"),
+        (f"{other.slot.addresses.bases['lab']}/new", "refused"),
         (f"http://lab.localhost:{sites.port}/", "refused"),
         (f"http://127.0.0.1:{sites.port}/_control/health", "refused"),
         (f"http://localhost:{sites.port}/", "refused"),
@@ -217,7 +217,7 @@ async def test_a_page_reaches_its_own_episode_only(
     assert reply is not None
     assert reply.status == 403, "the session has the task's sites only"
     await page.close()
-    for url in ("file:///etc/passwd", shop, "data:text/html,<h1>x", f"{other.slot.hosts.bases['lab']}/"):
+    for url in ("file:///etc/passwd", shop, "data:text/html,<h1>x", f"{other.slot.addresses.bases['lab']}/"):
         await env.slot.tab.page.evaluate("url => { location.href = url; }", url)
         await asyncio.sleep(0.05)
         assert (await env.step(Action("wait"))).url == "__LAB__/"
@@ -238,9 +238,9 @@ async def test_a_slow_page_is_shown_as_far_as_it_came_and_the_slot_is_not_reused
 
 @pytest.mark.parametrize(("start", "code"), [("/broken", "site_error"), ("/hang", "step_timeout")])
 async def test_a_failing_site_is_an_infrastructure_failure(
-    session: BrowserSession, sites: SiteEndpoint, start: str, code: str
+    browser: BrowserProcess, sites: SiteEndpoint, start: str, code: str
 ) -> None:
-    env = BrowserEnvironment(session, EmbeddedWorld(sites), QUICK)
+    env = BrowserEnvironment(browser, EmbeddedWorld(sites), QUICK)
     with pytest.raises(EpisodeFailed) as caught:
         await env.reset(lab_task(start), deadline=Deadline(6.0))
     assert (caught.value.failure.kind, caught.value.failure.code.name) == (FailureKind.INFRA, code)
@@ -248,18 +248,18 @@ async def test_a_failing_site_is_an_infrastructure_failure(
     await env.close()
 
 
-async def test_a_site_that_is_down_is_an_infrastructure_failure(session: BrowserSession) -> None:
-    env = BrowserEnvironment(session, EmbeddedWorld(SiteEndpoint(1, "x")), QUICK)
+async def test_a_site_that_is_down_is_an_infrastructure_failure(browser: BrowserProcess) -> None:
+    env = BrowserEnvironment(browser, EmbeddedWorld(SiteEndpoint(1, "x")), QUICK)
     with pytest.raises(EpisodeFailed) as caught:
         await env.reset(lab_task(), deadline=Deadline(3.0))
     assert caught.value.failure.code.name == "site_unreachable"
 
 
 async def test_a_killed_chromium_is_told_and_replaced(sites: SiteEndpoint) -> None:
-    session = BrowserSession(QUICK)
-    env = BrowserEnvironment(session, EmbeddedWorld(sites))
+    browser = BrowserProcess(QUICK)
+    env = BrowserEnvironment(browser, EmbeddedWorld(sites))
     await env.reset(lab_task())
-    started = session.pids
+    started = browser.pids
     assert started
     for pid in started:
         os.kill(pid, signal.SIGKILL)
@@ -268,11 +268,11 @@ async def test_a_killed_chromium_is_told_and_replaced(sites: SiteEndpoint) -> No
     assert caught.value.failure.kind is FailureKind.INFRA
     assert caught.value.failure.code.name == "browser_crashed"
     assert (await env.reset(lab_task())).title == "Lab"
-    assert session.pids
-    assert not set(session.pids) & set(started)
+    assert browser.pids
+    assert not set(browser.pids) & set(started)
     await env.close()
-    await session.close()
-    assert session.pids == []
+    await browser.close()
+    assert browser.pids == []
 
 
 async def test_the_evaluators_run_locators_in_the_page(env: BrowserEnvironment) -> None:
@@ -290,8 +290,8 @@ async def test_the_evaluators_run_locators_in_the_page(env: BrowserEnvironment) 
 
 @pytest.mark.parametrize("paint", [False, True])
 async def test_screenshots_show_the_page(sites: SiteEndpoint, paint: bool) -> None:
-    session = BrowserSession(replace(QUICK, paint=paint))
-    env = BrowserEnvironment(session, EmbeddedWorld(sites))
+    browser = BrowserProcess(replace(QUICK, paint=paint))
+    env = BrowserEnvironment(browser, EmbeddedWorld(sites))
     assert await env.screenshot() is None
     seen = await env.reset(lab_task("/form"))
     before = await env.screenshot()
@@ -301,4 +301,4 @@ async def test_screenshots_show_the_page(sites: SiteEndpoint, paint: bool) -> No
     assert before.startswith(b"\x89PNG")
     assert before != after
     await env.close()
-    await session.close()
+    await browser.close()

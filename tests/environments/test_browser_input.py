@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from environments.browser.environment import BrowserEnvironment
-from environments.browser.session import BrowserSession
+from environments.browser.process import BrowserProcess
 from environments.embedded.sessions import SiteEndpoint
 from environments.embedded.world import EmbeddedWorld
 from records.environment import Action, Observation
@@ -25,8 +25,8 @@ def sites() -> Iterator[SiteEndpoint]:
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def by_events(session: BrowserSession, sites: SiteEndpoint) -> AsyncIterator[BrowserEnvironment]:
-    made = BrowserEnvironment(session, EmbeddedWorld(sites), replace(QUICK, trusted_input=False))
+async def by_events(browser: BrowserProcess, sites: SiteEndpoint) -> AsyncIterator[BrowserEnvironment]:
+    made = BrowserEnvironment(browser, EmbeddedWorld(sites), replace(QUICK, trusted_input=False))
     yield made
     await made.close()
 
@@ -216,7 +216,7 @@ async def test_a_page_that_reloads_or_leaves_under_a_click_is_shown(env: Browser
     async def asking(form: str, action: dict[str, Any] | None, options: dict[str, Any]) -> str | None:
         said = await ask(form, action, options)
         if action is not None:
-            await tab.goto(f"{env.slot.hosts.origins[0]}{to}", 5.0)
+            await tab.goto(f"{env.slot.addresses.origins[0]}{to}", 5.0)
         return said
 
     tab._ask = asking  # type: ignore[method-assign]

@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from environments.browser import processes as browser_processes
-from environments.browser.processes import MarkedProcess, kill, marked_processes, orphans, process_mark
-from environments.browser.session import BrowserSession
+from environments.browser import owned_processes
+from environments.browser.owned_processes import MarkedProcess, kill, marked_processes, orphans, process_mark
+from environments.browser.process import BrowserProcess
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
 
 OWNER = """
 import subprocess, sys, time
-from environments.browser import processes as browser_processes
-from environments.browser.processes import mark_children, start_guard
-browser_processes.MARK = sys.argv[2]
+from environments.browser import owned_processes
+from environments.browser.owned_processes import mark_children, start_guard
+owned_processes.MARK = sys.argv[2]
 mark = mark_children()
 guard = start_guard(mark, 60) if sys.argv[1] == "guarded" else None
 child = subprocess.Popen(["setsid", "sleep", "1000"], start_new_session=True)
@@ -34,7 +34,7 @@ sys.stdin.read()
 def start_owner(kind: str) -> tuple[subprocess.Popen[str], str]:
     """Start a process that owns a detached child; return it and its mark."""
     owner = subprocess.Popen(
-        [sys.executable, "-c", OWNER, kind, browser_processes.MARK],
+        [sys.executable, "-c", OWNER, kind, owned_processes.MARK],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -54,7 +54,7 @@ def guarded() -> Iterator[tuple[subprocess.Popen[str], str]]:
 @pytest.fixture
 def unguarded(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Its children carry a mark of their own: a worker of another test would end those that have lost their owner."""
-    monkeypatch.setattr(browser_processes, "MARK", "WAYMARK_UNGUARDED_OWNER")
+    monkeypatch.setattr(owned_processes, "MARK", "WAYMARK_UNGUARDED_OWNER")
     owner, mark = start_owner("unguarded")
     yield owner, mark
     _end(owner, mark)
@@ -95,13 +95,13 @@ async def test_no_secret_of_the_worker_is_in_the_environment_of_what_it_starts(m
     for name, value in secrets.items():
         monkeypatch.setenv(name, value)
     mark = f"{process_mark(os.getpid())}"
-    monkeypatch.setenv(browser_processes.MARK, mark)
-    session, guard = BrowserSession(), browser_processes.start_guard("1:1", 60)
+    monkeypatch.setenv(owned_processes.MARK, mark)
+    browser, guard = BrowserProcess(), owned_processes.start_guard("1:1", 60)
     try:
-        await (await session.open_context("<-loopback>")).new_page()
-        assert (await session.draw("<h1>drawn</h1>")).startswith(b"\x89PNG")
+        await (await browser.open_context("<-loopback>")).new_page()
+        assert (await browser.draw("<h1>drawn</h1>")).startswith(b"\x89PNG")
         started = {process.pid: process.command for process in marked_processes(mark)}
-        for what in ("--waymark-session=painter-", f"--waymark-session={session.session_id}", "run-driver"):
+        for what in ("--waymark-browser=painter-", f"--waymark-browser={browser.browser_id}", "run-driver"):
             assert any(what in command for command in started.values()), what
         guards = [found.parent for found in Path("/proc").glob("[0-9]*/cmdline") if b"guard\x001:1" in _read(found)]
         assert guards
@@ -111,7 +111,7 @@ async def test_no_secret_of_the_worker_is_in_the_environment_of_what_it_starts(m
             assert b"s3cret" not in environment, _read(folder / "cmdline")
     finally:
         guard.close()
-        await session.close()
+        await browser.close()
 
 
 def _read(path: Path) -> bytes:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable
 import pytest
 
 from environments.browser.environment import BrowserEnvironment
-from environments.browser.session import BrowserSession
+from environments.browser.process import BrowserProcess
 from environments.browser.settings import BrowserSettings
 from environments.embedded.sessions import SiteSessions
 from environments.embedded.world import EmbeddedWorld
@@ -23,9 +23,9 @@ async def test_a_tab_that_does_not_come_is_told_after_a_short_wait(monkeypatch: 
         work.close()  # type: ignore[attr-defined]
         raise TimeoutError
 
-    session = BrowserSession(BrowserSettings())
-    env = BrowserEnvironment(session, EmbeddedWorld(SiteSessions(port=0)))
+    browser = BrowserProcess(BrowserSettings())
+    env = BrowserEnvironment(browser, EmbeddedWorld(SiteSessions(port=0)))
     monkeypatch.setattr(asyncio, "wait_for", never)
     assert await env.pages.follow_new_tab() == [sentence("slow")]
     assert waits == [3.0]
-    await session.close()
+    await browser.close()

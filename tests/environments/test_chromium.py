@@ -88,7 +88,7 @@ def test_an_attempt_that_hangs_or_fails_is_given_up(machine: Path, caplog: pytes
 def test_flags_disable_names_outside_and_mark_the_process() -> None:
     flags = chromium.launch_flags("abc")
     assert any(f.startswith("--host-resolver-rules=MAP * ~NOTFOUND") for f in flags)
-    assert "--waymark-session=abc" in flags
+    assert "--waymark-browser=abc" in flags
     assert "--disable-threaded-compositing" not in flags
     assert not any(flag.startswith("--js-flags") for flag in flags)
     assert "--js-flags=--max-old-space-size=700" in chromium.launch_flags("abc", script_memory_mb=700)

@@ -57,7 +57,7 @@ class Leaking(BrowserlessEnvironment):
 
 
 class RealAddresses(BrowserlessEnvironment):
-    """Shows real hosts in addresses."""
+    """Shows real addresses."""
 
     async def step(self, action: Action, deadline: Deadline | None = None) -> Observation:
         seen = await super().step(action, deadline)

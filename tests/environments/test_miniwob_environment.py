@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from environments.browser.environment import BrowserEnvironment
-from environments.browser.session import BrowserSession
+from environments.browser.process import BrowserProcess
 from environments.browser.settings import BrowserSettings
 from environments.browser.tab import BrowserTab
 from environments.contract import check_environment
@@ -60,8 +60,8 @@ def browser_settings() -> BrowserSettings:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def env(session: BrowserSession, port: int) -> AsyncIterator[BrowserEnvironment]:
-    made = BrowserEnvironment(session, MiniwobWorld(port))
+async def env(browser: BrowserProcess, port: int) -> AsyncIterator[BrowserEnvironment]:
+    made = BrowserEnvironment(browser, MiniwobWorld(port))
     yield made
     await made.close()
 
@@ -151,9 +151,9 @@ async def test_what_a_page_gave_stays_whatever_is_done_afterwards(env: BrowserEn
 
 
 async def test_a_slot_plays_a_page_again_without_loading_it(
-    session: BrowserSession, port: int, monkeypatch: pytest.MonkeyPatch
+    browser: BrowserProcess, port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    env = BrowserEnvironment(session, MiniwobWorld(port))  # of its own: a context is replaced after so many episodes
+    env = BrowserEnvironment(browser, MiniwobWorld(port))  # of its own: a context is replaced after so many episodes
     opened: list[str] = []
     goto = BrowserTab.goto
 
@@ -185,8 +185,8 @@ async def test_a_task_of_no_page_is_the_tasks_failure(env: BrowserEnvironment) -
         await env.reset(task)
 
 
-async def test_it_keeps_the_contract(session: BrowserSession, port: int) -> None:
-    await check_environment(lambda: BrowserEnvironment(session, MiniwobWorld(port)), make_task("click-tab-2", 3))
+async def test_it_keeps_the_contract(browser: BrowserProcess, port: int) -> None:
+    await check_environment(lambda: BrowserEnvironment(browser, MiniwobWorld(port)), make_task("click-tab-2", 3))
 
 
 async def test_an_episode_leaves_no_listening_mouse_behind(env: BrowserEnvironment) -> None:

@@ -9,7 +9,7 @@ from lxml import html
 from lxml.html import HtmlElement
 
 from environments.browser.environment import BrowserEnvironment
-from environments.browser.session import BrowserSession
+from environments.browser.process import BrowserProcess
 from environments.browser.settings import BrowserSettings
 from environments.browserless.environment import BrowserlessEnvironment
 from environments.contract import check_environment
@@ -119,12 +119,12 @@ async def test_without_a_browser_it_is_refused() -> None:
 @pytest.mark.browser
 async def test_a_real_browser_shows_numbers_and_boxes_and_acts_on_them() -> None:
     settings = BrowserSettings(observation_format="webrl", wait_action_s=0.01)
-    session = BrowserSession(settings)
+    browser = BrowserProcess(settings)
     with serving(lab_app()) as port:
-        env = BrowserEnvironment(session, EmbeddedWorld(SiteEndpoint(port, SECRET)))
+        env = BrowserEnvironment(browser, EmbeddedWorld(SiteEndpoint(port, SECRET)))
         try:
             await check_environment(
-                lambda: BrowserEnvironment(session, EmbeddedWorld(SiteEndpoint(port, SECRET))), lab_task()
+                lambda: BrowserEnvironment(browser, EmbeddedWorld(SiteEndpoint(port, SECRET))), lab_task()
             )
             seen = await env.reset(lab_task("/form"))
             assert seen.text.startswith("<html data-bbox=") or seen.text.startswith("<body data-bbox=")
@@ -139,4 +139,4 @@ async def test_a_real_browser_shows_numbers_and_boxes_and_acts_on_them() -> None
             assert seen.url == "__LAB__/"
         finally:
             await env.close()
-            await session.close()
+            await browser.close()

@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from environments.browser.session import BrowserSession
-from environments.hosts import embedded_bypass
-from environments.webarena.sites.hosts import WebArenaHosts
+from environments.addresses import embedded_bypass
+from environments.browser.process import BrowserProcess
+from environments.webarena.sites.episode_addresses import WebArenaAddresses
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -67,12 +67,14 @@ async def servers() -> AsyncIterator[tuple[Server, Server]]:
 
 @pytest.mark.parametrize("kind", ["embedded", "webarena"])
 async def test_only_websockets_to_the_tasks_own_origin_open(
-    session: BrowserSession, servers: tuple[Server, Server], kind: str
+    browser: BrowserProcess, servers: tuple[Server, Server], kind: str
 ) -> None:
     own, foreign = servers
     host = f"lab.e1.localhost:{own.port}"
-    bypass = embedded_bypass("e1", own.port) if kind == "embedded" else WebArenaHosts({"lab": f"http://{host}"}).bypass
-    context = await session.open_context(bypass)
+    bypass = (
+        embedded_bypass("e1", own.port) if kind == "embedded" else WebArenaAddresses({"lab": f"http://{host}"}).bypass
+    )
+    context = await browser.open_context(bypass)
     page = await context.new_page()
     await page.goto(f"http://{host}/")
     assert await page.evaluate(OPEN, f"ws://{host}/socket") == "open"

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from environments.browser.processes import MarkedProcess, marked_processes, process_mark
+from environments.browser.owned_processes import MarkedProcess, marked_processes, process_mark
 from records.episodes import Trajectory
 from records.failures import Failure
 from replay.buffer import ReplayBuffer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.process_tree import descendants
-from environments.browser.processes import MarkedProcess, marked_processes, process_mark
+from environments.browser.owned_processes import MarkedProcess, marked_processes, process_mark
 from rollout_workers.pool import RolloutPool
 
 
@@ -19,5 +19,5 @@ def renderers(pool: RolloutPool) -> list[int]:
 
 def chromiums(pool: RolloutPool) -> list[int]:
     """The main process of each Chromium (not the shell script that may start it)."""
-    marked = [p for p in owned(pool) if "--waymark-session=" in p.command and "--type=" not in p.command]
+    marked = [p for p in owned(pool) if "--waymark-browser=" in p.command and "--type=" not in p.command]
     return [p.pid for p in marked if not p.command.startswith("/bin/")]

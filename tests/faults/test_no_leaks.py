@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from environments.browser.processes import marked_processes, process_mark
+from environments.browser.owned_processes import marked_processes, process_mark
 from environments.browser.settings import BrowserSettings
 from environments.embedded.sessions import SiteEndpoint
 from policy.settings import PolicySettings

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import ray
 
-from environments.browser.processes import marked_processes, process_mark
+from environments.browser.owned_processes import marked_processes, process_mark
 from environments.embedded.sessions import SiteEndpoint
 from policy.client import PolicySource
 from policy.models import save_policy

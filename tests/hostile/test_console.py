@@ -57,7 +57,7 @@ async def test_nothing_is_sent_of_what_a_page_says(env: BrowserEnvironment, what
 @pytest.mark.parametrize("what", FLOODS)
 async def test_a_flood_of_it_stops_no_other_slot(env: BrowserEnvironment, what: str) -> None:
     assert isinstance(env.world, EmbeddedWorld)
-    other = BrowserEnvironment(env.slot.session, env.world)
+    other = BrowserEnvironment(env.slot.browser, env.world)
     await other.reset(trap_task())
     await env.reset(trap_task())
     await env.slot.tab.read(f"(() => {{ {FLOODS[what]} }})()")

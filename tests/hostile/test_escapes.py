@@ -173,7 +173,7 @@ async def test_no_navigation_leaves_the_episodes_sites(env: BrowserEnvironment, 
         assert seen.url.startswith(("__LAB__/", "about:blank")), url
         assert "root:" not in seen.page_text
         for shown in env.slot.context.pages:
-            origin = env.slot.hosts.origins[0]
+            origin = env.slot.addresses.origins[0]
             assert shown.url.startswith((origin, "about:blank", "chrome-error:")) or not shown.url, url
             assert not shown.url.startswith(("file:", "data:", "chrome:", "devtools:", "view-source:", "about:version"))
     assert listener.heard == []

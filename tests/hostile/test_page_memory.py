@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from environments.browser.environment import BrowserEnvironment
-from environments.browser.session import BrowserSession
+from environments.browser.process import BrowserProcess
 from environments.embedded.sessions import SiteEndpoint
 from environments.embedded.world import EmbeddedWorld
 from records.environment import Action
@@ -24,8 +24,8 @@ FRUGAL = replace(SETTINGS, page_memory_mb=300, wait_action_s=0.2)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def frugal() -> AsyncIterator[BrowserSession]:
-    started = BrowserSession(FRUGAL)
+async def frugal() -> AsyncIterator[BrowserProcess]:
+    started = BrowserProcess(FRUGAL)
     yield started
     await started.close()
 
@@ -36,7 +36,7 @@ async def play(env: BrowserEnvironment, actions: Sequence[Action]) -> None:
 
 
 async def test_a_page_that_eats_memory_is_ended_with_a_type_and_other_episodes_go_on(
-    frugal: BrowserSession, sites: SiteEndpoint
+    frugal: BrowserProcess, sites: SiteEndpoint
 ) -> None:
     eater, other = BrowserEnvironment(frugal, EmbeddedWorld(sites)), BrowserEnvironment(frugal, EmbeddedWorld(sites))
     await other.reset(trap_task())

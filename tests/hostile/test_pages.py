@@ -11,7 +11,7 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Page, Response
 
 from environments.browser.environment import BrowserEnvironment
-from environments.browser.session import BrowserSession
+from environments.browser.process import BrowserProcess
 from environments.browser.tab import typed
 from environments.embedded.sessions import SiteEndpoint
 from environments.embedded.world import EmbeddedWorld
@@ -65,7 +65,7 @@ async def assert_nothing_is_left(env: BrowserEnvironment) -> None:
 @pytest.mark.parametrize("name", ["load", "timer", "getter", "unload", "worker"])
 async def test_a_page_that_hangs_costs_its_own_episode_only(env: BrowserEnvironment, name: str) -> None:
     assert name in HANGING
-    other = BrowserEnvironment(env.slot.session, EmbeddedWorld(env.world.sites))
+    other = BrowserEnvironment(env.slot.browser, EmbeddedWorld(env.world.sites))
     await other.reset(trap_task())
     trapping = asyncio.ensure_future(ended(env, "hang", name))
     for _ in range(5):
@@ -135,14 +135,14 @@ async def test_a_page_that_hangs_or_dies_while_it_is_left_goes_with_its_context(
 
 
 async def test_a_page_that_hangs_while_it_loads_is_a_typed_failure(
-    session: BrowserSession, sites: SiteEndpoint
+    browser: BrowserProcess, sites: SiteEndpoint
 ) -> None:
-    env = BrowserEnvironment(session, EmbeddedWorld(sites), SETTINGS)
+    env = BrowserEnvironment(browser, EmbeddedWorld(sites), SETTINGS)
     with pytest.raises(EpisodeFailed) as caught:
         await env.reset(trap_task("/trap/hang/load/load"), deadline=Deadline(4.0))
     assert caught.value.failure.code.name == "step_timeout"
     await env.close()
-    after = BrowserEnvironment(session, EmbeddedWorld(sites))
+    after = BrowserEnvironment(browser, EmbeddedWorld(sites))
     await assert_nothing_is_left(after)
     await after.close()
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from environments.browser.processes import marked_processes
+from environments.browser.owned_processes import marked_processes
 from plugs.registry import load
 from records.episodes import Source
 from records.failures import FailureKind

@@ -49,11 +49,11 @@ async def test_experts_solve_every_template_and_see_what_they_see_without_a_brow
     await twin.close()
 
 
-async def test_sixteen_episodes_on_all_sites_and_collections_give_what_they_give_one_by_one(session, sites):
+async def test_sixteen_episodes_on_all_sites_and_collections_give_what_they_give_one_by_one(browser, sites):
     names = (*SITES, *(name for name in COLLECTIONS if name != "errands"))
     tasks = [one_that_changes(name) for name in names]
     assert 2 * len(tasks) == AT_ONCE, "every task twice: two that change the very same thing are hardest to keep apart"
-    environments = [BrowserEnvironment(session, EmbeddedWorld(sites)) for _ in range(AT_ONCE)]
+    environments = [BrowserEnvironment(browser, EmbeddedWorld(sites)) for _ in range(AT_ONCE)]
     try:
         pairs = zip(environments, [*tasks, *tasks], strict=True)
         at_once = await asyncio.gather(*(play_in(env, task) for env, task in pairs))

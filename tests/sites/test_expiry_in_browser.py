@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from environments.browser.environment import BrowserEnvironment
-from environments.browser.session import BrowserSession
+from environments.browser.process import BrowserProcess
 from environments.browser.settings import BrowserSettings
 from environments.embedded.sessions import SiteEndpoint
 from environments.embedded.world import EmbeddedWorld
@@ -42,9 +42,9 @@ def changing_task(site: str) -> Task:
 
 
 async def test_a_task_of_every_site_is_solved_by_who_logs_in_again_on_every_page():
-    session = BrowserSession(BrowserSettings(launch_timeout_s=120.0))
+    browser = BrowserProcess(BrowserSettings(launch_timeout_s=120.0))
     with SiteServer(EVERY_PAGE) as server:
-        env = BrowserEnvironment(session, EmbeddedWorld(SiteEndpoint(server.port, server.secret)))
+        env = BrowserEnvironment(browser, EmbeddedWorld(SiteEndpoint(server.port, server.secret)))
         try:
             for task in map(changing_task, SITES):
                 played = await play_in(env, task, who_logs_in_again(task))
@@ -54,4 +54,4 @@ async def test_a_task_of_every_site_is_solved_by_who_logs_in_again_on_every_page
                 assert len(played.actions) == task.horizon + renewed
         finally:
             await env.close()
-            await session.close()
+            await browser.close()

@@ -10,7 +10,7 @@ import pytest_asyncio
 from playwright.async_api import Page
 
 from environments.browser.environment import BrowserEnvironment
-from environments.browser.session import BrowserSession
+from environments.browser.process import BrowserProcess
 from environments.embedded.sessions import SiteEndpoint
 from environments.embedded.world import EmbeddedWorld
 from records.environment import Action, Observation
@@ -99,8 +99,8 @@ def a_task(template: str) -> Task:
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def env(session: BrowserSession, sites: SiteEndpoint) -> AsyncIterator[BrowserEnvironment]:
-    env = BrowserEnvironment(session, EmbeddedWorld(sites), replace(session.settings, wait_action_s=0.1))
+async def env(browser: BrowserProcess, sites: SiteEndpoint) -> AsyncIterator[BrowserEnvironment]:
+    env = BrowserEnvironment(browser, EmbeddedWorld(sites), replace(browser.settings, wait_action_s=0.1))
     yield env
     await env.close()
 

@@ -1,1 +1,1 @@
-"""Pages in a real Chromium: the session, its tabs, the in-page script and real input."""
+"""Pages in a real Chromium: its process, its tabs, the in-page script and real input."""

@@ -90,7 +90,7 @@ LOOPBACK_ONLY = "MAP * ~NOTFOUND, EXCLUDE *.localhost, EXCLUDE localhost, EXCLUD
 
 
 def launch_flags(
-    session_id: str, paint: bool = True, resolver_rules: str = LOOPBACK_ONLY, *, script_memory_mb: int = 0
+    browser_id: str, paint: bool = True, resolver_rules: str = LOOPBACK_ONLY, *, script_memory_mb: int = 0
 ) -> list[str]:
     """Return Chromium's flags beyond Playwright's defaults (which must stay: they let fast navigations through).
 
@@ -100,7 +100,7 @@ def launch_flags(
     wait 50 ms where none is drawn. With ``paint`` off no
     frame is ever drawn: cheaper, but no screenshots, and a page's ``requestAnimationFrame`` never fires.
     ``script_memory_mb`` bounds the script objects of a page; 0 leaves V8's own limit.
-    ``session_id`` marks the process, so that it can be found.
+    ``browser_id`` marks the process, so that it can be found.
     """
     return [
         *([] if paint else ["--disable-threaded-compositing"]),
@@ -110,13 +110,13 @@ def launch_flags(
         "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
         f"--host-resolver-rules={resolver_rules}",
         *([f"--js-flags=--max-old-space-size={script_memory_mb}"] if script_memory_mb else []),
-        _mark(session_id),
+        _mark(browser_id),
     ]
 
 
-def processes(session_id: str) -> list[int]:
-    """Return the process ids of the browser started for ``session_id`` (Linux; elsewhere an empty list)."""
-    mark, found = _mark(session_id).encode(), []
+def processes(browser_id: str) -> list[int]:
+    """Return the process ids of the browser started for ``browser_id`` (Linux; elsewhere an empty list)."""
+    mark, found = _mark(browser_id).encode(), []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             arguments = entry.read_bytes().split(b"\0")
@@ -127,8 +127,8 @@ def processes(session_id: str) -> list[int]:
     return sorted(found)
 
 
-def _mark(session_id: str) -> str:
-    return f"--waymark-session={session_id}"
+def _mark(browser_id: str) -> str:
+    return f"--waymark-browser={browser_id}"
 
 
 def _playwrights() -> Path | None:

@@ -1,6 +1,6 @@
 """Episodes in a real browser.
 
-Owns ``BrowserEnvironment``: one slot in a worker's ``BrowserSession`` and the world that its episodes are played in.
+Owns ``BrowserEnvironment``: one slot in a worker's ``BrowserProcess`` and the world that its episodes are played in.
 Invariants: one episode at a time; every act ends by the deadline that it is given, and at once where the process of a
 tab dies; what a world does not keep for the next episode is given back when the episode ends, however it ends.
 """
@@ -12,7 +12,7 @@ from functools import partial
 from typing import TypeVar
 
 from environments.browser.interaction import Interaction
-from environments.browser.session import BrowserSession
+from environments.browser.process import BrowserProcess
 from environments.browser.settings import BrowserSettings
 from environments.browser.slot import MOST_REFUSED, BrowserSlot
 from environments.browser.tab import unless_crashed
@@ -28,11 +28,11 @@ T = TypeVar("T")
 
 
 class BrowserEnvironment:
-    """An ``Environment`` in contexts of ``session`` on the sites that ``world`` opens."""
+    """An ``Environment`` in contexts of ``browser`` on the sites that ``world`` opens."""
 
-    def __init__(self, session: BrowserSession, world: World, settings: BrowserSettings | None = None) -> None:
+    def __init__(self, browser: BrowserProcess, world: World, settings: BrowserSettings | None = None) -> None:
         self.world = world
-        self.slot = BrowserSlot(session, settings or session.settings)
+        self.slot = BrowserSlot(browser, settings or browser.settings)
         self.pages = Interaction(self.slot)
         self._task: Task | None = None
 
@@ -56,7 +56,7 @@ class BrowserEnvironment:
         """Apply one action; see ``Environment.step``."""
         if not self.slot.tabs:
             raise RuntimeError("no episode is open: call reset first")
-        what = f"{action.kind} on {self.slot.hosts.canonical(self.slot.tab.page.url)}"
+        what = f"{action.kind} on {self.slot.addresses.canonical(self.slot.tab.page.url)}"
         return await self._act(deadline, what, partial(self.world.step, action, self.pages))
 
     async def evaluate(self, answer: str | None, deadline: Deadline | None = None) -> Verdict:
@@ -100,7 +100,7 @@ class BrowserEnvironment:
             with limit.waiting_for(codes.STEP_TIMEOUT, what):
                 done = await limit.run(unless_crashed(slot.crashed, work))
         except EpisodeFailed as error:
-            ended = slot.session.page_ended_for_its_memory() if error.failure.code == codes.BROWSER_CRASHED else None
+            ended = slot.browser.page_ended_for_its_memory() if error.failure.code == codes.BROWSER_CRASHED else None
             if ended is None:
                 raise
             raise EpisodeFailed(ended) from error

@@ -1,7 +1,7 @@
 """The process that outlives a worker just long enough to kill what the worker left behind.
 
 Owns nothing but its wait: it blocks until its input ends, which happens when the owner closes it
-or dies, and then kills every process with the owner's mark. Started by ``browser_processes.start_guard``.
+or dies, and then kills every process with the owner's mark. Started by ``owned_processes.start_guard``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from environments.browser.processes import kill_owned
+from environments.browser.owned_processes import kill_owned
 
 KILL_DEADLINE_S = 5.0
 """Seconds for which new processes of the dead owner are looked for; nobody waits for this process."""

@@ -7,22 +7,22 @@ from __future__ import annotations
 
 import asyncio
 
-from environments.browser.processes import process_mark
-from environments.browser.session import BrowserSession
+from environments.browser.owned_processes import process_mark
+from environments.browser.process import BrowserProcess
 
 
 class ChromiumHost:
     """Starts Chromium and knows whether it runs; what a host's environments are is its own business."""
 
-    def __init__(self, session: BrowserSession) -> None:
-        self._session = session
+    def __init__(self, browser: BrowserProcess) -> None:
+        self._browser = browser
         self._identity: str | None = None
 
     async def start(self) -> None:
         """Start Chromium and open a context, which shows that it works."""
-        context = await self._session.open_context("<-loopback>")
+        context = await self._browser.open_context("<-loopback>")
         await context.close()
-        pids = await asyncio.to_thread(lambda: self._session.pids)
+        pids = await asyncio.to_thread(lambda: self._browser.pids)
         self._identity = process_mark(min(pids)) if pids else None
 
     def alive(self) -> bool:
@@ -33,4 +33,4 @@ class ChromiumHost:
 
     async def close(self) -> None:
         """End Chromium."""
-        await self._session.close()
+        await self._browser.close()

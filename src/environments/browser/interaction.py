@@ -1,7 +1,7 @@
 """What the agent does and sees in a slot's tabs.
 
 Owns ``Interaction``. Invariants: what the agent cannot do is feedback, what breaks is ``EpisodeFailed``; an observation
-is of a page on the episode's hosts, with canonical addresses.
+is of a page on the episode's sites, with canonical addresses.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Interaction:
         """Open the task's start pages, each in a tab of its own (``|AND|`` separates several)."""
         slot = self.slot
         for index, address in enumerate(task.start_url.split("|AND|")):
-            url = slot.hosts.real(address.strip())
-            if not slot.hosts.allows(url):
+            url = slot.addresses.real(address.strip())
+            if not slot.addresses.allows(url):
                 detail = f"{address}: not on the task's sites {', '.join(task.sites)}"
                 raise EpisodeFailed(Failure(codes.BAD_START_URL, detail))
             if index:
@@ -106,7 +106,7 @@ class Interaction:
         """Return a PNG of the current tab's viewport."""
         slot = self.slot
         if not slot.settings.paint:
-            return await slot.session.draw(await slot.tab.copy())
+            return await slot.browser.draw(await slot.tab.copy())
         return await typed(slot.tab.page.screenshot(timeout=0), slot.tab.page.url)
 
     async def _read(self) -> dict[str, Any]:
@@ -122,7 +122,7 @@ class Interaction:
         if action.kind in _TRAVELS:
             position, entries = await slot.tab.history()
             target = position + _TRAVELS[action.kind]
-            if not (0 <= target < len(entries) and slot.hosts.allows(entries[target])):
+            if not (0 <= target < len(entries) and slot.addresses.allows(entries[target])):
                 return "no_back" if action.kind == "go_backward" else "no_forward"
         if action.kind == "switch_tab":
             wanted = (action.argument or "").strip()
@@ -131,18 +131,18 @@ class Interaction:
         return ""
 
     async def _show(self, result: dict[str, Any], lines: list[str], first: bool = False) -> Observation:
-        slot, hosts, tab = self.slot, self.slot.hosts, self.slot.tab
+        slot, addresses, tab = self.slot, self.slot.addresses, self.slot.tab
         if "root" not in result:
             result = await self._read()  # a page that opens tabs by itself is asked once more
             if "root" not in result:
                 raise malformed(tab.page.url, "nothing of the page is in it")
-        if result["url"].startswith(("chrome-error:", "http")) and not hosts.allows(result["url"]):
+        if result["url"].startswith(("chrome-error:", "http")) and not addresses.allows(result["url"]):
             result, extra = await self._recover(first)
             lines = [*lines, *extra]
         lines = [*lines, *(sentence(code, detail=detail) for code, detail in tab.take_feedback())]
         if result["cut"]:
             lines.append(sentence("large"))
-        url = hosts.canonical(result["url"])
+        url = addresses.canonical(result["url"])
         raise_for_status(url, result["status"])
         tab.last_title = squeeze(result["title"]) or url
         rich = RichView(result["tree"], *result["window"]) if "tree" in result else None
@@ -167,7 +167,7 @@ class Interaction:
         tab = self.slot.tab
         position, entries = await tab.history()
         wanted = entries[position] if entries else ""
-        if first or position == 0 or self.slot.hosts.allows(wanted):
+        if first or position == 0 or self.slot.addresses.allows(wanted):
             raise EpisodeFailed(Failure(codes.SITE_UNREACHABLE, f"{wanted} could not be loaded"))
         await typed(tab.page.go_back(wait_until="domcontentloaded"), wanted)
         return await self._read(), [sentence("refused", detail=wanted)]
@@ -179,7 +179,7 @@ class Interaction:
     def _options(self) -> dict[str, Any]:
         settings = self.slot.settings
         return {
-            "origins": list(self.slot.hosts.origins),
+            "origins": list(self.slot.addresses.origins),
             "settle_ms": settings.settle_timeout_s * 1000,
             "look_ms": settings.look_timeout_s * 1000,
             "viewport_only": settings.viewport_only,
@@ -192,5 +192,5 @@ class Interaction:
         if result["invalid"] >= 0 and self.shown is not None and result["invalid"] in self.shown.targets:
             wrong = self.shown.elements[self.shown.targets.index(result["invalid"])]
             lines.append(sentence("invalid", detail=wrong.name))
-        lines += [sentence(n["code"], detail=self.slot.hosts.canonical(n["detail"])) for n in result["feedback"]]
+        lines += [sentence(n["code"], detail=self.slot.addresses.canonical(n["detail"])) for n in result["feedback"]]
         return lines

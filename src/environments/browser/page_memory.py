@@ -30,7 +30,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class PageMemory:
-    """Watches the renderers that ``browser`` (a session with Chromium itself) names, from ``start`` to ``stop``."""
+    """Watches the renderers that ``browser`` (a wire to Chromium itself) names, from ``start`` to ``stop``."""
 
     def __init__(self, browser: CDPSession, limit_mb: int) -> None:
         self._browser, self._limit_mb = browser, limit_mb

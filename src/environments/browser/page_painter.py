@@ -2,7 +2,7 @@
 
 Owns the painting Chromium, started at the first screenshot. Invariants: the copy runs no scripts and
 reaches no host; it shows what the page's document and the state of its controls say (pictures and
-style sheets that lie outside the document are missing: sessions that need those set ``paint``).
+style sheets that lie outside the document are missing: runs that need those set ``paint``).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import secrets
 from playwright.async_api import Browser, Page, Playwright
 
 from environments.browser import chromium
-from environments.browser.processes import inherited
+from environments.browser.owned_processes import inherited
 from environments.browser.settings import BrowserSettings
 
 COPY = """(() => {

@@ -1,14 +1,14 @@
 """A real page as the evaluators see it.
 
-Owns ``BrowserPageView``. Invariants: addresses are canonical outside and stay on the episode's hosts;
+Owns ``BrowserPageView``. Invariants: addresses are canonical outside and stay on the episode's sites;
 locators run in the page, never in Python.
 """
 
 from __future__ import annotations
 
+from environments.addresses import EpisodeAddresses
 from environments.browser.tab import BrowserTab
 from environments.browserless.tabs import raise_for_status
-from environments.hosts import EpisodeHosts
 from records import failure_codes as codes
 from records.deadline import Deadline
 from records.failures import EpisodeFailed, Failure
@@ -23,17 +23,17 @@ _CONTENT = (
 class BrowserPageView:
     """Implements ``judges.interface.PageView`` over a browser tab."""
 
-    def __init__(self, tab: BrowserTab, hosts: EpisodeHosts, deadline: Deadline) -> None:
-        self._tab, self._hosts, self._deadline = tab, hosts, deadline
+    def __init__(self, tab: BrowserTab, addresses: EpisodeAddresses, deadline: Deadline) -> None:
+        self._tab, self._addresses, self._deadline = tab, addresses, deadline
 
     async def url(self) -> str:
         """Return the canonical address."""
-        return self._hosts.canonical(self._tab.page.url)
+        return self._addresses.canonical(self._tab.page.url)
 
     async def open(self, url: str) -> None:
         """Navigate to a canonical address."""
-        real = self._hosts.real(url)
-        if not self._hosts.allows(real):
+        real = self._addresses.real(url)
+        if not self._addresses.allows(real):
             detail = f"{url} is not on the task's sites"
             raise EpisodeFailed(Failure(codes.EVALUATION_URL_REFUSED, detail))
         await self._tab.forget_page()

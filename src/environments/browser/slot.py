@@ -14,10 +14,10 @@ from typing import Any
 from playwright.async_api import BrowserContext, Page
 from playwright.async_api import Error as PlaywrightError
 
-from environments.browser.session import BrowserSession
+from environments.addresses import EpisodeAddresses
+from environments.browser.process import BrowserProcess
 from environments.browser.settings import BrowserSettings
 from environments.browser.tab import BrowserTab, typed, unless_crashed
-from environments.hosts import EpisodeHosts
 from records.failures import EpisodeFailed
 
 MOST_REFUSED = 20
@@ -27,16 +27,16 @@ _LOG = logging.getLogger(__name__)
 
 
 class BrowserSlot:
-    """The context, tabs and hosts of the episode in progress.
+    """The context, tabs and addresses of the episode in progress.
 
     ``watching`` is whether tabs that pages open are the agent's; ``refused`` counts those of the present step that were
     not given to it, ``storm`` says that they were too many; ``inherits`` is whether the episode may take over what the
     last one left.
     """
 
-    def __init__(self, session: BrowserSession, settings: BrowserSettings) -> None:
-        self.session, self.settings = session, settings
-        self.hosts = EpisodeHosts({})
+    def __init__(self, browser: BrowserProcess, settings: BrowserSettings) -> None:
+        self.browser, self.settings = browser, settings
+        self.addresses = EpisodeAddresses({})
         self.tabs: list[BrowserTab] = []
         self.current = 0
         self.watching = False
@@ -70,7 +70,7 @@ class BrowserSlot:
         self._episodes += 1
         self.watching = False
         if self.crashed.is_set():
-            self.session.page_ended_for_its_memory()  # an end between two episodes is nobody's failure
+            self.browser.page_ended_for_its_memory()  # an end between two episodes is nobody's failure
         self.crashed.clear()
 
     def begin_work(self) -> None:
@@ -86,9 +86,9 @@ class BrowserSlot:
         # What a tab keeps for an origin can be forgotten only while it shows that origin, hence one site only; and
         # where pages opened others, more of them may be under way.
         alone = len(self.tabs) == 1 and self._context and len(self._context.pages) == len(self._all_tabs)
-        if not (self.inherits and alone and len(self.hosts.origins) == 1):
+        if not (self.inherits and alone and len(self.addresses.origins) == 1):
             return False
-        tab, origin = self.tab, self.hosts.origins[0]
+        tab, origin = self.tab, self.addresses.origins[0]
         # A page that cannot be left, or ends while it is left, is not the next episode's failure.
         crashed, self.crashed = self.crashed, asyncio.Event()
         try:
@@ -96,16 +96,16 @@ class BrowserSlot:
                 await unless_crashed(self.crashed, lambda: tab.leave(origin))
         except (EpisodeFailed, TimeoutError) as error:
             _LOG.debug("the last page is not left, its context goes: %s", error)
-            self.session.page_ended_for_its_memory()
+            self.browser.page_ended_for_its_memory()
             return False
         finally:
             self.crashed = crashed
         return True
 
     async def open_context(self, bypass: str, **options: Any) -> None:
-        """Have a new context with one tab; see ``BrowserSession.open_context``. The last one must be discarded."""
+        """Have a new context with one tab; see ``BrowserProcess.open_context``. The last one must be discarded."""
         self._episodes = 1
-        self._context = await self.session.open_context(bypass, **options)
+        self._context = await self.browser.open_context(bypass, **options)
         self._context.on("page", self._on_page)
         await self.open_tab("reset")
 

@@ -24,7 +24,7 @@ class World(Protocol):
     """Whether an episode's context stays for the next one to take over; else it is closed when the episode ends."""
 
     async def open(self, task: Task, pages: Interaction, grant: Grant | None) -> Observation:
-        """Give the task a state of its own, the slot a context and its hosts, open the start pages and look.
+        """Give the task a state of its own, the slot a context and its addresses, open the start pages and look.
 
         ``grant`` is what the driver admitted the episode with, None where it admits all.
         """

@@ -15,6 +15,7 @@ from cssselect import SelectorError
 from lxml import html
 from lxml.html import HtmlElement
 
+from environments.addresses import EpisodeAddresses
 from environments.browser.settings import BrowserSettings
 from environments.browserless import html_actions
 from environments.browserless.asgi_client import AsgiClient
@@ -22,7 +23,6 @@ from environments.browserless.html_actions import Effect, PageRequest
 from environments.browserless.html_page import HtmlPage
 from environments.browserless.tabs import Tabs
 from environments.environment import Grant
-from environments.hosts import EpisodeHosts
 from environments.interface.element_names import squeeze
 from environments.interface.feedback import joined, sentence
 from environments.interface.observation import Rendered, inner_text, render
@@ -49,7 +49,7 @@ class BrowserlessEnvironment:
         self._settings = settings or BrowserSettings()
         self._token = ""
         self._task: Task | None = None
-        self._hosts = EpisodeHosts({})
+        self._addresses = EpisodeAddresses({})
         self._tabs: Tabs | None = None
         self._shown: Rendered | None = None
 
@@ -70,9 +70,9 @@ class BrowserlessEnvironment:
         self._token, self._task = f"e{secrets.token_hex(8)}", task
         login = task.sites if task.require_login else ()
         self._app.state.sessions.reset(self._token, login=login, sites=task.sites)
-        self._hosts = EpisodeHosts.embedded(task.sites, self._token)
+        self._addresses = EpisodeAddresses.embedded(task.sites, self._token)
         client = AsgiClient(self._app)
-        self._tabs = Tabs(client, self._hosts, self._settings.max_tabs)
+        self._tabs = Tabs(client, self._addresses, self._settings.max_tabs)
         await (deadline or Deadline(what="reset")).run(self._open_start_pages(self._tabs, task))
         return self._observe([])
 
@@ -82,7 +82,7 @@ class BrowserlessEnvironment:
         lines = []
         if effect.code:
             element = self._element(action)
-            lines.append(sentence(effect.code, action, element, self._hosts.canonical(effect.detail)))
+            lines.append(sentence(effect.code, action, element, self._addresses.canonical(effect.detail)))
         return self._observe(lines)
 
     async def evaluate(self, answer: str | None, deadline: Deadline | None = None) -> Verdict:
@@ -91,9 +91,9 @@ class BrowserlessEnvironment:
         assert self._task is not None
 
         async def fresh_page() -> _View:
-            return _View(tabs.alike(), self._hosts, None)
+            return _View(tabs.alike(), self._addresses, None)
 
-        last = _View(tabs.alike(), self._hosts, tabs.page)
+        last = _View(tabs.alike(), self._addresses, tabs.page)
         judged = self._judge.verdict(EndedEpisode(self._task, answer, last, fresh_page, deadline=deadline))
         return await (deadline or Deadline(what="evaluate")).run(judged)
 
@@ -109,7 +109,7 @@ class BrowserlessEnvironment:
 
     async def _open_start_pages(self, tabs: Tabs, task: Task) -> None:
         for address in task.start_url.split("|AND|"):
-            opened = await tabs.open_tab(PageRequest(self._hosts.real(address.strip())))
+            opened = await tabs.open_tab(PageRequest(self._addresses.real(address.strip())))
             if opened.code:
                 raise EpisodeFailed(Failure(codes.BAD_START_URL, sentence(opened.code, detail=address)))
         tabs.current = 0
@@ -131,7 +131,7 @@ class BrowserlessEnvironment:
         self._shown = render(snapshot, self._settings)
         return Observation(
             text=self._shown.text,
-            url=self._hosts.canonical(snapshot.url),
+            url=self._addresses.canonical(snapshot.url),
             title=squeeze(snapshot.title),
             page_text=self._shown.page_text,
             elements=self._shown.elements,
@@ -180,14 +180,14 @@ def _act(page: HtmlPage, action: Action, target: HtmlElement | None) -> Effect:
 class _View:
     """A page as the evaluators see it; locators are read, never run."""
 
-    def __init__(self, tabs: Tabs, hosts: EpisodeHosts, page: HtmlPage | None) -> None:
-        self._tabs, self._hosts, self._page = tabs, hosts, page
+    def __init__(self, tabs: Tabs, addresses: EpisodeAddresses, page: HtmlPage | None) -> None:
+        self._tabs, self._addresses, self._page = tabs, addresses, page
 
     async def url(self) -> str:
-        return self._hosts.canonical(self._page.url) if self._page else "about:blank"
+        return self._addresses.canonical(self._page.url) if self._page else "about:blank"
 
     async def open(self, url: str) -> None:
-        effect = await self._tabs.open_tab(PageRequest(self._hosts.real(url)))
+        effect = await self._tabs.open_tab(PageRequest(self._addresses.real(url)))
         if effect.code == "refused":
             raise EpisodeFailed(Failure(codes.EVALUATION_URL_REFUSED, f"{url} is not on the task's sites"))
         self._page = self._tabs.page

@@ -10,11 +10,11 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, field, replace
 
+from environments.addresses import EpisodeAddresses
 from environments.browserless.asgi_client import AsgiClient
 from environments.browserless.html_actions import Effect, PageRequest, same_document
 from environments.browserless.html_page import ControlState, HtmlPage
 from environments.embedded.sessions import SESSION_LOST
-from environments.hosts import EpisodeHosts
 from records import failure_codes as codes
 from records.failures import EpisodeFailed, Failure
 
@@ -39,8 +39,8 @@ class Tab:
 class Tabs:
     """All tabs of one episode over one in-process application."""
 
-    def __init__(self, client: AsgiClient, hosts: EpisodeHosts, limit: int) -> None:
-        self._client, self._hosts, self._limit = client, hosts, limit
+    def __init__(self, client: AsgiClient, addresses: EpisodeAddresses, limit: int) -> None:
+        self._client, self._addresses, self._limit = client, addresses, limit
         self._tabs: list[Tab] = []
         self.current = 0
 
@@ -55,12 +55,12 @@ class Tabs:
         return self.tab.page
 
     def alike(self) -> Tabs:
-        """Return an empty set of tabs that shares the cookies and hosts of this one, without its limit."""
-        return Tabs(self._client, self._hosts, sys.maxsize)
+        """Return an empty set of tabs that shares the cookies and addresses of this one, without its limit."""
+        return Tabs(self._client, self._addresses, sys.maxsize)
 
     def titles(self) -> tuple[str, ...]:
         """Return every tab's title, or its address where there is none."""
-        return tuple(tab.page.title or self._hosts.canonical(tab.page.url) for tab in self._tabs)
+        return tuple(tab.page.title or self._addresses.canonical(tab.page.url) for tab in self._tabs)
 
     async def open_tab(self, request: PageRequest) -> Effect:
         """Open a page in a new tab and move there."""
@@ -127,7 +127,7 @@ class Tabs:
 
     async def _load(self, request: PageRequest) -> tuple[HtmlPage, PageRequest] | Effect:
         """Fetch a page; also return the request that shows it again. An effect when an address is refused."""
-        reply = await self._client.fetch(request, self._hosts.allows)
+        reply = await self._client.fetch(request, self._addresses.allows)
         if reply.status == 0:
             return Effect(code="refused", detail=reply.url)
         raise_for_status(reply.url, reply.status)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from environments.browser.environment import BrowserEnvironment
 from environments.browser.host import ChromiumHost
-from environments.browser.session import BrowserSession
+from environments.browser.process import BrowserProcess
 from environments.browser.settings import BrowserSettings
 from environments.embedded.sessions import SiteEndpoint
 from environments.embedded.world import EmbeddedWorld
@@ -16,9 +16,9 @@ class SitesHost(ChromiumHost):
     """One Chromium over the site server at ``sites``."""
 
     def __init__(self, sites: SiteEndpoint, browser: BrowserSettings, judge: TrajectoryJudge) -> None:
-        super().__init__(BrowserSession(browser))
+        super().__init__(BrowserProcess(browser))
         self._sites, self._judge = sites, judge
 
     async def environment(self) -> Environment:
         """Return a new environment in this Chromium."""
-        return BrowserEnvironment(self._session, EmbeddedWorld(self._sites, self._judge))
+        return BrowserEnvironment(self._browser, EmbeddedWorld(self._sites, self._judge))

@@ -10,11 +10,11 @@ from __future__ import annotations
 import logging
 import secrets
 
+from environments.addresses import EpisodeAddresses, embedded_bypass
 from environments.browser.interaction import Interaction
 from environments.browser.page_view import BrowserPageView
 from environments.embedded.sessions import SiteSessions
 from environments.environment import Grant
-from environments.hosts import EpisodeHosts, embedded_bypass
 from judges.interface import EndedEpisode, TrajectoryJudge
 from judges.verdicts import Evaluators
 from records.deadline import Deadline
@@ -46,7 +46,7 @@ class EmbeddedWorld:
             await self.close()
             self.token = f"e{secrets.token_hex(8)}"
             await slot.open_context(embedded_bypass(self.token, sites.port))
-        slot.hosts = EpisodeHosts.embedded(task.sites, self.token, sites.port)
+        slot.addresses = EpisodeAddresses.embedded(task.sites, self.token, sites.port)
         login = task.sites if task.require_login else ()
         await sites.open_session(self.token, task.sites, login, pages.deadline)
         await pages.open_start_pages(task)
@@ -63,9 +63,9 @@ class EmbeddedWorld:
         await self.sites.require_session(self.token, pages.deadline)
 
         async def fresh_page() -> BrowserPageView:
-            return BrowserPageView(await slot.judging_tab(), slot.hosts, pages.deadline)
+            return BrowserPageView(await slot.judging_tab(), slot.addresses, pages.deadline)
 
-        last = BrowserPageView(slot.tab, slot.hosts, pages.deadline)
+        last = BrowserPageView(slot.tab, slot.addresses, pages.deadline)
         verdict = await self._judge.verdict(EndedEpisode(task, answer, last, fresh_page, deadline=pages.deadline))
         await slot.quieten_judging_tab()
         return verdict

@@ -6,7 +6,7 @@ import asyncio
 
 from environments.browser.environment import BrowserEnvironment
 from environments.browser.host import ChromiumHost
-from environments.browser.session import BrowserSession
+from environments.browser.process import BrowserProcess
 from environments.browser.settings import BrowserSettings
 from environments.environment import Environment
 from environments.miniwob.page_server import PageServer, page_folder
@@ -17,7 +17,7 @@ class MiniwobHost(ChromiumHost):
     """One Chromium, and the server of its pages."""
 
     def __init__(self, browser: BrowserSettings) -> None:
-        super().__init__(BrowserSession(browser))
+        super().__init__(BrowserProcess(browser))
         self._server = PageServer(page_folder())
 
     async def start(self) -> None:
@@ -27,7 +27,7 @@ class MiniwobHost(ChromiumHost):
 
     async def environment(self) -> Environment:
         """Return a new environment in this Chromium."""
-        return BrowserEnvironment(self._session, MiniwobWorld(self._server.port))
+        return BrowserEnvironment(self._browser, MiniwobWorld(self._server.port))
 
     def alive(self) -> bool:
         """Whether Chromium and the server run."""

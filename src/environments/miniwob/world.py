@@ -98,7 +98,7 @@ class MiniwobWorld:
 def _shows(slot: BrowserSlot, task: Task, page: Page) -> bool:
     """Whether the slot's one tab has this very page open, in a document that can play it again."""
     here = slot.tab.page.url.partition("#")[0] if len(slot.tabs) == 1 else ""
-    return slot.inherits and not page.reload and here == slot.hosts.real(task.start_url)
+    return slot.inherits and not page.reload and here == slot.addresses.real(task.start_url)
 
 
 async def _read_score(tab: BrowserTab) -> Score:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 
 from environments.browser.page_view import BrowserPageView
 from environments.browser.tab import BrowserTab
-from environments.webarena.sites.hosts import WebArenaHosts
+from environments.webarena.sites.episode_addresses import WebArenaAddresses
 from records.deadline import Deadline
 
 
@@ -20,12 +20,12 @@ class WebArenaPageView:
     def __init__(
         self,
         tab: BrowserTab,
-        hosts: WebArenaHosts,
+        addresses: WebArenaAddresses,
         deadline: Deadline,
         check: Callable[[BrowserTab], Awaitable[None]],
     ) -> None:
-        self._tab, self._hosts, self._check = tab, hosts, check
-        self._page = BrowserPageView(tab, hosts, deadline)
+        self._tab, self._addresses, self._check = tab, addresses, check
+        self._page = BrowserPageView(tab, addresses, deadline)
 
     async def url(self) -> str:
         """Return the canonical address."""
@@ -38,4 +38,4 @@ class WebArenaPageView:
 
     async def content_text(self, locator: str) -> str:
         """Return the page's HTML for '', else what the locator yields there, with placeholders for own addresses."""
-        return self._hosts.canonical_text(await self._page.content_text(locator))
+        return self._addresses.canonical_text(await self._page.content_text(locator))

@@ -19,7 +19,7 @@ from environments.webarena.reset.resetters import resetters
 from environments.webarena.settings import WebArenaSettings
 from environments.webarena.sites.addresses import SITES, variable
 from environments.webarena.sites.deployments import deployments_of
-from environments.webarena.sites.hosts import Deployment
+from environments.webarena.sites.episode_addresses import Deployment
 from environments.webarena.tasks.files import needed_sites
 from environments.webarena.tasks.source import webarena_task_list
 from environments.webarena.waits import waits_that_do_not_fit

@@ -22,7 +22,7 @@ from environments.environment import Grant
 from environments.webarena.leases.units import SiteLease
 from environments.webarena.login.pool import LoginSession
 from environments.webarena.page_view import WebArenaPageView
-from environments.webarena.sites.hosts import WebArenaHosts
+from environments.webarena.sites.episode_addresses import WebArenaAddresses
 from environments.webarena.sites.shared import WebArenaSites
 from environments.webarena.tasks.files import geolocation, rules_of, viewport
 from judges.interface import EndedEpisode
@@ -42,7 +42,7 @@ class WebArenaWorld:
 
     def __init__(self, sites: WebArenaSites) -> None:
         self._sites = sites
-        self._hosts = WebArenaHosts({})
+        self._addresses = WebArenaAddresses({})
         self.lease: SiteLease | None = None
         self._logins: dict[str, LoginSession] = {}
         self._left: set[str] = set()
@@ -55,7 +55,7 @@ class WebArenaWorld:
             raise EpisodeFailed(Failure(codes.LEASE_LOST, f"{task.task_id}: sent without a lease on its sites"))
         self.lease = lease = grant
         self._ends = asyncio.get_running_loop().time() + sites.settings.lease_hold_s
-        self._hosts = sites.hosts(lease)
+        self._addresses = sites.addresses(lease)
         for last_try in range(1, _LOGIN_TRIES + 1):
             for site in sites.logins_of(task):
                 unit = lease.units[site]
@@ -90,7 +90,7 @@ class WebArenaWorld:
         sites, slot = self._sites, pages.slot
 
         def view(tab: BrowserTab) -> WebArenaPageView:
-            return WebArenaPageView(tab, self._hosts, pages.deadline, self._require_login)
+            return WebArenaPageView(tab, self._addresses, pages.deadline, self._require_login)
 
         async def fresh_page() -> WebArenaPageView:
             return view(await slot.new_judging_tab())
@@ -98,7 +98,7 @@ class WebArenaWorld:
         verdict = await sites.judge.verdict(
             EndedEpisode(
                 task,
-                answer=None if answer is None else self._hosts.canonical_text(answer),
+                answer=None if answer is None else self._addresses.canonical_text(answer),
                 page=view(slot.tab),
                 fresh_page=fresh_page,
                 rules=rules_of(task),
@@ -118,8 +118,8 @@ class WebArenaWorld:
         """Open the start pages in a context that has the log-ins."""
         slot = pages.slot
         self._left = set()
-        slot.hosts = self._hosts
-        await slot.open_context(self._hosts.bypass, **self._context_options(task))
+        slot.addresses = self._addresses
+        await slot.open_context(self._addresses.bypass, **self._context_options(task))
         slot.context.on("request", self._on_request)
         await pages.open_start_pages(task)
         seen = await pages.look(first=True)
@@ -144,7 +144,7 @@ class WebArenaWorld:
 
     def _on_request(self, request: Request) -> None:
         """Note when the agent logs itself out, and when it sends a form."""
-        site = self._hosts.site_of(request.url)
+        site = self._addresses.site_of(request.url)
         if site is None:
             return
         form = self._sites.forms.get(site)
@@ -157,19 +157,19 @@ class WebArenaWorld:
         """Raise ``EpisodeFailed`` where a page did not come, or shows that the log-in is gone."""
         late = next((tab for tab in slot.tabs if not tab.settled), None)
         if late is not None:
-            where, limit = self._hosts.canonical(late.page.url), slot.settings.navigation_timeout_s
+            where, limit = self._addresses.canonical(late.page.url), slot.settings.navigation_timeout_s
             detail = f"{where}: the next page did not come within {limit:g} s"
             raise EpisodeFailed(Failure(codes.SITE_TIMEOUT, detail))
         await self._require_login(slot.tab)
 
     async def _require_login(self, tab: BrowserTab) -> None:
         """Raise ``infra/session_expired`` where the page shows that the site no longer knows the episode's session."""
-        site = self._hosts.site_of(tab.page.url)
+        site = self._addresses.site_of(tab.page.url)
         if site is None or site not in self._logins or site in self._left:
             return
         mark = self._sites.forms[site].logged_out
         if await tab.read(f"document.querySelector({json.dumps(mark)}) !== null"):
-            detail = f"{self._hosts.canonical(tab.page.url)} shows {mark}: the site has ended the session"
+            detail = f"{self._addresses.canonical(tab.page.url)} shows {mark}: the site has ended the session"
             raise EpisodeFailed(Failure(codes.SESSION_EXPIRED, detail))
 
     def _require_lease(self) -> None:

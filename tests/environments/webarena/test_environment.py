@@ -14,7 +14,7 @@ import pytest_asyncio
 
 from environments.admission import AskedFor, Asking
 from environments.browser.environment import BrowserEnvironment
-from environments.browser.session import BrowserSession
+from environments.browser.process import BrowserProcess
 from environments.browser.settings import BrowserSettings
 from environments.browser.slot import BrowserSlot
 from environments.contract import check_environment
@@ -23,7 +23,7 @@ from environments.webarena.leases.admission import SiteAdmission
 from environments.webarena.leases.ledger import SiteLedger
 from environments.webarena.settings import DeploymentSettings, ResetSettings, WebArenaSettings
 from environments.webarena.sites.deployments import deployments_of
-from environments.webarena.sites.hosts import Deployment, resolver_rules
+from environments.webarena.sites.episode_addresses import Deployment, resolver_rules
 from environments.webarena.sites.shared import WebArenaSites, make_sites
 from environments.webarena.world import WebArenaWorld
 from judges.interface import AnswerQuestion
@@ -61,7 +61,7 @@ class World:
     bases: dict[str, str]
     sites: WebArenaSites
     requests: Asking
-    session: BrowserSession
+    browser: BrowserProcess
 
     @property
     def ledger(self) -> SiteLedger:
@@ -69,7 +69,7 @@ class World:
         return self.requests.admission._ledger
 
     def asking(self, sites: WebArenaSites, **settings: object) -> AskedFor:
-        made = BrowserEnvironment(self.session, WebArenaWorld(sites), replace(BROWSER, **settings))  # type: ignore[arg-type]
+        made = BrowserEnvironment(self.browser, WebArenaWorld(sites), replace(BROWSER, **settings))  # type: ignore[arg-type]
         return AskedFor(made, self.requests)
 
     def environment(self, **settings: object) -> AskedFor:
@@ -93,15 +93,15 @@ def settings_for(ports: list[int]) -> WebArenaSettings:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def session(served: tuple[FakeSite, FakeSite, FakeResetServer, list[int]]) -> AsyncIterator[BrowserSession]:
-    started = BrowserSession(BROWSER, resolver_rules(deployments_of(settings_for(served[3])).values()))
+async def browser(served: tuple[FakeSite, FakeSite, FakeResetServer, list[int]]) -> AsyncIterator[BrowserProcess]:
+    started = BrowserProcess(BROWSER, resolver_rules(deployments_of(settings_for(served[3])).values()))
     yield started
     await started.close()
 
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def world(
-    session: BrowserSession, served: tuple[FakeSite, FakeSite, FakeResetServer, list[int]]
+    browser: BrowserProcess, served: tuple[FakeSite, FakeSite, FakeResetServer, list[int]]
 ) -> AsyncIterator[World]:
     shop, forum, server, ports = served
     for site in (shop, forum):
@@ -109,11 +109,11 @@ async def world(
     server.__init__([shop, forum])  # type: ignore[misc]
     settings = settings_for(ports)
     deployments = deployments_of(settings)
-    sites = make_sites(settings, deployments, session, ACCOUNTS, judge=Evaluators(), forms=FORMS)
+    sites = make_sites(settings, deployments, browser, ACCOUNTS, judge=Evaluators(), forms=FORMS)
     with WEBARENA.service(settings) as service:
         assert isinstance(service.admission, SiteAdmission)
         bases = dict(deployments["blue"].addresses.bases)
-        yield World(shop, forum, server, bases, sites, Asking(service.admission), session)
+        yield World(shop, forum, server, bases, sites, Asking(service.admission), browser)
         shop.fault = forum.fault = ""
 
 
@@ -141,7 +141,7 @@ async def failure_of(work: object) -> Failure:
 
 def held(world: World) -> tuple[int, int]:
     """Leases that are out, and contexts that are open."""
-    browser = world.session._browser
+    browser = world.browser._browser
     assert browser is not None
     return world.ledger.held, len(browser.contexts)
 
@@ -205,7 +205,7 @@ async def test_two_sites_on_one_host_name_keep_their_sessions_apart(world: World
 
 async def test_without_an_alias_the_two_sites_would_clash(world: World, env: AskedFor) -> None:
     """What the alias is for: the same browser on the real addresses loses the first site's session."""
-    context = await world.session.open_context(
+    context = await world.browser.open_context(
         ",".join(["<-loopback>", *world.sites.deployments["blue"].real_addresses.bases.values()])
     )
     page = await context.new_page()
@@ -466,7 +466,7 @@ async def test_a_cancelled_reset_gives_everything_back(world: World, env: AskedF
 
 async def test_a_browser_that_dies_gives_the_sites_back(world: World, env: AskedFor) -> None:
     await env.reset(fake_task())
-    for pid in world.session.pids:
+    for pid in world.browser.pids:
         os.kill(pid, signal.SIGKILL)
     assert (await failure_of(env.step(Action("wait")))).code.name == "browser_crashed"
     assert world.ledger.held == 0

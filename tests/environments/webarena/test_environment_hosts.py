@@ -22,7 +22,12 @@ from environments.webarena.login.accounts import Accounts
 from environments.webarena.settings import DeploymentSettings, ResetSettings, WebArenaSettings
 from environments.webarena.sites.addresses import SITES, AddressError, SiteAddresses
 from environments.webarena.sites.deployments import deployments_of, with_addresses
-from environments.webarena.sites.hosts import Deployment, WebArenaHosts, episode_hosts, resolver_rules
+from environments.webarena.sites.episode_addresses import (
+    Deployment,
+    WebArenaAddresses,
+    episode_addresses,
+    resolver_rules,
+)
 from environments.webarena.sites.shared import make_sites
 from environments.webarena.waits import waits_that_do_not_fit
 from environments.webarena.world import WebArenaWorld
@@ -60,27 +65,27 @@ def deployment(bases: dict[str, str], name: str = "blue") -> Deployment:
     ],
 )
 def test_addresses_are_canonical_also_where_a_site_lies_under_a_path(real: str, canonical: str) -> None:
-    hosts = WebArenaHosts(ONE_HOST)
-    assert hosts.canonical(real) == canonical
-    assert hosts.real(canonical).rstrip("/") == real.rstrip("/")
-    assert hosts.allows(real) == (not canonical.startswith("http"))
+    addresses = WebArenaAddresses(ONE_HOST)
+    assert addresses.canonical(real) == canonical
+    assert addresses.real(canonical).rstrip("/") == real.rstrip("/")
+    assert addresses.allows(real) == (not canonical.startswith("http"))
 
 
 def test_addresses_inside_a_text_are_replaced_and_others_that_begin_alike_are_not() -> None:
-    hosts = WebArenaHosts({"shopping": "http://wa.test", "reddit": "http://wa.test:9999"})
+    addresses = WebArenaAddresses({"shopping": "http://wa.test", "reddit": "http://wa.test:9999"})
     text = (
         "See http://wa.test:9999/f/a, http://wa.test. Not http://wa.test.evil, http://wa.test:99990 or http://wa.tests"
     )
-    assert hosts.canonical_text(text) == (
+    assert addresses.canonical_text(text) == (
         "See __REDDIT__/f/a, __SHOPPING__. Not http://wa.test.evil, http://wa.test:99990 or http://wa.tests"
     )
 
 
 def test_only_the_episodes_origins_pass_the_proxy() -> None:
-    hosts = WebArenaHosts(
+    addresses = WebArenaAddresses(
         {"shopping_admin": "http://wa.test:7780/admin", "map": "https://map.test"}, ["http://tiles.test:8080/tile"]
     )
-    rules = hosts.bypass.split(",")
+    rules = addresses.bypass.split(",")
     assert rules[0] == "<-loopback>"
     assert [rule for rule in rules if rule.startswith("http")] == [
         "http://wa.test:7780",
@@ -90,9 +95,9 @@ def test_only_the_episodes_origins_pass_the_proxy() -> None:
     own = {"wa.test:7780", "map.test:443", "tiles.test:8080"}
     assert {rule for rule in rules[1:] if rule.startswith("ws")} == {f"{s}://{at}" for s in ("ws", "wss") for at in own}
     assert len(rules) == 10
-    assert not hosts.allows("http://tiles.test:8080/tile"), "what pages load from is not for the agent to visit"
-    assert hosts.site_of("http://wa.test:7780/other") == "shopping_admin"
-    assert hosts.site_of("http://tiles.test:8080/tile") is None
+    assert not addresses.allows("http://tiles.test:8080/tile"), "what pages load from is not for the agent to visit"
+    assert addresses.site_of("http://wa.test:7780/other") == "shopping_admin"
+    assert addresses.site_of("http://tiles.test:8080/tile") is None
 
 
 def test_a_clash_on_one_host_name_is_avoided_by_an_alias_that_the_browser_resolves() -> None:
@@ -110,9 +115,9 @@ def test_sites_that_would_overwrite_each_others_session_are_not_played_together(
     blue = deployment({"shopping": "https://wa.test:1", "reddit": "https://wa.test:2"})
     assert blue.aliases == {}
     with pytest.raises(EpisodeFailed) as caught:
-        episode_hosts({"shopping": blue, "reddit": blue})
+        episode_addresses({"shopping": blue, "reddit": blue})
     assert (caught.value.failure.kind, caught.value.failure.code.name) == (FailureKind.TASK, "hosts_clash")
-    assert episode_hosts({"reddit": blue}).bases == {"reddit": "https://wa.test:2"}
+    assert episode_addresses({"reddit": blue}).bases == {"reddit": "https://wa.test:2"}
 
 
 def test_a_deployments_name_must_fit_into_a_host_name() -> None:
@@ -179,7 +184,7 @@ def test_waits_that_would_fail_episodes_that_only_wait_for_their_sites_are_told(
 
 def test_the_waits_of_a_log_in_are_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[dict[str, float]] = []
-    monkeypatch.setattr("environments.webarena.sites.shared.FormLogin", lambda session, **waits: given.append(waits))
+    monkeypatch.setattr("environments.webarena.sites.shared.FormLogin", lambda browser, **waits: given.append(waits))
     settings = replace(SETTINGS, login_timeout_s=90.0, login_load_timeout_s=11.0)
     make_sites(settings, {}, None, Accounts({}), judge=Evaluators())  # type: ignore[arg-type]
     assert given == [{"timeout_s": 90.0, "load_timeout_s": 11.0}]

@@ -9,12 +9,12 @@ import pytest_asyncio
 
 from environments.admission import AskedFor, Asking
 from environments.browser.environment import BrowserEnvironment
-from environments.browser.session import BrowserSession
+from environments.browser.process import BrowserProcess
 from environments.browser.settings import BrowserSettings
 from environments.webarena.kind import WEBARENA
 from environments.webarena.settings import DeploymentSettings, WebArenaSettings
 from environments.webarena.sites.deployments import deployments_of
-from environments.webarena.sites.hosts import resolver_rules
+from environments.webarena.sites.episode_addresses import resolver_rules
 from environments.webarena.sites.shared import make_sites
 from environments.webarena.world import WebArenaWorld
 from judges.verdicts import Evaluators
@@ -59,15 +59,15 @@ async def made() -> AsyncIterator[tuple[FakeSite, AskedFor]]:
         addresses = {"shopping": f"http://127.0.0.1:{port}"}
         settings = WebArenaSettings(deployments=(DeploymentSettings("blue", addresses),), login_margin_s=1)
         deployments = deployments_of(settings)
-        session = BrowserSession(BROWSER, resolver_rules(deployments.values()))
-        sites = make_sites(settings, deployments, session, ACCOUNTS, judge=Evaluators(), forms=FORMS)
+        browser = BrowserProcess(BROWSER, resolver_rules(deployments.values()))
+        sites = make_sites(settings, deployments, browser, ACCOUNTS, judge=Evaluators(), forms=FORMS)
         with WEBARENA.service(settings) as service:
             assert service.admission is not None
-            env = AskedFor(BrowserEnvironment(session, WebArenaWorld(sites)), Asking(service.admission))
+            env = AskedFor(BrowserEnvironment(browser, WebArenaWorld(sites)), Asking(service.admission))
             yield site, env
             site.fault = ""
             await env.close()
-        await session.close()
+        await browser.close()
 
 
 async def attempts(

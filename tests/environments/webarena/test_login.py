@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 from starlette.responses import HTMLResponse
 
-from environments.browser.session import BrowserSession
+from environments.browser.process import BrowserProcess
 from environments.browser.settings import BrowserSettings
 from environments.webarena.login.accounts import Account, Secret
 from environments.webarena.login.form_login import FormLogin
@@ -30,8 +30,8 @@ ANYWHERE = "EXCLUDE 127.0.0.1"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def session() -> AsyncIterator[BrowserSession]:
-    started = BrowserSession(BrowserSettings(), f"MAP * ~NOTFOUND, {ANYWHERE}")
+async def browser() -> AsyncIterator[BrowserProcess]:
+    started = BrowserProcess(BrowserSettings(), f"MAP * ~NOTFOUND, {ANYWHERE}")
     yield started
     await started.close()
 
@@ -48,11 +48,11 @@ def base(site: FakeSite) -> Iterator[str]:
 
 
 async def failure_of(
-    session: BrowserSession, base: str, form: LoginForm = FORM, account: Account = ACCOUNT, timeout_s: float = 10.0
+    browser: BrowserProcess, base: str, form: LoginForm = FORM, account: Account = ACCOUNT, timeout_s: float = 10.0
 ) -> Failure:
     began = time.monotonic()
     with pytest.raises(EpisodeFailed) as caught:
-        await FormLogin(session, timeout_s=timeout_s).log_in(base, form, account)
+        await FormLogin(browser, timeout_s=timeout_s).log_in(base, form, account)
     assert time.monotonic() - began < timeout_s + 60
     failure = caught.value.failure
     assert (failure.kind, failure.code.name) == (FailureKind.INFRA, "login_failed")
@@ -64,10 +64,10 @@ async def failure_of(
 
 
 async def test_the_form_is_filled_in_and_the_session_cookie_is_kept(
-    session: BrowserSession, site: FakeSite, base: str, caplog: pytest.LogCaptureFixture
+    browser: BrowserProcess, site: FakeSite, base: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.DEBUG):
-        login = await FormLogin(session, timeout_s=120).log_in(base, FORM, ACCOUNT)
+        login = await FormLogin(browser, timeout_s=120).log_in(base, FORM, ACCOUNT)
     (cookie,) = login.state["cookies"]
     assert site.sessions[cookie["value"]] == "agent"
     assert (cookie["name"], login.expires_at) == (COOKIE, None)
@@ -77,12 +77,12 @@ async def test_the_form_is_filled_in_and_the_session_cookie_is_kept(
 
 
 @pytest.mark.parametrize("name", sorted(SHAPES))
-async def test_a_form_of_any_shape_is_found_by_its_password_field(session: BrowserSession, name: str) -> None:
+async def test_a_form_of_any_shape_is_found_by_its_password_field(browser: BrowserProcess, name: str) -> None:
     shape = SHAPES[name]
     site = ShapedSite(shape, LOGIN_FORMS.get(name, FORM))
     with serving(site.app()) as port:
         base = f"http://127.0.0.1:{port}" + ("/admin" if name == "shopping_admin" else "")
-        login = await FormLogin(session, timeout_s=150).log_in(base, site.form, ACCOUNT)
+        login = await FormLogin(browser, timeout_s=150).log_in(base, site.form, ACCOUNT)
     assert [cookie["value"] for cookie in login.state["cookies"]] == ["s1"]
     sent = {key: value for entry in site.received for key, value in entry.items()}
     assert (sent[shape.names[0]], sent[shape.names[1]]) == (USERNAME, PASSWORD)
@@ -102,76 +102,76 @@ async def test_a_form_of_any_shape_is_found_by_its_password_field(session: Brows
     ],
 )
 async def test_a_right_password_that_does_not_log_in_is_told(
-    session: BrowserSession, after: HTMLResponse, complaint: str, wait_s: float
+    browser: BrowserProcess, after: HTMLResponse, complaint: str, wait_s: float
 ) -> None:
     site = ShapedSite(SHAPES["no button"], FORM, after)
     with serving(site.app()) as port:
-        failure = await failure_of(session, f"http://127.0.0.1:{port}", timeout_s=wait_s)
+        failure = await failure_of(browser, f"http://127.0.0.1:{port}", timeout_s=wait_s)
     assert re.search(complaint, failure.detail), failure.detail
     assert f"127.0.0.1:{port}" in failure.detail, "the host is named"
 
 
-async def test_the_second_of_two_steps_that_refuses_is_told(session: BrowserSession) -> None:
+async def test_the_second_of_two_steps_that_refuses_is_told(browser: BrowserProcess) -> None:
     site = ShapedSite(SHAPES["two pages"], FORM)
     with serving(site.app()) as port:
         wrong = Account(Secret(USERNAME), Secret("wr0ng & long"))
-        failure = await failure_of(session, f"http://127.0.0.1:{port}", account=wrong, timeout_s=60.0)
+        failure = await failure_of(browser, f"http://127.0.0.1:{port}", account=wrong, timeout_s=60.0)
     assert "refused the user name or the password" in failure.detail
 
 
-async def test_wrong_credentials_are_told_at_once(session: BrowserSession, base: str) -> None:
+async def test_wrong_credentials_are_told_at_once(browser: BrowserProcess, base: str) -> None:
     wrong = Account(Secret(USERNAME), Secret("wr0ng & long"))
-    failure = await failure_of(session, base, account=wrong, timeout_s=60)
+    failure = await failure_of(browser, base, account=wrong, timeout_s=60)
     assert "refused the user name or the password" in failure.detail
 
 
 async def test_a_page_without_a_form_is_told_and_nothing_is_typed(
-    session: BrowserSession, site: FakeSite, base: str
+    browser: BrowserProcess, site: FakeSite, base: str
 ) -> None:
-    failure = await failure_of(session, base, replace(FORM, path="/page/1"), timeout_s=6)
+    failure = await failure_of(browser, base, replace(FORM, path="/page/1"), timeout_s=6)
     assert "found no form with a password field at /page/1 ('Shop')" in failure.detail
 
 
-async def test_a_field_that_goes_away_while_it_is_typed_into_is_told_without_the_text(session: BrowserSession) -> None:
+async def test_a_field_that_goes_away_while_it_is_typed_into_is_told_without_the_text(browser: BrowserProcess) -> None:
     """Playwright's own message lists what it tried to type."""
     page = '<form method="post"><input name="username"><input type="password" onfocus="this.disabled = true"></form>'
     with serving(ShapedSite(Shape("/login", page, ""), FORM).app()) as port:
-        failure = await failure_of(session, f"http://127.0.0.1:{port}", timeout_s=6)
+        failure = await failure_of(browser, f"http://127.0.0.1:{port}", timeout_s=6)
     assert failure.detail
 
 
-async def test_a_log_in_that_leads_nowhere_ends_at_its_deadline(session: BrowserSession, base: str) -> None:
-    failure = await failure_of(session, base, replace(FORM, logout=re.compile("never"), refused=""), timeout_s=6)
+async def test_a_log_in_that_leads_nowhere_ends_at_its_deadline(browser: BrowserProcess, base: str) -> None:
+    failure = await failure_of(browser, base, replace(FORM, logout=re.compile("never"), refused=""), timeout_s=6)
     assert "not done within 6 s; the form was sent" in failure.detail
 
 
 @pytest.mark.parametrize("fault", ["error", "hang"])
-async def test_a_site_with_a_fault_is_told(session: BrowserSession, site: FakeSite, base: str, fault: str) -> None:
+async def test_a_site_with_a_fault_is_told(browser: BrowserProcess, site: FakeSite, base: str, fault: str) -> None:
     site.fault = fault
-    failure = await failure_of(session, base, timeout_s=60 if fault == "error" else 1.5)
+    failure = await failure_of(browser, base, timeout_s=60 if fault == "error" else 1.5)
     assert failure.detail.startswith(base)
     if fault == "error":
         assert "was answered with 500" in failure.detail
 
 
-async def test_a_site_that_is_down_is_told(session: BrowserSession) -> None:
+async def test_a_site_that_is_down_is_told(browser: BrowserProcess) -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
-        failure = await failure_of(session, f"http://127.0.0.1:{nobody.getsockname()[1]}")
+        failure = await failure_of(browser, f"http://127.0.0.1:{nobody.getsockname()[1]}")
     assert "ERR_CONNECTION_REFUSED" in failure.detail
 
 
-async def test_the_context_of_a_log_in_is_closed(session: BrowserSession, site: FakeSite, base: str) -> None:
-    browser = await session._running()
-    before = len(browser.contexts)
-    await FormLogin(session, timeout_s=120).log_in(base, FORM, ACCOUNT)
+async def test_the_context_of_a_log_in_is_closed(browser: BrowserProcess, site: FakeSite, base: str) -> None:
+    chromium = await browser._running()
+    before = len(chromium.contexts)
+    await FormLogin(browser, timeout_s=120).log_in(base, FORM, ACCOUNT)
     site.fault = "error"
-    await failure_of(session, base)
-    assert len(browser.contexts) == before
+    await failure_of(browser, base)
+    assert len(chromium.contexts) == before
 
 
-async def test_the_pool_shows_no_session(session: BrowserSession, base: str) -> None:
-    form_login = FormLogin(session, timeout_s=120)
+async def test_the_pool_shows_no_session(browser: BrowserProcess, base: str) -> None:
+    form_login = FormLogin(browser, timeout_s=120)
     pool = LoginPool(
         lambda deployment, name: form_login.log_in(base, FORM, ACCOUNT),
         lifetime_s=lambda name: 60.0,
@@ -183,9 +183,9 @@ async def test_the_pool_shows_no_session(session: BrowserSession, base: str) -> 
 
 
 @pytest.mark.parametrize("name", sorted(LOGIN_FORMS))
-async def test_the_selectors_of_the_shipped_forms_are_selectors(session: BrowserSession, base: str, name: str) -> None:
+async def test_the_selectors_of_the_shipped_forms_are_selectors(browser: BrowserProcess, base: str, name: str) -> None:
     form = LOGIN_FORMS[name]
-    context = await session.open_context("<-loopback>")
+    context = await browser.open_context("<-loopback>")
     page = await context.new_page()
     for selector in (form.logged_in, form.refused, form.logged_out):
         if selector:

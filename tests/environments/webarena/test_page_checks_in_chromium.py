@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from environments.addresses import EpisodeAddresses
 from environments.browser.page_view import BrowserPageView
-from environments.browser.session import BrowserSession
+from environments.browser.process import BrowserProcess
 from environments.browser.settings import BrowserSettings
 from environments.browser.tab import BrowserTab
-from environments.hosts import EpisodeHosts
 from judges.evaluators import evaluate
 from judges.rules import WEBARENA_LITE
 from records.failures import EpisodeFailed
@@ -34,14 +34,14 @@ LINKS = (
 @pytest_asyncio.fixture
 async def page() -> AsyncIterator[BrowserPageView]:
     settings = BrowserSettings()
-    session = BrowserSession(settings)
+    browser = BrowserProcess(settings)
     try:
-        context = await session.open_context("<-loopback>")
+        context = await browser.open_context("<-loopback>")
         tab = BrowserTab(await context.new_page(), settings)
         await tab.page.set_content(PAGE)
-        yield BrowserPageView(tab, EpisodeHosts({}), settings)
+        yield BrowserPageView(tab, EpisodeAddresses({}), settings)
     finally:
-        await session.close()
+        await browser.close()
 
 
 def target(locator: str, required: dict, **more) -> dict:

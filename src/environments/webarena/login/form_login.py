@@ -17,11 +17,11 @@ from playwright.async_api import BrowserContext, Page, Response
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import TimeoutError as PlaywrightTimeout
 
-from environments.browser.session import BrowserSession
+from environments.browser.process import BrowserProcess
 from environments.webarena.login.accounts import Account
 from environments.webarena.login.forms import LoginForm
 from environments.webarena.login.page import LoginPage, Seen
-from environments.webarena.sites.hosts import WebArenaHosts
+from environments.webarena.sites.episode_addresses import WebArenaAddresses
 from records import failure_codes as codes
 from records.failures import EpisodeFailed, Failure
 
@@ -43,11 +43,11 @@ class StoredLogin:
 
 
 class FormLogin:
-    """Logs in through forms, in contexts of one browser session."""
+    """Logs in through forms, in contexts of one browser."""
 
-    def __init__(self, session: BrowserSession, *, timeout_s: float, load_timeout_s: float = 5.0) -> None:
+    def __init__(self, browser: BrowserProcess, *, timeout_s: float, load_timeout_s: float = 5.0) -> None:
         """Wait ``timeout_s`` for a log-in and ``load_timeout_s`` for the scripts of its page, in seconds."""
-        self._session, self._timeout_s, self._load_timeout_s = session, timeout_s, load_timeout_s
+        self._browser, self._timeout_s, self._load_timeout_s = browser, timeout_s, load_timeout_s
 
     async def log_in(self, base: str, form: LoginForm, account: Account) -> StoredLogin:
         """Log in at the site at ``base``.
@@ -56,7 +56,7 @@ class FormLogin:
             EpisodeFailed: ``infra/login_failed`` when the form, the site or the account does not play along;
                 ``infra/browser_crashed`` or ``infra/browser_launch_failed`` when there is no browser.
         """
-        context = await self._session.open_context(WebArenaHosts({"site": base}).bypass)
+        context = await self._browser.open_context(WebArenaAddresses({"site": base}).bypass)
         attempt = _Attempt(base, account)
         try:
             async with asyncio.timeout(self._timeout_s):
@@ -77,7 +77,7 @@ class FormLogin:
 
     async def _close(self, context: BrowserContext) -> None:
         try:
-            async with asyncio.timeout(self._session.settings.close_timeout_s):
+            async with asyncio.timeout(self._browser.settings.close_timeout_s):
                 await context.close()
         except (PlaywrightError, TimeoutError):
             _LOG.debug("the context of a log-in did not close; it ends with its browser")

@@ -1,1 +1,1 @@
-"""WebArena's sites: addresses, deployments, the hosts of an episode, and the sites' own interfaces."""
+"""WebArena's sites: addresses, deployments, the addresses of an episode, and the sites' own interfaces."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from environments.webarena.settings import WebArenaSettings
 from environments.webarena.sites.addresses import SITES, AddressError, SiteAddresses, variable
-from environments.webarena.sites.hosts import Deployment
+from environments.webarena.sites.episode_addresses import Deployment
 
 
 def with_addresses(settings: WebArenaSettings, environ: Mapping[str, str] = os.environ) -> WebArenaSettings:

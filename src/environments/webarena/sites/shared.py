@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from environments.browser.session import BrowserSession
+from environments.browser.process import BrowserProcess
 from environments.webarena.leases.units import SiteLease
 from environments.webarena.login.accounts import Accounts, CredentialsMissing
 from environments.webarena.login.form_login import FormLogin, StoredLogin
@@ -17,7 +17,7 @@ from environments.webarena.login.forms import LOGIN_FORMS, LoginForm
 from environments.webarena.login.pool import LoginPool
 from environments.webarena.settings import WebArenaSettings
 from environments.webarena.sites.addresses import SiteAddresses
-from environments.webarena.sites.hosts import Deployment, WebArenaHosts, episode_hosts
+from environments.webarena.sites.episode_addresses import Deployment, WebArenaAddresses, episode_addresses
 from environments.webarena.sites.http_client import site_functions
 from judges.functions import PageFunction
 from judges.interface import TrajectoryJudge
@@ -38,9 +38,9 @@ class WebArenaSites:
     accounts: Accounts
     judge: TrajectoryJudge
 
-    def hosts(self, lease: SiteLease) -> WebArenaHosts:
-        """Return the hosts that an episode with this lease may reach."""
-        return episode_hosts({site: self.deployments[unit] for site, unit in lease.units.items()})
+    def addresses(self, lease: SiteLease) -> WebArenaAddresses:
+        """Return the addresses that an episode with this lease may reach."""
+        return episode_addresses({site: self.deployments[unit] for site, unit in lease.units.items()})
 
     def functions(self, lease: SiteLease, deadline: Deadline) -> Mapping[str, PageFunction]:
         """Return the functions that a task's evaluators may name; their requests end by ``deadline``."""
@@ -55,14 +55,14 @@ class WebArenaSites:
 def make_sites(
     settings: WebArenaSettings,
     deployments: Mapping[str, Deployment],
-    session: BrowserSession,
+    browser: BrowserProcess,
     accounts: Accounts,
     *,
     judge: TrajectoryJudge,
     forms: Mapping[str, LoginForm] = LOGIN_FORMS,
 ) -> WebArenaSites:
     """Return the sites for the environments of one worker."""
-    form_login = FormLogin(session, timeout_s=settings.login_timeout_s, load_timeout_s=settings.login_load_timeout_s)
+    form_login = FormLogin(browser, timeout_s=settings.login_timeout_s, load_timeout_s=settings.login_load_timeout_s)
 
     async def log_in(deployment: str, site: str) -> StoredLogin:
         try:

@@ -1,7 +1,7 @@
 """One Chromium for one worker, and the contexts its episodes run in.
 
-Owns the Chromium process and how contexts are closed off. Invariants: a context reaches its own hosts
-only (everything else goes to a proxy that refuses connections, see ``hosts.embedded_bypass``), runs no
+Owns the Chromium process and how contexts are closed off. Invariants: a context reaches its own sites
+only (everything else goes to a proxy that refuses connections, see ``addresses.embedded_bypass``), runs no
 service workers and takes no downloads; Chromium ends with this process (its control pipe breaks).
 """
 
@@ -19,23 +19,23 @@ from playwright.async_api import Browser, BrowserContext, Playwright, async_play
 from playwright.async_api import Error as PlaywrightError
 
 from environments.browser import chromium
+from environments.browser.owned_processes import inherited
 from environments.browser.page_memory import PageMemory
 from environments.browser.page_painter import PagePainter
 from environments.browser.page_scripts import FRAMES_SCRIPT, PAGE_SCRIPT, WEBRL_SCRIPT
-from environments.browser.processes import inherited
 from environments.browser.settings import BrowserSettings
 from records import failure_codes as codes
 from records.failures import EpisodeFailed, Failure
 
 
-class BrowserSession:
+class BrowserProcess:
     """Starts Chromium on first use, and again when it has died."""
 
     def __init__(self, settings: BrowserSettings | None = None, resolver_rules: str = chromium.LOOPBACK_ONLY) -> None:
         """Take the settings and the names that Chromium resolves (its ``--host-resolver-rules``)."""
         self.settings = settings or BrowserSettings()
         self._resolver_rules = resolver_rules
-        self.session_id = secrets.token_hex(6)
+        self.browser_id = secrets.token_hex(6)
         self._lock = asyncio.Lock()
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
@@ -47,8 +47,8 @@ class BrowserSession:
 
     @property
     def pids(self) -> list[int]:
-        """Process ids of this session's Chromium (Linux)."""
-        return chromium.processes(self.session_id)
+        """Process ids of this Chromium (Linux)."""
+        return chromium.processes(self.browser_id)
 
     def page_ended_for_its_memory(self) -> Failure | None:
         """Return why a page was ended that took too much memory, each time once; None when none was since."""
@@ -81,7 +81,7 @@ class BrowserSession:
         return context
 
     async def draw(self, html: str) -> bytes:
-        """Return a PNG of a page's copy, for sessions that draw nothing themselves.
+        """Return a PNG of a page's copy, where pages themselves are not drawn.
 
         Raises:
             EpisodeFailed: ``infra/browser_crashed``.
@@ -123,7 +123,7 @@ class BrowserSession:
                 self._browser = await self._playwright.chromium.launch(
                     executable_path=executable,
                     args=chromium.launch_flags(
-                        self.session_id,
+                        self.browser_id,
                         self.settings.paint,
                         self._resolver_rules,
                         script_memory_mb=self.settings.page_memory_mb,

@@ -1,6 +1,6 @@
-"""Which hosts an episode on WebArena's sites may reach, and under which names the browser knows them.
+"""Which addresses an episode on WebArena's sites may reach, and under which names the browser knows them.
 
-Owns ``Deployment`` and ``WebArenaHosts``. Invariants: an episode reaches the origins of its task's sites and
+Owns ``Deployment`` and ``WebArenaAddresses``. Invariants: an episode reaches the origins of its task's sites and
 no others; two sites whose session cookies have one name never share a host name in one episode, because
 cookies do not tell ports apart; records only see placeholders. Pure: opens no connection.
 """
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from environments.hosts import EpisodeHosts, proxy_bypass
+from environments.addresses import EpisodeAddresses, proxy_bypass
 from environments.webarena.sites.addresses import SiteAddresses
 from records import failure_codes as codes
 from records.failures import EpisodeFailed, Failure
@@ -28,7 +28,7 @@ _ROOT = "_root"
 _PORTS = {"http": 80, "https": 443}
 
 
-class WebArenaHosts(EpisodeHosts):
+class WebArenaAddresses(EpisodeAddresses):
     """The base addresses of one episode's sites, and the origins that its pages may also load from.
 
     A base may have a path (``http://shop.test:7780/admin``). What lies on its origin but outside that path is
@@ -101,8 +101,8 @@ def clashes(bases: Mapping[str, str]) -> list[tuple[str, str]]:
     return [(a, b) for a, b in pairs if urlsplit(bases[a]).hostname == urlsplit(bases[b]).hostname]
 
 
-def episode_hosts(sites: Mapping[str, Deployment]) -> WebArenaHosts:
-    """Return the hosts of an episode that has each of ``sites`` from this deployment.
+def episode_addresses(sites: Mapping[str, Deployment]) -> WebArenaAddresses:
+    """Return the addresses of an episode that has each of ``sites`` from this deployment.
 
     Raises:
         EpisodeFailed: ``task/hosts_clash`` when two of the sites would overwrite each other's session cookie.
@@ -115,7 +115,7 @@ def episode_hosts(sites: Mapping[str, Deployment]) -> WebArenaHosts:
         )
         raise EpisodeFailed(Failure(codes.HOSTS_CLASH, detail))
     extra = {found for deployment in sites.values() for found in deployment.extra_origins}
-    return WebArenaHosts(bases, sorted(extra))
+    return WebArenaAddresses(bases, sorted(extra))
 
 
 def resolver_rules(deployments: Iterable[Deployment]) -> str:

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from environments.hosts import EpisodeHosts, embedded_bypass
+from environments.addresses import EpisodeAddresses, embedded_bypass
 from records.failures import EpisodeFailed, FailureKind
 
-HOSTS = EpisodeHosts.embedded(("shop", "forum"), "e1", 8000)
+HOSTS = EpisodeAddresses.embedded(("shop", "forum"), "e1", 8000)
 
 
 def test_placeholders_become_addresses_and_back() -> None:

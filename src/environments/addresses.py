@@ -1,8 +1,8 @@
-"""Which hosts an episode may reach, and the translation between placeholders and real addresses.
+"""Which addresses an episode may reach, and the translation between placeholders and real addresses.
 
-Owns ``EpisodeHosts``. Invariants: an address outside the episode's own hosts is never allowed;
+Owns ``EpisodeAddresses``. Invariants: an address outside the episode's own sites is never allowed;
 records only ever see canonical addresses (``__SHOP__/cart``). Pure: the network-level refusal that
-rests on it is set up by ``browser_session`` (see ``embedded_bypass``).
+rests on it is set up by ``browser.process`` (see ``embedded_bypass``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from records.placeholders import canonical, origin
 _PLACEHOLDER = re.compile(r"__([A-Z0-9_]+?)__")
 
 
-class EpisodeHosts:
+class EpisodeAddresses:
     """The base addresses of one episode's sites, such as ``{"shop": "http://shop.e1.localhost:8000"}``."""
 
     def __init__(self, bases: Mapping[str, str]) -> None:
@@ -25,8 +25,8 @@ class EpisodeHosts:
         self._origins = {origin(base): site for site, base in self.bases.items()}
 
     @classmethod
-    def embedded(cls, sites: tuple[str, ...], token: str, port: int | None = None) -> EpisodeHosts:
-        """Hosts of the embedded sites for one session ``token``; ``port`` None where nothing is served."""
+    def embedded(cls, sites: tuple[str, ...], token: str, port: int | None = None) -> EpisodeAddresses:
+        """Addresses of the embedded sites for one session ``token``; ``port`` None where nothing is served."""
         end = f".{token}.localhost" + (f":{port}" if port else "")
         return cls({site: f"http://{site}{end}" for site in sites})
 
@@ -48,7 +48,7 @@ class EpisodeHosts:
         return canonical(self.bases, url)
 
     def allows(self, url: str) -> bool:
-        """Whether the address is on one of the episode's hosts, with its scheme and port."""
+        """Whether the address is on one of the episode's sites, with its scheme and port."""
         return origin(url) in self._origins
 
     def _base(self, match: re.Match[str]) -> str:
@@ -61,9 +61,9 @@ class EpisodeHosts:
 
 
 def embedded_bypass(token: str, port: int) -> str:
-    """Return Chromium's proxy bypass list: only the session's own hosts go past a proxy that refuses everything.
+    """Return Chromium's proxy bypass list: only the session's own addresses go past a proxy that refuses everything.
 
-    Which of its hosts a session may visit is for the site server to say, so that one context serves episodes on any
+    Which of its sites a session may visit is for the site server to say, so that one context serves episodes on any
     sites.
     """
     return proxy_bypass([f"http://*.{token}.localhost:{port}"])
