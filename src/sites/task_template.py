@@ -11,6 +11,7 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
+from types import ModuleType
 from typing import Any, ClassVar, Self, dataclass_transform
 
 from records.episodes import Task
@@ -125,3 +126,14 @@ class TaskTemplate(ABC):
     def steps(self, data: Any) -> int:
         """Return the expert's number of actions with these parameters, where they decide it."""
         return self.horizon
+
+
+def templates_of(*modules: ModuleType) -> tuple[type[TaskTemplate], ...]:
+    """Return the templates that these modules define, a module after the other, in the order in which they stand."""
+    return tuple(
+        found
+        for module in modules
+        for found in vars(module).values()
+        if isinstance(found, type) and issubclass(found, TaskTemplate)
+        if found.__module__ == module.__name__ and found.name
+    )

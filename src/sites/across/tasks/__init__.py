@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 from sites.across.tasks import code_forum, shop_admin, shop_forum, shop_forum_long, wiki_map
+from sites.task_template import templates_of
 
-TEMPLATES = (
-    *shop_forum.TEMPLATES,
-    *shop_forum_long.TEMPLATES,
-    *shop_admin.TEMPLATES,
-    *code_forum.TEMPLATES,
-    *wiki_map.TEMPLATES,
-)
+TEMPLATES = templates_of(shop_forum, shop_forum_long, shop_admin, code_forum, wiki_map)

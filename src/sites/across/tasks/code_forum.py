@@ -83,6 +83,3 @@ class IssueOfThread(TaskTemplate, name="across.issue_of_thread", horizon=13):
         yield from noting(title, go_to("code"))
         yield from coding.open_project(self.project)
         yield from coding.create_issue(title)
-
-
-TEMPLATES = (PostEnd, IssueOfThread)

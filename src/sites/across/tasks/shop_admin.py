@@ -91,6 +91,3 @@ class SetSamePrice(TaskTemplate, name="across.set_same_price", horizon=10, split
         price = read(seen, rf"{self.second} \$(\d+),")
         yield from noting(price, go_to("admin"))
         yield from managing.edit_product(self.first, {"Price": price})
-
-
-TEMPLATES = (SendTracking, SetSamePrice)

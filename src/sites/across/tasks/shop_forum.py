@@ -174,6 +174,3 @@ class NameAuthor(TaskTemplate, name="across.name_author", horizon=11, split="tes
         author = posting.author(seen)
         yield from noting(author, go_to("shop"))
         yield from shopping.send_message(self.subject, author)
-
-
-TEMPLATES = (PostPrice, ReplyStock, ReplyCheaper, MessageTotal, NameAuthor)

@@ -147,6 +147,3 @@ class BuyRankedAndReply(TaskTemplate, name="across.buy_ranked_and_reply", horizo
         yield from posting.find_thread(self.title)
         yield from posting.vote()
         yield from posting.reply(name)
-
-
-TEMPLATES = (WishAndSubscribe, VoteAndTellPrice, BuyAndPost, BuyRankedAndReply)

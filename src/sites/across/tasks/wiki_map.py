@@ -143,6 +143,3 @@ class TellYearAndPostcode(TaskTemplate, name="across.tell_year_and_postcode", ho
         postcode = finding.fact(seen, "Postcode")
         yield from noting(postcode, go_to("forum"))
         yield from posting.submit_thread(self.forum, self.title, f"{year}, {postcode}")
-
-
-TEMPLATES = (NoteYear, SaveOlder, TellYearAndPostcode)

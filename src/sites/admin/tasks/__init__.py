@@ -3,15 +3,6 @@
 from __future__ import annotations
 
 from sites.admin.tasks import errands, lookups, marketing, orders, questions, records, reports, reviews, sessions
+from sites.task_template import templates_of
 
-TEMPLATES = (
-    *questions.TEMPLATES,
-    *lookups.TEMPLATES,
-    *reports.TEMPLATES,
-    *orders.TEMPLATES,
-    *records.TEMPLATES,
-    *marketing.TEMPLATES,
-    *reviews.TEMPLATES,
-    *sessions.TEMPLATES,
-    *errands.TEMPLATES,
-)
+TEMPLATES = templates_of(questions, lookups, reports, orders, records, marketing, reviews, sessions, errands)

@@ -202,6 +202,3 @@ class Launch(NewCoupon, NewProduct, name="admin.launch", horizon=25):
         yield from skills.open_table("Coupons")
         yield from skills.add_coupon(*self.coupon)
         yield from skills.edit_page(self.page, "Text", self.text)
-
-
-TEMPLATES = (ReplaceCoupon, RefundAndMove, TwoProducts, ShipThree, Launch)

@@ -100,6 +100,3 @@ class TermInMonth(TermUses, name="admin.term_in_month"):
     def expert(self) -> Expert:
         yield from skills.find_term(self.term)
         yield from finish(UNANSWERABLE, _RIVALS)
-
-
-TEMPLATES = (CustomerFact, TermUses, TermInMonth)

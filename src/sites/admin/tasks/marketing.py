@@ -55,6 +55,3 @@ class AddCoupon(NewCoupon, Saved, name="admin.add_coupon", horizon=11):
     def expert(self) -> Expert:
         yield from skills.open_table("Coupons")
         yield from skills.add_coupon(*self.coupon)
-
-
-TEMPLATES = (RenamePage, AddCoupon)

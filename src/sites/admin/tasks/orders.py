@@ -175,6 +175,3 @@ class BulkOrders(TaskTemplate, name="admin.bulk_orders"):
 
     def steps(self, data: AdminData) -> int:
         return 11 + sampling.pending(data).index(self.first) // ROWS
-
-
-TEMPLATES = (HoldOrder, CancelOrder, CommentOrder, ShipOrder, FulfilOrder, BulkOrders)

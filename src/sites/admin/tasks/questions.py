@@ -139,6 +139,3 @@ class CountOrders(TaskTemplate, name="admin.count_orders", horizon=8):
         yield from write({"From": start, "To": end})
         seen = yield from click("Filter", "button")
         yield from finish(read(seen, r"(\d+) orders"), r"\b\d{1,2}\b")
-
-
-TEMPLATES = (WhoOrdered, TrackingNumber, InvoiceTotal, CountOrders)

@@ -137,6 +137,3 @@ class AddProduct(NewProduct, Saved, name="admin.add_product", horizon=10):
 
     def expert(self) -> Expert:
         yield from skills.add_product(*self.item)
-
-
-TEMPLATES = (DisableProduct, SetPrice, MoveCustomer, AddCustomer, AddProduct)

@@ -82,6 +82,3 @@ class ShowSales(_OfPeriod, name="admin.show_sales", horizon=7):
 
     def expert(self) -> Expert:
         yield from skills.show_period(self.report, self.start_, self.end, self.step)
-
-
-TEMPLATES = (BestCustomer, Bestseller, ShowSales)

@@ -95,6 +95,3 @@ class ModerateTwo(TaskTemplate, name="admin.moderate_two", split="test"):
 
     def steps(self, data: AdminData) -> int:
         return 3 + _steps(data, self.first, self.action) + _steps(data, self.second, self.other)
-
-
-TEMPLATES = (ModerateReviews, ModerateTwo)

@@ -82,6 +82,3 @@ class ExpiredCancel(CancelOrder, LoggingIn, name="admin.expired_cancel", horizon
 
     def expert(self) -> Expert:
         yield from skills.staying_logged_in(super().expert, self.user, self.password)
-
-
-TEMPLATES = (LogInAndHold, ExpiredProduct, ExpiredCancel)

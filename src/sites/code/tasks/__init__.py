@@ -3,14 +3,6 @@
 from __future__ import annotations
 
 from sites.code.tasks import building, counts, issues, lists, people, planning, projects, questions
+from sites.task_template import templates_of
 
-TEMPLATES = (
-    *lists.TEMPLATES,
-    *people.TEMPLATES,
-    *questions.TEMPLATES,
-    *counts.TEMPLATES,
-    *projects.TEMPLATES,
-    *issues.TEMPLATES,
-    *planning.TEMPLATES,
-    *building.TEMPLATES,
-)
+TEMPLATES = templates_of(lists, people, questions, counts, projects, issues, planning, building)

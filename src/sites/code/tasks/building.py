@@ -189,6 +189,3 @@ class BranchAndRequest(TaskTemplate, name="code.branch_and_request", horizon=20)
         yield from click("Create branch", "button")
         yield from skills.add_file(self.file, self.text)
         yield from skills.request_merge(self.branch, self.title, self.user)
-
-
-TEMPLATES = (MergeRequest, ReviewRequest, ForkAndInvite, StartProject, BranchAndRequest)

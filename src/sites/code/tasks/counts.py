@@ -94,6 +94,3 @@ class CountIssues(TaskTemplate, name="code.count_issues", horizon=8, split="vali
     def expert(self) -> Expert:
         seen = yield from skills.show_issues(self.project, self.state, self.label, states="open|closed")
         yield from finish(skills.number_of("Issues", seen), _NUMBER)
-
-
-TEMPLATES = (CommitCount, CountIssues)

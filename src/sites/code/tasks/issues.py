@@ -168,6 +168,3 @@ class TriageIssue(AboutIssue, name="code.triage_issue", horizon=14, split="test"
         yield from skills.open_issue(self.title)
         yield from skills.edit_issue(self.label, self.user, self.milestone)
         yield from skills.comment(self.text)
-
-
-TEMPLATES = (ListIssues, CommentIssue, AssignIssue, CreateIssue, LabelIssue, TriageIssue)

@@ -142,6 +142,3 @@ class StarTop(TaskTemplate, name="code.star_top"):
 
     def steps(self, data: CodeData) -> int:
         return 5 + int(self.count)
-
-
-TEMPLATES = (Search, ShowTodos, FinishTodos, StarTop)

@@ -108,6 +108,3 @@ class RemoveMember(TaskTemplate, name="code.remove_member", horizon=8, split="te
         yield from skills.open_member(self.user)
         yield from click("Remove from project", "link")
         yield from click("Remove member", "button")
-
-
-TEMPLATES = (SetStatus, Invite, ChangeRole, RemoveMember)

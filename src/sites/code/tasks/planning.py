@@ -162,6 +162,3 @@ class PlanRelease(TaskTemplate, name="code.plan_release", horizon=24, split="tes
         for title in (self.first, self.second):
             yield from skills.open_issue(title)
             yield from skills.edit_issue(milestone=self.title)
-
-
-TEMPLATES = (CreateMilestone, CloseLabelled, HandOver, PlanRelease)

@@ -139,6 +139,3 @@ class DeleteProject(TaskTemplate, name="code.delete_project", horizon=9):
         yield from click("Delete project", "link")
         yield from write({"Full name": self.project})
         yield from click("Delete project", "button")
-
-
-TEMPLATES = (SetDefaultBranch, SetVisibility, EditFile, AddFile, DeleteProject)

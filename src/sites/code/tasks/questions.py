@@ -123,6 +123,3 @@ class IssueDue(AboutIssue, name="code.issue_due", horizon=7):
         yield from skills.open_project(self.project)
         seen = yield from skills.open_issue(self.title)
         yield from finish(skills.fact("Due", seen), skills.DAYS)
-
-
-TEMPLATES = (UserFact, RoleOf, MilestoneEnd, IssueDue)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from sites.forum.tasks import errands_people, errands_threads, long, short, unseen
+from sites.task_template import templates_of
 
-TEMPLATES = (*short.TEMPLATES, *long.TEMPLATES, *unseen.TEMPLATES)
-ERRANDS = (*errands_people.TEMPLATES, *errands_threads.TEMPLATES)
+TEMPLATES = templates_of(short, long, unseen)
+ERRANDS = templates_of(errands_people, errands_threads)
 """Of many parts."""

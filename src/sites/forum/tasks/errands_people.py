@@ -132,6 +132,3 @@ class LeaveAuthor(TaskTemplate, name="forum.leave_author", horizon=13, split="va
         yield from skills.vote("Downvote")
         yield from skills.block_author(skills.author(seen))
         yield from skills.subscribe(self.other)
-
-
-TEMPLATES = (PutOwnInOrder, ChangeSettings, ThankAuthors, LeaveAuthor)

@@ -151,6 +151,3 @@ class ReplyToBetter(TaskTemplate, name="forum.reply_to_better", split="test"):
 
     def steps(self, data: ForumData) -> int:
         return 13 if self.better(data).forum == self.second else 17
-
-
-TEMPLATES = (AnswerBoth, JoinIn, CrosspostAndTell, ReplyToBetter)

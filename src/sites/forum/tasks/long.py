@@ -185,6 +185,3 @@ class VoteTwoAndReply(TaskTemplate, name="forum.vote_two_and_reply", horizon=15)
             yield from skills.open_ranked(forum, self.rank)
             yield from skills.vote()
         yield from skills.reply(self.text)
-
-
-TEMPLATES = (BestOfUser, VoteAndReply, SubscribeAndSubmit, Crosspost, MessageAuthor, MessageTwo, VoteTwoAndReply)

@@ -235,18 +235,3 @@ class VoteFirst(TaskTemplate, name="forum.vote_first", horizon=7):
     def expert(self) -> Expert:
         yield from skills.open_ranked(self.forum, self.rank)
         yield from skills.vote(self.vote)
-
-
-TEMPLATES = (
-    Search,
-    CountComments,
-    FirstAuthor,
-    OpenSorted,
-    Subscribe,
-    ChangeBio,
-    Reply,
-    EditThread,
-    Message,
-    Submit,
-    VoteFirst,
-)

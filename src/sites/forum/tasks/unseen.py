@@ -127,6 +127,3 @@ class SubscribeTwoAndSubmit(TaskTemplate, name="forum.subscribe_two_and_submit",
         yield from skills.subscribe(self.second)
         yield from click("Submit", "link")
         yield from skills.post_thread(self.title, self.text)
-
-
-TEMPLATES = (VoteShared, BlockAuthor, SubmitAndPin, ReplyFirst, SubscribeTwoAndSubmit)

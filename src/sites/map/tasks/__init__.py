@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from sites.map.tasks import lists, long, places, routes, tours
+from sites.task_template import templates_of
 
-TEMPLATES = (*places.TEMPLATES, *routes.TEMPLATES, *lists.TEMPLATES, *long.TEMPLATES, *tours.TEMPLATES)
+TEMPLATES = templates_of(places, routes, lists, long, tours)

@@ -207,6 +207,3 @@ class LogInAndNote(TaskTemplate, name="map.log_in_and_note", horizon=9):
     def expert(self) -> Expert:
         yield from skills.log_in(self.user, self.password)
         yield from skills.note(self.place, self.text)
-
-
-TEMPLATES = (SavePlace, Note, Report, RenameList, ReplaceList, MovePlace, SaveNearest, LogInAndNote)

@@ -206,6 +206,3 @@ class DayTrip(TaskTemplate, name="map.day_trip", horizon=16, split="test"):
         yield from skills.open_nearest(self.kind)
         yield from skills.save_to(self.list)
         yield from skills.write_note(self.text)
-
-
-TEMPLATES = (SaveThree, NewList, SaveTwoNearest, ReportTwo, MoveTwo, NotesAndReport, DayTrip)

@@ -155,6 +155,3 @@ class NoneWithin(OneWithin, name="map.none_within", horizon=7):
 
     def evaluation(self, data: MapData) -> Evaluation:
         return no_answer("There is no place of this kind within this distance.")
-
-
-TEMPLATES = (PlaceFact, UnknownFact, Hours, NoPlace, Nearest, CountWithin, OneWithin, NoneWithin)

@@ -192,15 +192,3 @@ class ThreeStops(_Shown, name="map.three_stops", horizon=12):
     second: str
     third: str
     end: str
-
-
-TEMPLATES = (
-    TravelTime,
-    ShowRoute,
-    NoRoute,
-    WhichRoute,
-    StopTime,
-    CompareModes,
-    NearestOfThree,
-    ThreeStops,
-)

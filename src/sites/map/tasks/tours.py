@@ -55,6 +55,3 @@ class PlanTour(NewList, name="map.plan_tour", horizon=22):
     def expert(self) -> Expert:
         yield from super().expert()
         yield from skills.plan_tour(self.list, self.how)
-
-
-TEMPLATES = (TourWith, PlanTour)

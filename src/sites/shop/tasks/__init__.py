@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from sites.shop.tasks import account, buying, catalogue, errands_account, errands_buying, scripted, wishes, writing
+from sites.task_template import templates_of
 
-TEMPLATES = (
-    *catalogue.TEMPLATES,
-    *buying.TEMPLATES,
-    *account.TEMPLATES,
-    *wishes.TEMPLATES,
-    *writing.TEMPLATES,
-)
-SCRIPTED = scripted.TEMPLATES
+TEMPLATES = templates_of(catalogue, buying, account, wishes, writing)
+SCRIPTED = templates_of(scripted)
 """On pages with scripts."""
-ERRANDS = (*errands_buying.TEMPLATES, *errands_account.TEMPLATES)
+ERRANDS = templates_of(errands_buying, errands_account)
 """Of many parts."""

@@ -124,6 +124,3 @@ class EditAddress(TaskTemplate, name="shop.edit_address", horizon=6, split="test
     def expert(self) -> Expert:
         yield from click("Addresses", "link")
         yield from skills.edit_address(self.address, self.street, self.city)
-
-
-TEMPLATES = (OrderTotal, CancelOrder, AddAddress, EditAddress)

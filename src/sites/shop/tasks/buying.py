@@ -143,6 +143,3 @@ class BuyWished(TaskTemplate, name="shop.buy_wished", horizon=9, split="test"):
     def expert(self) -> Expert:
         yield from skills.move_wish(self.product)
         yield from skills.check_out(self.address, self.shipping)
-
-
-TEMPLATES = (BuyProduct, BuyRanked, BuyTwo, BuyToNewAddress, Reorder, BuyWished)

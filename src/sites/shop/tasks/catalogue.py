@@ -181,16 +181,3 @@ class AddRankedKind(AddRanked, name="shop.add_ranked_kind", horizon=8, split="te
     category: str = together(sampling.ranked_kind)
     kind: str = field()
     colour: str = drawn(sampling.meant_colour, "category", "rank", "kind")
-
-
-TEMPLATES = (
-    ProductFact,
-    CountKind,
-    SortCategory,
-    FilterCategory,
-    OpenProduct,
-    AddToCart,
-    AddSized,
-    AddRanked,
-    AddRankedKind,
-)

@@ -171,6 +171,3 @@ class ReviewTwo(TaskTemplate, name="shop.review_two", horizon=15, split="validat
     def expert(self) -> Expert:
         yield from skills.write_review(self.first, self.first_stars, self.title, self.text)
         yield from skills.write_review(self.second, self.second_stars, self.title, self.text)
-
-
-TEMPLATES = (SendGift, ReplaceOrder, ChangeSettings, ReviewTwo)

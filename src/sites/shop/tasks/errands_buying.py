@@ -192,6 +192,3 @@ class LogInAndBuy(TaskTemplate, name="shop.log_in_and_buy", horizon=15):
         yield from skills.open_product(self.product)
         yield from skills.add_to_cart(self.colour)
         yield from skills.check_out(self.address, self.shipping)
-
-
-TEMPLATES = (BuyVariants, BuyBetterRated, BuyTwoRanked, OrderWishes, LogInAndBuy)

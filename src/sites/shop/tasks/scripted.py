@@ -215,6 +215,3 @@ class WishWhatIsThere(_Scripted, name="shop.wish_what_is_there", split="validati
 
     def steps(self, data: ShopData) -> int:
         return 12 if self.more(data) == self.second else 16
-
-
-TEMPLATES = (ShowSuggested, OpenDepartment, WarehouseStock, NoSuchWarehouse, DeleteAddress, WishWhatIsThere)

@@ -72,6 +72,3 @@ class MoveWish(TaskTemplate, name="shop.move_wish", horizon=5):
     def expert(self) -> Expert:
         yield from skills.move_wish(self.product)
         yield from skills.set_quantity(self.quantity)
-
-
-TEMPLATES = (AddWish, LogInAndWish, MoveWish)

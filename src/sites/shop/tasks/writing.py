@@ -83,6 +83,3 @@ class SendMessage(TaskTemplate, name="shop.send_message", horizon=5):
 
     def expert(self) -> Expert:
         yield from skills.send_message(self.subject, self.text)
-
-
-TEMPLATES = (WriteReview, Subscribe, SendMessage)

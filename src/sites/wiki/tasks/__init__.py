@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from sites.wiki.tasks.reading import TEMPLATES
+from sites.task_template import templates_of
+from sites.wiki.tasks import reading
 
-__all__ = ["TEMPLATES"]
+TEMPLATES = templates_of(reading)

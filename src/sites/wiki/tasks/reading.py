@@ -226,16 +226,3 @@ class Oldest(TaskTemplate, name="wiki.oldest", split="test"):
     def steps(self, data: WikiData) -> int:
         turns = data.category_page(self.category, CATEGORIES_PER_PAGE)
         return 2 + turns + 2 * len(data.categories[self.category])
-
-
-TEMPLATES = (
-    Fact,
-    MissingFact,
-    Namesake,
-    PersonBehind,
-    FirstEditor,
-    ReadLater,
-    CountCategory,
-    FirstBorn,
-    Oldest,
-)
