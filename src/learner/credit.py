@@ -1,7 +1,7 @@
 """Credit assignment: from a phase's batch to one advantage per decision, or per action token.
 
-Owns Phase B of MiRA's inner loop (MiRA alg. 1) and ``CREDIT``, the advantages by name as functions of a batch. Pure;
-asks no model.
+Owns shaped rewards (phase B of MiRA alg. 1), advantages (line 19 of phase C) and ``CREDIT``, the advantages by name as
+functions of a batch. Pure; asks no model.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The critics: a language-model backbone, an MLP head and a sigmoid at the prompt's last token.
 
-Owns the model of V(s, I) and P(s, g) (MiRA eq. 3 and 4). A critic starts from the cloned actor's backbone
+Owns the model of V(s, I) (MiRA eq. 4) and P(s, g) (eq. 3). A critic starts from the cloned actor's backbone
 with a fresh head whose output layer is zero, so that an untrained critic says 0.5 everywhere and a potential
 that is the same everywhere shapes nothing.
 """

@@ -61,7 +61,7 @@ def outcome_targets(trajectories: Sequence[Trajectory], gamma: float = 1.0) -> n
 
 
 def teaches_progress(trajectory: Trajectory, settings: PotentialDataSettings) -> bool:
-    """Whether the potential critic learns from this trajectory: a success, short, and without long repetition."""
+    """Whether the potential critic learns from this trajectory: a short success without long repetition (MiRA, A.7)."""
     if not trajectory.success or len(trajectory.steps) >= settings.max_steps:
         return False
     if not (trajectory.final_milestones or trajectory.steps[0].milestones):

@@ -54,7 +54,7 @@ def hard_filter(terms: PolicyTerms, settings: HardFilterSettings) -> Tensor:
 
 
 def webrl_released(terms: PolicyTerms) -> Tensor:
-    """Return (B,) the loss of THUDM/WebRL's released trainer, one sample at a time; not the paper's eq. 12.
+    """Return (B,) the loss of THUDM/WebRL's released trainer, one sample at a time; not MiRA eq. 12.
 
     Advantages count by sign alone and negative ones have no effect. The log-ratio is a mean over tokens;
     beta is 1, or 5 for actions the reference was sure of, and shrinks so that beta * ratio never passes 1.

@@ -1,13 +1,13 @@
-"""What a phase reports about itself, and the statistics behind it.
+"""What the parts of a phase report about themselves, and the statistics behind it.
 
-Owns ``PhaseMetrics`` and rank statistics in numpy. A statistic that has no value (an AUC with one class) is
+Owns these records and rank statistics in numpy. A statistic that has no value (an AUC with one class) is
 None, never 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -152,20 +152,6 @@ class ActorUpdate:
     def to_dict(self) -> dict[str, Any]:
         """Return the metrics as JSON-ready nested dicts."""
         return asdict(self)
-
-
-@dataclass(frozen=True, slots=True)
-class PhaseMetrics(ActorUpdate):
-    """What one whole phase reports."""
-
-    critics: dict[str, CriticMetrics]
-
-    @classmethod
-    def of(cls, critics: CriticsUpdate, actor: ActorUpdate) -> PhaseMetrics:
-        """Join the two halves of a phase."""
-        own = {field.name: getattr(actor, field.name) for field in fields(actor)}
-        own["seconds"] = {**critics.seconds, **actor.seconds}
-        return cls(**own, critics=critics.critics)
 
 
 def summarise(values: Array) -> Summary | None:

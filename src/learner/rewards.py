@@ -1,7 +1,7 @@
 """Rewards of one trajectory: the outcome at the end, plus a shaping term from the potential critic.
 
 Pure functions on numpy arrays; one row per action. The state after the last action does not exist in the
-records, so the forms differ in how they treat it (MiRA, section on potential-based shaping; ``docs/algorithms.md``).
+records, so the forms differ in how they treat it (``docs/algorithms.md``).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def difference_shaping(potentials: Array) -> Array:
 
 
 def pbrs_shaping(potentials: Array, gamma: float) -> Array:
-    """Return (T,) gamma * P(s_{t+1}) - P(s_t) with P(terminal) = 0.
+    """Return (T,) gamma * P(s_{t+1}) - P(s_t) with P(terminal) = 0 (MiRA eq. 1).
 
     The discounted sum is exactly -P(s_0), whatever the actions, so the optimal policy does not change.
     """
@@ -40,7 +40,7 @@ def pbrs_shaping(potentials: Array, gamma: float) -> Array:
 
 
 def difference_rewards(outcome: float, potentials: Array, alpha: float, gamma: float) -> Array:
-    """Return (T,) rewards r_t + alpha * (P(s_{t+1}) - P(s_t)), without a shaping term at the last step."""
+    """Return (T,) r_t + alpha * (P(s_{t+1}) - P(s_t)) (MiRA alg. 1, line 14), without shaping at the last step."""
     return outcome_rewards(outcome, potentials, alpha, gamma) + alpha * difference_shaping(potentials)
 
 

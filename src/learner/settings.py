@@ -87,7 +87,7 @@ class CriticSettings:
 
 @dataclass(frozen=True)
 class PotentialDataSettings:
-    """Which successful trajectories teach the potential critic progress."""
+    """Which successful trajectories teach the potential critic progress (MiRA, appendix A.7)."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = FORBID_UNKNOWN
 
@@ -209,7 +209,7 @@ class LearnerSettings:
     lam: float = 0.5
     """Share of the one-step TD error in the doubly robust advantage (MiRA eq. 10)."""
     value_target: str = "outcome"
-    """What the value critic learns: the ``outcome`` (MiRA eq. 4) or its discounted ``return``. Eq. 10 sets
+    """What the value critic learns: the ``outcome`` (MiRA eq. 4) or its discounted ``return``. MiRA eq. 10 sets
     discounted returns against V: with ``outcome`` and gamma < 1, early steps of long successes get negative
     advantages."""
     clone: CloneSettings = field(default_factory=CloneSettings)

@@ -1,21 +1,25 @@
 """A critic in training: its model, its optimiser and its kind.
 
-Owns the one way in which every critic is taught and asked. The optimiser's state goes on from phase to phase.
+Owns the one way in which every critic is taught (phase A of MiRA alg. 1) and asked. The optimiser's state goes on from
+phase to phase.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import numpy as np
+import torch
+from torch import Tensor
 from transformers import PreTrainedModel
 
+from learner.batching import Batch, Indices, epoch_batches
 from learner.critic_kinds import CRITICS
 from learner.critics import Critic, predict
 from learner.dataset import per_trajectory, states, with_verdict
-from learner.fitting import fit_critic
 from learner.metrics import CriticMetrics
-from learner.optimiser import Compute, adamw
+from learner.optimiser import Compute, adamw, set_learning_rate, update
 from learner.settings import LearnerSettings
 from records.episodes import FloatArray, Trajectory
 
@@ -38,30 +42,47 @@ class TrainedCritic:
     def fit(
         self, trajectories: Sequence[Trajectory], generator: np.random.Generator, *, pretrain: bool = False
     ) -> CriticMetrics:
-        """Train on those trajectories that have a verdict and teach this critic; the rates depend on ``pretrain``."""
-        own = self.settings
+        """Train on the states of those trajectories that have a verdict and teach this critic.
+
+        The learning rate is constant; with ``pretrain`` it and the number of epochs are those of the pre-training. The
+        answers given in the first epoch, each before the critic had learned from that state, are what is rated.
+        """
+        own, compute, started = self.settings, self._compute, time.perf_counter()
         data = [t for t in with_verdict(trajectories) if self.kind.learns_from(t, self._learner)]
-        fit = fit_critic(
-            self.model,
-            self.optimiser,
-            states(data),
-            self.kind.targets(data, self._learner),
-            self.kind.loss,
-            learning_rate=own.pretrain_learning_rate if pretrain else own.learning_rate,
-            epochs=own.pretrain_epochs if pretrain else own.epochs,
-            batch_steps=own.batch_steps,
-            max_grad_norm=own.max_grad_norm,
-            window=self._learner.sort_window_batches,
-            generator=generator,
-            compute=self._compute,
-        )
+        samples, targets = states(data), np.asarray(self.kind.targets(data, self._learner), dtype=np.float32)
+        epochs = own.pretrain_epochs if pretrain else own.epochs
+        set_learning_rate(self.optimiser, own.pretrain_learning_rate if pretrain else own.learning_rate)
+        wanted = torch.from_numpy(targets).to(compute.device)
+        answers = np.zeros(len(samples), dtype=np.float32)
+        lengths = [sample.length for sample in samples]
+        losses: list[float] = []
+        norms: list[float] = []
+
+        for epoch in range(epochs if samples else 0):
+            losses.clear()
+
+            def state_losses(batch: Batch, members: Indices, first: bool = epoch == 0) -> Tensor:
+                logits = self.model(batch)
+                if first:
+                    answers[members] = torch.sigmoid(logits.detach()).cpu().numpy()
+                return self.kind.loss(logits, wanted[torch.from_numpy(members).to(compute.device)])
+
+            for chosen in epoch_batches(lengths, own.batch_steps, generator, self._learner.sort_window_batches):
+                value, norm = update(
+                    self.model, self.optimiser, samples, chosen, state_losses,
+                    divide_by=len(chosen), max_grad_norm=own.max_grad_norm, compute=compute,
+                )  # fmt: skip
+                losses.append(value * len(chosen))
+                norms.append(norm)
+
+        seconds = time.perf_counter() - started
         return CriticMetrics(
-            states=fit.states,
-            updates=fit.updates,
-            loss=fit.loss,
-            grad_norm=fit.grad_norm,
-            tokens_per_s=fit.tokens_per_s,
-            ratings=self.kind.rate(fit.first_answers, data) if fit.updates else {},
+            states=len(samples),
+            updates=len(norms),
+            loss=sum(losses) / len(samples) if losses else None,
+            grad_norm=float(np.mean(norms)) if norms else None,
+            tokens_per_s=epochs * sum(lengths) / seconds if norms else None,
+            ratings=self.kind.rate(answers, data) if norms else {},
         )
 
     def ask(self, trajectories: Sequence[Trajectory]) -> list[FloatArray]:

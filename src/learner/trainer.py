@@ -28,7 +28,7 @@ from learner.data_choices import MASKS
 from learner.dataset import decisions, outcome_targets, with_verdict
 from learner.logprobs import check_output_layer, score_samples
 from learner.losses import POLICY_LOSSES
-from learner.metrics import ActorUpdate, CriticMetrics, CriticsUpdate, PhaseMetrics
+from learner.metrics import ActorUpdate, CriticMetrics, CriticsUpdate
 from learner.objective import ActorData
 from learner.optimiser import Compute, adamw
 from learner.phase_batch import PhaseBatch
@@ -129,25 +129,6 @@ class Learner:
         """
         return self._critic(critic).ask(trajectories)
 
-    def phase(
-        self,
-        rollouts: Sequence[Trajectory],
-        replayed: Sequence[Trajectory],
-        phase_index: int,
-        seed: int | None = None,
-        *,
-        replayed_steps: Mapping[str, Sequence[int]] | None = None,
-    ) -> PhaseMetrics:
-        """Run one phase of the algorithm: both critics, then the actor; see the two halves below.
-
-        Raises:
-            ValueError: the algorithm has no phases (``sft``).
-            FloatingPointError: a gradient was not finite.
-        """
-        critics = self.update_critics(rollouts, replayed, phase_index, seed)
-        actor = self.update_actor(rollouts, replayed, phase_index, seed, replayed_steps=replayed_steps)
-        return PhaseMetrics.of(critics, actor)
-
     def update_critics(
         self,
         rollouts: Sequence[Trajectory],
@@ -155,7 +136,7 @@ class Learner:
         phase_index: int,
         seed: int | None = None,
     ) -> CriticsUpdate:
-        """Train the critics that the algorithm has.
+        """Train the critics that the algorithm has: the first half of a phase.
 
         Args:
             rollouts: this phase's trajectories; those without a verdict are left out.
@@ -163,6 +144,10 @@ class Learner:
                 among the rollouts too are left out. Critics see them whole.
             phase_index: number of the phase; part of the seed of every shuffle.
             seed: the run's seed; None takes the settings'.
+
+        Raises:
+            ValueError: the algorithm has no phases (``sft``).
+            FloatingPointError: a gradient was not finite.
         """
         batch = self._batch(rollouts, replayed, phase_index)
         seconds: dict[str, float] = {}
@@ -182,10 +167,10 @@ class Learner:
         *,
         replayed_steps: Mapping[str, Sequence[int]] | None = None,
     ) -> ActorUpdate:
-        """Shape rewards and advantages with the critics as they are, and train the actor against itself as it was.
+        """Shape rewards and advantages with the critics as they are, and train the actor: the second half of a phase.
 
-        The data are those of ``update_critics``, which comes first. ``replayed_steps`` says, for a filter per step,
-        which step indices of a replayed episode the actor learns from; episodes not named are used whole.
+        Data and errors are those of ``update_critics``, which comes first. ``replayed_steps`` says, for a filter per
+        step, which step indices of a replayed episode the actor learns from; episodes not named are used whole.
         """
         batch = self._batch(rollouts, replayed, phase_index, replayed_steps)
         seconds: dict[str, float] = {}

@@ -15,6 +15,7 @@ from learner.errors import CheckpointError
 from learner.settings import ActorSettings, CloneSettings, CriticSettings, LearnerSettings
 from learner.trainer import Learner
 from records.episodes import Trajectory
+from tests.learner.phases import run_phase
 
 CRITIC = CriticSettings(learning_rate=1e-3, batch_steps=8)
 SETTINGS = LearnerSettings(
@@ -41,14 +42,14 @@ def test_resume_is_exact(model_dir: Path, tmp_path: Path, trajectory: Callable[.
     data = episodes(trajectory)
     straight = Learner(SETTINGS, model_dir)
     straight.clone(data)
-    straight.phase(data, [], phase_index=0)
+    run_phase(straight, data, [], phase_index=0)
     straight.save(tmp_path / "phase-0")
-    straight.phase(data, [], phase_index=1)
+    run_phase(straight, data, [], phase_index=1)
 
     resumed = Learner(SETTINGS, model_dir)
     resumed.load(tmp_path / "phase-0")
     assert resumed.phases == 1
-    resumed.phase(data, [], phase_index=1)
+    run_phase(resumed, data, [], phase_index=1)
     assert all(torch.equal(a, b) for a, b in zip(tensors(straight), tensors(resumed), strict=True))
 
 
@@ -58,13 +59,13 @@ def test_without_the_optimisers_state_the_run_would_differ(
     """The guard of the test above: AdamW's moments matter here, so equality is not for free."""
     data = episodes(trajectory)
     learner = Learner(SETTINGS, model_dir)
-    learner.phase(data, [], phase_index=0)
+    run_phase(learner, data, [], phase_index=0)
     learner.save(tmp_path / "c")
-    learner.phase(data, [], phase_index=1)
+    run_phase(learner, data, [], phase_index=1)
     other = Learner(SETTINGS, model_dir)
     other.load(tmp_path / "c")
     other.actor_optimiser.state.clear()
-    other.phase(data, [], phase_index=1)
+    run_phase(other, data, [], phase_index=1)
     assert not all(torch.equal(a, b) for a, b in zip(tensors(learner), tensors(other), strict=True))
 
 
@@ -83,7 +84,7 @@ def test_damage_is_noticed_and_changes_nothing(
     name: str, model_dir: Path, tmp_path: Path, trajectory: Callable[..., Trajectory]
 ) -> None:
     learner = Learner(SETTINGS, model_dir)
-    learner.phase(episodes(trajectory), [], phase_index=0)
+    run_phase(learner, episodes(trajectory), [], phase_index=0)
     path = learner.save(tmp_path / "c")
     content = bytearray((path / name).read_bytes())
     content[-1] ^= 1

@@ -26,6 +26,7 @@ from policy.client import Sampling
 from policy.engine import GenerationEngine, GenerationRequest, GenerationResult
 from policy.models import load_causal_lm
 from records.episodes import Trajectory
+from tests.learner.phases import run_phase
 
 CPU = Compute(torch.device("cpu"), 0, 4096)
 SAMPLES = [
@@ -133,10 +134,10 @@ def test_a_group_relative_clipped_ratio_learns_as_one_more_row(
         )
 
     before = preference()
-    first = learner.phase(rollouts(), [], phase_index=1).actor
+    first = run_phase(learner, rollouts(), [], phase_index=1).actor
     assert first.mismatch is not None
     assert first.mismatch.max < 1e-4
-    learner.phase(rollouts(), [], phase_index=2)
+    run_phase(learner, rollouts(), [], phase_index=2)
     assert preference() > before + 0.2
 
 
@@ -168,11 +169,11 @@ def test_a_phase_reports_the_mismatch_with_the_server_that_sampled(
     settings = LearnerSettings(algorithm="filtered_bc", actor=ActorSettings(learning_rate=1e-2))
 
     learner = Learner(settings, model_dir)
-    before = learner.phase(episodes, [], phase_index=1).actor.mismatch
-    after = learner.phase(episodes, [], phase_index=2).actor.mismatch
+    before = run_phase(learner, episodes, [], phase_index=1).actor.mismatch
+    after = run_phase(learner, episodes, [], phase_index=2).actor.mismatch
     assert before is not None
     assert after is not None
     assert before.tokens == after.tokens == sum(len(reply.action_ids) for reply in replies.values())
     assert before.max < 1e-4
     assert after.mean > 1e-2
-    assert Learner(settings, model_dir).phase([], [], phase_index=1).actor.mismatch is None
+    assert run_phase(Learner(settings, model_dir), [], [], phase_index=1).actor.mismatch is None

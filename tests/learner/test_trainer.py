@@ -15,6 +15,7 @@ from learner.trainer import Learner
 from policy.models import load_causal_lm
 from policy.weights import put_weights, read_weights
 from records.episodes import Trajectory
+from tests.learner.phases import run_phase
 
 GOOD, BAD = [10, 11, 2], [20, 21, 2]
 CRITIC = CriticSettings(learning_rate=3e-3, epochs=2, batch_steps=16, pretrain_learning_rate=3e-3, pretrain_epochs=10)
@@ -100,11 +101,11 @@ def test_every_algorithm_prefers_what_succeeded(
 ) -> None:
     learner = Learner(replace(SETTINGS, algorithm=name), model_dir)
     before = logprob(learner, GOOD) - logprob(learner, BAD)
-    metrics = [learner.phase(bandit(trajectory), [], phase_index=k) for k in range(4)]
+    metrics = [run_phase(learner, bandit(trajectory), [], phase_index=k) for k in range(4)]
     assert logprob(learner, GOOD) - logprob(learner, BAD) > before + 0.2
     last = metrics[-1]
     assert list(last.critics) == critics
-    assert last.success_rate == 0.5
+    assert last.update.success_rate == 0.5
     assert last.actor.updates == 2 * -(-last.actor.decisions // 16)
     assert last.actor.grad_norm is not None
     assert last.actor.grad_norm > 0
@@ -114,7 +115,7 @@ def test_released_webrl_raises_what_succeeded(model_dir: Path, trajectory: Calla
     learner = Learner(replace(SETTINGS, algorithm="webrl_released"), model_dir)
     before = logprob(learner, GOOD)
     for k in range(3):
-        learner.phase(bandit(trajectory), [], phase_index=k)
+        run_phase(learner, bandit(trajectory), [], phase_index=k)
     assert logprob(learner, GOOD) > before + 0.2
 
 
@@ -128,7 +129,7 @@ def test_mira_raises_the_successful_action_and_lowers_the_other(
     assert pretrained.updates == 20
     good, bad = logprob(learner, GOOD), logprob(learner, BAD)
     for k in range(3):
-        metrics = learner.phase(data, [], phase_index=k)
+        metrics = run_phase(learner, data, [], phase_index=k)
     assert logprob(learner, GOOD) > good + 0.1
     assert logprob(learner, BAD) < bad - 0.1
     auc = metrics.critics["value"].ratings["auc"]
@@ -141,7 +142,7 @@ def test_mira_raises_the_successful_action_and_lowers_the_other(
     assert ratio is not None
     assert ratio.slope is not None
     assert ratio.slope > 0
-    assert metrics.to_dict()["actor"]["ratio"]["asked"]["count"] == 64
+    assert metrics.update.to_dict()["actor"]["ratio"]["asked"]["count"] == 64
 
 
 def test_a_negative_advantage_lowers_the_log_probability(
@@ -153,7 +154,7 @@ def test_a_negative_advantage_lowers_the_log_probability(
         replace(SETTINGS, algorithm="webrl", value=own, actor=replace(SETTINGS.actor, epochs=1)), model_dir
     )
     before = logprob(learner, BAD)
-    metrics = learner.phase([trajectory([([3, 4, 30], BAD)], outcome=0.0)], [], phase_index=0)
+    metrics = run_phase(learner, [trajectory([([3, 4, 30], BAD)], outcome=0.0)], [], phase_index=0)
     assert metrics.actor.negative_share == 1.0
     # A = 0.5 * (0 - 0.5) + 0.5 * (0 - 0.5) = -0.5.
     assert metrics.actor.advantage is not None
@@ -168,7 +169,7 @@ def test_enough_epochs_reach_what_the_advantage_asks_for(
     own = replace(SETTINGS.value, learning_rate=0.0)
     actor = replace(SETTINGS.actor, epochs=60)
     learner = Learner(replace(SETTINGS, algorithm="webrl", value=own, actor=actor), model_dir)
-    metrics = learner.phase([trajectory([([3, 4, 30], BAD)], outcome=0.0)], [], phase_index=0)
+    metrics = run_phase(learner, [trajectory([([3, 4, 30], BAD)], outcome=0.0)], [], phase_index=0)
     ratio = metrics.actor.ratio
     assert ratio is not None
     assert ratio.asked.mean == pytest.approx(-1.0)
@@ -190,12 +191,12 @@ def test_a_loss_may_compare_with_the_warm_start(
     for reference in ("phase_start", "warm_start"):
         learner = Learner(replace(settings, reference=reference), model_dir)
         start = logprob(learner, GOOD)
-        learner.phase(raised, [], phase_index=1)
+        run_phase(learner, raised, [], phase_index=1)
         assert logprob(learner, GOOD) > start + 0.5
         learner.save(tmp_path / reference)
         resumed = Learner(replace(settings, reference=reference), learner.export(tmp_path / f"policy-{reference}"))
         resumed.load(tmp_path / reference)
-        resumed.phase(still, [], phase_index=2)
+        run_phase(resumed, still, [], phase_index=2)
         left[reference] = logprob(resumed, GOOD) - start
     assert left["phase_start"] > 0.5
     assert abs(left["warm_start"]) < 0.2
@@ -206,7 +207,7 @@ def test_the_warm_start_is_the_policy_after_cloning(model_dir: Path, trajectory:
     learner.clone(bandit(trajectory))
     assert learner.warm_start is not None
     cloned = {name: tensor.clone() for name, tensor in learner.actor.state_dict().items()}
-    learner.phase(bandit(trajectory), [], phase_index=1)
+    run_phase(learner, bandit(trajectory), [], phase_index=1)
     assert all(torch.equal(tensor, cloned[name]) for name, tensor in learner.warm_start.state_dict().items())
     assert not all(torch.equal(tensor, cloned[name]) for name, tensor in learner.actor.state_dict().items())
     assert Learner(SETTINGS, model_dir).warm_start is None
@@ -216,9 +217,9 @@ def test_what_has_no_verdict_never_enters(model_dir: Path, trajectory: Callable[
     data = bandit(trajectory)
     crashed = [trajectory([([3, 4, 30], BAD)], outcome=None, episode_id=f"x{i}") for i in range(3)]
     with_crashes, without = Learner(SETTINGS, model_dir), Learner(SETTINGS, model_dir)
-    metrics = with_crashes.phase(data + crashed, data[:2], phase_index=0)
-    without.phase(data, [], phase_index=0)
-    assert (metrics.rollouts, metrics.replayed, metrics.left_out) == (32, 0, 5)
+    metrics = run_phase(with_crashes, data + crashed, data[:2], phase_index=0)
+    run_phase(without, data, [], phase_index=0)
+    assert (metrics.update.rollouts, metrics.update.replayed, metrics.update.left_out) == (32, 0, 5)
     assert all(
         torch.equal(a, b) for a, b in zip(weights(with_crashes).values(), weights(without).values(), strict=True)
     )
@@ -238,7 +239,7 @@ def test_the_value_can_learn_discounted_returns(model_dir: Path, trajectory: Cal
         learner = Learner(settings, model_dir)
         learner.pretrain("value", data)
         np.testing.assert_allclose(learner.ask("value", data)[0], expected, atol=0.1)
-        shares[target] = learner.phase(data, [], phase_index=0).actor.negative_share_of_successes
+        shares[target] = run_phase(learner, data, [], phase_index=0).actor.negative_share_of_successes
     assert shares["outcome"] == pytest.approx(2 / 3)
     with pytest.raises(ValueError, match="value_target"):
         Learner(replace(SETTINGS, value_target="mean"), model_dir)
@@ -248,7 +249,7 @@ def test_bfloat16_arithmetic_stays_close(model_dir: Path, trajectory: Callable[.
     exact = Learner(SETTINGS, model_dir)
     rough = Learner(replace(SETTINGS, precision="bfloat16"), model_dir)
     assert 0 < abs(logprob(exact, GOOD) - logprob(rough, GOOD)) < 0.3
-    assert rough.phase(bandit(trajectory), [], phase_index=0).actor.updates == 8
+    assert run_phase(rough, bandit(trajectory), [], phase_index=0).actor.updates == 8
     assert {parameter.dtype for parameter in rough.actor.parameters()} == {torch.float32}
     with pytest.raises(ValueError, match="precision must be"):
         logprob(Learner(replace(SETTINGS, precision="float8"), model_dir), GOOD)
@@ -258,8 +259,8 @@ def test_replay_joins_and_can_be_restricted_to_steps(model_dir: Path, trajectory
     data = bandit(trajectory)
     old = [replace(episode, episode_id=f"old{i}") for i, episode in enumerate(data[:8:2])]
     learner = Learner(SETTINGS, model_dir)
-    assert learner.phase(data, old, phase_index=0).actor.decisions == 64 + 8
-    restricted = learner.phase(data, old, phase_index=1, replayed_steps={"old0": [1], "old1": []})
+    assert run_phase(learner, data, old, phase_index=0).actor.decisions == 64 + 8
+    restricted = run_phase(learner, data, old, phase_index=1, replayed_steps={"old0": [1], "old1": []})
     assert restricted.actor.decisions == 64 + 1 + 0 + 4
     assert restricted.critics["value"].states == 72
 
@@ -267,9 +268,9 @@ def test_replay_joins_and_can_be_restricted_to_steps(model_dir: Path, trajectory
 def test_a_phase_without_any_verdict_changes_nothing(model_dir: Path) -> None:
     learner = Learner(SETTINGS, model_dir)
     before = weights(learner)
-    metrics = learner.phase([], [], phase_index=0)
+    metrics = run_phase(learner, [], [], phase_index=0)
     assert metrics.actor.updates == 0
-    assert metrics.success_rate is None
+    assert metrics.update.success_rate is None
     assert all(torch.equal(tensor, before[name]) for name, tensor in weights(learner).items())
 
 
@@ -294,7 +295,7 @@ def test_an_exported_policy_loads_as_the_same_policy(model_dir: Path, tmp_path: 
 
 def test_sft_has_no_phases(model_dir: Path) -> None:
     with pytest.raises(ValueError, match="ends with cloning"):
-        Learner(replace(SETTINGS, algorithm="sft"), model_dir).phase([], [], phase_index=0)
+        run_phase(Learner(replace(SETTINGS, algorithm="sft"), model_dir), [], [], phase_index=0)
 
 
 def test_cloning_can_learn_to_predict_prompts_too(model_dir: Path, trajectory: Callable[..., Trajectory]) -> None:
