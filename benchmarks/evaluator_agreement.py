@@ -21,7 +21,7 @@ from benchmarks.evaluator_cases import Case, Generator
 from benchmarks.evaluator_more_cases import PLANS, Plan
 from benchmarks.evaluator_pages import agree, explain, ours
 from benchmarks.recording import Recording, option_parser
-from judges.rules import rule_set
+from judges.rules import RULE_SETS
 
 NAME = "evaluator_agreement"
 UNEXPLAINED = "UNEXPLAINED"
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def _compare(plan: Plan, options: Any) -> dict[str, Any]:
-    rules, dialect = rule_set(plan.rule_set), rule_set(plan.dialect)
+    rules, dialect = RULE_SETS[plan.rule_set], RULE_SETS[plan.dialect]
     cases = {rule: _cases(rule, generator, options) for rule, generator in plan.generators.items()}
     answer = _ask(options.oracle, plan.package, [case for group in cases.values() for case in group])
     verdicts = iter(answer["verdicts"])

@@ -17,9 +17,10 @@ from typing import Any
 from benchmarks.evaluator_cases import SHOP, Case
 from judges.evaluators import evaluate
 from judges.functions import FUNCTIONS
-from judges.interface import AnswerQuestion
+from judges.interface import AnswerQuestion, EndedEpisode
 from judges.rules import RuleSet
 from judges.shop_functions import shop_functions
+from records.episodes import Task
 from records.failures import EpisodeFailed
 
 LAST = f"{SHOP}/last"
@@ -42,9 +43,9 @@ async def _outcome(case: Case, rules: RuleSet) -> float:
 
     async def judged(evaluation: dict[str, Any], **pages: Any) -> float:
         functions = {**FUNCTIONS, **shop_functions(_Shop(case), dict)}
-        answer, judge = case.get("answer"), _Judge()
-        options = {"rules": rules, "judge": judge, "functions": functions, **pages}
-        return (await evaluate(evaluation, answer=answer, page=last, **options)).outcome
+        task = Task("case", ("shopping",), "", SHOP, evaluation, "case")
+        ended = EndedEpisode(task, case.get("answer"), last, rules=rules, functions=functions, **pages)
+        return (await evaluate(ended, _Judge())).outcome
 
     if "one_page" not in case:
         return await judged(case["eval"], fresh_page=fresh_page)

@@ -8,60 +8,39 @@ scored 0.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from judges.findings import Findings
-from judges.functions import FUNCTIONS, PageFunction
-from judges.interface import AnswerJudge, NoJudge, PageView
+from judges.functions import FUNCTIONS
+from judges.interface import AnswerJudge, EndedEpisode, NoJudge, PageView
 from judges.page_contents import program_html
 from judges.patient import PatientJudge
 from judges.rule_errors import RuleError, text
-from judges.rules import WEBARENA, RuleSet
+from judges.rules import WEBARENA
 from judges.settings import EvaluatorSettings
 from records import failure_codes as codes
-from records.deadline import Deadline
 from records.environment import Verdict
 from records.failures import EpisodeFailed, Failure
-
-__all__ = ["PageView", "evaluate"]
 
 EVALUATORS = ("string_match", "url_match", "program_html")
 
 
 async def evaluate(
-    evaluation: Mapping[str, Any],
-    *,
-    answer: str | None,
-    page: PageView,
-    fresh_page: Callable[[], Awaitable[PageView]] | None = None,
-    intent: str = "",
-    rules: RuleSet = WEBARENA,
-    judge: AnswerJudge | None = None,
-    patience: EvaluatorSettings | None = None,
-    deadline: Deadline | None = None,
-    functions: Mapping[str, PageFunction] = FUNCTIONS,
+    ended: EndedEpisode, judge: AnswerJudge | None = None, patience: EvaluatorSettings | None = None
 ) -> Verdict:
     """Judge one finished episode by its task's ``eval`` object.
 
-    Args:
-        evaluation: WebArena's ``eval`` object, with canonical URLs.
-        answer: the exit message; None where the agent never exited.
-        page: the page on which the episode ended; it is not navigated when ``fresh_page`` is given.
-        fresh_page: makes another page of the same session, for targets with an address; called at most
-            once. Without it the last page itself is navigated, as WebArena's harness does.
-        intent: the instruction, which an LLM judge needs.
-        rules: the dialect of WebArena's rules (``judges.rules``).
-        judge: the LLM judge; without one, a rule that needs it raises.
-        patience: how long one answer of that judge is waited for.
-        deadline: until when it is asked again.
-        functions: the functions that ``func:`` may name.
+    ``judge`` is the LLM judge, without which a rule that needs it raises; ``patience`` says how long one answer of it
+    is waited for. ``fresh_page`` is called at most once, for targets with an address; without it the last page itself
+    is navigated, as WebArena's harness does.
 
     Raises:
         EpisodeFailed: ``task/evaluation_invalid`` or ``task/unknown_function`` where the task cannot be
             read, ``judge/…`` where meaning must be judged and nobody does so in time.
     """
+    evaluation, page = ended.task.evaluation, ended.page
     kinds = evaluation.get("eval_types")
     if not isinstance(kinds, (list, tuple)) or not kinds or any(kind not in EVALUATORS for kind in kinds):
         raise _invalid(f"eval_types: expected a non-empty list out of {EVALUATORS}, found {kinds!r}")
@@ -69,10 +48,10 @@ async def evaluate(
     async def same_page() -> PageView:
         return page
 
-    findings = Findings(rules, intent, str(evaluation.get("string_note") or ""))
+    findings = Findings(ended.rules or WEBARENA, ended.task.intent, str(evaluation.get("string_note") or ""))
     try:
         if "string_match" in kinds:
-            _string_match(evaluation.get("reference_answers"), answer, findings)
+            _string_match(evaluation.get("reference_answers"), ended.answer, findings)
         if "url_match" in kinds:
             _url_match(evaluation, await page.url(), findings)
         if "program_html" in kinds:
@@ -80,12 +59,12 @@ async def evaluate(
                 evaluation.get("program_html"),
                 findings,
                 last=page,
-                fresh_page=fresh_page or same_page,
-                functions=functions,
+                fresh_page=ended.fresh_page or same_page,
+                functions=FUNCTIONS if ended.functions is None else ended.functions,
             )
     except RuleError as error:
         raise _invalid(str(error)) from error
-    await findings.ask(NoJudge() if judge is None else PatientJudge(judge, patience, deadline))
+    await findings.ask(NoJudge() if judge is None else PatientJudge(judge, patience, ended.deadline))
     return Verdict(1.0 if findings.passed else 0.0, tuple(findings.evidence))
 
 

@@ -184,10 +184,4 @@ WEBARENA_LITE_BROWSERGYM = replace(
 )
 
 RULE_SETS: dict[str, RuleSet] = {rules.name: rules for rules in (WEBARENA, WEBARENA_LITE, WEBARENA_LITE_BROWSERGYM)}
-
-
-def rule_set(name: str) -> RuleSet:
-    """Return the rule set ``name``; raise ``ValueError`` naming those that exist."""
-    if name not in RULE_SETS:
-        raise ValueError(f"rule set: expected one of {sorted(RULE_SETS)}, found {name!r}; set judges.rules to one")
-    return RULE_SETS[name]
+"""Every rule set by its name."""

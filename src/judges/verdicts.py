@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from judges.evaluators import evaluate
-from judges.functions import FUNCTIONS
 from judges.interface import AnswerJudge, EndedEpisode
 from judges.kinds import JudgeKind, Judges, TasksBySplit
-from judges.rules import WEBARENA
 from judges.settings import EvaluatorSettings
 from records.checks import Check, Status
 from records.environment import Verdict
@@ -34,18 +32,7 @@ class Evaluators:
 
     async def verdict(self, ended: EndedEpisode) -> Verdict:
         """Return the verdict of the evaluators; see ``judges.evaluators.evaluate``."""
-        return await evaluate(
-            ended.task.evaluation,
-            answer=ended.answer,
-            page=ended.page,
-            fresh_page=ended.fresh_page,
-            intent=ended.task.intent,
-            rules=ended.rules or WEBARENA,
-            judge=self.answers,
-            patience=self.settings,
-            deadline=ended.deadline,
-            functions=FUNCTIONS if ended.functions is None else ended.functions,
-        )
+        return await evaluate(ended, self.answers, self.settings)
 
 
 def needs_answer_judge(task: Task) -> bool:

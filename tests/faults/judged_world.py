@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from judges.evaluators import PageView, evaluate
+from judges.interface import PageView
 from judges.settings import EvaluatorSettings
 from records.deadline import Deadline
 from records.environment import Verdict
+from tests.evaluation import evaluate
 from tests.faults.judge_process import JudgeLine
 from tests.rollout_workers.fake_world import WORLD, FakeEnvironment, FakeHost, FakeSettings
 

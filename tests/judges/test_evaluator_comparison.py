@@ -10,7 +10,7 @@ from benchmarks import evaluator_oracle
 from benchmarks.evaluator_cases import TITLE, answered, page
 from benchmarks.evaluator_more_cases import PLANS
 from benchmarks.evaluator_pages import agree, explain, ours
-from judges.rules import RULE_SETS, WEBARENA, WEBARENA_LITE, WEBARENA_LITE_BROWSERGYM, rule_set
+from judges.rules import RULE_SETS, WEBARENA, WEBARENA_LITE, WEBARENA_LITE_BROWSERGYM
 
 GENERATORS = {rule: make for plan in PLANS for rule, make in plan.generators.items()}
 
@@ -31,7 +31,7 @@ def test_cases_are_repeatable_and_get_a_verdict_and_some_pass_and_some_fail(rule
 def test_every_rule_set_is_compared_with_a_package():
     assert {plan.rule_set for plan in PLANS} == set(RULE_SETS)
     for plan in PLANS:
-        assert rule_set(plan.dialect)
+        assert RULE_SETS[plan.dialect]
 
 
 def test_a_dialect_explains_what_its_field_decides_and_nothing_else():

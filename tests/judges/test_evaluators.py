@@ -2,10 +2,10 @@
 
 import pytest
 
-from judges.evaluators import evaluate
 from judges.interface import AnswerQuestion
 from judges.rules import WEBARENA_LITE
 from records.failures import EpisodeFailed, FailureKind
+from tests.evaluation import evaluate
 
 
 class Page:

@@ -5,9 +5,9 @@ answers and what we do.
 
 import pytest
 
-from judges.evaluators import evaluate
 from judges.interface import AnswerQuestion
 from judges.rules import WEBARENA, WEBARENA_LITE, WEBARENA_LITE_BROWSERGYM, RuleSet
+from tests.evaluation import evaluate
 
 TITLE = "document.querySelector('h1').outerText"
 

@@ -10,9 +10,9 @@ from environments.browser.page_view import BrowserPageView
 from environments.browser.process import BrowserProcess
 from environments.browser.settings import BrowserSettings
 from environments.browser.tab import BrowserTab
-from judges.evaluators import evaluate
 from judges.rules import WEBARENA_LITE
 from records.failures import EpisodeFailed
+from tests.evaluation import evaluate
 
 pytestmark = pytest.mark.browser
 

@@ -11,10 +11,10 @@ import pytest
 from environments.webarena.login.accounts import Account, Accounts, Secret
 from environments.webarena.sites.addresses import SiteAddresses
 from environments.webarena.sites.http_client import SiteHttp, site_functions
-from judges.evaluators import evaluate
 from records import failure_codes as codes
 from records.deadline import Deadline
 from records.failures import EpisodeFailed, FailureKind
+from tests.evaluation import evaluate
 
 ACCOUNTS = Accounts({"shopping_admin": Account(Secret("boss"), Secret("pass-word"))})
 REVIEWS = {

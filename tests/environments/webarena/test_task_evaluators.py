@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from environments.webarena.tasks.files import load_tasks, rules_of, start_urls
-from judges.evaluators import evaluate
 from judges.functions import FUNCTIONS
 from judges.interface import AnswerQuestion
 from judges.rules import RULE_SETS
 from judges.shop_functions import shop_functions
 from records.episodes import Task
 from records.failures import EpisodeFailed, FailureKind
+from tests.evaluation import evaluate
 
 FILES = Path(__file__).parents[4] / "shared" / "webarena_lite"
 """The public task files; they lie beside the repository, not in it."""
