@@ -151,7 +151,7 @@ class Chaos:
         return len(buffer.ids()) + len(list(stages))
 
     def _attempts_lost(self) -> int:
-        """Return attempts that failed, or had no end when their session ended."""
+        """Return attempts that failed, or had no end when their start ended."""
         lost = 0
         files = sorted((self.out / LEDGER).glob("*.jsonl"))
         for index, file in enumerate(files):

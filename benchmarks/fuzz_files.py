@@ -22,7 +22,7 @@ from benchmarks import fuzz_inputs as draw
 from benchmarks.fuzzing import Target, require
 from cluster.errors import ManifestError
 from cluster.run_folder.policy_folder import check_policy
-from policy.manifest import WeightManifest, WeightsRejected, read_manifest
+from policy.published_weights import PublishedWeights, WeightsRejected, read_published
 from policy.weights import check_weights, read_weights
 from records.episodes import Source, Step, Termination, Trajectory
 from replay.buffer import ReplayBuffer
@@ -57,7 +57,7 @@ def _read_shard(content: bytes, folder: Path) -> None:
     path = folder / "shard.arrow"
     path.write_bytes(content)
     buffer = ReplayBuffer(folder)  # a scan survives any file
-    require(buffer.report.shards + len(buffer.report.skipped) == 1, "a scan uses a file or reports it")
+    require(buffer.scan.shards + len(buffer.report.skipped) == 1, "a scan uses a file or reports it")
     for episode in read_shard(path):
         require((episode.outcome is None) != (episode.failure is None), "an episode has a verdict or a failure")
         require(all(len(step.action_ids) == len(step.logprobs) for step in episode.steps), "a log-probability each")
@@ -69,27 +69,27 @@ def _weights() -> bytes:
 
 
 def _make_policy(rng: random.Random) -> tuple[bytes, str, str]:
-    """Return weights, a weight manifest and a list of checksums, of which one or more are damaged."""
-    manifest = {"version": 3, "checksum": "0" * 64, "path": "model.safetensors"}
+    """Return weights, the file that names them and a list of checksums, of which one or more are damaged."""
+    published = {"version": 3, "checksum": "0" * 64, "path": "model.safetensors"}
     checksums = {"model.safetensors": "0" * 64, "config.json": "1" * 64}
     weights = draw.damaged(rng, _weights()) if rng.random() < 0.8 else _weights()
-    said = json.dumps(draw.changed(rng, manifest) if rng.random() < 0.5 else manifest)
+    said = json.dumps(draw.changed(rng, published) if rng.random() < 0.5 else published)
     listed = json.dumps(draw.changed(rng, checksums) if rng.random() < 0.5 else checksums)
     return weights, draw.mutated(rng, said) if rng.random() < 0.2 else said, listed
 
 
 def _read_policy(files: tuple[bytes, str, str], folder: Path) -> None:
-    weights, manifest, checksums = files
+    weights, published, checksums = files
     path = folder / "model.safetensors"
     path.write_bytes(weights)
-    (folder / "weights.json").write_text(manifest, encoding="utf-8", errors="replace")
+    (folder / "weights.json").write_text(published, encoding="utf-8", errors="replace")
     (folder / "checksums.json").write_text(checksums, encoding="utf-8", errors="replace")
     with suppress(ManifestError):
         check_policy(folder)
     with suppress(WeightsRejected):
-        read_weights(read_manifest(folder / "weights.json"))
+        read_weights(read_published(folder / "weights.json"))
     # Whoever can write the weights can write their checksum, too.
-    check_weights(_model(), read_weights(WeightManifest(3, hashlib.sha256(weights).hexdigest(), str(path))))
+    check_weights(_model(), read_weights(PublishedWeights(3, hashlib.sha256(weights).hexdigest(), str(path))))
 
 
 @cache

@@ -21,13 +21,13 @@ from typing import Any
 from benchmarks.cores import keep_to
 from benchmarks.recording import Recording, option_parser
 from cluster.demonstrated import demonstrated_sites
-from cluster.ray_session import ray_session
+from cluster.ray_runtime import ray_runtime
 from cluster.recipe.recipe import build_recipe
 from cluster.run_folder.policy_folder import read_along
 from environments.embedded.sessions import SiteEndpoint
 from policy.tokenizer_training import train_tokenizer
 from records.episodes import Source, Task
-from rollout_workers.report import RolloutReport
+from rollout_workers.results import RolloutResult
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
 from sites.server import SiteServer
@@ -110,11 +110,11 @@ def _base(tasks: Sequence[Task]) -> Iterator[WorkerConfig]:
             connection=SiteEndpoint(server.port, server.secret),
             options=sites,
         )
-        with ray_session(recipe):
+        with ray_runtime(recipe):
             yield config
 
 
-def _measure(setup: Setup, base: WorkerConfig, tasks: Sequence[Task]) -> RolloutReport:
+def _measure(setup: Setup, base: WorkerConfig, tasks: Sequence[Task]) -> RolloutResult:
     """Play a few episodes for every context, then all tasks, and return the report of the latter."""
     from rollout_workers.pool import RolloutPool  # Ray reads its access token when it is first imported
 
@@ -132,15 +132,15 @@ def _demonstrations(prefix: str, tasks: Sequence[Task]) -> list[EpisodeSpec]:
     ]
 
 
-def _numbers(report: RolloutReport) -> dict[str, Any]:
+def _numbers(result: RolloutResult) -> dict[str, Any]:
     return {
-        "steps_per_s": report.env_steps_per_s,
-        "seconds": report.seconds,
-        "steps": report.env_steps,
-        "resets": len(report.summaries),
-        "solved": report.successes,
-        "lost": len(report.failures),
-        "seconds_by_part": report.seconds_by_part,
+        "steps_per_s": result.env_steps_per_s,
+        "seconds": result.seconds,
+        "steps": result.env_steps,
+        "resets": len(result.summaries),
+        "solved": result.successes,
+        "lost": len(result.failures),
+        "seconds_by_part": result.seconds_by_part,
     }
 
 

@@ -104,7 +104,7 @@ def _choices(result: StageResult) -> dict[str, object]:
     if isinstance(result, TasksChosen):
         found["curriculum choices"] = result.tasks
     if isinstance(result, Published):
-        found["published weights"] = result.manifest.checksum
+        found["published weights"] = result.weights.checksum
     return found
 
 

@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks.process_tree import descendants
 from benchmarks.recording import Recording, option_parser
 from cluster.demonstrated import demonstrated_sites
-from cluster.ray_session import ray_session
+from cluster.ray_runtime import ray_runtime
 from cluster.recipe.recipe import build_recipe
 from cluster.run_folder.policy_folder import read_along
 from environments.embedded.sessions import SiteEndpoint
@@ -86,7 +86,7 @@ def _play(tasks: Sequence[Task], options: argparse.Namespace) -> tuple[list[dict
         tempfile.TemporaryDirectory(prefix="waymark-soak-") as scratch,
         SiteServer(sites) as server,
         SiteWatch(server, sites),
-        ray_session(recipe),
+        ray_runtime(recipe),
     ):
         from rollout_workers.pool import RolloutPool  # Ray reads its access token when it is first imported
 
@@ -100,9 +100,9 @@ def _play(tasks: Sequence[Task], options: argparse.Namespace) -> tuple[list[dict
         with RolloutPool(config) as pool:
             for first in range(0, options.episodes, options.batch):
                 numbers = range(first, min(first + options.batch, options.episodes))
-                report = pool.run([_spec(i, tasks[i % len(tasks)]) for i in numbers])
-                lost += len(report.failures)
-                wrong += sum(summary.outcome != 1.0 for summary in report.summaries)
+                result = pool.run([_spec(i, tasks[i % len(tasks)]) for i in numbers])
+                lost += len(result.failures)
+                wrong += sum(summary.outcome != 1.0 for summary in result.summaries)
                 held.append(_held())
     return held, lost, wrong
 

@@ -146,13 +146,13 @@ def audit(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run folder; the run may still be going on.")],
 ) -> None:
     """Check that a run adds up: manifests, files, episodes, trained steps, attempts; exit code 1 when it does not."""
-    from cluster.audit.audit import audit as check_run
-    from cluster.audit.table import show_report
+    from cluster.audit.audit import audit as audit_run
+    from cluster.audit.table import show_audit
 
-    report = check_run(folder)
-    show_report(_console(), report)
-    if report.findings:
-        raise RunError(f"{folder} does not add up: {len(report.findings)} findings, see above")
+    result = audit_run(folder)
+    show_audit(_console(), result)
+    if result.findings:
+        raise RunError(f"{folder} does not add up: {len(result.findings)} findings, see above")
 
 
 @app.command()
@@ -201,18 +201,18 @@ def check_environment(
     import json
 
     from cluster.preflight.environment import check_environment_kind
-    from cluster.preflight.environment_table import show_report
+    from cluster.preflight.environment_table import show_findings
     from records.failures import EpisodeFailed
 
     try:
-        report = check_environment_kind(path, seconds=seconds, options=json.loads(options), deadline_s=deadline)
+        found = check_environment_kind(path, seconds=seconds, options=json.loads(options), deadline_s=deadline)
     except ValueError as error:
         raise RecipeError(str(error)) from error
     except EpisodeFailed as error:
         raise MissingError(f"{path}: its host did not start: {error}") from error
-    show_report(_console(), report)
-    if report.broken:
-        raise RunError(f"{path} breaks {report.broken} of {len(report.points)} points of the contract, see above")
+    show_findings(_console(), found)
+    if found.broken:
+        raise RunError(f"{path} breaks {found.broken} of {len(found.points)} points of the contract, see above")
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from cluster.audit.audit import require_balance
 from cluster.demonstrated import DEMONSTRATED
-from cluster.display.progress import Progress
+from cluster.display.run_display import RunDisplay
 from cluster.errors import RunStopped
 from cluster.monitors.monitor import Monitors
 from cluster.recipe.recipe import Recipe
@@ -38,7 +38,7 @@ from cluster.task_sets import TaskSets
 from records.episodes import Source
 from replay.buffer import ReplayBuffer
 from replay.perplexity import Kept, band_filter
-from rollout_workers.report import RolloutReport
+from rollout_workers.results import RolloutResult
 from rollout_workers.spec import EpisodeSpec
 
 
@@ -51,7 +51,7 @@ class Controller:
         manifest: RunManifest,
         system: System,
         tasks: TaskSets,
-        progress: Progress,
+        display: RunDisplay,
         monitors: Monitors,
         ledger: LedgerFile,
     ) -> None:
@@ -59,16 +59,16 @@ class Controller:
         self.manifest = manifest
         self.system = system
         self.tasks = tasks
-        self.progress = progress
+        self.display = display
         self.ledger = ledger
         self.buffer = ReplayBuffer(system.folders.episodes)
-        self.stages = StageRunner(manifest, system, self.buffer, progress, monitors)
+        self.stages = StageRunner(manifest, system, self.buffer, display, monitors)
 
     def run(self) -> None:
         """Warm-start, then play, filter, learn, publish, evaluate and choose tasks, phase after phase."""
         stage = self.stages.run
         self.stages.take_up()
-        self.progress.phase(0)
+        self.display.phase(0)
         stage(0, Cloned, self._clone)
         stage(0, CriticsPretrained, self._pretrain_critics)
         self.system.retire(DEMONSTRATED if self.recipe.run.environment != DEMONSTRATED else "")
@@ -77,7 +77,7 @@ class Controller:
         stage(0, Evaluated, self._evaluate)
         require_balance(self.manifest.out, 0, self.buffer)
         for phase in range(1, self.recipe.run.phases + 1):
-            self.progress.phase(phase)
+            self.display.phase(phase)
             stage(phase, RolloutsPlayed, self._rollouts)
             stage(phase, ReplayFiltered, self._replay)
             stage(phase, CriticsTrained, self._critics)
@@ -88,15 +88,15 @@ class Controller:
             require_balance(self.manifest.out, phase, self.buffer)
             self.system.folders.forget_checkpoints(phase, self.recipe.run.keep_checkpoints)
         self.system.learner.export()
-        self.progress.finish()
+        self.display.finish()
 
     def _clone(self, phase: int) -> Cloned:
         """Clone demonstrations, unless the recipe starts from a policy that has been through this."""
         played, metrics = NO_EPISODES, None
         if self.system.clones:
             specs = self.tasks.demonstrations("clone", self.recipe.warm_start.demonstrations)
-            report = self._play(phase, Cloned.stage, specs, DEMONSTRATED)
-            played = episode_counts(specs, report, self.buffer)
+            result = self._play(phase, Cloned.stage, specs, DEMONSTRATED)
+            played = episode_counts(specs, result, self.buffer)
             metrics = self.system.learner.clone(played.episodes)
         self.system.learner.save(CLONED)
         return Cloned(**vars(played), checkpoint=CLONED, metrics=metrics)
@@ -121,8 +121,8 @@ class Controller:
     def _rollouts(self, phase: int) -> RolloutsPlayed:
         """Play the phase's tasks with the current policy; episodes that an earlier attempt finished are kept."""
         specs = self._rollout_specs(phase)
-        report = self._play(phase, RolloutsPlayed.stage, specs, self.recipe.run.environment)
-        played = RolloutsPlayed(**vars(episode_counts(specs, report, self.buffer)))
+        result = self._play(phase, RolloutsPlayed.stage, specs, self.recipe.run.environment)
+        played = RolloutsPlayed(**vars(episode_counts(specs, result, self.buffer)))
         if not played.episodes:
             raise RunStopped(
                 f"phase {phase}: none of {len(specs)} episodes has a verdict, so there is nothing to learn from; they "
@@ -165,9 +165,9 @@ class Controller:
     def _publish(self, phase: int) -> Published:
         """Publish the weights as version ``phase`` to every server, as a transaction."""
         published = self.system.publish(phase)
-        others = keep_episodes_of(phase, published.manifest.checksum, self.manifest, self.buffer)
+        others = keep_episodes_of(phase, published.weights.checksum, self.manifest, self.buffer)
         if others:
-            self.progress.note(others)
+            self.display.note(others)
         return published
 
     def _evaluate(self, phase: int) -> Evaluated:
@@ -176,9 +176,9 @@ class Controller:
         if phase % settings.every and not last:
             return Evaluated(**vars(NO_EPISODES), splits={})
         specs = self.tasks.evaluation(phase, screenshots=settings.screenshots if last else 0)
-        report = self._play(phase, Evaluated.stage, specs, self.recipe.run.environment)
-        splits = split_results(specs, settings.splits, report, self.buffer, settings.passes)
-        return Evaluated(**vars(episode_counts(specs, report, self.buffer)), splits=splits)
+        result = self._play(phase, Evaluated.stage, specs, self.recipe.run.environment)
+        splits = split_results(specs, settings.splits, result, self.buffer, settings.passes)
+        return Evaluated(**vars(episode_counts(specs, result, self.buffer)), splits=splits)
 
     def _curriculum(self, phase: int) -> TasksChosen:
         """Choose the next phase's tasks by what failed in this one."""
@@ -212,10 +212,10 @@ class Controller:
         return self._counted(phase), [Kept(episode_id, steps) for episode_id, steps in kept.items()]
 
     def _show_losses(self, losses: Mapping[str, float | None]) -> None:
-        self.progress.losses({part: loss for part, loss in losses.items() if loss is not None})
+        self.display.losses({part: loss for part, loss in losses.items() if loss is not None})
 
-    def _play(self, phase: int, stage: str, specs: list[EpisodeSpec], driver: str) -> RolloutReport:
+    def _play(self, phase: int, stage: str, specs: list[EpisodeSpec], driver: str) -> RolloutResult:
         journal = self.ledger.of(phase, stage)
-        report = self.system.play(specs, self.buffer, self.progress, driver=driver, journal=journal)
+        result = self.system.play(specs, self.buffer, self.display, driver=driver, journal=journal)
         self.buffer.refresh()
-        return report
+        return result

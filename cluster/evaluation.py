@@ -15,16 +15,16 @@ from pathlib import Path
 
 from analysis.results import SplitResult
 from cluster.boundary import LOG, disk_errors, file_log, interruptible
-from cluster.display.progress import Progress
+from cluster.display.run_display import RunDisplay
 from cluster.errors import ProcessLost, RunStopped
-from cluster.ray_session import ray_session
+from cluster.ray_runtime import ray_runtime
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.stage_data import split_results
 from cluster.run_folder.stage_results import Evaluated
 from cluster.task_sets import TaskSets
-from policy.manifest import WeightManifest
 from policy.publication import Probe
+from policy.published_weights import PublishedWeights
 from policy.snapshot import take_snapshot
 from replay.buffer import ReplayBuffer
 
@@ -45,7 +45,7 @@ def evaluate(recipe: Recipe, *, policy: Path, split: str, passes: int = 1) -> Sp
         _scratch() as out,
         disk_errors(out, "start the same command again"),
         file_log(out),
-        ray_session(recipe),
+        ray_runtime(recipe),
         interruptible(_STOPPED),  # Ray takes the signals for itself when it starts: take them back
     ):
         return _played(recipe, RunFolders(out), split)
@@ -56,19 +56,19 @@ def _played(recipe: Recipe, folders: RunFolders, split: str) -> SplitResult:
     from cluster.players import Players  # with Ray, which reads its environment when it is first imported
 
     tasks, settings = TaskSets(recipe), recipe.run.evaluation
-    with Progress(0) as progress, Players(recipe, folders, tasks, recipe.policy.model) as players:
-        progress.phase(0)
-        progress.stage(Evaluated.stage)
+    with RunDisplay(0) as display, Players(recipe, folders, tasks, recipe.policy.model) as players:
+        display.phase(0)
+        display.stage(Evaluated.stage)
         players.publish(*_snapshot(recipe, folders, *players.probe))
         specs, buffer = tasks.evaluation(0), ReplayBuffer(folders.episodes)
-        report = players.play(specs, buffer, progress, driver=recipe.run.environment)
+        result = players.play(specs, buffer, display, driver=recipe.run.environment)
         buffer.refresh()
-        return split_results(specs, (split,), report, buffer, settings.passes)[split]
+        return split_results(specs, (split,), result, buffer, settings.passes)[split]
 
 
 def _snapshot(
     recipe: Recipe, folders: RunFolders, prompt_ids: tuple[int, ...], action_ids: tuple[int, ...]
-) -> tuple[WeightManifest, Probe]:
+) -> tuple[PublishedWeights, Probe]:
     """Take the snapshot in a process of its own, with the learner's share of the machine and within its limit."""
     import ray
 
@@ -78,7 +78,7 @@ def _snapshot(
     task = ray.remote(take_snapshot).options(num_cpus=resources.learner_cpus, num_gpus=resources.learner_gpus)
     reply = task.remote(recipe.policy.model, file, 0, prompt_ids, action_ids, recipe.learner.device)
     try:
-        taken: tuple[WeightManifest, Probe] = ray.get(reply, timeout=limit_s)
+        taken: tuple[PublishedWeights, Probe] = ray.get(reply, timeout=limit_s)
         return taken
     except ray.exceptions.GetTimeoutError as error:
         found = f"reading {recipe.policy.model} took longer than run.learner_timeout_s ({limit_s:g} s)"

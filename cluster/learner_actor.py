@@ -16,7 +16,7 @@ from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.lock import RunLock
 from learner.metrics import ActorUpdate, CloneUpdate, CriticMetrics, CriticsUpdate
 from learner.settings import LearnerSettings
-from policy.manifest import WeightManifest
+from policy.published_weights import PublishedWeights
 from records.episodes import Trajectory
 from replay.buffer import ReplayBuffer
 from replay.perplexity import Kept, ScoredEpisode
@@ -81,8 +81,8 @@ class LearnerActor:
         answers = self._learner.ask(critic, self._read(episode_ids))
         return {episode_id: answer.tolist() for episode_id, answer in zip(episode_ids, answers, strict=True)}
 
-    def publish(self, folder: str, version: int) -> WeightManifest:
-        """Write the actor's weights as one version and return its manifest."""
+    def publish(self, folder: str, version: int) -> PublishedWeights:
+        """Write the actor's weights as one version and return what names them."""
         return self._learner.publish(Path(folder), version)
 
     def probe(self, prompt_ids: Sequence[int], action_ids: Sequence[int]) -> list[float]:

@@ -24,7 +24,7 @@ from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.policy_folder import write_checksums
 from learner.errors import CheckpointError
 from learner.metrics import ActorUpdate, CloneUpdate, CriticMetrics, CriticsUpdate
-from policy.manifest import WeightManifest
+from policy.published_weights import PublishedWeights
 from replay.perplexity import Kept, ScoredEpisode
 from replay.shards import ShardError
 
@@ -80,8 +80,8 @@ class LearnerClient:
         """Return for each episode one critic's answers for its states."""
         return self._wait("ask", self._actor.ask.remote(critic, episode_ids))
 
-    def publish(self, version: int) -> WeightManifest:
-        """Write the actor's weights as one version and return its manifest."""
+    def publish(self, version: int) -> PublishedWeights:
+        """Write the actor's weights as one version and return what names them."""
         return self._wait("publish", self._actor.publish.remote(str(self._folders.weights.resolve()), version))
 
     def probe(self, prompt_ids: Sequence[int], action_ids: Sequence[int]) -> list[float]:

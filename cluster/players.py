@@ -20,7 +20,7 @@ from types import TracebackType
 
 import ray
 
-from cluster.display.progress import Progress
+from cluster.display.run_display import RunDisplay
 from cluster.errors import ProcessLost
 from cluster.head_watch import HeadWatch
 from cluster.recipe.recipe import Recipe
@@ -30,12 +30,12 @@ from cluster.run_folder.stage_results import Published
 from cluster.task_sets import TaskSets
 from policy.backend import Serving, backend_of
 from policy.formats import get_format
-from policy.manifest import WeightManifest, write_manifest
 from policy.publication import Probe, publish
+from policy.published_weights import PublishedWeights, write_published
 from policy.tokenizer import TextTokenizer
 from replay.buffer import ReplayBuffer
 from rollout_workers.leases import Journal, no_journal
-from rollout_workers.report import RolloutReport
+from rollout_workers.results import RolloutResult
 from rollout_workers.spec import EpisodeSpec
 
 logger = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ class Players:
         prompt_format = get_format(settings.prompt_format)
         prompt = prompt_format.build(
             tokenizer,
-            intent=self._tasks.pool.tasks[0].intent,
+            intent=self._tasks.training.tasks[0].intent,
             history=(),
             observation="@ Probe\nlink Home 0\nbutton Search 1",
             feedback=None,
@@ -90,43 +90,47 @@ class Players:
         action = prompt_format.action_ids(tokenizer, '# Element: Home\ndo(action="Click", element="0")')
         return tuple(prompt.ids.tolist()), tuple(action)
 
-    def publish(self, manifest: WeightManifest, probe: Probe) -> Published:
+    def publish(self, weights: PublishedWeights, probe: Probe) -> Published:
         """Bring every server to these weights, whose own answer is ``probe``; replace the servers that miss.
 
         Raises:
             ProcessLost: no server accepted the weights.
         """
-        settings, version = self._recipe.policy, manifest.version
+        settings, version = self._recipe.policy, weights.version
         # Written first: whichever server restarts from now on, however this goes on, comes back with these weights.
-        write_manifest(manifest, self._folders.current_weights)
+        write_published(weights, self._folders.current_weights)
         servers, limit_s = self._policy.weight_servers(), settings.publish_timeout_s
-        report = asyncio.run(publish(servers, manifest, probe, tolerance=settings.probe_tolerance, timeout_s=limit_s))
-        if not report.accepted:
-            raise ProcessLost(f"no policy server took version {version}: {report.quarantined}; see the servers' logs")
+        publication = asyncio.run(
+            publish(servers, weights, probe, tolerance=settings.probe_tolerance, timeout_s=limit_s)
+        )
+        if not publication.accepted:
+            raise ProcessLost(
+                f"no policy server took version {version}: {publication.quarantined}; see the servers' logs"
+            )
         self._version = version
-        for name, reason in report.quarantined.items():
+        for name, reason in publication.quarantined.items():
             logger.warning("policy server %s missed version %d and is replaced: %s", name, version, reason)
             self._policy.replace(name)
-        place = Path(manifest.path).relative_to(self._folders.out.resolve()).as_posix()
+        place = Path(weights.path).relative_to(self._folders.out.resolve()).as_posix()
         return Published(
-            manifest=replace(manifest, path=place),
-            accepted=report.accepted,
-            quarantined=report.quarantined,
-            probe_gaps={name: gap for name, gap in report.probe_gaps.items() if math.isfinite(gap)},
-            seconds=report.seconds,
+            weights=replace(weights, path=place),
+            accepted=publication.accepted,
+            quarantined=publication.quarantined,
+            probe_gaps={name: gap for name, gap in publication.probe_gaps.items() if math.isfinite(gap)},
+            seconds=publication.seconds,
         )
 
     def play(
         self,
         specs: Sequence[EpisodeSpec],
         buffer: ReplayBuffer,
-        progress: Progress,
+        display: RunDisplay,
         *,
         driver: str,
         journal: Journal = no_journal,
-    ) -> RolloutReport:
+    ) -> RolloutResult:
         """Play episodes with the published weights; see ``cluster.rollouts``."""
-        return self._rollouts.play(specs, buffer, progress, driver=driver, version=self._version, journal=journal)
+        return self._rollouts.play(specs, buffer, display, driver=driver, version=self._version, journal=journal)
 
     def retire(self, driver: str) -> None:
         """End the workers of one kind of environment, when no further episode needs them."""

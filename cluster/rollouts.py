@@ -12,7 +12,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
-from cluster.display.progress import Progress
+from cluster.display.run_display import RunDisplay
 from cluster.errors import RunStopped
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.layout import RunFolders
@@ -21,7 +21,7 @@ from policy.client import PolicySource
 from replay.buffer import ReplayBuffer
 from rollout_workers.leases import Journal, no_journal
 from rollout_workers.pool import RolloutPool, RolloutStopped
-from rollout_workers.report import RolloutProgress, RolloutReport
+from rollout_workers.results import RolloutCounts, RolloutResult
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
 
 
@@ -58,12 +58,12 @@ class Rollouts:
         self,
         specs: Sequence[EpisodeSpec],
         buffer: ReplayBuffer,
-        progress: Progress,
+        display: RunDisplay,
         *,
         driver: str,
         version: int | None,
         journal: Journal = no_journal,
-    ) -> RolloutReport:
+    ) -> RolloutResult:
         """Play the episodes that no shard holds yet, on the workers of one kind of environment.
 
         ``version`` is the one of the weights that must decide; None takes whichever are served.
@@ -75,8 +75,8 @@ class Rollouts:
         missing = [replace(spec, version=version) for spec in specs if spec.episode_id not in buffer]
         kept = len(specs) - len(missing)
 
-        def show(now: RolloutProgress) -> None:
-            progress.update(
+        def show(now: RolloutCounts) -> None:
+            display.update(
                 kept + now.completed + now.failed,
                 total=len(specs),
                 judged=now.completed,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from cluster.display.progress import Progress
+from cluster.display.run_display import RunDisplay
 from cluster.monitors.monitor import Monitors
 from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.metrics_log import FILE_NAME as METRICS
@@ -25,18 +25,18 @@ class StageRunner:
     """The stages of one run; ``buffer`` has its episodes."""
 
     def __init__(
-        self, manifest: RunManifest, system: System, buffer: ReplayBuffer, progress: Progress, monitors: Monitors
+        self, manifest: RunManifest, system: System, buffer: ReplayBuffer, display: RunDisplay, monitors: Monitors
     ) -> None:
         self._manifest = manifest
         self._system = system
         self._buffer = buffer
-        self._progress = progress
+        self._display = display
         self._monitors = monitors
 
     def run(self, phase: int, kind: type[R], work: Callable[[int], R]) -> R:
         """Return the result of the phase's stage of this kind, by ``work`` where it is not recorded."""
         if not self._manifest.stage_done(phase, kind.stage):
-            self._progress.stage(kind.stage)
+            self._display.stage(kind.stage)
             started = time.perf_counter()
             result = work(phase)
             files = result.files(self._system.folders, self._buffer)
@@ -45,14 +45,14 @@ class StageRunner:
             self._monitors.numbers(phase, kind.stage, result.numbers())
         result = self._manifest.result(phase, kind)
         if isinstance(result, Evaluated) and result.success is not None:
-            self._progress.result(phase, result.success)
+            self._display.result(phase, result.success)
         return result
 
     def take_up(self) -> None:
-        """Go back to before what is damaged, and write down what a killed session had no time for."""
+        """Go back to before what is damaged, and write down what a killed start had no time for."""
         for found in roll_back(self._manifest, self._buffer, self._monitors):
-            self._progress.note(found.line)
-        for skipped in self._buffer.report.skipped:  # now no stage depends on them: their episodes are played again
+            self._display.note(found.line)
+        for skipped in self._buffer.scan.skipped:  # now no stage depends on them: their episodes are played again
             skipped.path.rename(skipped.path.with_name(skipped.path.name + ".unusable"))
         self._record_shards()
         if not (self._manifest.out / METRICS).is_file():

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from types import TracebackType
 
-from cluster.display.progress import Progress
+from cluster.display.run_display import RunDisplay
 from cluster.errors import RecipeError
 from cluster.learner_client import start_learner
 from cluster.players import Players
@@ -23,7 +23,7 @@ from learner.algorithms import Algorithm, resolve
 from policy.publication import Probe
 from replay.buffer import ReplayBuffer
 from rollout_workers.leases import Journal, no_journal
-from rollout_workers.report import RolloutReport
+from rollout_workers.results import RolloutResult
 from rollout_workers.spec import EpisodeSpec
 
 
@@ -71,21 +71,21 @@ class System:
 
     def publish(self, version: int) -> Published:
         """Bring every server to the learner's weights as ``version``; raise ``ProcessLost`` where none takes them."""
-        manifest, (prompt_ids, action_ids) = self.learner.publish(version), self._players.probe
+        weights, (prompt_ids, action_ids) = self.learner.publish(version), self._players.probe
         probe = Probe(prompt_ids, action_ids, tuple(self.learner.probe(prompt_ids, action_ids)))
-        return self._players.publish(manifest, probe)
+        return self._players.publish(weights, probe)
 
     def play(
         self,
         specs: Sequence[EpisodeSpec],
         buffer: ReplayBuffer,
-        progress: Progress,
+        display: RunDisplay,
         *,
         driver: str,
         journal: Journal = no_journal,
-    ) -> RolloutReport:
+    ) -> RolloutResult:
         """Play episodes with the published weights; see ``cluster.rollouts``."""
-        return self._players.play(specs, buffer, progress, driver=driver, journal=journal)
+        return self._players.play(specs, buffer, display, driver=driver, journal=journal)
 
     def retire(self, driver: str) -> None:
         """End the workers of one kind of environment, when no further episode needs them."""

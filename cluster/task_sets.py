@@ -1,6 +1,6 @@
-"""Which tasks a run plays: the training pool, the evaluation sets, demonstrations, and the specs of each.
+"""Which tasks a run plays: the training tasks, the evaluation sets, demonstrations, and the specs of each.
 
-Owns episode ids and seeds. Invariants: every set depends on the recipe alone; the pool never holds a
+Owns episode ids and seeds. Invariants: every set depends on the recipe alone; the training tasks never hold a
 task or a template of an evaluation set; an episode id names run-independent facts (what for, which
 phase, which task, which attempt), so a repeated stage asks for the very same episodes.
 """
@@ -17,8 +17,8 @@ from cluster.demonstrated import DEMONSTRATED
 from cluster.errors import RecipeError
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.stage_results import ChosenTask, TasksChosen
-from curriculum.pool import HeldOut, TaskPool
 from curriculum.resample import next_tasks
+from curriculum.training_tasks import HeldOut, TrainingTasks
 from environments.kinds import KINDS
 from environments.task_sources import TaskSource
 from records.episodes import Source, Task
@@ -42,15 +42,15 @@ class TaskSets:
             raise RecipeError(f"run.environment: {error}") from error
 
     @cached_property
-    def pool(self) -> TaskPool:
+    def training(self) -> TrainingTasks:
         """The training tasks that the curriculum chooses from."""
         evaluated = {split: self.split(split) for split in self._recipe.run.evaluation.splits}
         held_out = HeldOut.of(
             tasks=[t for name, tasks in evaluated.items() if not name.endswith("_templates") for t in tasks],
             with_templates=[t for name, tasks in evaluated.items() if name.endswith("_templates") for t in tasks],
         )
-        seed, count = self._recipe.run.seed, self._recipe.run.pool_tasks
-        return TaskPool(self._source.task_set(seed, "train", count), held_out)
+        seed, count = self._recipe.run.seed, self._recipe.run.training_tasks
+        return TrainingTasks(self._source.task_set(seed, "train", count), held_out)
 
     def split(self, name: str) -> list[Task]:
         """Return the evaluation tasks of a split; they depend on ``run.evaluation`` and not on the run's seed."""
@@ -60,7 +60,7 @@ class TaskSets:
     def look(self, most: int) -> dict[str, int]:
         """Return how many tasks each set has, drawing ``most`` at most; raise what the source of tasks raises."""
         run = self._recipe.run
-        wanted = {split: run.evaluation.count(split) for split in run.evaluation.splits} | {"train": run.pool_tasks}
+        wanted = {split: run.evaluation.count(split) for split in run.evaluation.splits} | {"train": run.training_tasks}
         return {split: len(self._source.task_set(run.seed, split, min(count, most))) for split, count in wanted.items()}
 
     def demonstrations(self, purpose: str, count: int, *, flawless: bool = False) -> list[EpisodeSpec]:
@@ -85,7 +85,7 @@ class TaskSets:
         long_tasks = [task for task in tasks if task.horizon >= settings.long_horizon]
         short_tasks = [task for task in tasks if task.horizon < settings.long_horizon]
         chosen = tasks[:count] if flawless else short_tasks[: count - long_count] + long_tasks[:long_count]
-        self.pool.held_out.check(chosen)
+        self.training.held_out.check(chosen)
         return [
             EpisodeSpec(f"{purpose}-{i:05d}-{task.task_id}", task, Source.DEMONSTRATION, 0, seed * 100_003 + i,
                         temperature=0.0, quality=quality)
@@ -137,9 +137,9 @@ class TaskSets:
 
         ``values`` holds V(s_0) by task id, for the critic's band.
         """
-        known = {task.task_id: task for task in (*self.pool, *(spec.task for spec in played))}
+        known = {task.task_id: task for task in (*self.training, *(spec.task for spec in played))}
         chosen = next_tasks(
-            self.pool,
+            self.training,
             [known[task_id] for task_id in dict.fromkeys(failed)],
             self._recipe.curriculum,
             seed=self._recipe.run.seed,
@@ -151,7 +151,7 @@ class TaskSets:
         return TasksChosen(tasks=tasks, origins=chosen.counts())
 
     def _first_phase(self) -> Sequence[Task]:
-        chosen = next_tasks(self.pool, [], self._recipe.curriculum, seed=self._recipe.run.seed, phase=1, values={})
+        chosen = next_tasks(self.training, [], self._recipe.curriculum, seed=self._recipe.run.seed, phase=1, values={})
         return chosen.tasks
 
     def _perturb(self, task: Task, rng: np.random.Generator) -> Task | None:

@@ -10,11 +10,11 @@ import sys
 from pathlib import Path
 
 from cluster.boundary import disk_errors, file_log, interruptible
-from cluster.display.progress import Progress
 from cluster.display.result_table import result_table
+from cluster.display.run_display import RunDisplay
 from cluster.errors import ProcessLost
 from cluster.monitors.monitor import Monitors
-from cluster.ray_session import ray_session
+from cluster.ray_runtime import ray_runtime
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.ledger import LedgerFile
@@ -39,13 +39,13 @@ def train(recipe: Recipe, out: Path, resume: Resume = "auto") -> None:
         manifest = RunManifest.open(out, recipe, resume)
         last = TasksChosen.stage if recipe.run.phases else Evaluated.stage
         if manifest.stage_done(recipe.run.phases, last) and (out / "report.html").is_file():
-            _finish(recipe, manifest, Progress(recipe.run.phases), already=True)
+            _finish(recipe, manifest, RunDisplay(recipe.run.phases), already=True)
             return
         lost = 0
         while True:
             complete = manifest.stages()
             try:
-                progress = _play_session(recipe, manifest)
+                display = _play_on(recipe, manifest)
                 break
             except ProcessLost as error:
                 manifest.reload()
@@ -54,34 +54,34 @@ def train(recipe: Recipe, out: Path, resume: Resume = "auto") -> None:
                     raise ProcessLost(f"{error}; start the same command again to go on") from error
                 logger.warning("%s", error)
                 again = f"All processes are started afresh ({lost} of run.recoveries {recipe.run.recoveries} in a row)."
-                Progress(recipe.run.phases).note(f"Lost: {error}\n{again}")
-        _finish(recipe, manifest, progress)
+                RunDisplay(recipe.run.phases).note(f"Lost: {error}\n{again}")
+        _finish(recipe, manifest, display)
 
 
-def _play_session(recipe: Recipe, manifest: RunManifest) -> Progress:
+def _play_on(recipe: Recipe, manifest: RunManifest) -> RunDisplay:
     """Start every process of the run, do what is left of it, and end them."""
     out = manifest.out
     # Ray takes the signals for itself when it starts: take them back.
-    with ray_session(recipe) as dashboard, interruptible(_kept(out)):
+    with ray_runtime(recipe) as dashboard, interruptible(_kept(out)):
         from cluster.controller import Controller
         from cluster.run_report import write_report
         from cluster.system import System
 
         folders, tasks = RunFolders(out), TaskSets(recipe)
-        session = manifest.begin_session()
-        with Progress(recipe.run.phases) as progress, LedgerFile(out, session) as ledger:
-            if session > 1:
-                progress.note(f"Going on from {len(manifest.stages())} complete stages (start {session} of this run)")
+        start = manifest.note_start()
+        with RunDisplay(recipe.run.phases) as display, LedgerFile(out, start) as ledger:
+            if start > 1:
+                display.note(f"Going on from {len(manifest.stages())} complete stages (start {start} of this run)")
             if dashboard:
-                progress.note(f"Ray dashboard: http://{dashboard}")
-            progress.note(f"Run folder: {out}")
+                display.note(f"Ray dashboard: http://{dashboard}")
+            display.note(f"Run folder: {out}")
             with System(recipe, folders, tasks) as system, Monitors(out, recipe.monitors) as monitors:
                 try:
-                    Controller(recipe, manifest, system, tasks, progress, monitors, ledger).run()
+                    Controller(recipe, manifest, system, tasks, display, monitors, ledger).run()
                 finally:
                     write_summary(out, _summary(recipe, manifest))
                 write_report(recipe, manifest, system, tasks)
-    return progress
+    return display
 
 
 def _kept(out: Path) -> str:
@@ -92,9 +92,9 @@ def _summary(recipe: Recipe, manifest: RunManifest) -> RunSummary:
     return summarise(manifest, recipe.run.name, recipe.run.phases)
 
 
-def _finish(recipe: Recipe, manifest: RunManifest, progress: Progress, already: bool = False) -> None:
+def _finish(recipe: Recipe, manifest: RunManifest, display: RunDisplay, already: bool = False) -> None:
     """Show the table and where everything is."""
-    console = progress.console
+    console = display.console
     if already:
         console.print(f"This run is complete; nothing is left to do in {manifest.out}.")
     console.print(result_table(_summary(recipe, manifest)))

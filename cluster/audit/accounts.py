@@ -1,6 +1,6 @@
 """The part of an audit that counts: episodes, what was trained on, and the ledger of what was dispatched.
 
-Pure checks over a ``RunRecord``, of one phase or of all; nothing is written. Imports neither torch nor Ray.
+Pure functions of a ``RunRecord``, of one phase or of all; nothing is written. Imports neither torch nor Ray.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cluster.audit.record import CheckResult, Key, RunRecord, place
+from cluster.audit.record import AuditPart, Key, RunRecord, place
 from cluster.run_folder.ledger import LedgerLine
 from cluster.run_folder.stage_files import StageEntry
 from cluster.run_folder.stage_results import (
@@ -31,7 +31,7 @@ _SOURCES = {"rollouts": Source.ROLLOUT, "evaluate": Source.EVALUATION}
 
 @dataclass(frozen=True, slots=True)
 class StageLedger:
-    """What became of the attempts of one stage, in all sessions together."""
+    """What became of the attempts of one stage, in all starts together."""
 
     leased: int
     completed: int
@@ -41,7 +41,7 @@ class StageLedger:
 
     @classmethod
     def of(cls, lines: Iterable[LedgerLine]) -> StageLedger:
-        """Count the events; a lease that has no end was cut short by the end of its session."""
+        """Count the events; a lease that has no end was cut short by the end of its start."""
         events: Counter[Event] = Counter()
         failures: dict[Event, Counter[str]] = {Event.FAIL: Counter(), Event.REQUEUE: Counter()}
         for line in lines:
@@ -58,60 +58,60 @@ class StageLedger:
         )
 
 
-def check_episodes(run: RunRecord, phases: Collection[int]) -> CheckResult:
+def check_episodes(run: RunRecord, phases: Collection[int]) -> AuditPart:
     """Dispatched is completed plus failed by kind; each completed episode is stored, judged, and in one stage only."""
-    result = CheckResult("episodes")
+    part = AuditPart("episodes")
     seen: dict[str, Key] = {}
     for key, entry in run.entries.items():
         ids = run.episodes(key)
         for episode_id in ids:
             first = seen.setdefault(episode_id, key)
             if key[0] in phases:
-                result.require(first == key, f"episode {episode_id}", f"is counted in {place(first)} and {place(key)}")
-                _check_stored(result, run, key, entry, episode_id)
+                part.require(first == key, f"episode {episode_id}", f"is counted in {place(first)} and {place(key)}")
+                _check_stored(part, run, key, entry, episode_id)
         if key[0] in phases and isinstance(entry.result, WithEpisodes):
-            _check_counts(result, run, key, entry.result)
-    return result
+            _check_counts(part, run, key, entry.result)
+    return part
 
 
-def check_training(run: RunRecord, phases: Collection[int]) -> CheckResult:
+def check_training(run: RunRecord, phases: Collection[int]) -> AuditPart:
     """Each trained step belongs to a stored episode with a verdict, played by the version that was published then."""
-    result = CheckResult("training")
+    part = AuditPart("training")
     for phase in sorted(phases):
         if published := run.result(phase, Published):
-            _check_published(result, run, phase, published)
-            _check_versions(result, run, (phase, Evaluated.stage), phase)
+            _check_published(part, run, phase, published)
+            _check_versions(part, run, (phase, Evaluated.stage), phase)
         if run.result(phase, RolloutsPlayed):
-            _check_versions(result, run, (phase, RolloutsPlayed.stage), phase - 1)
+            _check_versions(part, run, (phase, RolloutsPlayed.stage), phase - 1)
         if replay := run.result(phase, ReplayFiltered):
-            _check_replayed(result, run, phase, replay)
+            _check_replayed(part, run, phase, replay)
             if trained := run.result(phase, ActorTrained):
-                _check_amount(result, run, phase, replay, trained)
-    return result
+                _check_amount(part, run, phase, replay, trained)
+    return part
 
 
-def check_ledger(run: RunRecord, phases: Collection[int]) -> CheckResult:
+def check_ledger(run: RunRecord, phases: Collection[int]) -> AuditPart:
     """Each attempt that was dispatched has one end, and each completed episode an attempt that can have made it."""
-    result = CheckResult("ledger", looked_at=sum(line.phase in phases for line in run.ledger))
+    part = AuditPart("ledger", looked_at=sum(line.phase in phases for line in run.ledger))
     if run.ledger_fault:
-        result.require(False, "ledger", run.ledger_fault)
+        part.require(False, "ledger", run.ledger_fault)
     for key, entry in run.entries.items():
         if key[0] in phases and isinstance(entry.result, WithEpisodes):
-            _check_stage_ledger(result, run, key, entry.session, entry.result)
-    return result
+            _check_stage_ledger(part, run, key, entry.start, entry.result)
+    return part
 
 
-def _check_stored(result: CheckResult, run: RunRecord, key: Key, entry: StageEntry, episode_id: str) -> None:
+def _check_stored(part: AuditPart, run: RunRecord, key: Key, entry: StageEntry, episode_id: str) -> None:
     subject = f"episode {episode_id}"
     if episode_id not in run.buffer:
-        result.require(False, subject, f"is counted in {place(key)}, but no shard holds it")
+        part.require(False, subject, f"is counted in {place(key)}, but no shard holds it")
         return
     found = run.buffer.entry(episode_id)
     named = {name.rpartition("/")[2] for name in entry.files}
-    result.require(found.shard.name in named, subject, f"lies in {found.shard.name}, which {place(key)} does not name")
+    part.require(found.shard.name in named, subject, f"lies in {found.shard.name}, which {place(key)} does not name")
     source = _SOURCES.get(key[1], Source.DEMONSTRATION)
     right = found.outcome in (0.0, 1.0) and found.phase == key[0] and found.source is source
-    result.require(
+    part.require(
         right,
         subject,
         f"expected a verdict, phase {key[0]} and source {source}; found outcome {found.outcome}, phase {found.phase} "
@@ -119,17 +119,17 @@ def _check_stored(result: CheckResult, run: RunRecord, key: Key, entry: StageEnt
     )
 
 
-def _check_counts(result: CheckResult, run: RunRecord, key: Key, played: WithEpisodes) -> None:
+def _check_counts(part: AuditPart, run: RunRecord, key: Key, played: WithEpisodes) -> None:
     ids = [episode_id for episode_id in played.episodes if episode_id in run.buffer]
     failed = sum(played.failures.values())
     completed = len(set(played.episodes))
-    result.require(
+    part.require(
         played.dispatched == completed + failed,
         place(key),
         f"{played.dispatched} episodes were dispatched, but {completed} are completed and {failed} failed",
     )
     successes = sum(run.buffer.entry(episode_id).outcome == 1.0 for episode_id in ids)
-    result.require(
+    part.require(
         successes == played.successes,
         place(key),
         f"{played.successes} successes were counted, but the shards hold {successes}",
@@ -138,7 +138,7 @@ def _check_counts(result: CheckResult, run: RunRecord, key: Key, played: WithEpi
         outcomes = [e.outcome for e in map(run.buffer.entry, ids) if e.split == split and e.outcome is not None]
         mean = sum(outcomes) / len(outcomes) if outcomes else None
         same = counted.n == len(outcomes) and (mean == counted.success or _close(mean, counted.success))
-        result.require(
+        part.require(
             same,
             f"{place(key)}, split {split}",
             f"success {counted.success} over {counted.n} episodes was counted, the shards hold {mean} over "
@@ -146,23 +146,23 @@ def _check_counts(result: CheckResult, run: RunRecord, key: Key, played: WithEpi
         )
 
 
-def _check_published(result: CheckResult, run: RunRecord, phase: int, published: Published) -> None:
-    manifest, files = published.manifest, run.entries[phase, published.stage].files
-    result.require(
-        manifest.version == phase and files.get(manifest.path) == manifest.checksum,
+def _check_published(part: AuditPart, run: RunRecord, phase: int, published: Published) -> None:
+    weights, files = published.weights, run.entries[phase, published.stage].files
+    part.require(
+        weights.version == phase and files.get(weights.path) == weights.checksum,
         place((phase, published.stage)),
-        f"expected version {phase} with the SHA-256 of its file, found version {manifest.version} with another",
+        f"expected version {phase} with the SHA-256 of its file, found version {weights.version} with another",
     )
 
 
-def _check_versions(result: CheckResult, run: RunRecord, key: Key, version: int) -> None:
+def _check_versions(part: AuditPart, run: RunRecord, key: Key, version: int) -> None:
     """Each step of each episode of a stage was decided by one version, which was published before."""
     ids = [episode_id for episode_id in run.episodes(key) if episode_id in run.buffer]
     if ids and not run.result(version, Published):
-        result.require(False, place(key), f"was played by version {version}, whose publication is not recorded")
+        part.require(False, place(key), f"was played by version {version}, whose publication is not recorded")
     for trajectory in run.buffer.trajectories(ids):
         problem = _wrong_step(trajectory, version)
-        result.require(not problem, f"episode {trajectory.episode_id}", problem)
+        part.require(not problem, f"episode {trajectory.episode_id}", problem)
 
 
 def _wrong_step(trajectory: Trajectory, version: int) -> str:
@@ -179,12 +179,12 @@ def _wrong_step(trajectory: Trajectory, version: int) -> str:
     return ""
 
 
-def _check_replayed(result: CheckResult, run: RunRecord, phase: int, replay: ReplayFiltered) -> None:
+def _check_replayed(part: AuditPart, run: RunRecord, phase: int, replay: ReplayFiltered) -> None:
     earlier = {episode_id for p in range(1, phase) for episode_id in run.episodes((p, RolloutsPlayed.stage))}
     kept = {episode_id: list(steps) for episode_id, steps in replay.kept.items()}
     stored = [episode_id for episode_id in kept if episode_id in run.buffer]
     for episode_id in kept:
-        result.require(
+        part.require(
             episode_id in earlier and episode_id in run.buffer,
             f"episode {episode_id}",
             f"is replayed in phase {phase}, but is no stored rollout of an earlier phase",
@@ -192,7 +192,7 @@ def _check_replayed(result: CheckResult, run: RunRecord, phase: int, replay: Rep
     for trajectory in run.buffer.trajectories(stored):
         steps = kept[trajectory.episode_id]
         right = trajectory.outcome == 1.0 and all(0 <= step < len(trajectory.steps) for step in steps)
-        result.require(
+        part.require(
             right,
             f"episode {trajectory.episode_id}",
             f"is replayed in phase {phase} with steps {steps}; it has {len(trajectory.steps)} steps and outcome "
@@ -200,30 +200,28 @@ def _check_replayed(result: CheckResult, run: RunRecord, phase: int, replay: Rep
         )
 
 
-def _check_amount(
-    result: CheckResult, run: RunRecord, phase: int, replay: ReplayFiltered, trained: ActorTrained
-) -> None:
+def _check_amount(part: AuditPart, run: RunRecord, phase: int, replay: ReplayFiltered, trained: ActorTrained) -> None:
     given = len(run.episodes((phase, RolloutsPlayed.stage))) + len(replay.kept)
     used = trained.metrics.rollouts + trained.metrics.replayed + trained.metrics.left_out
-    result.require(
+    part.require(
         used == given, place((phase, trained.stage)), f"the learner was given {given} episodes, but accounts for {used}"
     )
 
 
-def _check_stage_ledger(result: CheckResult, run: RunRecord, key: Key, session: int, played: WithEpisodes) -> None:
-    """Hold the ledger of a stage that was completed in ``session`` against what the stage says of itself."""
+def _check_stage_ledger(part: AuditPart, run: RunRecord, key: Key, start: int, played: WithEpisodes) -> None:
+    """Hold the ledger of a stage that was completed in ``start`` against what the stage says of itself."""
     lines = run.lines[key]
-    last = StageLedger.of(line for line in lines if line.session == session)
-    result.require(
+    last = StageLedger.of(line for line in lines if line.start == start)
+    part.require(
         last.cut_short == 0,
         place(key),
-        f"{last.leased} attempts were made in the session that completed it; {last.cut_short} of them have no end",
+        f"{last.leased} attempts were made in the start that completed it; {last.cut_short} of them have no end",
     )
-    # Twice in two sessions is possible: the shard was damaged between them, and the episode played again.
-    ends = Counter((line.episode, line.session) for line in lines if line.event is Event.COMPLETE)
+    # Twice in two starts is possible: the shard was damaged between them, and the episode played again.
+    ends = Counter((line.episode, line.start) for line in lines if line.event is Event.COMPLETE)
     for (episode_id, ended), times in ends.items():
-        found = f"was completed {times} times in {place(key)}, session {ended}"
-        result.require(times == 1, f"episode {episode_id}", found)
+        found = f"was completed {times} times in {place(key)}, start {ended}"
+        part.require(times == 1, f"episode {episode_id}", found)
     # A stage that was rolled back need not ask for the same episodes again: other weights fail at other tasks.
     since = run.rolled_back_in(key)
     completed = {episode_id for episode_id, ended in ends if ended >= since}
@@ -231,13 +229,11 @@ def _check_stage_ledger(result: CheckResult, run: RunRecord, key: Key, session: 
     leased = {line.episode for line in lines if line.event is Event.LEASE}
     for episode_id in sorted((done | completed) - (done & leased)):
         found = "was never dispatched" if episode_id in done else "was completed, but is not counted"
-        result.require(False, f"episode {episode_id}", f"{found} in {place(key)}")
+        part.require(False, f"episode {episode_id}", f"{found} in {place(key)}")
     failed = Counter(
-        line.failure
-        for line in lines
-        if line.event is Event.FAIL and line.session == session and line.episode not in done
+        line.failure for line in lines if line.event is Event.FAIL and line.start == start and line.episode not in done
     )
-    result.require(
+    part.require(
         dict(failed) == played.failures,
         place(key),
         f"failures {played.failures} were counted, the ledger has {dict(failed)}",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cluster.audit.accounts import StageLedger, check_episodes, check_ledger, check_training
 from cluster.audit.files import check_files, check_manifests, check_shards
-from cluster.audit.record import CheckResult, Finding, Key, RunRecord
+from cluster.audit.record import AuditPart, Finding, Key, RunRecord
 from cluster.errors import RunStopped
 from cluster.run_folder.rollback import Rollback
 from replay.buffer import ReplayBuffer
@@ -20,23 +20,23 @@ _SHOWN = 3
 
 
 @dataclass(frozen=True)
-class AuditReport:
+class AuditResult:
     """What was looked at and what is wrong; ``accounts`` has the attempts of each stage that played episodes.
 
     ``rollbacks`` are no findings: what they lost was done again.
     """
 
-    checks: tuple[CheckResult, ...]
+    parts: tuple[AuditPart, ...]
     accounts: dict[Key, StageLedger]
     rollbacks: tuple[Rollback, ...] = ()
 
     @property
     def findings(self) -> list[Finding]:
-        """Everything that is wrong, in the order of the checks."""
-        return [finding for check in self.checks for finding in check.findings]
+        """Everything that is wrong, in the order of the parts."""
+        return [finding for part in self.parts for finding in part.findings]
 
 
-def audit(out: Path) -> AuditReport:
+def audit(out: Path) -> AuditResult:
     """Check a whole run folder: every manifest, every file, every episode, every trained step, every attempt.
 
     Raises:
@@ -44,7 +44,7 @@ def audit(out: Path) -> AuditReport:
     """
     run = RunRecord.read(out)
     phases = {phase for phase, _ in run.entries}
-    checks = (
+    parts = (
         check_manifests(run),
         check_files(run),
         check_shards(run),
@@ -53,7 +53,7 @@ def audit(out: Path) -> AuditReport:
         check_ledger(run, phases),
     )
     accounts = {key: StageLedger.of(lines) for key, lines in sorted(run.lines.items())}
-    return AuditReport(checks, accounts, tuple(run.rollbacks))
+    return AuditResult(parts, accounts, tuple(run.rollbacks))
 
 
 def require_balance(out: Path, phase: int, buffer: ReplayBuffer) -> None:
@@ -63,8 +63,8 @@ def require_balance(out: Path, phase: int, buffer: ReplayBuffer) -> None:
         RunStopped: they do not add up; the text says what is wrong.
     """
     run = RunRecord.read(out, buffer)
-    checks = [check(run, {phase}) for check in (check_episodes, check_training, check_ledger)]
-    findings = [finding for check in checks for finding in check.findings]
+    parts = [check(run, {phase}) for check in (check_episodes, check_training, check_ledger)]
+    findings = [finding for part in parts for finding in part.findings]
     if findings:
         lines = [f"  {finding.subject} {finding.found}" for finding in findings[:_SHOWN]]
         raise RunStopped(

@@ -1,6 +1,6 @@
 """The part of an audit that looks at files: manifests in an unbroken chain, every file as it was recorded.
 
-Pure checks over a ``RunRecord``; nothing is written. Imports neither torch nor Ray.
+Pure functions of a ``RunRecord``; nothing is written. Imports neither torch nor Ray.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from cluster.audit.record import CheckResult, Key, RunRecord, place
+from cluster.audit.record import AuditPart, Key, RunRecord, place
 from cluster.run_folder.durable import sha256_file
 from cluster.run_folder.layout import ROLLBACKS, kept_checkpoints
 from cluster.run_folder.metrics_log import FILE_NAME as METRICS
@@ -21,29 +21,29 @@ from records.durable import read_text
 from replay.shards import SUFFIX
 
 
-def check_manifests(run: RunRecord) -> CheckResult:
+def check_manifests(run: RunRecord) -> AuditPart:
     """Each stage has a whole manifest, in the order of the algorithm, and none that left traces is gone."""
-    result = CheckResult("manifests", looked_at=len(run.entries))
+    part = AuditPart("manifests", looked_at=len(run.entries))
     for fault in run.faults:
-        result.require(False, fault.subject, fault.found)
+        part.require(False, fault.subject, fault.found)
     for begun in run.rollbacks:
         unfinished = "is not finished; the run's command, started again, does the rest"
-        result.require(begun.done, f"{ROLLBACKS}/{begun.number:04d}", unfinished)
+        part.require(begun.done, f"{ROLLBACKS}/{begun.number:04d}", unfinished)
     phases = int(run.header["config"]["run"]["phases"])
     expected = [(0, stage) for stage in WARM_START] + [(p, stage) for p in range(1, phases + 1) for stage in PHASE]
     found = list(run.entries)
     if not run.faults:
         unlike = [(e, f) for e, f in zip(expected, found, strict=False) if e != f]
         for wanted, other in unlike[:1]:
-            result.require(False, place(other), f"stands where {place(wanted)} must come first")
-    for key in sorted(_left_traces(result, run) - set(found), key=expected.index):
-        result.require(False, place(key), "is in metrics.jsonl or in the summary, but its manifest is gone")
-    return result
+            part.require(False, place(other), f"stands where {place(wanted)} must come first")
+    for key in sorted(_left_traces(part, run) - set(found), key=expected.index):
+        part.require(False, place(key), "is in metrics.jsonl or in the summary, but its manifest is gone")
+    return part
 
 
-def check_files(run: RunRecord) -> CheckResult:
+def check_files(run: RunRecord) -> AuditPart:
     """Each file that a manifest names has the SHA-256 that it names; what is no longer kept may be gone."""
-    result = CheckResult("files")
+    part = AuditPart("files")
     keep = int(run.header["config"]["run"]["keep_checkpoints"])
     for number, entry in enumerate(run.entries.values()):
         complete = _last_complete(run, number)
@@ -51,34 +51,34 @@ def check_files(run: RunRecord) -> CheckResult:
         for name, digest in entry.files.items():
             path = run.out / name
             if path.is_file():
-                result.require(sha256_file(path) == digest, name, "has changed since it was recorded")
+                part.require(sha256_file(path) == digest, name, "has changed since it was recorded")
             elif _is_needed(entry, name, complete, keep, checkpoints):
-                result.require(False, name, f"is gone; {place((entry.phase, entry.stage))} left it")
-    return result
+                part.require(False, name, f"is gone; {place((entry.phase, entry.stage))} left it")
+    return part
 
 
-def check_shards(run: RunRecord) -> CheckResult:
+def check_shards(run: RunRecord) -> AuditPart:
     """Each shard can be read and holds what its name says, and each record in it was dispatched, once each time."""
-    result = CheckResult("shards", looked_at=len(run.buffer.shards))
-    for skipped in run.buffer.report.skipped:
-        result.require(False, _relative(skipped.path, run.out), skipped.reason)
+    part = AuditPart("shards", looked_at=len(run.buffer.shards))
+    for skipped in run.buffer.scan.skipped:
+        part.require(False, _relative(skipped.path, run.out), skipped.reason)
     for episode_id, count in sorted(run.records.items()):
         leases = run.leases[episode_id]
-        result.require(
+        part.require(
             count <= leases,
             f"episode {episode_id}",
             f"is stored {count} times, but was dispatched {leases} times; {_where(run, episode_id)}",
         )
-    return result
+    return part
 
 
-def _left_traces(result: CheckResult, run: RunRecord) -> set[Key]:
+def _left_traces(part: AuditPart, run: RunRecord) -> set[Key]:
     """Return the stages that the metrics or the summary know to be complete."""
     known = set()
     try:
         known = {(line.get("phase"), line.get("stage")) for line in read_metrics(run.out)}
     except OSError as error:
-        result.require(False, METRICS, str(error))
+        part.require(False, METRICS, str(error))
     stages = {(phase, stage) for phase, stage in known if isinstance(phase, int) and isinstance(stage, str)}
     try:
         summary = json.loads(read_text(run.out / SUMMARY))
@@ -110,7 +110,7 @@ def _is_needed(entry: StageEntry, name: str, complete: int, keep: int, checkpoin
 def _where(run: RunRecord, episode_id: str) -> str:
     """Return the shards that hold records of an episode."""
     shards = {run.buffer.entry(episode_id).shard}
-    shards |= {d.ignored for d in run.buffer.report.duplicates if d.episode_id == episode_id}
+    shards |= {d.ignored for d in run.buffer.scan.duplicates if d.episode_id == episode_id}
     return "it is in " + " and ".join(sorted(path.name for path in shards))
 
 

@@ -1,4 +1,4 @@
-"""Everything that a run folder says about itself, read once, and what the checks of an audit return.
+"""Everything that a run folder says about itself, read once, and what the parts of an audit come to.
 
 Owns reading for ``cluster.audit.audit``. Invariants: nothing is written; what cannot be read is a finding, never an
 exception, but for a folder that holds no run at all. Imports neither torch nor Ray.
@@ -29,16 +29,16 @@ Key = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong: which check found it, where, and what."""
+    """One thing that is wrong: which part of the audit found it, where, and what."""
 
-    check: str
+    part: str
     subject: str
     found: str
 
 
 @dataclass
-class CheckResult:
-    """One check: its name, how many things it looked at, and what is wrong with them."""
+class AuditPart:
+    """One part of an audit: its name, how many things it looked at, and what is wrong with them."""
 
     name: str
     looked_at: int = 0
@@ -101,13 +101,13 @@ class RunRecord:
         return entry.result if entry is not None and isinstance(entry.result, kind) else None
 
     def rolled_back_in(self, key: Key) -> int:
-        """Return the session in which a complete stage was rolled back last, 0 where it never was."""
+        """Return the start in which a complete stage was rolled back last, 0 where it never was."""
         number = list(self.entries).index(key)
-        return max((found.session for found in self.rollbacks if found.kept <= number), default=0)
+        return max((found.start for found in self.rollbacks if found.kept <= number), default=0)
 
     @cached_property
     def leases(self) -> Counter[str]:
-        """How often each episode was handed to a worker, in all sessions."""
+        """How often each episode was handed to a worker, in all starts."""
         return Counter(line.episode for line in self.ledger if line.event is Event.LEASE)
 
     @cached_property
@@ -122,7 +122,7 @@ class RunRecord:
     def records(self) -> Counter[str]:
         """How many stored records each episode has."""
         stored = Counter(self.buffer.ids())
-        stored.update(duplicate.episode_id for duplicate in self.buffer.report.duplicates)
+        stored.update(duplicate.episode_id for duplicate in self.buffer.scan.duplicates)
         return stored
 
 

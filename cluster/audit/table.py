@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cluster.audit.audit import AuditReport
+from cluster.audit.audit import AuditResult
 from records.terminal import printable
 
 _MEANING = {
@@ -23,28 +23,28 @@ _MEANING = {
 }
 
 
-def show_report(console: Console, report: AuditReport) -> None:
+def show_audit(console: Console, result: AuditResult) -> None:
     """Print each stage's attempts, why some failed, what was rolled back, what was checked, and each finding."""
     accounts = _table("stage", "attempts", "completed", "failed", "requeued", "cut short")
     reasons: list[str] = []
-    for (phase, stage), ledger in report.accounts.items():
+    for (phase, stage), ledger in result.accounts.items():
         failed, requeued = sum(ledger.failed.values()), sum(ledger.requeued.values())
         counts = (ledger.leased, ledger.completed, failed, requeued, ledger.cut_short)
         accounts.add_row(_text(f"{phase} {stage}"), *map(str, counts))
         reasons += [f"{phase} {stage}: {count} x {code} failed" for code, count in sorted(ledger.failed.items())]
         reasons += [f"{phase} {stage}: {count} x {code} requeued" for code, count in sorted(ledger.requeued.items())]
-    checks = _table("check", "looked at", "wrong", "what must hold")
-    for check in report.checks:
-        wrong = Text(str(len(check.findings)), style="bold red" if check.findings else "green")
-        checks.add_row(check.name, str(check.looked_at), wrong, _MEANING[check.name])
+    parts = _table("part", "looked at", "wrong", "what must hold")
+    for part in result.parts:
+        wrong = Text(str(len(part.findings)), style="bold red" if part.findings else "green")
+        parts.add_row(part.name, str(part.looked_at), wrong, _MEANING[part.name])
     console.print(accounts)
     for reason in reasons:
         console.print(_text(reason), soft_wrap=True)
-    for found in report.rollbacks:
-        console.print(_text(f"session {found.session}: {found.line}"), soft_wrap=True)
-    console.print(checks)
-    for finding in report.findings:
-        console.print(_text(f"{finding.check}: {finding.subject}: {finding.found}"), soft_wrap=True)
+    for found in result.rollbacks:
+        console.print(_text(f"start {found.start}: {found.line}"), soft_wrap=True)
+    console.print(parts)
+    for finding in result.findings:
+        console.print(_text(f"{finding.part}: {finding.subject}: {finding.found}"), soft_wrap=True)
 
 
 def _text(text: str) -> Text:
@@ -54,6 +54,6 @@ def _text(text: str) -> Text:
 def _table(*headings: str) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for heading in headings:
-        words = heading in ("stage", "check", "what must hold")
+        words = heading in ("stage", "part", "what must hold")
         table.add_column(heading, justify="left" if words else "right", no_wrap=not words)
     return table

@@ -177,7 +177,7 @@ def check_environment(recipe: Recipe) -> list[Check]:
         return [Check("environment", Status.FAIL, str(error), "correct run.environment, rollout or judges")]
     evaluation = recipe.run.evaluation
     wanted = Wanted(
-        tasks={"train": recipe.run.pool_tasks, **{split: evaluation.count(split) for split in evaluation.splits}},
+        tasks={"train": recipe.run.training_tasks, **{split: evaluation.count(split) for split in evaluation.splits}},
         judged=judged,
         reset_s=rollout.reset_deadline_s,
         episode_s=rollout.episode_deadline_s,
@@ -195,7 +195,7 @@ def check_tasks(recipe: Recipe) -> Check:
     try:
         found = TaskSets(recipe).look(_TASKS_LOOKED_FOR)
     except (LookupError, ValueError) as error:
-        return Check("tasks", Status.FAIL, str(error.args[0]), "see run.evaluation and run.pool_tasks")
+        return Check("tasks", Status.FAIL, str(error.args[0]), "see run.evaluation and run.training_tasks")
     return Check("tasks", Status.OK, ", ".join(f"{count} of {split}" for split, count in found.items()))
 
 

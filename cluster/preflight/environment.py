@@ -1,6 +1,6 @@
 """An environment on the test bench: every point of its contract, and how fast it is.
 
-Owns ``check_environment_kind``, whose report ``waymark env check`` prints. Invariants: environments are made as a
+Owns ``check_environment_kind``, whose findings ``waymark env check`` prints. Invariants: environments are made as a
 worker makes them, by their host; everything that was started is closed; a measurement stops after the seconds
 asked for, and what fails meanwhile is counted, not hidden.
 """
@@ -53,7 +53,7 @@ class Throughput:
 
 
 @dataclass(frozen=True, slots=True)
-class EnvironmentReport:
+class EnvironmentFindings:
     """What was found: the points of the contract on one task, and a measurement for each number of slots.
 
     An environment that breaks its contract is not measured.
@@ -76,7 +76,7 @@ def check_environment_kind(
     slots: Sequence[int] = (1, 4),
     options: Mapping[str, object] | None = None,
     deadline_s: float = POINT_DEADLINE_S,
-) -> EnvironmentReport:
+) -> EnvironmentFindings:
     """Examine the environment called ``name`` (see ``KINDS``); measure it ``seconds`` for each of ``slots``.
 
     ``options`` become its settings; each point of the contract may take ``deadline_s`` seconds.
@@ -90,14 +90,14 @@ def check_environment_kind(
 
 async def _check(
     name: str, options: Mapping[str, object] | None, seconds: float, slots: Sequence[int], deadline_s: float
-) -> EnvironmentReport:
+) -> EnvironmentFindings:
     async with hosted(name, options) as running:
         tasks = running.tasks.task_set(0, "train", _MOST_TASKS, at_least=1)
         one, other = await running.environment(), await running.environment()
         points = await examine(one, other, tasks[0], deadline_s=deadline_s)
         kept = not any(point.broken for point in points)
         measured = [await _measure(running, tasks, seconds, count) for count in slots if kept]
-    return EnvironmentReport(tasks[0], tuple(points), tuple(measured))
+    return EnvironmentFindings(tasks[0], tuple(points), tuple(measured))
 
 
 async def _measure(running: Hosted, tasks: list[Task], seconds: float, slots: int) -> Throughput:

@@ -187,7 +187,7 @@ class RunSettings:
     for tests and sweeps), ``miniwob`` (MiniWoB++'s pages), ``webarena`` (its containers), or a name or ``module:name``
     of your own."""
 
-    pool_tasks: int = 400
+    training_tasks: int = 400
     """Training tasks from which the curriculum chooses each phase's."""
 
     attempts_per_task: int = 1
@@ -223,5 +223,5 @@ class RunSettings:
         plain = self.name not in {"", ".", ".."} and not set(self.name) & set("/\\") and self.name.isprintable()
         require(plain and len(self.name.encode()) <= 255, "name", "a text usable as a folder's name", self.name)
         at_least(self, 0, "phases", "seed", "recoveries")
-        at_least(self, 1, "pool_tasks", "attempts_per_task", "keep_checkpoints")
+        at_least(self, 1, "training_tasks", "attempts_per_task", "keep_checkpoints")
         times(self)

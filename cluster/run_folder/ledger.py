@@ -1,8 +1,8 @@
-"""What was dispatched and what became of it: ``OUT/ledger/0003.jsonl``, one file a session, one line an event.
+"""What was dispatched and what became of it: ``OUT/ledger/0003.jsonl``, one file a start, one line an event.
 
 Owns these files. A line is one JSON object: ``{"phase", "stage", "event", "episode", "attempt", "worker"}`` and, where
 an attempt failed, ``"failure"`` as ``kind/code``. Invariants: lines are only appended, in the order of what happened;
-a lease without an end was cut short by the end of its session; ``waymark audit`` needs nothing else to balance
+a lease without an end was cut short by the end of its start; ``waymark audit`` needs nothing else to balance
 what was dispatched with what is stored.
 """
 
@@ -25,7 +25,7 @@ FOLDER = "ledger"
 class LedgerLine:
     """One event of one attempt at one episode."""
 
-    session: int
+    start: int
     phase: int
     stage: str
     event: Event
@@ -36,10 +36,10 @@ class LedgerLine:
 
 
 class LedgerFile:
-    """Context manager that appends what happens in one session."""
+    """Context manager that appends what happens in one start."""
 
-    def __init__(self, out: Path, session: int) -> None:
-        path = out / FOLDER / f"{session:04d}.jsonl"
+    def __init__(self, out: Path, start: int) -> None:
+        path = out / FOLDER / f"{start:04d}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
         self._lines = path.open("a", encoding="utf-8")
 
@@ -68,7 +68,7 @@ class LedgerFile:
 
 
 def read_ledger(out: Path) -> Iterator[LedgerLine]:
-    """Yield every event of every session in order; a last line that was torn by a crash is left out.
+    """Yield every event of every start in order; a last line that was torn by a crash is left out.
 
     Raises ``ValueError`` naming any other line that is not one of a ledger; ``OSError`` where a file cannot be read.
     """

@@ -18,13 +18,13 @@ from cluster.demonstrated import demonstrated_sites
 from cluster.errors import ManifestError
 from cluster.recipe.recipe import Recipe, config_hash, flatten, resolved
 from cluster.run_folder.durable import sha256_file, write_atomic
-from cluster.run_folder.sessions import begin_session, require_same_code, session_files
 from cluster.run_folder.stage_files import StageEntry, scan_stages, write_stage
 from cluster.run_folder.stage_results import R, StageResult, read_result
+from cluster.run_folder.starts import note_start, require_same_code, start_files
 from cluster.run_folder.versions import versions
 from records.durable import read_text
 
-FORMAT = 3
+FORMAT = 4
 FILE_NAME = "manifest.json"
 Resume = Literal["auto", "never", "other-code"]
 
@@ -37,7 +37,7 @@ class RunManifest:
         self.header = header
         self._entries = {(entry.phase, entry.stage): entry for entry in entries}
         self._last = last
-        self._session = len(session_files(out))
+        self._start = len(start_files(out))
 
     @classmethod
     def open(cls, out: Path, recipe: Recipe, resume: Resume = "auto") -> RunManifest:
@@ -72,14 +72,14 @@ class RunManifest:
         self._entries = {(entry.phase, entry.stage): entry for entry in entries}
 
     @property
-    def session(self) -> int:
+    def start(self) -> int:
         """The number of this start of the run's command."""
-        return self._session
+        return self._start
 
-    def begin_session(self) -> int:
-        """Note that the run is started or goes on from here; return the session's number."""
-        self._session = begin_session(self.out)
-        return self._session
+    def note_start(self) -> int:
+        """Note that the run is started or goes on from here; return the start's number."""
+        self._start = note_start(self.out)
+        return self._start
 
     def stage_done(self, phase: int, stage: str) -> bool:
         """Return whether this stage is complete."""
@@ -121,7 +121,7 @@ class RunManifest:
         except (TypeError, ValueError) as error:
             raise ManifestError(f"phase {phase} stage {stage!r}: its result is not JSON: {error}") from error
         hashes = {self._relative(file): self._hash(file) for file in files}
-        entry = StageEntry(phase, stored, hashes, seconds, _now(), self._session, self._last)
+        entry = StageEntry(phase, stored, hashes, seconds, _now(), self._start, self._last)
         self._last = write_stage(self.out, len(self._entries), entry)
         self._entries[phase, stage] = entry
 

@@ -20,10 +20,10 @@ from cluster.monitors.monitor import Monitors
 from cluster.run_folder.durable import write_atomic
 from cluster.run_folder.layout import ROLLBACKS, STAGES, RunFolders
 from cluster.run_folder.manifest import RunManifest, changed_files
-from cluster.run_folder.sessions import note_rollback
 from cluster.run_folder.stage_data import recorded_shards, shard_files
 from cluster.run_folder.stage_files import stage_folders
 from cluster.run_folder.stage_results import Published, WithCheckpoint
+from cluster.run_folder.starts import note_rollback
 from cluster.run_folder.summary import FILE_NAME as SUMMARY
 from records.durable import force_to_disk, read_text
 from records.episodes import Source
@@ -42,7 +42,7 @@ class Rollback:
     """
 
     number: int
-    session: int
+    start: int
     kept: int
     stages: tuple[tuple[int, str], ...]
     seconds: float
@@ -64,7 +64,7 @@ class Rollback:
 
 
 def roll_back(manifest: RunManifest, buffer: ReplayBuffer, monitors: Monitors) -> list[Rollback]:
-    """Roll the run back to where it can go on from; finish first what a killed session began. Return what was done."""
+    """Roll the run back to where it can go on from; finish first what a killed start began. Return what was done."""
     done = [_carry_out(manifest, monitors, begun) for begun in read_rollbacks(manifest.out) if not begun.done]
     kept, why = standing(manifest, buffer.shards)
     if why:
@@ -130,11 +130,11 @@ def _plan(manifest: RunManifest, kept: int, why: list[str]) -> Rollback:
     made = [path.relative_to(out).as_posix() for path in RunFolders(out).learned()]
     stages = [f"{STAGES}/{path.name}" for path in reversed(stage_folders(out)[kept:])]
     gone = entries[kept:]
-    published = [entry.result.manifest for entry in gone if isinstance(entry.result, Published)]
+    published = [entry.result.weights for entry in gone if isinstance(entry.result, Published)]
     earlier = read_rollbacks(out)
     return Rollback(
         number=earlier[-1].number + 1 if earlier else 1,
-        session=manifest.session,
+        start=manifest.start,
         kept=kept,
         stages=tuple((entry.phase, entry.stage) for entry in gone),
         seconds=sum(entry.seconds for entry in gone),
@@ -145,14 +145,14 @@ def _plan(manifest: RunManifest, kept: int, why: list[str]) -> Rollback:
 
 
 def _carry_out(manifest: RunManifest, monitors: Monitors, planned: Rollback) -> Rollback:
-    """Move everything, or what a killed session left to move, and note that it is done."""
+    """Move everything, or what a killed start left to move, and note that it is done."""
     aside = _folder(manifest.out, planned)
     monitors.set_aside(planned.stages, aside)
     for name in planned.moved:
         _move(manifest.out / name, aside / name)
     manifest.reload()
     logger.warning(planned.line)
-    note_rollback(manifest.out, manifest.session, planned.line)
+    note_rollback(manifest.out, manifest.start, planned.line)
     done = replace(planned, done=True)
     _write(manifest.out, done)
     return done

@@ -28,7 +28,7 @@ from cluster.run_folder.summary import RunSummary
 from records.failures import Failure
 from replay.buffer import ReplayBuffer
 from replay.shards import SUFFIX
-from rollout_workers.report import RolloutReport
+from rollout_workers.results import RolloutResult
 from rollout_workers.spec import EpisodeSpec
 
 
@@ -52,19 +52,19 @@ def judged(specs: Iterable[EpisodeSpec], buffer: ReplayBuffer) -> list[JudgedEpi
     ]
 
 
-def episode_counts(specs: Sequence[EpisodeSpec], report: RolloutReport, buffer: ReplayBuffer) -> WithEpisodes:
+def episode_counts(specs: Sequence[EpisodeSpec], result: RolloutResult, buffer: ReplayBuffer) -> WithEpisodes:
     """Return ids, counts and times of the episodes of one stage, those of an interrupted attempt included."""
     done = tuple(sorted(spec.episode_id for spec in specs if spec.episode_id in buffer))
     return WithEpisodes(
         episodes=done,
         dispatched=len(specs),
         successes=sum(buffer.entry(episode_id).outcome == 1.0 for episode_id in done),
-        failures=reasons(_lost(specs, report, buffer)),
-        incidents=dict(report.incidents),
-        env_steps_per_s=report.env_steps_per_s,
-        seconds_by_part=report.seconds_by_part,
-        worker_losses=report.worker_losses,
-        orphans=report.orphans,
+        failures=reasons(_lost(specs, result, buffer)),
+        incidents=dict(result.incidents),
+        env_steps_per_s=result.env_steps_per_s,
+        seconds_by_part=result.seconds_by_part,
+        worker_losses=result.worker_losses,
+        orphans=result.orphans,
     )
 
 
@@ -76,13 +76,13 @@ NO_EPISODES = WithEpisodes(
 
 
 def split_results(
-    specs: Sequence[EpisodeSpec], splits: Sequence[str], report: RolloutReport, buffer: ReplayBuffer, passes: int
+    specs: Sequence[EpisodeSpec], splits: Sequence[str], result: RolloutResult, buffer: ReplayBuffer, passes: int
 ) -> dict[str, SplitResult]:
     """Return the result of an evaluation on each split."""
     results = {}
     for split in splits:
         mine = [spec for spec in specs if spec.task.split == split]
-        results[split] = SplitResult.of(judged(mine, buffer), _lost(mine, report, buffer), passes)
+        results[split] = SplitResult.of(judged(mine, buffer), _lost(mine, result, buffer), passes)
     return results
 
 
@@ -142,10 +142,10 @@ def phase_summary(manifest: RunManifest, phase: int) -> PhaseSummary:
     )
 
 
-def _lost(specs: Iterable[EpisodeSpec], report: RolloutReport, buffer: ReplayBuffer) -> list[Failure]:
+def _lost(specs: Iterable[EpisodeSpec], result: RolloutResult, buffer: ReplayBuffer) -> list[Failure]:
     """Return why episodes have no verdict; a shard may have outlived the worker that did not answer for it."""
     missing = (spec.episode_id for spec in specs if spec.episode_id not in buffer)
-    return [report.failures[episode_id] for episode_id in missing if episode_id in report.failures]
+    return [result.failures[episode_id] for episode_id in missing if episode_id in result.failures]
 
 
 def _rate(successes: int, judged_episodes: int) -> GroupResult:

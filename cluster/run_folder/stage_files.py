@@ -27,7 +27,7 @@ _NAME = re.compile(r"(\d{4})-phase-(\d{3,})-([a-z]+)")
 class StageEntry:
     """A complete stage: its result, the SHA-256 of each file it left, seconds it took, when it ended (UTC).
 
-    ``after`` is the SHA-256 of the manifest before it, ``session`` the number of the process that completed it.
+    ``after`` is the SHA-256 of the manifest before it, ``start`` the number of the start that completed it.
     """
 
     phase: int
@@ -35,7 +35,7 @@ class StageEntry:
     files: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     finished: str = ""
-    session: int = 0
+    start: int = 0
     after: str = ""
 
     @property

@@ -17,9 +17,9 @@ from pydantic import TypeAdapter
 from analysis.results import SplitResult
 from cluster.run_folder.layout import RunFolders
 from learner.metrics import ActorUpdate, CloneUpdate, CriticMetrics, CriticsUpdate
-from policy.manifest import WeightManifest
+from policy.published_weights import PublishedWeights
 from replay.buffer import ReplayBuffer
-from replay.perplexity import AuditSummary
+from replay.perplexity import FilterSummary
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class ReplayFiltered(StageResult):
 
     stage: ClassVar[str] = "replay"
     kept: dict[str, tuple[int, ...]]
-    audit: AuditSummary
+    audit: FilterSummary
 
 
 @dataclass(frozen=True)
@@ -148,14 +148,14 @@ class ActorTrained(WithCheckpoint):
 
 @dataclass(frozen=True)
 class Published(StageResult):
-    """Who serves the weights that ``manifest`` names (its path is under the run folder), and who was replaced and why.
+    """Who serves the weights that ``weights`` names (its path is under the run folder), and who was replaced and why.
 
     ``probe_gaps`` are the servers' largest differences from the learner's log-probabilities, in nats; ``seconds`` is
     the publication's time.
     """
 
     stage: ClassVar[str] = "publish"
-    manifest: WeightManifest
+    weights: PublishedWeights
     accepted: tuple[str, ...]
     quarantined: dict[str, str]
     probe_gaps: dict[str, float]
@@ -163,7 +163,7 @@ class Published(StageResult):
 
     def files(self, folders: RunFolders, buffer: ReplayBuffer) -> list[Path]:
         """Return the file with the weights."""
-        return [folders.out / self.manifest.path]
+        return [folders.out / self.weights.path]
 
 
 @dataclass(frozen=True)

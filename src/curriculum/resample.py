@@ -1,6 +1,6 @@
-"""The next phase's tasks, drawn from the pool by what failed.
+"""The next phase's tasks, drawn from the training tasks by what failed.
 
-Owns ``next_tasks``. Pure and seeded: the same pool, failures and seed give the same tasks, in whatever
+Owns ``next_tasks``. Pure and seeded: the same training tasks, failures and seed give the same tasks, in whatever
 order the failures came. Never returns a task or a template of an evaluation set. Source: ALGORITHMS
 section 1, curriculum (MiRA, Alg. 2 and A.3; WebRL for the critic's band).
 """
@@ -14,9 +14,9 @@ from enum import StrEnum
 
 import numpy as np
 
-from curriculum.pool import TaskPool
 from curriculum.settings import CurriculumSettings
 from curriculum.similarity import EmbeddingSimilarity, Similarity, TfidfEncoder
+from curriculum.training_tasks import TrainingTasks
 from records.episodes import Task
 
 Perturb = Callable[[Task, np.random.Generator], Task | None]
@@ -36,7 +36,7 @@ class Origin(StrEnum):
 class PhaseTasks:
     """The tasks of a phase in playing order, why each is there, and what was turned away.
 
-    ``outside_band`` counts pool tasks left out by the value critic, ``rejected`` perturbed tasks that
+    ``outside_band`` counts training tasks left out by the value critic, ``rejected`` perturbed tasks that
     were known already or belong to an evaluation set.
     """
 
@@ -52,7 +52,7 @@ class PhaseTasks:
 
 
 def next_tasks(
-    pool: TaskPool,
+    training: TrainingTasks,
     failures: Sequence[Task],
     settings: CurriculumSettings,
     *,
@@ -66,15 +66,15 @@ def next_tasks(
 
     Replayed failures, perturbed failures of thinly covered sites and the neighbours of failures take
     their shares as far as there are any; the rest, and all of it without failures, is drawn evenly over
-    the pool's templates.
+    the training tasks' templates.
 
     Args:
-        pool: the training tasks.
+        training: what they are drawn from.
         failures: tasks judged failed in the last phase; repetitions count once.
         settings: shares and limits.
         seed: the run's seed.
         phase: the phase these tasks are for; a part of the seed.
-        similarity: scores of likeness; by default TF-IDF over the pool's instructions.
+        similarity: scores of likeness; by default TF-IDF over their instructions.
         perturb: makes a variation of a failed task; without it none are made.
         values: V(s_0) by task id, for the critic's band; tasks without a value are kept.
 
@@ -82,43 +82,44 @@ def next_tasks(
         EvaluationLeakError: where a failure, and so a task to be replayed, belongs to an evaluation set.
         ValueError: where the band is asked for without values, or leaves no task.
     """
-    pool.held_out.check(failures)
+    training.held_out.check(failures)
     failed = [task for _, task in sorted({task.task_id: task for task in failures}.items())]
     rng = np.random.default_rng([seed, phase])
-    candidates = _in_band(pool, settings, values)
+    candidates = _in_band(training, settings, values)
     total = settings.tasks_per_phase
     chosen: list[tuple[Task, Origin]] = []
 
     replayed = _sample(failed, int(total * settings.replayed_share), rng)
     chosen += [(task, Origin.REPLAYED) for task in replayed]
 
-    thin = pool.thin_sites(settings.thin_site_tasks, {task.site for task in failed})
+    thin = training.thin_sites(settings.thin_site_tasks, {task.site for task in failed})
     sources = [task for task in failed if task.site in thin] if perturb else []
     quota = int(total * settings.perturbed_share)
-    perturbed, rejected = _perturbed(pool, sources, quota, settings, perturb, rng)
+    perturbed, rejected = _perturbed(training, sources, quota, settings, perturb, rng)
     chosen += [(task, Origin.PERTURBED) for task in perturbed]
 
     quota = total - len(chosen) - int(total * settings.coverage_share)
-    scorer = similarity or EmbeddingSimilarity(TfidfEncoder([task.intent for task in pool]))
+    scorer = similarity or EmbeddingSimilarity(TfidfEncoder([task.intent for task in training]))
     chosen += [(task, Origin.SIMILAR) for task in _similar(candidates, failed, quota, settings, scorer, rng)]
 
     chosen += [(task, Origin.COVERAGE) for task in _coverage(candidates, total - len(chosen), rng)]
     order = rng.permutation(len(chosen))
     tasks = tuple(chosen[i][0] for i in order)
-    pool.held_out.check(tasks)
-    return PhaseTasks(tasks, tuple(chosen[i][1] for i in order), len(pool) - len(candidates), rejected)
+    training.held_out.check(tasks)
+    return PhaseTasks(tasks, tuple(chosen[i][1] for i in order), len(training) - len(candidates), rejected)
 
 
-def _in_band(pool: TaskPool, settings: CurriculumSettings, values: Mapping[str, float] | None) -> list[Task]:
+def _in_band(training: TrainingTasks, settings: CurriculumSettings, values: Mapping[str, float] | None) -> list[Task]:
     if not settings.value_band:
-        return list(pool)
+        return list(training)
     if values is None:
-        raise ValueError("curriculum.value_band: expected V(s_0) of the pool's tasks, found none; pass values")
+        raise ValueError("curriculum.value_band: expected V(s_0) of the training tasks, found none; pass values")
     low, high = settings.value_low, settings.value_high
-    kept = [task for task in pool if task.task_id not in values or low <= values[task.task_id] <= high]
+    kept = [task for task in training if task.task_id not in values or low <= values[task.task_id] <= high]
     if not kept:
         raise ValueError(
-            f"curriculum: expected tasks with V(s_0) in [{low}, {high}], found none among {len(pool)}; widen the band"
+            f"curriculum: expected tasks with V(s_0) in [{low}, {high}], found none among {len(training)}; "
+            "widen the band"
         )
     return kept
 
@@ -165,7 +166,7 @@ def _coverage(candidates: Sequence[Task], quota: int, rng: np.random.Generator) 
 
 
 def _perturbed(
-    pool: TaskPool,
+    training: TrainingTasks,
     sources: Sequence[Task],
     quota: int,
     settings: CurriculumSettings,
@@ -175,7 +176,7 @@ def _perturbed(
     """Return up to ``quota`` new variations of ``sources``, taken in turn, and how many were turned away."""
     if perturb is None or not sources:
         return [], 0
-    known = {task.task_id for task in (*pool, *sources)}
+    known = {task.task_id for task in (*training, *sources)}
     made: list[Task] = []
     rejected = 0
     order = rng.permutation(len(sources))
@@ -185,7 +186,7 @@ def _perturbed(
         task = perturb(sources[order[turn % len(order)]], rng)
         if task is None:
             continue
-        if task.task_id in known or pool.held_out.conflict(task):
+        if task.task_id in known or training.held_out.conflict(task):
             rejected += 1
             continue
         known.add(task.task_id)

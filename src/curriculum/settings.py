@@ -18,13 +18,13 @@ class CurriculumSettings:
     """Number of tasks a phase plays, repetitions included."""
 
     neighbours: int = 5
-    """How many of the most similar pool tasks each failed task calls for (top-k)."""
+    """How many of the most similar training tasks each failed task calls for (top-k)."""
 
     overlap: bool = True
-    """Whether a pool task that is near several failures is played once for each of them."""
+    """Whether a training task that is near several failures is played once for each of them."""
 
     coverage_share: float = 0.25
-    """Share of tasks drawn evenly over the pool's templates, so that no skill is forgotten."""
+    """Share of tasks drawn evenly over the training tasks' templates, so that no skill is forgotten."""
 
     replayed_share: float = 0.1
     """Share of tasks that failed in the last phase and are played again."""
@@ -33,7 +33,7 @@ class CurriculumSettings:
     """Most tasks made by changing a failed task's parameters, as a share; only for thinly covered sites."""
 
     thin_site_tasks: int = 50
-    """A site with fewer tasks than this in the pool counts as thinly covered."""
+    """A site with fewer tasks than this counts as thinly covered."""
 
     perturbation_attempts: int = 4
     """How often a failed task's parameters are drawn again before it is given up."""

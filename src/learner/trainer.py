@@ -35,7 +35,8 @@ from learner.phase_batch import PhaseBatch
 from learner.settings import LearnerSettings
 from learner.trained_critics import TrainedCritic
 from policy.models import load_causal_lm, save_policy
-from policy.weights import WeightManifest, write_weights
+from policy.published_weights import PublishedWeights
+from policy.weights import write_weights
 from records.episodes import FloatArray, IntArray, Trajectory
 
 _CLONE, _ACTOR = 0, 3
@@ -227,8 +228,8 @@ class Learner:
             credit=credit,
         )
 
-    def publish(self, directory: str | Path, version: int) -> WeightManifest:
-        """Write the actor's weights to a file in ``directory`` and return the manifest that servers verify."""
+    def publish(self, directory: str | Path, version: int) -> PublishedWeights:
+        """Write the actor's weights to a file in ``directory`` and return what names them, which servers verify."""
         path = Path(directory) / f"actor-{version:06d}.safetensors"
         path.parent.mkdir(parents=True, exist_ok=True)
         return write_weights(own_tensors(self.actor), path, version)

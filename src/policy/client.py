@@ -54,8 +54,8 @@ class EngineStopped(RuntimeError):
 class PolicyClient(Protocol):
     """A policy endpoint. Raises ``records.episodes.EpisodeFailed`` (kind policy) when it cannot answer in time."""
 
-    async def complete(self, prompt_ids: Sequence[int], sampling: Sampling, *, session: str) -> Completion:
-        """Return one completion; requests with the same ``session`` belong to one episode."""
+    async def complete(self, prompt_ids: Sequence[int], sampling: Sampling, *, episode: str) -> Completion:
+        """Return one completion; ``episode`` is the id of the one that asks."""
         ...
 
 

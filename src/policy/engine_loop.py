@@ -21,7 +21,7 @@ import torch
 
 from policy.client import Completion, EngineStopped, RequestRefused, Sampling
 from policy.engine import GenerationEngine, GenerationRequest
-from policy.manifest import WeightManifest
+from policy.published_weights import PublishedWeights
 from policy.weights import check_weights, put_weights, read_weights
 
 _log = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ class EngineLoop:
         self._on_failure = on_failure
         self._version, self._checksum = version, checksum
         self._jobs: deque[tuple[Callable[[], None], Future[Any]]] = deque()
-        self._swaps: deque[tuple[WeightManifest, Mapping[str, torch.Tensor], Future[WeightManifest]]] = deque()
+        self._swaps: deque[tuple[PublishedWeights, Mapping[str, torch.Tensor], Future[PublishedWeights]]] = deque()
         self._replies: dict[int, Future[Completion]] = {}
         self._next_id = 0
         self._wake = threading.Condition()
@@ -99,16 +99,16 @@ class EngineLoop:
         self._enqueue(partial(self._score, list(prompt_ids), list(action_ids), future), future)
         return future
 
-    def load_weights(self, manifest: WeightManifest) -> Future[WeightManifest]:
-        """Read and check weights in the caller's thread, then queue the swap, whose manifest the future returns.
+    def load_weights(self, weights: PublishedWeights) -> Future[PublishedWeights]:
+        """Read and check weights in the caller's thread, then queue the swap, whose weights the future names.
 
         Raises:
             WeightsRejected: checksum, names or shapes are wrong; the old weights go on serving.
         """
-        tensors = read_weights(manifest)
+        tensors = read_weights(weights)
         check_weights(self._engine.model, tensors)
-        future: Future[WeightManifest] = Future()
-        self._enqueue(partial(self._swaps.append, (manifest, tensors, future)), future)
+        future: Future[PublishedWeights] = Future()
+        self._enqueue(partial(self._swaps.append, (weights, tensors, future)), future)
         return future
 
     def stats(self) -> EngineStats:
@@ -196,12 +196,12 @@ class EngineLoop:
             _resolve(future, Completion(result.action_ids, result.logprobs, self._version, result.finish_reason))
 
     def _swap(
-        self, manifest: WeightManifest, tensors: Mapping[str, torch.Tensor], future: Future[WeightManifest]
+        self, weights: PublishedWeights, tensors: Mapping[str, torch.Tensor], future: Future[PublishedWeights]
     ) -> None:
         put_weights(self._engine.model, tensors)
-        self._version, self._checksum = manifest.version, manifest.checksum
+        self._version, self._checksum = weights.version, weights.checksum
         self._loads += 1
-        _resolve(future, manifest)
+        _resolve(future, weights)
 
     def _submit(self, prompt_ids: list[int], sampling: Sampling, future: Future[Completion]) -> None:
         if future.cancelled():

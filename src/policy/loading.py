@@ -12,8 +12,8 @@ import torch
 
 from policy.engine import GenerationEngine
 from policy.engine_loop import EngineLoop
-from policy.manifest import read_manifest
 from policy.models import load_causal_lm
+from policy.published_weights import read_published
 from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
 from policy.torch_backend import TorchSettings
@@ -24,20 +24,20 @@ def load_engine(
     settings: PolicySettings,
     options: TorchSettings,
     model_dir: str,
-    manifest_file: Path | None,
+    published_file: Path | None,
     on_failure: Callable[[], None],
 ) -> EngineLoop:
-    """Return a running engine of the model in ``model_dir``, with the weights of ``manifest_file`` if it is there.
+    """Return a running engine of the model in ``model_dir``, with the weights of ``published_file`` if it is there.
 
     ``on_failure`` is called in the engine's thread once it has failed.
     """
     torch.set_num_threads(options.threads)
     model = load_causal_lm(model_dir, dtype=settings.dtype, device=settings.device)
     version, checksum = 0, ""
-    if manifest_file is not None and manifest_file.is_file():
-        manifest = read_manifest(manifest_file)
-        put_weights(model, read_weights(manifest))
-        version, checksum = manifest.version, manifest.checksum
+    if published_file is not None and published_file.is_file():
+        weights = read_published(published_file)
+        put_weights(model, read_weights(weights))
+        version, checksum = weights.version, weights.checksum
     engine = GenerationEngine(
         model,
         TextTokenizer.load(model_dir).stop_ids,

@@ -1,6 +1,6 @@
 """Bring every policy server to one version of the weights, and prove that it serves them.
 
-Owns ``publish``. Publication is a transaction per server: it must report the manifest's version and
+Owns ``publish``. Publication is a transaction per server: it must report the weights' version and
 checksum, and its log-probabilities of a probe must agree with the learner's; a server that misses is
 quarantined with the reason, not waited for. Repeating a publication is harmless. Imports no ray and
 no torch: servers are reached through the ``WeightServer`` protocol.
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from policy.manifest import WeightManifest, WeightsRejected
+from policy.published_weights import PublishedWeights, WeightsRejected
 
 
 class ServerUnreachable(RuntimeError):
@@ -30,8 +30,8 @@ class WeightServer(Protocol):
 
     name: str
 
-    async def load_weights(self, manifest: WeightManifest) -> WeightManifest:
-        """Take new weights and return the manifest of what is served then."""
+    async def load_weights(self, weights: PublishedWeights) -> PublishedWeights:
+        """Take new weights and return what is served then."""
         ...
 
     async def score(self, prompt_ids: Sequence[int], action_ids: Sequence[int]) -> list[float]:
@@ -49,14 +49,14 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True)
-class PublicationReport:
-    """Who serves ``manifest`` now, and who does not and why.
+class Publication:
+    """Who serves ``weights`` now, and who does not and why.
 
     ``probe_gaps`` holds, per server that answered, the largest difference of log-probabilities from the
     learner's, in nats; ``seconds`` is the whole publication's time.
     """
 
-    manifest: WeightManifest
+    weights: PublishedWeights
     accepted: tuple[str, ...]
     quarantined: dict[str, str] = field(default_factory=dict)
     probe_gaps: dict[str, float] = field(default_factory=dict)
@@ -71,21 +71,21 @@ class _Answer:
 
 
 async def publish(
-    servers: Sequence[WeightServer], manifest: WeightManifest, probe: Probe, *, tolerance: float, timeout_s: float
-) -> PublicationReport:
-    """Hand ``manifest`` to all ``servers`` at once and check each.
+    servers: Sequence[WeightServer], weights: PublishedWeights, probe: Probe, *, tolerance: float, timeout_s: float
+) -> Publication:
+    """Hand ``weights`` to all ``servers`` at once and check each.
 
     Args:
         servers: the servers, with distinct names.
-        manifest: the weights.
+        weights: what they are to serve.
         probe: what to compare.
         tolerance: largest accepted difference of a log-probability, in nats.
         timeout_s: longest wait for one server, in seconds.
     """
     began = time.monotonic()
-    answers = await asyncio.gather(*(_publish_to(s, manifest, probe, tolerance, timeout_s) for s in servers))
-    return PublicationReport(
-        manifest=manifest,
+    answers = await asyncio.gather(*(_publish_to(s, weights, probe, tolerance, timeout_s) for s in servers))
+    return Publication(
+        weights=weights,
         accepted=tuple(a.server for a in answers if a.fault is None),
         quarantined={a.server: a.fault for a in answers if a.fault is not None},
         probe_gaps={a.server: a.gap for a in answers if a.gap is not None},
@@ -94,20 +94,20 @@ async def publish(
 
 
 async def _publish_to(
-    server: WeightServer, manifest: WeightManifest, probe: Probe, tolerance: float, timeout_s: float
+    server: WeightServer, weights: PublishedWeights, probe: Probe, tolerance: float, timeout_s: float
 ) -> _Answer:
     try:
         async with asyncio.timeout(timeout_s):
-            served = await server.load_weights(manifest)
+            served = await server.load_weights(weights)
             logprobs = await server.score(probe.prompt_ids, probe.action_ids)
     except TimeoutError:
         return _Answer(server.name, None, f"no answer within {timeout_s:g} s")
     except (WeightsRejected, ServerUnreachable) as error:
         return _Answer(server.name, None, str(error))
     gap = probe_gap(probe.logprobs, logprobs)
-    if (served.version, served.checksum) != (manifest.version, manifest.checksum):
+    if (served.version, served.checksum) != (weights.version, weights.checksum):
         fault = (
-            f"expected version {manifest.version} ({manifest.checksum[:12]}…), "
+            f"expected version {weights.version} ({weights.checksum[:12]}…), "
             f"it serves {served.version} ({served.checksum[:12]}…)"
         )
         return _Answer(server.name, gap, fault)

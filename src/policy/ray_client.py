@@ -18,8 +18,8 @@ from ray.exceptions import ActorDiedError, RayError, RayTaskError
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
 from policy.client import Completion, RequestRefused, Sampling, WrongVersion
-from policy.manifest import WeightManifest, WeightsRejected
 from policy.publication import ServerUnreachable
+from policy.published_weights import PublishedWeights, WeightsRejected
 from policy.settings import PolicySettings
 from records import failure_codes as codes
 from records.failures import EpisodeFailed, Failure, FailureCode
@@ -35,7 +35,7 @@ _Result = TypeVar("_Result")
 class RayPolicyClient:
     """A ``PolicyClient`` over one or more servers, by name.
 
-    Sessions are spread by rendezvous hashing: when a server is lost, only its own sessions move.
+    Episodes are spread by rendezvous hashing: when a server is lost, only its own episodes move.
     """
 
     def __init__(self, servers: Mapping[str, ActorHandle], settings: PolicySettings) -> None:
@@ -45,7 +45,7 @@ class RayPolicyClient:
         self._settings = settings
         self._lost: set[str] = set()
 
-    async def complete(self, prompt_ids: Sequence[int], sampling: Sampling, *, session: str) -> Completion:
+    async def complete(self, prompt_ids: Sequence[int], sampling: Sampling, *, episode: str) -> Completion:
         """Return one completion, asking again and elsewhere until the deadline.
 
         Raises:
@@ -65,7 +65,7 @@ class RayPolicyClient:
         )
 
         async def attempt() -> Completion:
-            server = self._server_of(session, wrong)
+            server = self._server_of(episode, wrong)
             patience_s = max(0.0, min(settings.attempt_timeout_s, deadline - loop.time()))
             try:
                 return await _ask(self._servers[server].complete.remote(ids, sampling), server, patience_s)
@@ -84,13 +84,13 @@ class RayPolicyClient:
         completion: Completion = await retrying(attempt)
         return completion
 
-    def _server_of(self, session: str, but: Set[str]) -> str:
+    def _server_of(self, episode: str, but: Set[str]) -> str:
         live = [name for name in self._servers if name not in self._lost]
         if not live:
             raise _failed(codes.SERVERS_LOST, f"none of the policy servers is left: {sorted(self._servers)}")
         return max(
             [name for name in live if name not in but] or live,
-            key=lambda name: hashlib.sha256(f"{name}\n{session}".encode()).digest(),
+            key=lambda name: hashlib.sha256(f"{name}\n{episode}".encode()).digest(),
         )
 
 
@@ -116,9 +116,9 @@ class RayWeightServer:
         self._handle = handle
         self._timeout_s = timeout_s
 
-    async def load_weights(self, manifest: WeightManifest) -> WeightManifest:
+    async def load_weights(self, weights: PublishedWeights) -> PublishedWeights:
         """Hand over weights; raise ``WeightsRejected`` or ``ServerUnreachable``."""
-        return await _ask(self._handle.load_weights.remote(manifest), self.name, self._timeout_s)
+        return await _ask(self._handle.load_weights.remote(weights), self.name, self._timeout_s)
 
     async def score(self, prompt_ids: Sequence[int], action_ids: Sequence[int]) -> list[float]:
         """Return the server's log-probabilities (A,); raise ``ServerUnreachable``."""

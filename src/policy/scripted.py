@@ -22,7 +22,7 @@ Respond = Callable[[str, str, int], str | Failure]
 class Asked:
     """One request as it came in."""
 
-    session: str
+    episode: str
     turn: int
     prompt_ids: tuple[int, ...]
     sampling: Sampling
@@ -30,9 +30,9 @@ class Asked:
 
 @dataclass
 class ScriptedPolicy:
-    """Answers with ``respond(prompt_text, session, turn)``: an action's text, or a failure to raise.
+    """Answers with ``respond(prompt_text, episode, turn)``: an action's text, or a failure to raise.
 
-    ``turn`` counts a session's requests from 0. Every token gets the log-probability ``logprob``;
+    ``turn`` counts an episode's requests from 0. Every token gets the log-probability ``logprob``;
     ``delay_s`` is waited before each answer.
     """
 
@@ -44,12 +44,12 @@ class ScriptedPolicy:
     delay_s: float = 0.0
     asked: list[Asked] = field(default_factory=list)
 
-    async def complete(self, prompt_ids: Sequence[int], sampling: Sampling, *, session: str) -> Completion:
+    async def complete(self, prompt_ids: Sequence[int], sampling: Sampling, *, episode: str) -> Completion:
         """Return the scripted action's ids, cut at ``sampling.max_new_tokens``."""
-        turn = sum(1 for request in self.asked if request.session == session)
-        self.asked.append(Asked(session, turn, tuple(int(i) for i in prompt_ids), sampling))
+        turn = sum(1 for request in self.asked if request.episode == episode)
+        self.asked.append(Asked(episode, turn, tuple(int(i) for i in prompt_ids), sampling))
         await asyncio.sleep(self.delay_s)
-        answer = self.respond(self.tokenizer.decode([int(i) for i in prompt_ids]), session, turn)
+        answer = self.respond(self.tokenizer.decode([int(i) for i in prompt_ids]), episode, turn)
         if isinstance(answer, Failure):
             raise EpisodeFailed(answer)
         ids = self.prompt_format.action_ids(self.tokenizer, answer)

@@ -1,7 +1,7 @@
 """The policy server: a Ray actor that answers completions from one model.
 
 Owns ``PolicyServer`` and how it is started. It builds everything when it is constructed, so a restart
-by Ray is a fresh start; it comes back with the weights that were last published, from their manifest
+by Ray is a fresh start; it comes back with the weights that were last published, from the file that names them
 file, and looks there again when it is asked for a version that it does not serve. All generation happens
 in the ``EngineLoop``'s thread; the methods only wait for it.
 """
@@ -18,22 +18,22 @@ import ray
 from ray.actor import ActorHandle
 
 from policy.client import Completion, Sampling, WrongVersion
-from policy.manifest import WeightManifest, read_manifest
+from policy.published_weights import PublishedWeights, read_published
 from policy.settings import PolicySettings
 from policy.torch_backend import TorchSettings
 
 
 class PolicyServer:
-    """Serves the model in ``model_dir``; ``manifest_file`` names the published weights, if there are any yet."""
+    """Serves the model in ``model_dir``; ``published_file`` names the published weights, if there are any yet."""
 
     def __init__(
-        self, settings: PolicySettings, options: TorchSettings, model_dir: str, manifest_file: str | None = None
+        self, settings: PolicySettings, options: TorchSettings, model_dir: str, published_file: str | None = None
     ) -> None:
         from policy.loading import load_engine  # with torch, which the driver, who only names this class, goes without
 
-        self._manifest_file = None if manifest_file is None else Path(manifest_file)
+        self._published_file = None if published_file is None else Path(published_file)
         self._catching_up = asyncio.Lock()
-        self._loop = load_engine(settings, options, model_dir, self._manifest_file, on_failure=_end_process)
+        self._loop = load_engine(settings, options, model_dir, self._published_file, on_failure=_end_process)
 
     async def complete(self, prompt_ids: Sequence[int], sampling: Sampling) -> Completion:
         """Return one completion.
@@ -50,13 +50,13 @@ class PolicyServer:
         """Return the log-probabilities (A,) of ``action_ids`` at temperature 1."""
         return await asyncio.wrap_future(self._loop.score(prompt_ids, action_ids))
 
-    async def load_weights(self, manifest: WeightManifest) -> WeightManifest:
-        """Take new weights between replies and return their manifest; a repetition is harmless.
+    async def load_weights(self, weights: PublishedWeights) -> PublishedWeights:
+        """Take new weights between replies and return what names them; a repetition is harmless.
 
         Raises:
-            WeightsRejected: they are not what the manifest says; the old ones go on serving.
+            WeightsRejected: they are not what was published; the old ones go on serving.
         """
-        swapped = await asyncio.to_thread(self._loop.load_weights, manifest)
+        swapped = await asyncio.to_thread(self._loop.load_weights, weights)
         return await asyncio.wrap_future(swapped)
 
     async def _require(self, version: int) -> None:
@@ -71,9 +71,9 @@ class PolicyServer:
                 raise WrongVersion(f"expected version {version}, found {served} served and {found} published")
             await self.load_weights(published)
 
-    def _published(self) -> WeightManifest | None:
-        file = self._manifest_file
-        return read_manifest(file) if file is not None and file.is_file() else None
+    def _published(self) -> PublishedWeights | None:
+        file = self._published_file
+        return read_published(file) if file is not None and file.is_file() else None
 
     async def stats(self) -> dict[str, int | float | str]:
         """Return version, checksum and totals (``EngineStats``); raise ``EngineStopped`` where the engine is down."""
@@ -99,7 +99,7 @@ def start_server(
     options: TorchSettings,
     model_dir: str | Path,
     *,
-    manifest_file: str | Path | None = None,
+    published_file: str | Path | None = None,
     name: str | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> ActorHandle[PolicyServer]:
@@ -109,7 +109,7 @@ def start_server(
         settings: the policy's settings.
         options: the settings of this backend.
         model_dir: policy directory with the model and its tokenizer.
-        manifest_file: names the published weights; read at every start, may not exist yet.
+        published_file: names the published weights; read at every start, may not exist yet.
         name: the name under which other processes find the actor.
         environment: environment variables of the server's process, added to the job's.
     """
@@ -121,5 +121,5 @@ def start_server(
         max_task_retries=0,
         runtime_env={"env_vars": {"OMP_NUM_THREADS": str(options.threads), **(environment or {})}},
     )
-    handle: Any = actor.remote(settings, options, str(model_dir), str(manifest_file) if manifest_file else None)
+    handle: Any = actor.remote(settings, options, str(model_dir), str(published_file) if published_file else None)
     return cast("ActorHandle[PolicyServer]", handle)

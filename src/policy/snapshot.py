@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from policy.manifest import WeightManifest
 from policy.publication import Probe
+from policy.published_weights import PublishedWeights
 
 
 def take_snapshot(
     model: str, file: str, version: int, prompt_ids: Sequence[int], action_ids: Sequence[int], device: str
-) -> tuple[WeightManifest, Probe]:
-    """Write the weights of ``model`` (a policy folder or hub name) to ``file``; return their manifest and their probe.
+) -> tuple[PublishedWeights, Probe]:
+    """Write the weights of ``model`` (a policy folder or hub name) to ``file``; return what names them and their probe.
 
     The probe holds the model's own log-probabilities of the action, for servers to be held against.
 
@@ -28,7 +28,7 @@ def take_snapshot(
     from policy.weights import write_weights
 
     loaded = load_causal_lm(model, device=device)
-    manifest = write_weights(loaded.state_dict(), file, version)
+    weights = write_weights(loaded.state_dict(), file, version)
     engine = GenerationEngine(loaded, TextTokenizer.load(model).stop_ids)
     prompt, action = list(prompt_ids), list(action_ids)
-    return manifest, Probe(tuple(prompt), tuple(action), tuple(engine.score(prompt, action)))
+    return weights, Probe(tuple(prompt), tuple(action), tuple(engine.score(prompt, action)))

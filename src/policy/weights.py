@@ -14,14 +14,14 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 
-from policy.manifest import WeightManifest, WeightsRejected
+from policy.published_weights import PublishedWeights, WeightsRejected
 from records.durable import replace_file
 
 Tensors = dict[str, torch.Tensor]
 
 
-def write_weights(state_dict: Mapping[str, torch.Tensor], path: str | Path, version: int) -> WeightManifest:
-    """Write ``state_dict`` to the file ``path`` durably and return its manifest.
+def write_weights(state_dict: Mapping[str, torch.Tensor], path: str | Path, version: int) -> PublishedWeights:
+    """Write ``state_dict`` to the file ``path`` durably and return what names it.
 
     Names that share memory (tied embeddings) are stored once, under the first of them.
     """
@@ -36,29 +36,29 @@ def write_weights(state_dict: Mapping[str, torch.Tensor], path: str | Path, vers
     content = save(stored, metadata={"version": str(version)})
     target = Path(path)
     replace_file(target, content)
-    return WeightManifest(version, hashlib.sha256(content).hexdigest(), str(target))
+    return PublishedWeights(version, hashlib.sha256(content).hexdigest(), str(target))
 
 
-def read_weights(manifest: WeightManifest) -> Tensors:
-    """Return the tensors of a manifest.
+def read_weights(weights: PublishedWeights) -> Tensors:
+    """Return the tensors of published weights.
 
     Raises:
         WeightsRejected: the file is missing or unreadable, or its checksum is another one.
     """
     try:
-        content = Path(manifest.path).read_bytes()
+        content = Path(weights.path).read_bytes()
     except (OSError, ValueError) as error:  # the path is a text that somebody wrote, and may be none
-        raise WeightsRejected(f"cannot read the weights of version {manifest.version}: {error}") from error
+        raise WeightsRejected(f"cannot read the weights of version {weights.version}: {error}") from error
     found = hashlib.sha256(content).hexdigest()
-    if found != manifest.checksum:
+    if found != weights.checksum:
         raise WeightsRejected(
-            f"weights of version {manifest.version} at {manifest.path}: expected checksum {manifest.checksum[:12]}…, "
+            f"weights of version {weights.version} at {weights.path}: expected checksum {weights.checksum[:12]}…, "
             f"found {found[:12]}…; publish them again"
         )
     try:
         tensors: Tensors = load(content)
     except SafetensorError as error:
-        raise WeightsRejected(f"{manifest.path} is not a safetensors file: {error}") from error
+        raise WeightsRejected(f"{weights.path} is not a safetensors file: {error}") from error
     return tensors
 
 

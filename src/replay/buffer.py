@@ -61,7 +61,7 @@ class Duplicate:
 
 
 @dataclass(frozen=True, slots=True)
-class ScanReport:
+class Scan:
     """What a scan found: usable shards, episodes, skipped files, and duplicates."""
 
     shards: int
@@ -89,7 +89,7 @@ class ReplayBuffer:
         self._shards: dict[Path, list[Entry]] = {}
         self._entries: dict[str, Entry] = {}
         self._recorded: dict[str, int] = {}
-        self.report = self.refresh()
+        self.scan = self.refresh()
 
     def record(self, shards: Mapping[str, int]) -> None:
         """Let the records in these shards count before any other of the same episodes, from now on.
@@ -105,7 +105,7 @@ class ReplayBuffer:
         """File names of the usable shards."""
         return frozenset(path.name for path in self._shards)
 
-    def refresh(self) -> ScanReport:
+    def refresh(self) -> Scan:
         """Index shards that are new, forget those that are gone, and try skipped files again."""
         skipped = []
         present = sorted(self.directory.rglob(f"*{SUFFIX}")) if self.directory.exists() else []
@@ -119,8 +119,8 @@ class ReplayBuffer:
                 logger.warning("skipped %s", error)
                 skipped.append(SkippedFile(path, str(error)))
         duplicates = self._resolve()
-        self.report = ScanReport(len(self._shards), len(self._entries), tuple(skipped), tuple(duplicates))
-        return self.report
+        self.scan = Scan(len(self._shards), len(self._entries), tuple(skipped), tuple(duplicates))
+        return self.scan
 
     def __len__(self) -> int:
         return len(self._entries)

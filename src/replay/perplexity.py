@@ -1,6 +1,6 @@
-"""Perplexity of stored episodes under the current policy, and the band filter with its audit.
+"""Perplexity of stored episodes under the current policy, and the band filter with its record of every decision.
 
-Owns ``perplexity``, ``band_filter`` and ``Audit``. Pure: takes log-probabilities that the learner
+Owns ``perplexity``, ``band_filter`` and ``FilterRecord``. Pure: takes log-probabilities that the learner
 computed, returns what to replay and why the rest was left out. The result does not depend on the order
 of the records. Sources: MiRA alg. 2; WebRL's released code for the filter per step.
 """
@@ -65,7 +65,7 @@ class Histogram:
 
 
 @dataclass(frozen=True, slots=True)
-class AuditSummary:
+class FilterSummary:
     """The filter's settings, how many units got each reason, and the histogram of all finite perplexities."""
 
     low: float
@@ -77,7 +77,7 @@ class AuditSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class Audit:
+class FilterRecord:
     """Every decision of one run of the filter, in the order of episode ids and steps."""
 
     low: float
@@ -102,10 +102,10 @@ class Audit:
         counts = np.bincount(np.searchsorted(inner, values, side="right"), minlength=len(edges) - 1)
         return edges, tuple(int(count) for count in counts)
 
-    def summary(self) -> AuditSummary:
+    def summary(self) -> FilterSummary:
         """Return the filter's settings and counts, without the single decisions."""
         edges, counts = self.histogram()
-        return AuditSummary(
+        return FilterSummary(
             self.low, self.high, self.per, self.cap, self.counts(), Histogram((*edges[:-1], None), counts)
         )
 
@@ -131,7 +131,7 @@ def band_filter(
     per: Literal["trajectory", "step"] = "trajectory",
     cap: int | None = None,
     seed: int = 0,
-) -> tuple[tuple[Kept, ...], Audit]:
+) -> tuple[tuple[Kept, ...], FilterRecord]:
     """Keep the units whose perplexity lies in [low, high], at most ``cap`` of them.
 
     A unit is a whole trajectory, all its tokens taken together, or a single step. Over the cap a
@@ -153,7 +153,7 @@ def band_filter(
         for index in set(inside) - {inside[i] for i in chosen}:
             left_out = decisions[index]
             decisions[index] = Decision(left_out.episode_id, left_out.step, left_out.perplexity, Reason.OVER_CAP)
-    return _collect(ordered, decisions), Audit(low, high, per, cap, tuple(decisions))
+    return _collect(ordered, decisions), FilterRecord(low, high, per, cap, tuple(decisions))
 
 
 def _units(episode: ScoredEpisode, per: str) -> list[tuple[str, int | None, npt.NDArray[np.float64]]]:

@@ -95,7 +95,7 @@ class PolicyAgent:
             version=self._spec.version,
         )
         limit = Deadline(self._limits.deadline_s, codes.DEADLINE, "policy.deadline_s", what="the policy's action")
-        asked = self._policy.complete(prompt.ids.tolist(), sampling, session=self._spec.episode_id)
+        asked = self._policy.complete(prompt.ids.tolist(), sampling, episode=self._spec.episode_id)
         reply = await limit.run(asked)
         if self._spec.version not in (None, reply.version):
             detail = f"expected a reply of version {self._spec.version}, found one of version {reply.version}"

@@ -21,7 +21,7 @@ from records.failures import Failure, FailureCode, FailureKind
 from rollout_workers.budget import FailureBudget, FailureBudgetExceeded
 from rollout_workers.gate import Gate
 from rollout_workers.leases import EpisodeLedger, EpisodeState, Journal, no_journal
-from rollout_workers.report import EpisodeAnswer, EpisodeSummary, RolloutProgress, RolloutReport
+from rollout_workers.results import EpisodeAnswer, EpisodeSummary, RolloutCounts, RolloutResult
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
 from rollout_workers.worker_group import Answered, Lost, WorkerGroup
@@ -35,15 +35,15 @@ _POLL_S = 0.05
 _DRIVER = -1
 """Stands for the worker of an episode that is not admitted: the driver itself fails it."""
 
-OnProgress = Callable[[RolloutProgress], None]
+OnCounts = Callable[[RolloutCounts], None]
 
 
 class RolloutStopped(RuntimeError):
-    """A run could not be finished; the text says why and what to do, ``report`` what was done until then."""
+    """A run could not be finished; the text says why and what to do, ``result`` what was done until then."""
 
-    def __init__(self, message: str, report: RolloutReport) -> None:
+    def __init__(self, message: str, result: RolloutResult) -> None:
         super().__init__(message)
-        self.report = report
+        self.result = result
 
 
 class RolloutPool:
@@ -71,15 +71,15 @@ class RolloutPool:
         return self._group.process_ids()
 
     def run(
-        self, specs: Sequence[EpisodeSpec], on_progress: OnProgress | None = None, journal: Journal = no_journal
-    ) -> RolloutReport:
+        self, specs: Sequence[EpisodeSpec], on_counts: OnCounts | None = None, journal: Journal = no_journal
+    ) -> RolloutResult:
         """Play all episodes and return once each is accounted for; ``journal`` is told of every attempt.
 
         Raises:
             RolloutStopped: more failures than the settings allow, no worker in time, or no progress.
             ValueError: two specs have the same episode id.
         """
-        run = _Run(f"run-{next(self._runs)}", specs, self._group, self._gate, self._settings, on_progress, journal)
+        run = _Run(f"run-{next(self._runs)}", specs, self._group, self._gate, self._settings, on_counts, journal)
         self._group.excuse()
         try:
             run.play()
@@ -89,7 +89,7 @@ class RolloutPool:
             raise RolloutStopped(str(error), run.stop(codes.STALLED)) from error
         finally:
             self._gate.leave()
-        return run.report()
+        return run.result()
 
     def close(self) -> None:
         """Close all browsers and end all workers; safe to call twice."""
@@ -112,7 +112,7 @@ class _Run:
         group: WorkerGroup,
         gate: Gate,
         settings: RolloutSettings,
-        on_progress: OnProgress | None,
+        on_counts: OnCounts | None,
         journal: Journal,
     ) -> None:
         self._name = name
@@ -122,7 +122,7 @@ class _Run:
         # A grant is not to lie with an episode that waits for a slot.
         self._capacity = settings.contexts_per_worker if gate.asks else group.capacity
         self._settings = settings
-        self._on_progress = on_progress
+        self._on_counts = on_counts
         self._ledger = EpisodeLedger(
             (spec.episode_id for spec in specs),
             max_attempts=settings.attempts,
@@ -223,11 +223,11 @@ class _Run:
             )
 
     def _tell(self) -> None:
-        if self._on_progress is None:
+        if self._on_counts is None:
             return
         counts = self._ledger.counts()
-        self._on_progress(
-            RolloutProgress(
+        self._on_counts(
+            RolloutCounts(
                 total=len(self._specs),
                 completed=counts[EpisodeState.COMPLETED],
                 failed=counts[EpisodeState.FAILED],
@@ -240,15 +240,15 @@ class _Run:
             )
         )
 
-    def stop(self, code: FailureCode) -> RolloutReport:
-        """Account for what was sent and is unfinished, and report."""
+    def stop(self, code: FailureCode) -> RolloutResult:
+        """Account for what was sent and is unfinished, and return the result."""
         self._ledger.abandon(Failure(code, "the run stopped before this episode was finished"))
-        return self.report()
+        return self.result()
 
-    def report(self) -> RolloutReport:
+    def result(self) -> RolloutResult:
         """Return what was done."""
         seconds = time.monotonic() - self._started
-        return RolloutReport(
+        return RolloutResult(
             summaries=tuple(self._summaries[i] for i in sorted(self._summaries)),
             located=self._located,
             failures=self._ledger.failures(),

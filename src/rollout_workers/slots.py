@@ -26,14 +26,14 @@ MIN_FAILURES_IN_A_ROW = 3
 
 @dataclass(slots=True)
 class Slot:
-    """One place for an episode; ``report`` tells it how the episode went."""
+    """One place for an episode; ``note`` tells it how the episode went."""
 
     env: Environment | None = None
     generation: int = -1
     failure: Failure | None = None
     close: bool = False
 
-    def report(self, failure: Failure | None, *, close: bool = False) -> None:
+    def note(self, failure: Failure | None, *, close: bool = False) -> None:
         """Say how the episode that used this slot ended, and whether nothing of it may be left."""
         self.failure, self.close = failure, close
 
@@ -69,9 +69,9 @@ class Slots:
 
     @asynccontextmanager
     async def borrow(self) -> AsyncIterator[tuple[Slot, Environment]]:
-        """Wait for a free slot and lend its environment; call the slot's ``report`` before giving it back."""
+        """Wait for a free slot and lend its environment; call the slot's ``note`` before giving it back."""
         slot = await self._free.get()
-        slot.report(None)
+        slot.note(None)
         try:
             host = await self._ensure_host()
             if slot.env is None or slot.generation != self._generation:

@@ -38,7 +38,7 @@ from rollout_workers.agent import Agent, PolicyAgent
 from rollout_workers.episode import Played, play
 from rollout_workers.leases import Lease
 from rollout_workers.loop_lag import LoopLag
-from rollout_workers.report import EpisodeAnswer, EpisodeSummary
+from rollout_workers.results import EpisodeAnswer, EpisodeSummary
 from rollout_workers.screenshots import ScreenshotFolder
 from rollout_workers.scripted_agent import ScriptedAgent, demonstrator
 from rollout_workers.shard_writer import ShardWriter
@@ -162,7 +162,7 @@ class RolloutWorker:
             raise EpisodeFailed(Failure(codes.WORKER_NOT_STARTED, f"{self._name} has no browser yet"))
         agent, stalls = self._agent(spec), self._lag.stalls
         async with self._slots.borrow() as (slot, env):
-            slot.report(Failure(codes.INTERRUPTED))  # stands unless the episode comes to an end
+            slot.note(Failure(codes.INTERRUPTED))  # stands unless the episode comes to an end
             played: Played = await play(
                 env,
                 agent,
@@ -174,7 +174,7 @@ class RolloutWorker:
             )
             failure = played.trajectory.failure or self._stalled_since(stalls)
             # What an episode was granted goes back with its answer: by then it must have left nothing behind.
-            slot.report(failure, close=failure is not None and spec.grant is not None)
+            slot.note(failure, close=failure is not None and spec.grant is not None)
         if failure is not None:
             raise EpisodeFailed(failure)
         shard = await self._writer.add(played.trajectory)

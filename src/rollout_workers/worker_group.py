@@ -23,7 +23,7 @@ from records.failures import Failure
 from rollout_workers.actor_manager import CallResult, FaultTolerantActorManager
 from rollout_workers.leases import Lease
 from rollout_workers.members import Care, Member, MemberState
-from rollout_workers.report import EpisodeAnswer
+from rollout_workers.results import EpisodeAnswer
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
 from rollout_workers.worker import RolloutWorker
 

@@ -14,7 +14,7 @@ import numpy as np
 from rich.console import Console
 
 from cluster.controller import Controller
-from cluster.display.progress import Progress
+from cluster.display.run_display import RunDisplay
 from cluster.monitors.monitor import Monitors
 from cluster.recipe.recipe import Recipe, build_recipe
 from cluster.run_folder.layout import RunFolders
@@ -24,22 +24,22 @@ from cluster.run_folder.stage_results import PHASE, WARM_START, Published
 from cluster.task_sets import TaskSets
 from learner.algorithms import resolve
 from learner.metrics import ActorUpdate, CloneUpdate, CriticMetrics, CriticsUpdate
-from policy.manifest import WeightManifest
+from policy.published_weights import PublishedWeights
 from records import failure_codes as codes
 from records.episodes import Source
 from records.failures import Failure
 from replay.buffer import ReplayBuffer
 from replay.perplexity import Kept, ScoredEpisode
 from rollout_workers.leases import EpisodeLedger, Journal
-from rollout_workers.report import RolloutReport
+from rollout_workers.results import RolloutResult
 from rollout_workers.spec import EpisodeSpec
-from tests.cluster.made_episodes import report, store
+from tests.cluster.made_episodes import result, store
 from tests.cluster.made_results import actor_update, critic_metrics
 
 RAW: dict[str, Any] = {
     "run": {
         "phases": 2,
-        "pool_tasks": 30,
+        "training_tasks": 30,
         "environment": "embedded",
         "evaluation": {"tasks_per_split": 3},
     },
@@ -131,7 +131,7 @@ class FakeSystem:
         path.write_text(f"weights {version}{self.luck}")
         checksum = sha256(path.read_bytes()).hexdigest()
         place = path.relative_to(self.folders.out).as_posix()
-        return Published(WeightManifest(version, checksum, place), ("server-0",), {}, {}, seconds=0.0)
+        return Published(PublishedWeights(version, checksum, place), ("server-0",), {}, {}, seconds=0.0)
 
     def retire(self, driver: str) -> None:
         self.note("retire", driver)
@@ -140,11 +140,11 @@ class FakeSystem:
         self,
         specs: Sequence[EpisodeSpec],
         buffer: ReplayBuffer,
-        progress: Progress,
+        display: RunDisplay,
         *,
         driver: str,
         journal: Journal,
-    ) -> RolloutReport:
+    ) -> RolloutResult:
         buffer.refresh()
         missing = {spec.episode_id: spec for spec in specs if spec.episode_id not in buffer}
         ledger = EpisodeLedger(missing, max_attempts=1, journal=journal)
@@ -159,7 +159,7 @@ class FakeSystem:
             outcome = float(zlib.crc32((spec.episode_id + self.luck).encode()) % 2)
             store(self.folders.episodes, [spec], [outcome], version[spec.source])
             ledger.complete(leases[0])
-        return report(len(missing), ledger.failures())
+        return result(len(missing), ledger.failures())
 
     def moments(self) -> list[tuple[Any, ...]]:
         """What was asked for, in short; the episodes of a stage as one."""
@@ -224,12 +224,12 @@ class Run:
     ) -> FakeSystem:
         self.system = FakeSystem(self.recipe, self.out, fate)
         self.system.loses, self.system.clones, self.system.luck = loses, clones, luck
-        progress = Progress(self.recipe.run.phases, Console(file=self.output, force_terminal=False))
+        display = RunDisplay(self.recipe.run.phases, Console(file=self.output, force_terminal=False))
         tasks = task_sets(self.recipe.model_dump_json())
         manifest = RunManifest.open(self.out, self.recipe)
-        session = manifest.begin_session()
-        with Monitors(self.out, self.recipe.monitors) as monitors, LedgerFile(self.out, session) as ledger:
-            parts = (self.recipe, manifest, self.system, tasks, progress, monitors, ledger)
+        start = manifest.note_start()
+        with Monitors(self.out, self.recipe.monitors) as monitors, LedgerFile(self.out, start) as ledger:
+            parts = (self.recipe, manifest, self.system, tasks, display, monitors, ledger)
             Controller(*parts).run()  # type: ignore[arg-type]
         return self.system
 

@@ -10,7 +10,7 @@ import numpy as np
 from records.episodes import Source, Step, Task, Termination, Trajectory
 from records.failures import Failure
 from replay.shards import write_shard
-from rollout_workers.report import RolloutReport
+from rollout_workers.results import RolloutResult
 from rollout_workers.spec import EpisodeSpec
 
 
@@ -65,9 +65,9 @@ def store(folder: Path, specs: Sequence[EpisodeSpec], outcomes: Sequence[float],
     write_shard(folder, [trajectory(s, outcome, version) for s, outcome in zip(specs, outcomes, strict=True)])
 
 
-def report(total: int = 0, failures: Mapping[str, Failure] | None = None) -> RolloutReport:
+def result(total: int = 0, failures: Mapping[str, Failure] | None = None) -> RolloutResult:
     """What a pool says of ``total`` episodes; the controller takes verdicts from the shards."""
-    return RolloutReport(
+    return RolloutResult(
         summaries=(),
         located={},
         failures=failures or {},

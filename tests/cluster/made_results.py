@@ -20,8 +20,8 @@ from cluster.run_folder.stage_results import (
     WithEpisodes,
 )
 from learner.metrics import ActorMetrics, ActorUpdate, CriticMetrics, CriticsUpdate
-from policy.manifest import WeightManifest
-from replay.perplexity import AuditSummary, Histogram
+from policy.published_weights import PublishedWeights
+from replay.perplexity import FilterSummary, Histogram
 
 
 def critic_metrics(loss: float | None) -> CriticMetrics:
@@ -46,9 +46,9 @@ def made(phase: int, stage: str, played: WithEpisodes = NO_EPISODES, **changes: 
         if phase
         else CriticsPretrained(**counts, checkpoint="x", metrics={}),
         "rollouts": RolloutsPlayed(**counts),
-        "replay": ReplayFiltered(kept={}, audit=AuditSummary(1.0, 2.0, "trajectory", None, {}, Histogram((), ()))),
+        "replay": ReplayFiltered(kept={}, audit=FilterSummary(1.0, 2.0, "trajectory", None, {}, Histogram((), ()))),
         "actor": ActorTrained(checkpoint="x", metrics=actor_update(phase)),
-        "publish": Published(WeightManifest(phase, "", ""), ("server-0",), {}, {}, seconds=0.0),
+        "publish": Published(PublishedWeights(phase, "", ""), ("server-0",), {}, {}, seconds=0.0),
         "evaluate": Evaluated(**counts, splits={}),
         "curriculum": TasksChosen(tasks=(), origins={}),
     }

@@ -64,7 +64,7 @@ def out(whole: Path, tmp_path: Path) -> Path:
 
 
 def findings(out: Path) -> list[str]:
-    return [f"{finding.check}: {finding.subject}: {finding.found}" for finding in audit(out).findings]
+    return [f"{finding.part}: {finding.subject}: {finding.found}" for finding in audit(out).findings]
 
 
 def rollouts(out: Path, phase: int) -> list[Trajectory]:
@@ -110,13 +110,13 @@ def swap(out: Path, episode: Trajectory, other: Trajectory) -> None:
 
 
 def test_a_run_that_was_killed_and_resumed_adds_up_wherever_it_lies(out: Path) -> None:
-    report = audit(out)
-    assert report.findings == []
-    assert all(check.looked_at for check in report.checks)
-    assert [check.name for check in report.checks] == [
+    result = audit(out)
+    assert result.findings == []
+    assert all(part.looked_at for part in result.parts)
+    assert [part.name for part in result.parts] == [
         "manifests", "files", "shards", "episodes", "training", "ledger",
     ]  # fmt: skip
-    account = report.accounts[1, "rollouts"]
+    account = result.accounts[1, "rollouts"]
     assert account.failed == {"infra/browser_crashed": 1}
     assert account.cut_short == 1, "the episode that was being played when the run was killed"
     assert account.leased == account.completed + 1 + account.cut_short
@@ -245,8 +245,8 @@ def test_a_replayed_failure_is_named(out: Path) -> None:
 
 
 def test_weights_of_another_checksum_are_named(out: Path) -> None:
-    published = RunManifest.read(out).result(1, Published).manifest
-    forge(out, in_stage(1, "publish", manifest=replace(published, checksum="0" * 64)))
+    published = RunManifest.read(out).result(1, Published).weights
+    forge(out, in_stage(1, "publish", weights=replace(published, checksum="0" * 64)))
     assert any(line.startswith("training: phase 1 publish: expected version 1") for line in findings(out))
 
 
@@ -259,7 +259,7 @@ def test_an_attempt_without_an_end_is_named(out: Path) -> None:
     at_end = next(i for i, line in enumerate(lines) if '"phase": 2, "stage": "rollouts", "event": "complete"' in line)
     last_ledger(out).write_text("".join(lines[:at_end] + lines[at_end + 1 :]))
     assert findings(out) == [
-        "ledger: phase 2 rollouts: 6 attempts were made in the session that completed it; 1 of them have no end"
+        "ledger: phase 2 rollouts: 6 attempts were made in the start that completed it; 1 of them have no end"
     ]
 
 
@@ -268,7 +268,7 @@ def test_an_episode_that_was_completed_twice_is_named(out: Path) -> None:
     line = next(line for line in lines if '"phase": 2, "stage": "rollouts", "event": "complete"' in line)
     last_ledger(out).write_text("".join([*lines, line]))
     episode = json.loads(line)["episode"]
-    assert f"ledger: episode {episode}: was completed 2 times in phase 2 rollouts, session 2" in findings(out)
+    assert f"ledger: episode {episode}: was completed 2 times in phase 2 rollouts, start 2" in findings(out)
 
 
 def test_a_failure_of_another_kind_than_was_counted_is_named(out: Path) -> None:
@@ -290,7 +290,7 @@ def test_a_damaged_ledger_is_a_finding_and_a_torn_last_line_is_not(out: Path) ->
 PLACES = [
     "metrics.jsonl", "summary.json", "ledger/0001.jsonl", "ledger/0009.jsonl", "stages/0003-*/manifest.json",
     "stages/0003-*/COMPLETE", "episodes/late.arrow", "checkpoints/phase-002/*", "rollbacks/0001.json",
-    "sessions/0001.json", "weights/*",
+    "starts/0001.json", "weights/*",
 ]  # fmt: skip
 
 
@@ -303,8 +303,8 @@ def test_what_lies_in_place_of_a_file_is_not_waited_for(out: Path, place: str, k
     NOT_FILES[kind](path)
     with at_once():
         found = findings(out)
-    # Sessions and the summary are not part of the accounts.
-    assert found or place.startswith(("sessions", "summary"))
+    # Starts and the summary are not part of the accounts.
+    assert found or place.startswith(("starts", "summary"))
 
 
 def test_a_header_that_is_a_pipe_is_no_run(out: Path) -> None:

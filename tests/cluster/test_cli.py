@@ -169,7 +169,7 @@ ORDERS = "\x1b[2J\x9b1m\x07\u202e[red]"
 def test_names_in_a_recipe_give_no_orders_to_the_terminal(tmp_path: Path, child_env: dict[str, str]) -> None:
     path = tmp_path / "r.yaml"
     path.write_text(json.dumps({"policy": {"model": ORDERS}, "warm_start": {"checkpoint": f"none{ORDERS}"}}))
-    command = [sys.executable, "-m", "cluster.cli", "check", str(path), "--set", f"run.pool_tasks=x{ORDERS}"]
+    command = [sys.executable, "-m", "cluster.cli", "check", str(path), "--set", f"run.training_tasks=x{ORDERS}"]
     for arguments, code in ((command[:-2], ExitCode.MISSING), (command, ExitCode.USAGE)):
         done = subprocess.run(arguments, capture_output=True, timeout=120, check=False, env=child_env)
         shown = (done.stdout + done.stderr).decode()

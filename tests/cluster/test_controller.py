@@ -169,12 +169,12 @@ def test_the_critics_band_gets_the_values_of_this_phases_first_states(tmp_path: 
     system = run.start()
     asked = [what[2] for what in system.asked if what[:2] == ("ask", "value")]
     assert asked == [list(run.manifest.result(phase, RolloutsPlayed).episodes) for phase in (1, 2)]
-    pool = {task.task_id: task for task in task_sets(run.recipe.model_dump_json()).pool}
+    training = {task.task_id for task in task_sets(run.recipe.model_dump_json()).training}
     first, second = (
         [s.task.task_id for s in system.specs if s.phase == p and s.source is Source.ROLLOUT] for p in (1, 2)
     )
     assert not set(first) & set(second)
-    assert set(second) <= set(pool)
+    assert set(second) <= training
 
 
 def test_a_restart_between_cloning_and_the_critics_goes_on_from_the_clone(run: Run) -> None:

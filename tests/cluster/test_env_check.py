@@ -122,9 +122,9 @@ def test_a_point_that_is_not_kept_is_named_with_what_was_found_and_ends_with_cod
 
 
 def test_an_error_in_the_environment_breaks_the_points_that_meet_it_and_no_others() -> None:
-    report = check_environment_kind(f"{HERE}:BROKEN", seconds=0.1)
-    assert report.measured == ()
-    broken = {point.promise: point.broken for point in report.points if point.broken}
+    found = check_environment_kind(f"{HERE}:BROKEN", seconds=0.1)
+    assert found.measured == ()
+    broken = {point.promise: point.broken for point in found.points if point.broken}
     assert len(broken) == 3
     assert all(lines == ("- raised ZeroDivisionError: a bug in the environment",) for lines in broken.values())
 
@@ -144,8 +144,8 @@ STUCK = kind_of(HostOfStuck)
 
 
 def test_each_point_has_as_long_as_the_command_line_says() -> None:
-    report = check_environment_kind(f"{HERE}:STUCK", seconds=0.1, deadline_s=3.0)
-    assert "raised TimeoutError: no end after 3 s" in str(report.points)
+    found = check_environment_kind(f"{HERE}:STUCK", seconds=0.1, deadline_s=3.0)
+    assert "raised TimeoutError: no end after 3 s" in str(found.points)
     usual = inspect.signature(cli.check_environment).parameters["deadline"].default
     assert usual == POINT_DEADLINE_S
 
@@ -200,23 +200,27 @@ def test_an_installed_package_adds_an_environment_by_its_entry_point(installed: 
 def test_a_recipe_plays_the_tasks_that_its_environment_brings(installed: None) -> None:
     recipe = build_recipe(
         {
-            "run": {"environment": "book", "pool_tasks": 4, "evaluation": {"splits": ["test"], "tasks_per_split": 2}},
+            "run": {
+                "environment": "book",
+                "training_tasks": 4,
+                "evaluation": {"splits": ["test"], "tasks_per_split": 2},
+            },
             "curriculum": {"tasks_per_phase": 4},
         }
     )
     tasks = TaskSets(recipe)
-    assert {task.template for task in tasks.pool} == {"book.sign"}
+    assert {task.template for task in tasks.training} == {"book.sign"}
     assert {task.intent for task in tasks.split("test")} == {
         "Sign the guest book as Eva.", "Sign the guest book as Finn."
     }  # fmt: skip
-    chosen = tasks.choose(2, [task.task_id for task in tasks.pool], tasks.rollouts(1, None), {}).tasks
-    assert {spec.task.task_id for spec in tasks.rollouts(2, chosen)} <= {task.task_id for task in tasks.pool}
+    chosen = tasks.choose(2, [task.task_id for task in tasks.training], tasks.rollouts(1, None), {}).tasks
+    assert {spec.task.task_id for spec in tasks.rollouts(2, chosen)} <= {task.task_id for task in tasks.training}
     assert {spec.task.site for spec in tasks.demonstrations("demo", 10)} <= {"shop", "forum"}
 
 
 @pytest.mark.parametrize("name", ["book", "examples.guestbook:GUESTBOOK"])
 def test_a_recipe_hands_an_environment_of_ones_own_its_options(installed: None, name: str) -> None:
-    raw = {"run": {"environment": name, "pool_tasks": 2}, "environments": {name: {"signers": ["Gus", "Hal"]}}}
+    raw = {"run": {"environment": name, "training_tasks": 2}, "environments": {name: {"signers": ["Gus", "Hal"]}}}
     recipe = build_recipe(raw)
     assert {task.task_id for task in TaskSets(recipe)._source.task_set(0, "train", 2)} == {"book.Gus", "book.Hal"}
     assert recipe.environment_settings(name) == BookSettings(("Gus", "Hal"))
@@ -252,10 +256,10 @@ def test_the_example_of_the_guide_is_the_file_and_short() -> None:
 
 @pytest.mark.browser
 def test_the_example_of_the_guide_keeps_the_contract() -> None:
-    report = check_environment_kind("examples.guestbook:GUESTBOOK", seconds=5.0, slots=(2,))
-    assert [point for point in report.points if point.broken] == []
-    assert report.measured[0].steps_s
-    assert not report.measured[0].failures
+    found = check_environment_kind("examples.guestbook:GUESTBOOK", seconds=5.0, slots=(2,))
+    assert [point for point in found.points if point.broken] == []
+    assert found.measured[0].steps_s
+    assert not found.measured[0].failures
 
 
 @pytest.mark.browser

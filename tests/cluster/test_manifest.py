@@ -16,7 +16,7 @@ import pytest
 
 from cluster.errors import ManifestError
 from cluster.recipe.recipe import build_recipe, config_hash
-from cluster.run_folder import sessions, versions
+from cluster.run_folder import starts, versions
 from cluster.run_folder.durable import sha256_file, write_atomic
 from cluster.run_folder.lock import RunLock
 from cluster.run_folder.manifest import RunManifest, changed_files
@@ -142,14 +142,14 @@ def test_another_recipe_is_refused_and_the_differing_keys_are_named(tmp_path: Pa
 def test_other_code_is_refused_by_the_name_of_what_differs_unless_it_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    RunManifest.open(tmp_path, RECIPE).begin_session()
+    RunManifest.open(tmp_path, RECIPE).note_start()
     RunManifest.open(tmp_path, RECIPE)
-    now = sessions.code_identity()
-    monkeypatch.setattr(sessions, "code_identity", lambda: {**now, "numpy": "9.9", "waymark's sources": "feed"})
+    now = starts.code_identity()
+    monkeypatch.setattr(starts, "code_identity", lambda: {**now, "numpy": "9.9", "waymark's sources": "feed"})
     with pytest.raises(ManifestError, match=r"(?s)other code:.*numpy: was \S+, is 9.9.*--resume other-code") as caught:
         RunManifest.open(tmp_path, RECIPE)
     assert "torch" not in str(caught.value)
-    RunManifest.open(tmp_path, RECIPE, resume="other-code").begin_session()
+    RunManifest.open(tmp_path, RECIPE, resume="other-code").note_start()
     RunManifest.open(tmp_path, RECIPE)
 
 
@@ -159,12 +159,12 @@ def test_every_source_of_a_run_counts_as_its_code() -> None:
     assert found["waymark's sources"] != hashlib.sha256().hexdigest()[:16], "no source was found"
 
 
-def test_sessions_are_numbered(tmp_path: Path) -> None:
+def test_starts_are_numbered(tmp_path: Path) -> None:
     manifest = RunManifest.open(tmp_path, RECIPE)
-    assert [manifest.begin_session(), manifest.begin_session()] == [1, 2]
+    assert [manifest.note_start(), manifest.note_start()] == [1, 2]
     manifest.complete_stage(0, made(0, "clone"))
-    assert RunManifest.read(tmp_path).entry(0, "clone").session == 2
-    assert RunManifest.open(tmp_path, RECIPE).begin_session() == 3
+    assert RunManifest.read(tmp_path).entry(0, "clone").start == 2
+    assert RunManifest.open(tmp_path, RECIPE).note_start() == 3
 
 
 def test_resume_never_refuses_a_run_that_is_there(tmp_path: Path) -> None:

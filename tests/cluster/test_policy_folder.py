@@ -31,7 +31,7 @@ def shipped(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def tasks() -> list[Task]:
-    recipe = build_recipe({"run": {"pool_tasks": 30, "evaluation": {"tasks_per_split": 4}}})
+    recipe = build_recipe({"run": {"training_tasks": 30, "evaluation": {"tasks_per_split": 4}}})
     return [spec.task for spec in TaskSets(recipe).demonstrations("flawless", 6, flawless=True)]
 
 

@@ -15,7 +15,7 @@ from tests.cluster.made_results import made
 ENOUGH = RunStopped("the budget of failures is spent")
 
 
-class Sessions:
+class Starts:
     """What each start of the processes does: complete the next stage or not, then end with an error."""
 
     def __init__(self, *ends: tuple[str, RunStopped]) -> None:
@@ -30,8 +30,8 @@ class Sessions:
         raise error
 
 
-def ended(sessions: Sessions, out: Path, monkeypatch: pytest.MonkeyPatch, recoveries: int) -> RunStopped:
-    monkeypatch.setattr(entry, "_play_session", sessions.play)
+def ended(starts: Starts, out: Path, monkeypatch: pytest.MonkeyPatch, recoveries: int) -> RunStopped:
+    monkeypatch.setattr(entry, "_play_on", starts.play)
     with pytest.raises(RunStopped) as caught:
         entry.train(build_recipe({"run": {"recoveries": recoveries}}), out)
     return caught.value
@@ -44,23 +44,23 @@ def lost(stage: str = "") -> tuple[str, RunStopped]:
 def test_a_lost_process_is_started_afresh_with_what_is_complete(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    sessions = Sessions(lost("clone"), lost(), lost("critics"), ("", ENOUGH))
-    assert ended(sessions, tmp_path, monkeypatch, recoveries=2) is ENOUGH
-    assert sessions.begun == 4
+    starts = Starts(lost("clone"), lost(), lost("critics"), ("", ENOUGH))
+    assert ended(starts, tmp_path, monkeypatch, recoveries=2) is ENOUGH
+    assert starts.begun == 4
     assert RunManifest.read(tmp_path).stages() == [(0, "clone"), (0, "critics")]
     assert "Lost: the learner's process ended" in capsys.readouterr().out
     assert "the learner's process ended" in (tmp_path / "driver.log").read_text()
 
 
 def test_without_a_stage_completed_in_between_it_gives_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sessions = Sessions(lost("clone"), lost(), lost(), lost("critics"), lost())
-    error = ended(sessions, tmp_path, monkeypatch, recoveries=2)
+    starts = Starts(lost("clone"), lost(), lost(), lost("critics"), lost())
+    error = ended(starts, tmp_path, monkeypatch, recoveries=2)
     assert isinstance(error, ProcessLost)
     assert str(error) == "the learner's process ended; start the same command again to go on"
-    assert sessions.begun == 3
+    assert starts.begun == 3
 
 
 def test_it_may_be_told_not_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sessions = Sessions(lost("clone"), lost())
-    assert isinstance(ended(sessions, tmp_path, monkeypatch, recoveries=0), ProcessLost)
-    assert sessions.begun == 1
+    starts = Starts(lost("clone"), lost())
+    assert isinstance(ended(starts, tmp_path, monkeypatch, recoveries=0), ProcessLost)
+    assert starts.begun == 1

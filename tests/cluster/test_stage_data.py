@@ -20,8 +20,8 @@ from cluster.run_folder.stage_results import WithEpisodes, flat_numbers
 from records import failure_codes as codes
 from records.failures import Failure
 from replay.buffer import ReplayBuffer
-from replay.perplexity import AuditSummary, Histogram
-from tests.cluster.made_episodes import report, spec, store
+from replay.perplexity import FilterSummary, Histogram
+from tests.cluster.made_episodes import result, spec, store
 from tests.cluster.made_results import made
 
 CRASH = Failure(codes.BROWSER_CRASHED)
@@ -37,7 +37,7 @@ def played(tmp_path: Path, outcomes: list[float], lost: list[Failure]) -> WithEp
     specs = [spec(i) for i in range(len(outcomes) + len(lost))]
     store(tmp_path / "episodes", specs[: len(outcomes)], outcomes)
     failures = {s.episode_id: failure for s, failure in zip(specs[len(outcomes) :], lost, strict=True)}
-    return episode_counts(specs, report(len(specs), failures), ReplayBuffer(tmp_path / "episodes"))
+    return episode_counts(specs, result(len(specs), failures), ReplayBuffer(tmp_path / "episodes"))
 
 
 def test_judged_and_lost_episodes_add_up_to_those_asked_for(tmp_path: Path) -> None:
@@ -51,14 +51,14 @@ def test_a_resumed_stage_counts_the_episodes_of_the_attempt_before(tmp_path: Pat
     specs = [spec(i) for i in range(3)]
     store(tmp_path, specs[:2], [1.0, 0.0])  # before the interruption
     store(tmp_path, specs[2:], [1.0])  # the only one that the second attempt reports
-    data = episode_counts(specs, report(1), ReplayBuffer(tmp_path))
+    data = episode_counts(specs, result(1), ReplayBuffer(tmp_path))
     assert data.episodes == tuple(s.episode_id for s in specs)
     assert (data.dispatched, data.successes, data.failures) == (3, 2, {})
 
 
 def test_episodes_of_other_stages_are_not_counted(tmp_path: Path) -> None:
     store(tmp_path, [spec(0), spec(1), spec(2)], [1.0, 1.0, 1.0])
-    data = episode_counts([spec(1)], report(0), ReplayBuffer(tmp_path))
+    data = episode_counts([spec(1)], result(0), ReplayBuffer(tmp_path))
     assert (data.episodes, data.dispatched, data.successes) == (("test-1",), 1, 1)
 
 
@@ -66,7 +66,7 @@ def test_an_episode_whose_shard_outlived_its_worker_is_judged_and_not_also_lost(
     """The worker wrote the shard and died before it answered; the episode's other attempts failed."""
     specs = [spec(0), spec(1)]
     store(tmp_path, specs, [1.0, 0.0])
-    lost = report(2, {"test-0": CRASH})
+    lost = result(2, {"test-0": CRASH})
     data = episode_counts(specs, lost, ReplayBuffer(tmp_path))
     assert len(data.episodes) + sum(data.failures.values()) == data.dispatched == 2
     split = split_results(specs, ["test"], lost, ReplayBuffer(tmp_path), passes=1)["test"]
@@ -77,7 +77,7 @@ def test_a_split_is_judged_by_its_own_episodes(tmp_path: Path) -> None:
     mine = [spec(i, horizon=2 + 8 * (i % 2), site=("shop", "forum")[i % 2]) for i in range(4)]
     others = [spec(9, split="test_templates"), spec(10, split="test_templates")]
     store(tmp_path, [*mine[:3], others[0]], [1.0, 0.0, 0.0, 1.0])
-    lost = report(6, {"test-3": CRASH, "test_templates-10": TIMEOUT})
+    lost = result(6, {"test-3": CRASH, "test_templates-10": TIMEOUT})
     splits = split_results([*mine, *others], ["test", "test_templates"], lost, ReplayBuffer(tmp_path), passes=1)
     assert list(splits) == ["test", "test_templates"]
     assert (splits["test"].success, splits["test"].n) == (pytest.approx(1 / 3), 3)
@@ -88,7 +88,7 @@ def test_a_split_is_judged_by_its_own_episodes(tmp_path: Path) -> None:
 
 
 def test_a_split_of_which_every_episode_was_lost_has_no_success_rate(tmp_path: Path) -> None:
-    split = split_results([spec(0)], ["test"], report(1, {"test-0": CRASH}), ReplayBuffer(tmp_path), passes=1)["test"]
+    split = split_results([spec(0)], ["test"], result(1, {"test-0": CRASH}), ReplayBuffer(tmp_path), passes=1)["test"]
     assert split.success is None
     assert split.n == 0
 
@@ -107,11 +107,11 @@ def test_a_phase_is_summarised_as_far_as_it_has_come(tmp_path: Path, manifest: R
     assert half.seconds == {"rollouts": 4.0}
 
     counts = {"kept": 2, "below_band": 3, "above_band": 1, "over_cap": 0}
-    audit = AuditSummary(1.1, 2.0, "trajectory", None, counts, Histogram((), ()))
+    audit = FilterSummary(1.1, 2.0, "trajectory", None, counts, Histogram((), ()))
     manifest.complete_stage(1, made(1, "replay", audit=audit), seconds=1.0)
     manifest.complete_stage(1, made(1, "critics"))
     manifest.complete_stage(1, made(1, "actor"))
-    splits = split_results([spec(0)], ["test"], report(1), ReplayBuffer(tmp_path / "episodes"), passes=1)
+    splits = split_results([spec(0)], ["test"], result(1), ReplayBuffer(tmp_path / "episodes"), passes=1)
     manifest.complete_stage(1, made(1, "evaluate", played(tmp_path, [1.0], []), splits=splits))
     whole = phase_summary(manifest, 1)
     assert whole.replay is not None

@@ -15,7 +15,7 @@ from rollout_workers.spec import EpisodeSpec
 from sites.tasks import split_of, template_named
 
 SMALL = {
-    "run": {"pool_tasks": 60, "evaluation": {"tasks_per_split": 25}},
+    "run": {"training_tasks": 60, "evaluation": {"tasks_per_split": 25}},
     "warm_start": {"long_share": 0.25},
     "curriculum": {"tasks_per_phase": 24},
 }
@@ -72,7 +72,7 @@ def test_a_split_may_have_a_number_of_tasks_of_its_own() -> None:
 
 def test_another_seed_plays_other_tasks_and_is_judged_on_the_same(tasks: TaskSets) -> None:
     other = sets(seed=1)
-    assert {t.task_id for t in other.pool} != {t.task_id for t in tasks.pool}
+    assert {t.task_id for t in other.training} != {t.task_id for t in tasks.training}
     assert ids(other.rollouts(1, None)) != ids(tasks.rollouts(1, None))
     assert ids(other.demonstrations("demo", 40)) != ids(tasks.demonstrations("demo", 40))
     assert ids(other.evaluation(0)) == ids(tasks.evaluation(0))
@@ -98,9 +98,12 @@ def test_nothing_trained_on_is_in_an_evaluation_set(splits: tuple[str, ...]) -> 
     tasks = sets(evaluation={"tasks_per_split": 60, "splits": list(splits)})
     held_out = [task for split in splits for task in tasks.split(split)]
     unseen = {task.template for task in held_out if task.split.endswith("_templates")}
-    failed = [task.task_id for task in tasks.pool]
+    failed = [task.task_id for task in tasks.training]
     chosen = tasks.rollouts(2, tasks.choose(2, failed, tasks.rollouts(1, None), {}).tasks)
-    trained = [*tasks.pool, *(s.task for s in (*tasks.demonstrations("demo", 80), *tasks.rollouts(1, None), *chosen))]
+    trained = [
+        *tasks.training,
+        *(s.task for s in (*tasks.demonstrations("demo", 80), *tasks.rollouts(1, None), *chosen)),
+    ]
     assert {task.split for task in held_out} == set(splits)
     assert {task.split for task in trained} == {"train"}
     assert not {task.task_id for task in held_out} & {task.task_id for task in trained}
@@ -110,23 +113,23 @@ def test_nothing_trained_on_is_in_an_evaluation_set(splits: tuple[str, ...]) -> 
 
 
 def test_tasks_chosen_by_the_curriculum_come_back_from_json_as_they_were(tasks: TaskSets) -> None:
-    failed = [task.task_id for task in tasks.pool.tasks[:8]]
+    failed = [task.task_id for task in tasks.training.tasks[:8]]
     chosen = tasks.choose(2, failed, tasks.rollouts(1, None), {})
     assert sum(chosen.origins.values()) == 24
     stored = read_result(1, TasksChosen.stage, json.loads(json.dumps(chosen.to_json())))
     assert isinstance(stored, TasksChosen)
     again = tasks.rollouts(2, stored.tasks)
     assert len(again) == 24
-    pool = {task.task_id: task for task in tasks.pool}
-    from_pool = [spec.task for spec in again if spec.task.task_id in pool]
-    assert len(from_pool) >= 20
-    assert from_pool == [pool[task.task_id] for task in from_pool]
+    training = {task.task_id: task for task in tasks.training}
+    from_training = [spec.task for spec in again if spec.task.task_id in training]
+    assert len(from_training) >= 20
+    assert from_training == [training[task.task_id] for task in from_training]
     assert again == sets().rollouts(2, stored.tasks)
     assert {spec.phase for spec in again} == {2}
 
 
 def test_the_curriculum_is_drawn_to_what_failed(tasks: TaskSets) -> None:
-    failed = [task.task_id for task in tasks.pool if task.site == "forum"][:4]
+    failed = [task.task_id for task in tasks.training if task.site == "forum"][:4]
     origins = tasks.choose(2, failed, tasks.rollouts(1, None), {}).origins
     assert origins["similar"] > 0
     assert origins["replayed"] > 0
@@ -137,7 +140,7 @@ def test_the_curriculum_is_drawn_to_what_failed(tasks: TaskSets) -> None:
 def test_the_critics_band_leaves_out_what_is_too_easy_or_too_hard() -> None:
     recipe = build_recipe({**SMALL, "curriculum": {"tasks_per_phase": 24, "value_band": True}})
     tasks = TaskSets(recipe)
-    easy = {task.task_id: 0.99 for task in tasks.pool.tasks[:30]}
+    easy = {task.task_id: 0.99 for task in tasks.training.tasks[:30]}
     chosen = tasks.rollouts(2, tasks.choose(2, [], tasks.rollouts(1, None), easy).tasks)
     assert len(chosen) == 24
     assert not {spec.task.task_id for spec in chosen} & set(easy)
@@ -145,27 +148,27 @@ def test_the_critics_band_leaves_out_what_is_too_easy_or_too_hard() -> None:
 
 def perturbed(tasks: TaskSets, failed: list[Task]) -> list[Task]:
     chosen = tasks.choose(2, [task.task_id for task in failed], tasks.rollouts(1, None), {})
-    pool = {task.task_id for task in tasks.pool}
-    made = [spec.task for spec in tasks.rollouts(2, chosen.tasks) if spec.task.task_id not in pool]
+    training = {task.task_id for task in tasks.training}
+    made = [spec.task for spec in tasks.rollouts(2, chosen.tasks) if spec.task.task_id not in training]
     assert len(made) == chosen.origins["perturbed"]
     return made
 
 
 def test_perturbed_tasks_are_new_training_tasks_of_a_failed_template(tasks: TaskSets) -> None:
-    failed = list(tasks.pool.tasks[:20])
+    failed = list(tasks.training.tasks[:20])
     made = perturbed(tasks, failed)
     assert made
     for task in made:
         assert task.template in {other.template for other in failed}
         assert split_of(template_named(task.template), task.parameters) == "train" == task.split
-        assert tasks.pool.held_out.conflict(task) is None
+        assert tasks.training.held_out.conflict(task) is None
 
 
 def test_a_perturbed_task_that_fails_in_its_turn_can_be_chosen_again(tasks: TaskSets) -> None:
-    chosen = tasks.choose(2, [task.task_id for task in tasks.pool.tasks[:20]], tasks.rollouts(1, None), {})
+    chosen = tasks.choose(2, [task.task_id for task in tasks.training.tasks[:20]], tasks.rollouts(1, None), {})
     played = tasks.rollouts(2, chosen.tasks)
-    pool = {task.task_id for task in tasks.pool}
-    failed = [spec.task.task_id for spec in played if spec.task.task_id not in pool]
+    training = {task.task_id for task in tasks.training}
+    failed = [spec.task.task_id for spec in played if spec.task.task_id not in training]
     assert failed
     after = tasks.rollouts(3, tasks.choose(3, failed, played, {}).tasks)
     assert set(failed) & {spec.task.task_id for spec in after}

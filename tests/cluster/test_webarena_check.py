@@ -70,7 +70,7 @@ def recipe(files: dict[str, str], judge: str = "", **webarena: Any) -> Recipe:
     evaluation = {"splits": ["test"], "tasks_per_split": 2}
     return build_recipe(
         {
-            "run": {"environment": "webarena", "pool_tasks": 3, "evaluation": evaluation},
+            "run": {"environment": "webarena", "training_tasks": 3, "evaluation": evaluation},
             "rollout": WAITS,
             "environments": {"webarena": {"task_files": files, **webarena}},
             "judges": {"evaluators": {"answer_judge": judge}},
@@ -155,7 +155,7 @@ def test_splits_without_a_file_with_a_bad_one_or_with_too_few_tasks_are_told(
     bad = complete({**files, "test": str(tmp_path / "bad.json")}, monkeypatch)
     assert "task 0: expected an object, found 3" in found(bad, Status.FAIL)["tasks of test"]
     few = complete({**files, "train": files["test"]}, monkeypatch)
-    assert "run.pool_tasks asks for 3; set it to 2 or less" in found(few, Status.FAIL)["tasks of train"]
+    assert "run.training_tasks asks for 3; set it to 2 or less" in found(few, Status.FAIL)["tasks of train"]
 
 
 def test_an_accounts_file_that_others_can_read_is_told(
@@ -222,7 +222,7 @@ def shop() -> Iterator[str]:
 @pytest.mark.browser
 def test_the_environment_check_needs_an_address_and_nothing_else(shop: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOPPING", shop)
-    report = check_environment_kind("webarena", seconds=2.0, slots=(2,))
-    assert [point for point in report.points if point.broken] == []
-    assert report.task.task_id == "start-pages.shopping"
-    assert report.measured[0].resets_s
+    found = check_environment_kind("webarena", seconds=2.0, slots=(2,))
+    assert [point for point in found.points if point.broken] == []
+    assert found.task.task_id == "start-pages.shopping"
+    assert found.measured[0].resets_s

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curriculum.pool import EvaluationLeakError, HeldOut, TaskPool
 from curriculum.resample import Origin, next_tasks
 from curriculum.settings import CurriculumSettings
+from curriculum.training_tasks import EvaluationLeakError, HeldOut, TrainingTasks
 from records.episodes import Task
 
 COLOURS = ("blue", "red", "green", "white", "black", "brown")
@@ -23,7 +23,7 @@ def task(template: str, colour: str, prefix: str = "train") -> Task:
     return Task(f"{prefix}.{template}.{colour}", (site,), intent, "", {}, template, {"colour": colour})
 
 
-POOL = TaskPool([task(template, colour) for template in KINDS for colour in COLOURS], HeldOut())
+TRAINING = TrainingTasks([task(template, colour) for template in KINDS for colour in COLOURS], HeldOut())
 
 
 def ids(phase_tasks, origin: Origin) -> Counter:
@@ -32,7 +32,7 @@ def ids(phase_tasks, origin: Origin) -> Counter:
 
 def test_neighbours_of_a_failure_are_of_its_kind_and_not_itself():
     chosen = next_tasks(
-        POOL, [task("shop.buy", "blue")], CurriculumSettings(20, neighbours=5, replayed_share=0), seed=0, phase=1
+        TRAINING, [task("shop.buy", "blue")], CurriculumSettings(20, neighbours=5, replayed_share=0), seed=0, phase=1
     )
     assert ids(chosen, Origin.SIMILAR) == {f"train.shop.buy.{c}": 1 for c in COLOURS if c != "blue"}
     assert chosen.counts() == {"similar": 5, "perturbed": 0, "replayed": 0, "coverage": 15}
@@ -41,9 +41,9 @@ def test_neighbours_of_a_failure_are_of_its_kind_and_not_itself():
 def test_overlap_plays_a_task_once_for_every_failure_near_it():
     failures = [task("shop.buy", "blue"), task("shop.buy", "red")]
     options = {"neighbours": 5, "replayed_share": 0, "coverage_share": 0}
-    both = next_tasks(POOL, failures, CurriculumSettings(10, **options), seed=0, phase=1)
+    both = next_tasks(TRAINING, failures, CurriculumSettings(10, **options), seed=0, phase=1)
     assert ids(both, Origin.SIMILAR)["train.shop.buy.green"] == 2
-    once = next_tasks(POOL, failures, CurriculumSettings(10, overlap=False, **options), seed=0, phase=1)
+    once = next_tasks(TRAINING, failures, CurriculumSettings(10, overlap=False, **options), seed=0, phase=1)
     assert set(ids(once, Origin.SIMILAR).values()) == {1}
     assert once.counts() == {"similar": 6, "perturbed": 0, "replayed": 0, "coverage": 4}
 
@@ -55,29 +55,29 @@ def test_under_a_small_quota_every_failure_gets_its_nearest_first():
 
     failures = [task("shop.buy", c) for c in COLOURS[:4]]
     options = CurriculumSettings(4, neighbours=3, replayed_share=0, coverage_share=0)
-    chosen = next_tasks(POOL, failures, options, seed=0, phase=1, similarity=Ranked())
-    # All four agree that the pool's first task is nearest: it is chosen four times, not one failure's top three.
-    assert ids(chosen, Origin.SIMILAR) == {POOL.tasks[0].task_id: 4}
+    chosen = next_tasks(TRAINING, failures, options, seed=0, phase=1, similarity=Ranked())
+    # All four agree that the first training task is nearest: it is chosen four times, not one failure's top three.
+    assert ids(chosen, Origin.SIMILAR) == {TRAINING.tasks[0].task_id: 4}
 
 
 def test_shares_are_kept():
     failures = [task(template, c) for template in KINDS for c in COLOURS]
     options = CurriculumSettings(40, coverage_share=0.25, replayed_share=0.2, perturbed_share=0)
-    assert next_tasks(POOL, failures, options, seed=3, phase=2).counts() == {
+    assert next_tasks(TRAINING, failures, options, seed=3, phase=2).counts() == {
         "similar": 22, "perturbed": 0, "replayed": 8, "coverage": 10,
     }  # fmt: skip
 
 
 def test_without_failures_templates_are_covered_evenly_and_nothing_repeats_early():
-    chosen = next_tasks(POOL, [], CurriculumSettings(15), seed=0, phase=0)
+    chosen = next_tasks(TRAINING, [], CurriculumSettings(15), seed=0, phase=0)
     assert Counter(t.template for t in chosen.tasks) == {template: 5 for template in KINDS}
     assert len({t.task_id for t in chosen.tasks}) == 15
-    more = next_tasks(POOL, [], CurriculumSettings(40), seed=0, phase=0)
+    more = next_tasks(TRAINING, [], CurriculumSettings(40), seed=0, phase=0)
     assert set(Counter(t.task_id for t in more.tasks).values()) <= {2, 3}
 
 
 @given(
-    st.lists(st.sampled_from(POOL.tasks), max_size=12),
+    st.lists(st.sampled_from(TRAINING.tasks), max_size=12),
     st.integers(1, 60),
     st.integers(0, 5),
     st.floats(0, 0.5),
@@ -89,17 +89,17 @@ def test_the_number_is_exact_and_the_order_of_failures_does_not_matter(
     failures, count, seed, coverage, replayed, random
 ):
     options = CurriculumSettings(count, coverage_share=coverage, replayed_share=replayed, perturbed_share=0)
-    chosen = next_tasks(POOL, failures, options, seed=seed, phase=1)
+    chosen = next_tasks(TRAINING, failures, options, seed=seed, phase=1)
     assert len(chosen.tasks) == len(chosen.origins) == count
     shuffled = list(failures)
     random.shuffle(shuffled)
-    assert next_tasks(POOL, shuffled, options, seed=seed, phase=1) == chosen
+    assert next_tasks(TRAINING, shuffled, options, seed=seed, phase=1) == chosen
     assert set(ids(chosen, Origin.REPLAYED)) <= {t.task_id for t in failures}
 
 
 def test_seed_and_phase_change_the_draw():
     draws = {
-        tuple(t.task_id for t in next_tasks(POOL, [], CurriculumSettings(10), seed=s, phase=p).tasks)
+        tuple(t.task_id for t in next_tasks(TRAINING, [], CurriculumSettings(10), seed=s, phase=p).tasks)
         for s in (0, 1) for p in (0, 1)
     }  # fmt: skip
     assert len(draws) == 4
@@ -107,15 +107,15 @@ def test_seed_and_phase_change_the_draw():
 
 def test_the_critics_band_leaves_out_the_hopeless_and_the_easy():
     values = {t.task_id: {"blue": 0.01, "red": 0.05, "green": 0.75, "white": 0.9}.get(t.parameters["colour"], 0.5)
-              for t in POOL if t.parameters["colour"] != "brown"}  # fmt: skip
+              for t in TRAINING if t.parameters["colour"] != "brown"}  # fmt: skip
     options = CurriculumSettings(60, value_band=True, replayed_share=0)
-    chosen = next_tasks(POOL, [task("shop.buy", "red")], options, seed=0, phase=1, values=values)
+    chosen = next_tasks(TRAINING, [task("shop.buy", "red")], options, seed=0, phase=1, values=values)
     assert {t.parameters["colour"] for t in chosen.tasks} == {"red", "green", "black", "brown"}
     assert chosen.outside_band == 6
     with pytest.raises(ValueError, match="pass values"):
-        next_tasks(POOL, [], options, seed=0, phase=1)
+        next_tasks(TRAINING, [], options, seed=0, phase=1)
     with pytest.raises(ValueError, match="widen the band"):
-        next_tasks(POOL, [], options, seed=0, phase=1, values={t.task_id: 0.99 for t in POOL})
+        next_tasks(TRAINING, [], options, seed=0, phase=1, values={t.task_id: 0.99 for t in TRAINING})
 
 
 def recolour(failed: Task, rng: np.random.Generator) -> Task | None:
@@ -127,39 +127,39 @@ def recolour(failed: Task, rng: np.random.Generator) -> Task | None:
 def test_failures_of_thin_sites_are_varied_and_others_are_not():
     failures = [task("forum.post", "blue"), task("shop.buy", "blue")]
     options = CurriculumSettings(40, perturbed_share=0.1, thin_site_tasks=10, perturbation_attempts=50)
-    chosen = next_tasks(POOL, failures, options, seed=0, phase=1, perturb=recolour)
+    chosen = next_tasks(TRAINING, failures, options, seed=0, phase=1, perturb=recolour)
     made = ids(chosen, Origin.PERTURBED)
     assert len(made) == sum(made.values()) == 4
     assert all(task_id.startswith("train.forum.post.") for task_id in made)
-    assert not set(made) & {t.task_id for t in POOL}
+    assert not set(made) & {t.task_id for t in TRAINING}
     assert chosen.rejected > 0
 
 
 def test_a_variation_that_is_an_evaluation_task_is_turned_away():
-    pool = TaskPool(POOL.tasks, HeldOut.of(tasks=[task("forum.post", "held", "test")]))
+    training = TrainingTasks(TRAINING.tasks, HeldOut.of(tasks=[task("forum.post", "held", "test")]))
     options = CurriculumSettings(40, perturbed_share=0.5, thin_site_tasks=100, perturbation_attempts=100)
-    chosen = next_tasks(pool, [task("forum.post", "blue")], options, seed=1, phase=1, perturb=recolour)
+    chosen = next_tasks(training, [task("forum.post", "blue")], options, seed=1, phase=1, perturb=recolour)
     assert ids(chosen, Origin.PERTURBED) == {
         f"train.forum.post.{c}": 1 for c in ("pink", "grey", "gold", "lime", "teal")
     }
     assert len(chosen.tasks) == 40
 
 
-def test_no_variation_is_asked_for_where_the_pool_is_thick():
+def test_no_variation_is_asked_for_where_tasks_are_many():
     def never(failed, rng):
         raise AssertionError("asked for a variation")
 
     options = CurriculumSettings(20, thin_site_tasks=3)
-    chosen = next_tasks(POOL, [task("forum.post", "blue")], options, seed=0, phase=1, perturb=never)
+    chosen = next_tasks(TRAINING, [task("forum.post", "blue")], options, seed=0, phase=1, perturb=never)
     assert chosen.counts()["perturbed"] == 0
 
 
 def test_a_failure_from_an_evaluation_set_is_an_error():
     unseen = task("shop.refund", "blue", "test")
-    pool = TaskPool(POOL.tasks, HeldOut.of(with_templates=[unseen]))
+    training = TrainingTasks(TRAINING.tasks, HeldOut.of(with_templates=[unseen]))
     for leak in (unseen, dataclasses.replace(unseen, task_id="new", intent="x", parameters={"colour": "pink"})):
         with pytest.raises(EvaluationLeakError):
-            next_tasks(pool, [leak], CurriculumSettings(10), seed=0, phase=1)
+            next_tasks(training, [leak], CurriculumSettings(10), seed=0, phase=1)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ RECIPE: dict[str, Any] = {
         "name": "judged",
         "phases": 1,
         "environment": "browserless",
-        "pool_tasks": 40,
+        "training_tasks": 40,
         "dashboard": False,
         "evaluation": {"tasks_per_split": 40},
     },

@@ -35,7 +35,7 @@ TINY: dict[str, Any] = {
         "name": "tiny",
         "phases": 1,
         "environment": "browserless",
-        "pool_tasks": 40,
+        "training_tasks": 40,
         "dashboard": False,
         "evaluation": {"tasks_per_split": 2, "screenshots": 2},
     },
@@ -183,8 +183,8 @@ def test_the_same_command_goes_on_and_plays_no_finished_episode_again(browsers: 
     everything = run.rollouts(1)
     assert len(everything) == 8
     assert {i: everything[i] for i in finished} == finished
-    assert run.buffer.report.duplicates == ()
-    assert run.buffer.report.skipped == ()
+    assert run.buffer.scan.duplicates == ()
+    assert run.buffer.scan.skipped == ()
     assert list(run.manifest.result(1, RolloutsPlayed).episodes) == sorted(everything)
     assert "warm start: clone" not in ended.output
     stages = [(line["phase"], line["stage"]) for line in read_metrics(run.out)]
@@ -285,7 +285,7 @@ def test_the_same_seed_gives_the_same_losses_and_weights_even_after_a_restart(re
         losses = [numbers(run.manifest.entry(*stage).result.learned()) for run in runs]
         assert losses[0] == losses[1], stage
         assert any(name.endswith("loss") for name in losses[0])
-    checksums = [[run.manifest.result(phase, Published).manifest.checksum for phase in range(3)] for run in runs]
+    checksums = [[run.manifest.result(phase, Published).weights.checksum for phase in range(3)] for run in runs]
     assert checksums[0] == checksums[1]
     assert len(set(checksums[0])) == 3, "a phase did not change the weights"
 
@@ -297,7 +297,7 @@ def test_a_trained_policy_is_a_folder_that_can_be_evaluated(repeated: Repeated) 
     assert set(result["pass_at"]) == {"1", "2"}
     assert "test" in repeated.evaluated.output
     tensors = load_file(repeated.undisturbed.out / "trained" / "model.safetensors")
-    published = load_file(repeated.undisturbed.out / repeated.undisturbed.manifest.result(2, Published).manifest.path)
+    published = load_file(repeated.undisturbed.out / repeated.undisturbed.manifest.result(2, Published).weights.path)
     for name, tensor in published.items():
         assert np.array_equal(tensors[name], tensor), name
 

@@ -86,7 +86,7 @@ def test_what_does_not_exist_is_named() -> None:
 
 
 def test_a_recipe_that_names_miniwob_draws_its_tasks() -> None:
-    run = {"environment": "miniwob", "pool_tasks": 200, "evaluation": {"tasks_per_split": 40}}
+    run = {"environment": "miniwob", "training_tasks": 200, "evaluation": {"tasks_per_split": 40}}
     sets = TaskSets(build_recipe({"run": run, "curriculum": {"tasks_per_phase": 30}}))
     assert {task.site for task in sets.pool} == {"miniwob"}
     first = sets.rollouts(1, None)

@@ -13,7 +13,7 @@ from records.failures import Failure
 from replay.buffer import ReplayBuffer
 from rollout_workers.leases import Event, Lease
 from rollout_workers.pool import RolloutPool
-from rollout_workers.report import RolloutProgress, RolloutReport
+from rollout_workers.results import RolloutCounts, RolloutResult
 from rollout_workers.spec import EpisodeSpec
 
 
@@ -36,22 +36,22 @@ class Books:
     events: list[tuple[float, Event, Lease, Failure | None]] = field(default_factory=list)
     owners: set[str] = field(default_factory=set)
 
-    def play(self, specs: list[EpisodeSpec]) -> RolloutReport:
+    def play(self, specs: list[EpisodeSpec]) -> RolloutResult:
         """Play the episodes; the account must balance and the accident must have hit something."""
-        report = self.pool.run(specs, self._watch, self._note)
+        result = self.pool.run(specs, self._watch, self._note)
         assert self.playing > 0, "the accident came too late to hit an episode"
-        self.require_balance(report, len(specs))
-        return report
+        self.require_balance(result, len(specs))
+        return result
 
-    def require_balance(self, report: RolloutReport, total: int) -> None:
+    def require_balance(self, result: RolloutResult, total: int) -> None:
         """Every lease ended once, every episode ended at most once, and the report says the same."""
         told = Counter(event for _, event, _, _ in self.events)
-        assert told[Event.LEASE] == told[Event.COMPLETE] + told[Event.REQUEUE] + told[Event.FAIL] == report.attempts
+        assert told[Event.LEASE] == told[Event.COMPLETE] + told[Event.REQUEUE] + told[Event.FAIL] == result.attempts
         ended = Counter(lease.episode_id for _, event, lease, _ in self.events if event in (Event.COMPLETE, Event.FAIL))
         assert set(ended.values()) <= {1}
-        assert told[Event.COMPLETE] == report.counts["completed"]
-        assert report.counts["completed"] + report.counts["failed"] == report.counts["dispatched"]
-        assert report.counts["dispatched"] + report.counts["not_dispatched"] == total
+        assert told[Event.COMPLETE] == result.counts["completed"]
+        assert result.counts["completed"] + result.counts["failed"] == result.counts["dispatched"]
+        assert result.counts["dispatched"] + result.counts["not_dispatched"] == total
 
     def left_behind(self) -> list[MarkedProcess]:
         """Processes of the pool's workers that are alive some seconds after it was closed."""
@@ -71,27 +71,27 @@ class Books:
             f"{max(ends) - self.happened:.1f} s, {len(failed)} attempts lost, {self.playing} were being played"
         )
 
-    def _watch(self, progress: RolloutProgress) -> None:
+    def _watch(self, counts: RolloutCounts) -> None:
         self.owners |= {mark for pid in self.pool.process_ids().values() if (mark := process_mark(pid))}
-        due = not self.playing or (self.until_felt and not progress.incidents)
-        if due and progress.completed >= self.after and progress.running:
+        due = not self.playing or (self.until_felt and not counts.incidents)
+        if due and counts.completed >= self.after and counts.running:
             time.sleep(self.pause_s)
-            self.playing, self.happened = progress.running, time.monotonic()
-            self.after = progress.completed + progress.running + 1
+            self.playing, self.happened = counts.running, time.monotonic()
+            self.after = counts.completed + counts.running + 1
             self.accident()
 
     def _note(self, event: Event, lease: Lease, failure: Failure | None) -> None:
         self.events.append((time.monotonic(), event, lease, failure))
 
 
-def judged(shard_dir: str, report: RolloutReport) -> list[Trajectory]:
+def judged(shard_dir: str, result: RolloutResult) -> list[Trajectory]:
     """All episodes in the shards, which must be exactly those that the report counts."""
     buffer = ReplayBuffer(shard_dir)
-    assert buffer.ids() == report.episode_ids
-    assert not buffer.report.skipped
-    return list(buffer.trajectories(report.episode_ids))
+    assert buffer.ids() == result.episode_ids
+    assert not buffer.result.skipped
+    return list(buffer.trajectories(result.episode_ids))
 
 
-def outcomes(shard_dir: str, report: RolloutReport) -> list[float | None]:
+def outcomes(shard_dir: str, result: RolloutResult) -> list[float | None]:
     """The outcomes of all episodes in the shards."""
-    return [trajectory.outcome for trajectory in judged(shard_dir, report)]
+    return [trajectory.outcome for trajectory in judged(shard_dir, result)]

@@ -24,7 +24,7 @@ class ScriptedServer:
 
     async def complete(self, prompt_ids: Sequence[int], sampling: Sampling) -> Completion:
         await asyncio.sleep(float((self._folder / "SLOW").read_text()))
-        reply = await self._policy.complete(prompt_ids, sampling, session="")
+        reply = await self._policy.complete(prompt_ids, sampling, episode="")
         return replace(reply, version=int((self._folder / "VERSION").read_text()))
 
     async def ping(self) -> str:

@@ -18,7 +18,7 @@ from policy.settings import PolicySettings, TinyShape
 from policy.tokenizer_training import train_tokenizer
 from records.episodes import Source
 from rollout_workers.pool import RolloutPool, RolloutStopped
-from rollout_workers.report import RolloutReport
+from rollout_workers.results import RolloutResult
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
 from sites.faults import FaultSettings
@@ -85,23 +85,23 @@ def kill(pids: list[int]) -> None:
 
 def play(
     row: str, config: WorkerConfig, specs: list[EpisodeSpec], accident: Callable[[RolloutPool], None]
-) -> RolloutReport:
+) -> RolloutResult:
     """Play all episodes with an accident on the way; each must be judged, and rightly."""
     with RolloutPool(config) as pool:
         books = Books(pool, lambda: accident(pool), after=2, pause_s=0.1, until_felt=True)
-        report = books.play(specs)
+        result = books.play(specs)
     books.say(row)
     assert books.left_behind() == []
-    assert report.counts["completed"] == len(specs)
-    assert set(outcomes(config.shard_dir, report)) == {1.0}
-    assert all(code.startswith("infra/") for code in report.incidents), report.incidents
-    assert report.worker_losses == 0
-    return report
+    assert result.counts["completed"] == len(specs)
+    assert set(outcomes(config.shard_dir, result)) == {1.0}
+    assert all(code.startswith("infra/") for code in result.incidents), result.incidents
+    assert result.worker_losses == 0
+    return result
 
 
 def test_browser_tab_crash_costs_the_episodes_in_it(worker_config: WorkerConfig, specs: list[EpisodeSpec]) -> None:
-    report = play("browser tabs killed", worker_config, specs, lambda pool: kill(renderers(pool)))
-    assert "infra/browser_crashed" in report.incidents, report.incidents
+    result = play("browser tabs killed", worker_config, specs, lambda pool: kill(renderers(pool)))
+    assert "infra/browser_crashed" in result.incidents, result.incidents
 
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSTOP], ids=["dead", "hanging"])
@@ -109,9 +109,9 @@ def test_site_process_is_started_afresh_and_waited_for(
     worker_config: WorkerConfig, server: SiteServer, specs: list[EpisodeSpec], sent: signal.Signals
 ) -> None:
     with SiteWatch(server, SITES) as watch:
-        report = play(f"site process {sent.name}", worker_config, specs, lambda _: os.kill(server.pid, sent))
+        result = play(f"site process {sent.name}", worker_config, specs, lambda _: os.kill(server.pid, sent))
         assert watch.restarts >= 1
-    assert sum(report.incidents.values()) >= 1
+    assert sum(result.incidents.values()) >= 1
 
 
 def test_site_that_answers_some_requests_with_errors_costs_attempts_only(
@@ -120,8 +120,8 @@ def test_site_that_answers_some_requests_with_errors_costs_attempts_only(
     with SiteServer(replace(SITES, faults=FaultSettings(error_share=0.3))) as failing:
         config = made_for(failing, tmp_path)
         patient = replace(config, settings=replace(SETTINGS, attempts=60, retry_delay_s=0.0, failure_floor=600))
-        report = play("site answering errors (30 % of requests)", patient, specs, lambda _: None)
-    assert report.incidents["infra/site_error"] >= 1
+        result = play("site answering errors (30 % of requests)", patient, specs, lambda _: None)
+    assert result.incidents["infra/site_error"] >= 1
 
 
 def test_site_that_answers_errors_only_stops_the_run_with_the_reason(tmp_path: Path, specs: list[EpisodeSpec]) -> None:
@@ -133,5 +133,5 @@ def test_site_that_answers_errors_only_stops_the_run_with_the_reason(tmp_path: P
             books = Books(pool, lambda: None)
             with pytest.raises(RolloutStopped, match=said) as stopped:
                 pool.run(specs, books._watch, books._note)
-        books.require_balance(stopped.value.report, len(specs))
-    assert stopped.value.report.counts["completed"] == 0
+        books.require_balance(stopped.value.result, len(specs))
+    assert stopped.value.result.counts["completed"] == 0

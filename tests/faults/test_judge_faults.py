@@ -84,13 +84,13 @@ def test_judge_in_trouble_for_a_while_costs_time_only(
 
     with RolloutPool(worker_config) as pool:
         books = Books(pool, happen)
-        report = books.play(SPECS)
+        result = books.play(SPECS)
     books.say(f"judge {trouble.__name__} for 8 s, limit 4 s an episode")
     assert books.left_behind() == []
-    assert report.counts["completed"] == EPISODES
-    assert report.incidents[f"judge/{code}"] >= 1
-    assert all(incident.startswith("judge/") for incident in report.incidents)
-    assert set(outcomes(worker_config.shard_dir, report)) == {1.0}
+    assert result.counts["completed"] == EPISODES
+    assert result.incidents[f"judge/{code}"] >= 1
+    assert all(incident.startswith("judge/") for incident in result.incidents)
+    assert set(outcomes(worker_config.shard_dir, result)) == {1.0}
 
 
 @pytest.mark.lengthy
@@ -107,10 +107,10 @@ def test_judge_that_stays_in_trouble_stops_the_run_and_nothing_is_scored(
         books = Books(pool, lambda: end_quietly(trouble, judge))
         with pytest.raises(RolloutStopped, match=said) as stopped:
             books.play(SPECS)
-    report = stopped.value.report
-    books.require_balance(report, EPISODES)
-    assert report.counts["completed"] >= 3
-    assert set(outcomes(few.shard_dir, report)) == {1.0}
+    result = stopped.value.result
+    books.require_balance(result, EPISODES)
+    assert result.counts["completed"] >= 3
+    assert set(outcomes(few.shard_dir, result)) == {1.0}
 
 
 def end_quietly(trouble: Callable[[JudgeProcess], Callable[[], None]], judge: JudgeProcess) -> None:

@@ -22,7 +22,7 @@ from benchmarks.resume import KillPoint, half_written, kill_at
 from cluster.audit.audit import audit
 from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.metrics_log import read_metrics
-from cluster.run_folder.sessions import session_files
+from cluster.run_folder.starts import start_files
 from tests.cluster.fake_run import ORDER
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow]
@@ -82,10 +82,10 @@ def template() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def begun(template: subprocess.Popen[bytes], out: Path) -> Forked:
-    """A driver whose session has begun."""
-    before = len(session_files(out))
+    """A driver whose start is noted."""
+    before = len(start_files(out))
     driver, ends = Forked(template, out), time.monotonic() + 60
-    while len(session_files(out)) == before and driver.poll() is None and time.monotonic() < ends:
+    while len(start_files(out)) == before and driver.poll() is None and time.monotonic() < ends:
         time.sleep(0.001)
     return driver
 
@@ -105,7 +105,7 @@ def test_killed_at_points_over_all_stages_it_is_the_run_that_would_have_been(
         kill_at(begun(template, killed), killed, point, seconds=0.3)
     assert Forked(template, killed).wait() == 0
 
-    assert len(session_files(killed)) == 7
+    assert len(start_files(killed)) == 7
     assert audit(killed).findings == []
     assert half_written(killed) == []
     one, other = (RunManifest.read(out) for out in (undisturbed, killed))

@@ -21,7 +21,7 @@ from policy.client import PolicySource
 from policy.server_watch import ServerWatch
 from policy.settings import PolicySettings
 from rollout_workers.pool import RolloutPool, RolloutStopped
-from rollout_workers.report import RolloutReport
+from rollout_workers.results import RolloutResult
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import WorkerConfig
 from tests.faults import scripted_server
@@ -61,17 +61,17 @@ class World:
     def pid(self) -> int:
         return int(ray.get(self.server.pid.remote(), timeout=120))
 
-    def play(self, row: str, accident: Callable[[], None]) -> RolloutReport:
+    def play(self, row: str, accident: Callable[[], None]) -> RolloutResult:
         """Play all episodes with an accident on the way; each must be judged, and rightly, by the right weights."""
         with RolloutPool(self.config) as pool:
             books = Books(pool, accident)
-            report = books.play(SPECS)
+            result = books.play(SPECS)
         books.say(row)
         assert books.left_behind() == []
-        assert report.counts["completed"] == EPISODES
-        assert {(t.outcome, t.policy_version) for t in judged(self.config.shard_dir, report)} == {(1.0, VERSION)}
-        assert all(step.policy_version == VERSION for t in judged(self.config.shard_dir, report) for step in t.steps)
-        return report
+        assert result.counts["completed"] == EPISODES
+        assert {(t.outcome, t.policy_version) for t in judged(self.config.shard_dir, result)} == {(1.0, VERSION)}
+        assert all(step.policy_version == VERSION for t in judged(self.config.shard_dir, result) for step in t.steps)
+        return result
 
 
 @pytest.fixture
@@ -86,18 +86,18 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 def test_policy_server_dead_is_waited_for(world: World) -> None:
     before = world.pid
-    report = world.play("policy server SIGKILL", lambda: os.kill(before, signal.SIGKILL))
+    result = world.play("policy server SIGKILL", lambda: os.kill(before, signal.SIGKILL))
     assert world.pid != before
-    assert all(code.startswith("policy/") for code in report.incidents)
+    assert all(code.startswith("policy/") for code in result.incidents)
 
 
 def test_policy_server_frozen_is_killed_and_waited_for(world: World) -> None:
     before = world.pid
     with ServerWatch({"expert": world.server}, PATIENCE) as watch:
-        report = world.play("policy server frozen (SIGSTOP), limit 6 s", lambda: os.kill(before, signal.SIGSTOP))
+        result = world.play("policy server frozen (SIGSTOP), limit 6 s", lambda: os.kill(before, signal.SIGSTOP))
         assert watch.kills >= 1
     assert world.pid != before
-    assert all(code.startswith("policy/") for code in report.incidents)
+    assert all(code.startswith("policy/") for code in result.incidents)
 
 
 def test_policy_server_slow_costs_time_only(world: World) -> None:
@@ -105,8 +105,8 @@ def test_policy_server_slow_costs_time_only(world: World) -> None:
         (world.folder / "SLOW").write_text("60")
         threading.Timer(8.0, (world.folder / "SLOW").write_text, ("0",)).start()
 
-    report = world.play("policy server slow for 8 s, limit 5 s a try", slow_down)
-    assert all(code.startswith("policy/") for code in report.incidents)
+    result = world.play("policy server slow for 8 s, limit 5 s a try", slow_down)
+    assert all(code.startswith("policy/") for code in result.incidents)
 
 
 def test_policy_server_with_the_wrong_version_is_refused_until_it_has_the_right_one(world: World) -> None:
@@ -114,8 +114,8 @@ def test_policy_server_with_the_wrong_version_is_refused_until_it_has_the_right_
         (world.folder / "VERSION").write_text("2")
         threading.Timer(2.0, (world.folder / "VERSION").write_text, (str(VERSION),)).start()
 
-    report = world.play("policy server with the wrong version for 2 s", fall_back)
-    assert set(report.incidents) == {"policy/wrong_version"}
+    result = world.play("policy server with the wrong version for 2 s", fall_back)
+    assert set(result.incidents) == {"policy/wrong_version"}
 
 
 def test_policy_server_that_stays_wrong_stops_the_run_and_nothing_is_scored(world: World) -> None:
@@ -126,12 +126,12 @@ def test_policy_server_that_stays_wrong_stops_the_run_and_nothing_is_scored(worl
         books = Books(pool, lambda: _write(world.folder / "VERSION", "2"))
         with pytest.raises(RolloutStopped, match=said) as stopped:
             books.play(SPECS)
-        report = stopped.value.report
-        books.require_balance(report, EPISODES)
-        kept = judged(few.shard_dir, report)
+        result = stopped.value.result
+        books.require_balance(result, EPISODES)
+        kept = judged(few.shard_dir, result)
         assert {(t.outcome, t.policy_version) for t in kept} == {(1.0, VERSION)}
         assert len(kept) >= 3
-        assert set(report.incidents) == {"policy/wrong_version"}
+        assert set(result.incidents) == {"policy/wrong_version"}
 
         (world.folder / "VERSION").write_text(str(VERSION))
         done = {t.episode_id for t in kept}

@@ -16,8 +16,8 @@ from benchmarks.resume import Kill, KillPoint, half_written, kill_at, kill_point
 from benchmarks.runs import FinishedRun
 from benchmarks.same_runs import Comparison
 from cluster.audit.audit import audit
-from cluster.run_folder.sessions import session_files
 from cluster.run_folder.stage_results import PHASE, WARM_START
+from cluster.run_folder.starts import start_files
 from tests.e2e.command import MARK, Ended, Run
 from tests.e2e.processes import Process, left_after, started_with
 from tests.e2e.test_train import TINY, assert_done, recipe
@@ -78,7 +78,7 @@ def test_it_was_killed_where_it_should_be(killed: Killed) -> None:
     before_or_at = [{"evaluate", "rollouts"}, {"replay", "critics"}, {"actor", "publish"}]  # a stage may end just then
     for found, stages in zip(killed.kills, before_or_at, strict=True):
         assert found.complete.rpartition("-")[2] in stages
-    assert len(session_files(killed.run.out)) == 4
+    assert len(start_files(killed.run.out)) == 4
 
 
 def test_the_same_command_goes_on_to_the_end_and_leaves_nothing_half_written(killed: Killed) -> None:

@@ -213,16 +213,16 @@ def test_the_loss_is_said_in_numbers_wherever_somebody_may_look(
         run.start()
     (found,) = read_rollbacks(run.out)
     assert found.seconds == pytest.approx(seconds)
-    assert found.session == 2
+    assert found.start == 2
     assert found.line.startswith(
         "rolled back to before phase 1 critics: checkpoints/phase-001/actor.safetensors has changed; "
         "checkpoints/phase-001-critics/actor.safetensors is gone. Done again: 5 of 11 stages, which took "
     )
-    assert json.loads((run.out / "sessions" / "0002.json").read_text())["rollbacks"] == [found.line]
+    assert json.loads((run.out / "starts" / "0002.json").read_text())["rollbacks"] == [found.line]
     assert found.line in caplog.messages
     assert "rolled back to before phase 1 critics" in " ".join(run.output.getvalue().split())
     done = CliRunner().invoke(cli.app, ["audit", str(run.out)], catch_exceptions=False)
-    assert f"session 2: {found.line}" in done.output
+    assert f"start 2: {found.line}" in done.output
 
 
 def test_what_was_set_aside_is_still_there(tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def renames(patch: pytest.MonkeyPatch, number: int) -> list[str]:
 
 
 RENAMINGS = 15
-"""Of a start that sets back: its session's file twice, the record twice, the metrics twice, all that is moved."""
+"""Of a start that sets back: its start's file twice, the record twice, the metrics twice, all that is moved."""
 
 
 @pytest.mark.parametrize("number", [*range(RENAMINGS), RENAMINGS + 1])
@@ -279,7 +279,7 @@ def test_a_rollback_that_is_killed_anywhere_is_finished_by_the_next_start(
     assert len(done) == min(number, RENAMINGS)
     if done[1:]:
         begun = read_rollbacks(run.out)[0].done is False
-        named = [f"{finding.check}: {finding.subject}" for finding in audit(run.out).findings]
+        named = [f"{finding.part}: {finding.subject}" for finding in audit(run.out).findings]
         assert ("manifests: rollbacks/0001" in named) is begun
     run.start()
     (found,) = read_rollbacks(run.out)

@@ -98,14 +98,14 @@ def test_a_killed_browser_worker_costs_time_only(worker_config: WorkerConfig, ta
 
     with RolloutPool(worker_config) as pool:
         books = Books(pool, kill_worker)
-        report = books.play(demonstrations(tasks))
+        result = books.play(demonstrations(tasks))
         assert not marked_processes(killed[0]), "the dead worker's Chromium is still there"
     assert books.left_behind() == []
-    assert report.counts["completed"] == EPISODES
-    assert report.worker_losses == 1
-    assert report.attempts > EPISODES
-    assert {t.outcome for t in judged(worker_config.shard_dir, report)} == {1.0}
-    assert report.orphans == 0
+    assert result.counts["completed"] == EPISODES
+    assert result.worker_losses == 1
+    assert result.attempts > EPISODES
+    assert {t.outcome for t in judged(worker_config.shard_dir, result)} == {1.0}
+    assert result.orphans == 0
 
 
 def test_a_killed_chromium_is_replaced_and_its_episodes_are_played_again(
@@ -121,15 +121,15 @@ def test_a_killed_chromium_is_replaced_and_its_episodes_are_played_again(
     config = replace(worker_config, settings=replace(SETTINGS, workers=1))
     with RolloutPool(config) as pool:
         books = Books(pool, kill_chromium, until_felt=True)
-        report = books.play(demonstrations(tasks))
+        result = books.play(demonstrations(tasks))
         (replacement,) = chromiums(pool)
     assert replacement not in killed
     assert books.left_behind() == []
-    assert report.counts["completed"] == EPISODES
-    assert report.worker_losses == 0
-    assert 1 <= sum(report.incidents.values()) == report.attempts - EPISODES
-    assert all(code.startswith("infra/") for code in report.incidents)
-    assert {t.outcome for t in judged(config.shard_dir, report)} == {1.0}
+    assert result.counts["completed"] == EPISODES
+    assert result.worker_losses == 0
+    assert 1 <= sum(result.incidents.values()) == result.attempts - EPISODES
+    assert all(code.startswith("infra/") for code in result.incidents)
+    assert {t.outcome for t in judged(config.shard_dir, result)} == {1.0}
 
 
 @pytest.mark.lengthy
@@ -149,13 +149,13 @@ def test_a_killed_policy_server_is_waited_for_and_never_scored(
     specs = [EpisodeSpec(f"r{i}", task, Source.ROLLOUT, phase=0, seed=i) for i, task in enumerate(short)]
     with RolloutPool(replace(worker_config, policy=policy)) as pool:
         books = Books(pool, kill_server)
-        report = books.play(specs)
+        result = books.play(specs)
     pids.append(ray.get(handle.apply.remote(process_id), timeout=240))
     assert books.left_behind() == []
     assert pids[0] != pids[1], "the server was not killed, or did not come back"
-    assert report.counts["completed"] == EPISODES
-    assert all(code.startswith("policy/") for code in report.incidents)
-    for trajectory in judged(worker_config.shard_dir, report):
+    assert result.counts["completed"] == EPISODES
+    assert all(code.startswith("policy/") for code in result.incidents)
+    for trajectory in judged(worker_config.shard_dir, result):
         ran_out = trajectory.termination is Termination.MAX_STEPS and len(trajectory.steps) == 4
         assert trajectory.termination is Termination.EXIT or ran_out
         assert trajectory.evidence

@@ -227,7 +227,7 @@ WALL_CLOCK = {
     "cluster/run_folder/metrics_log.py": "when a line was written",
     "cluster/monitors/tensorboard.py": "when a number was told, which TensorBoard shows",
     "cluster/run_folder/manifest.py": "when a stage was complete",
-    "cluster/run_folder/sessions.py": "when a session began",
+    "cluster/run_folder/starts.py": "when a start was",
     "src/environments/webarena/login/pool.py": "sites say in wall time when a cookie expires",
 }
 

@@ -42,12 +42,12 @@ def test_worker_sigkill_costs_time_only(tmp_path: Path) -> None:
     worker_config = config(tmp_path, SETTINGS)
     with RolloutPool(worker_config) as pool:
         books = Books(pool, lambda: os.kill(first(pool), signal.SIGKILL))
-        report = books.play(SPECS)
+        result = books.play(SPECS)
     books.say("worker SIGKILL")
     assert books.left_behind() == []
-    assert report.counts["completed"] == EPISODES
-    assert report.incidents["infra/worker_died"] >= 1
-    assert set(outcomes(worker_config.shard_dir, report)) == {1.0}
+    assert result.counts["completed"] == EPISODES
+    assert result.incidents["infra/worker_died"] >= 1
+    assert set(outcomes(worker_config.shard_dir, result)) == {1.0}
     assert not any(map(runs, browsers(tmp_path)))
 
 
@@ -61,12 +61,12 @@ def test_worker_frozen_by_sigstop_is_killed_and_brought_back(tmp_path: Path) -> 
 
     with RolloutPool(worker_config) as pool:
         books = Books(pool, freeze)
-        report = books.play(SPECS)
+        result = books.play(SPECS)
     books.say("worker frozen (SIGSTOP), limit 8 s")
     assert books.left_behind() == []
-    assert report.counts["completed"] == EPISODES
-    assert report.incidents["infra/worker_hung"] >= 1
-    assert set(outcomes(worker_config.shard_dir, report)) == {1.0}
+    assert result.counts["completed"] == EPISODES
+    assert result.incidents["infra/worker_hung"] >= 1
+    assert set(outcomes(worker_config.shard_dir, result)) == {1.0}
     assert not any(map(runs, frozen))
     assert not any(map(runs, browsers(tmp_path)))
 
@@ -82,15 +82,15 @@ def test_worker_that_stood_still_for_a_moment_plays_what_it_had_again(tmp_path: 
     long = [spec(i, delay_s=4.0) for i in range(6)]
     with RolloutPool(worker_config) as pool:
         books = Books(pool, stop_for_a_moment, pause_s=1.5)
-        report = books.play(long)
+        result = books.play(long)
     books.say("worker stopped for 6 s, limit 4 s")
     assert books.left_behind() == []
-    assert report.counts["completed"] == len(long)
-    assert report.worker_losses == 0
-    assert report.incidents["infra/worker_stalled"] >= 1
-    assert all(code.startswith("infra/") for code in report.incidents)
-    assert report.loop_lag_s > 4.0
-    assert set(outcomes(worker_config.shard_dir, report)) == {1.0}
+    assert result.counts["completed"] == len(long)
+    assert result.worker_losses == 0
+    assert result.incidents["infra/worker_stalled"] >= 1
+    assert all(code.startswith("infra/") for code in result.incidents)
+    assert result.loop_lag_s > 4.0
+    assert set(outcomes(worker_config.shard_dir, result)) == {1.0}
 
 
 def test_worker_removed_in_the_middle_of_an_episode_is_replaced_at_once(tmp_path: Path) -> None:
@@ -105,15 +105,15 @@ def test_worker_removed_in_the_middle_of_an_episode_is_replaced_at_once(tmp_path
 
     with RolloutPool(worker_config) as pool:
         books = Books(pool, remove)
-        report = books.play(SPECS)
+        result = books.play(SPECS)
         ready = pool.process_ids()
     books.say("worker removed (drain)")
     assert books.left_behind() == []
     assert removed[0] not in ready.values()
-    assert report.counts["completed"] == EPISODES
-    assert report.worker_losses >= 1
-    assert {summary.worker for summary in report.summaries} <= {"worker-0", "worker-1", "worker-2"}
-    assert set(outcomes(worker_config.shard_dir, report)) == {1.0}
+    assert result.counts["completed"] == EPISODES
+    assert result.worker_losses >= 1
+    assert {summary.worker for summary in result.summaries} <= {"worker-0", "worker-1", "worker-2"}
+    assert set(outcomes(worker_config.shard_dir, result)) == {1.0}
 
 
 def first(pool: RolloutPool) -> int:

@@ -15,8 +15,8 @@ import pytest
 from plugs.registry import load
 from policy.backend import PolicyBackend, PolicyService, Serving, backend_of
 from policy.client import Completion, PolicyClient, Sampling
-from policy.manifest import WeightManifest, write_manifest
-from policy.publication import Probe, PublicationReport, publish
+from policy.publication import Probe, Publication, publish
+from policy.published_weights import PublishedWeights, write_published
 from policy.settings import PolicySettings
 from records.failures import EpisodeFailed, FailureKind
 
@@ -30,8 +30,8 @@ class Served:
 
     service: PolicyService
     published: Path
-    first: WeightManifest
-    second: WeightManifest
+    first: PublishedWeights
+    second: PublishedWeights
     settings: PolicySettings
 
     def client(self) -> PolicyClient:
@@ -40,18 +40,18 @@ class Served:
         client: PolicyClient = make(**self.service.source.options)
         return client
 
-    async def complete(self, version: int | None = None, session: str = "a") -> Completion:
+    async def complete(self, version: int | None = None, episode: str = "a") -> Completion:
         sampling = Sampling(temperature=0, max_new_tokens=4, version=version)
-        return await self.client().complete(PROMPT, sampling, session=session)
+        return await self.client().complete(PROMPT, sampling, episode=episode)
 
     async def logprobs(self) -> tuple[float, ...]:
         """What the first server says of the probe with the weights that it has."""
         return tuple(await self.service.weight_servers()[0].score(PROMPT, ACTION))
 
-    async def publish(self, manifest: WeightManifest, probe: tuple[float, ...]) -> PublicationReport:
-        write_manifest(manifest, self.published)
+    async def publish(self, weights: PublishedWeights, probe: tuple[float, ...]) -> Publication:
+        write_published(weights, self.published)
         servers = self.service.weight_servers()
-        return await publish(servers, manifest, Probe(PROMPT, ACTION, probe), tolerance=1e-3, timeout_s=WAIT_S)
+        return await publish(servers, weights, Probe(PROMPT, ACTION, probe), tolerance=1e-3, timeout_s=WAIT_S)
 
 
 class BackendContract(ABC):
@@ -69,13 +69,13 @@ class BackendContract(ABC):
 
     @staticmethod
     @abstractmethod
-    def logprobs_of(manifest: WeightManifest, model: Path) -> tuple[float, ...]:
+    def logprobs_of(weights: PublishedWeights, model: Path) -> tuple[float, ...]:
         """The log-probabilities of the probe under published weights, computed without the backend."""
 
     @pytest.fixture(scope="class")
     @classmethod
     def served(
-        cls, policy_dir: Path, two_weights: tuple[WeightManifest, WeightManifest], tmp_path_factory: Any
+        cls, policy_dir: Path, two_weights: tuple[PublishedWeights, PublishedWeights], tmp_path_factory: Any
     ) -> Iterator[Served]:
         settings, published = cls.settings(), tmp_path_factory.mktemp("published") / "current.json"
         backend, options = backend_of(settings)
@@ -94,9 +94,9 @@ class BackendContract(ABC):
     async def test_published_weights_are_taken_by_every_server_and_proven(
         self, served: Served, policy_dir: Path
     ) -> None:
-        report = await served.publish(served.first, self.logprobs_of(served.first, policy_dir))
-        assert report.quarantined == {}
-        assert len(report.accepted) == 2
+        publication = await served.publish(served.first, self.logprobs_of(served.first, policy_dir))
+        assert publication.quarantined == {}
+        assert len(publication.accepted) == 2
         completion = await served.complete(version=served.first.version)
         assert completion.version == served.first.version
         assert 1 <= len(completion.action_ids) == len(completion.logprobs) <= 4
@@ -108,15 +108,15 @@ class BackendContract(ABC):
     ) -> None:
         before = await served.logprobs()
         wrong = replace(served.second, checksum="0" * 64)
-        report = await served.publish(wrong, before)
-        assert report.accepted == ()
-        assert all("checksum" in reason for reason in report.quarantined.values())
+        publication = await served.publish(wrong, before)
+        assert publication.accepted == ()
+        assert all("checksum" in reason for reason in publication.quarantined.values())
         assert (await served.complete()).version == served.first.version, "the old weights serve on"
-        report = await served.publish(served.second, before)
-        assert report.accepted == ()
-        assert all("log-probabilities" in reason for reason in report.quarantined.values())
-        report = await served.publish(served.second, self.logprobs_of(served.second, policy_dir))
-        assert len(report.accepted) == 2
+        publication = await served.publish(served.second, before)
+        assert publication.accepted == ()
+        assert all("log-probabilities" in reason for reason in publication.quarantined.values())
+        publication = await served.publish(served.second, self.logprobs_of(served.second, policy_dir))
+        assert len(publication.accepted) == 2
 
     async def test_a_server_that_hangs_is_started_afresh_with_what_is_published(self, served: Served) -> None:
         name = served.service.weight_servers()[0].name
@@ -125,13 +125,13 @@ class BackendContract(ABC):
         while not replaced() and time.monotonic() < deadline:
             await asyncio.sleep(0.2)
         assert replaced(), f"{name} stands still and nobody started it afresh"
-        for session in "abcdefgh":  # spread over both servers
-            assert (await served.complete(served.second.version, session)).version == served.second.version
+        for episode in "abcdefgh":  # spread over both servers
+            assert (await served.complete(served.second.version, episode)).version == served.second.version
 
     async def test_a_server_that_is_replaced_comes_back_with_what_is_published(self, served: Served) -> None:
         served.service.replace(served.service.weight_servers()[1].name)
-        for session in "abcdefgh":
-            assert (await served.complete(served.second.version, session)).version == served.second.version
+        for episode in "abcdefgh":
+            assert (await served.complete(served.second.version, episode)).version == served.second.version
 
     async def test_after_its_end_nothing_answers(self, policy_dir: Path, tmp_path: Path) -> None:
         settings = replace(self.settings(), deadline_s=5.0, attempt_timeout_s=2.0)
@@ -141,5 +141,5 @@ class BackendContract(ABC):
             make: Any = load(service.source.factory)
             client: PolicyClient = make(**service.source.options)
         with pytest.raises(EpisodeFailed) as failed:
-            await client.complete(PROMPT, Sampling(temperature=0, max_new_tokens=4), session="a")
+            await client.complete(PROMPT, Sampling(temperature=0, max_new_tokens=4), episode="a")
         assert failed.value.failure.kind is FailureKind.POLICY

@@ -15,7 +15,7 @@ from transformers import PreTrainedModel
 from policy.client import EngineStopped, RequestRefused, Sampling
 from policy.engine import GenerationEngine
 from policy.engine_loop import EngineLoop
-from policy.manifest import WeightsRejected
+from policy.published_weights import WeightsRejected
 from policy.weights import write_weights
 
 WAIT_S = 20
@@ -53,17 +53,17 @@ def test_many_callers_each_get_their_own_reply(loop: EngineLoop, tiny: PreTraine
 def test_every_reply_comes_from_one_version(tiny: PreTrainedModel, other_tiny: PreTrainedModel, tmp_path: Path) -> None:
     old, new = alone(tiny, PROMPT), alone(other_tiny, PROMPT)
     assert old != new
-    manifest = write_weights(other_tiny.state_dict(), tmp_path / "w", 5)
+    weights = write_weights(other_tiny.state_dict(), tmp_path / "w", 5)
     loop = EngineLoop(GenerationEngine(tiny, NEVER, max_batch=2), version=4)
     before = [loop.complete(PROMPT, GREEDY) for _ in range(6)]
-    loaded = loop.load_weights(manifest)
+    loaded = loop.load_weights(weights)
     after = [loop.complete(PROMPT, GREEDY) for _ in range(3)]
-    assert loaded.result(WAIT_S) == manifest
+    assert loaded.result(WAIT_S) == weights
     for future in [*before, *after]:
         reply = future.result(WAIT_S)
         assert reply.action_ids == {4: old, 5: new}[reply.version]
     assert all(future.result().version == 5 for future in after)
-    assert (loop.stats().version, loop.stats().checksum) == (5, manifest.checksum)
+    assert (loop.stats().version, loop.stats().checksum) == (5, weights.checksum)
     loop.close()
 
 
@@ -71,9 +71,9 @@ def test_a_wrong_checksum_is_refused_and_the_old_weights_go_on(
     loop: EngineLoop, tiny: PreTrainedModel, other_tiny: PreTrainedModel, tmp_path: Path
 ) -> None:
     expected = alone(tiny, PROMPT)
-    manifest = write_weights(other_tiny.state_dict(), tmp_path / "w", 5)
+    weights = write_weights(other_tiny.state_dict(), tmp_path / "w", 5)
     with pytest.raises(WeightsRejected):
-        loop.load_weights(replace(manifest, checksum="0" * 64))
+        loop.load_weights(replace(weights, checksum="0" * 64))
     reply = loop.complete(PROMPT, GREEDY).result(WAIT_S)
     assert (reply.version, reply.action_ids) == (0, expected)
 

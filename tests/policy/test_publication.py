@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from policy.manifest import WeightManifest, WeightsRejected
-from policy.publication import Probe, PublicationReport, ServerUnreachable, probe_gap, publish
+from policy.publication import Probe, Publication, ServerUnreachable, probe_gap, publish
+from policy.published_weights import PublishedWeights, WeightsRejected
 
-MANIFEST = WeightManifest(3, "c" * 64, "/weights")
+MANIFEST = PublishedWeights(3, "c" * 64, "/weights")
 PROBE = Probe((1, 2), (3, 4), (-0.5, -1.5))
 
 
@@ -22,12 +22,12 @@ class Server:
     """A server that behaves as told."""
 
     name: str
-    serves: WeightManifest = MANIFEST
+    serves: PublishedWeights = MANIFEST
     logprobs: tuple[float, ...] = (-0.5, -1.5004)
     error: Exception | None = None
     delay_s: float = 0.0
 
-    async def load_weights(self, manifest: WeightManifest) -> WeightManifest:
+    async def load_weights(self, weights: PublishedWeights) -> PublishedWeights:
         await asyncio.sleep(self.delay_s)
         if self.error:
             raise self.error
@@ -37,15 +37,15 @@ class Server:
         return list(self.logprobs)
 
 
-async def report_on(*servers: Server) -> PublicationReport:
+async def publication_on(*servers: Server) -> Publication:
     return await publish(servers, MANIFEST, PROBE, tolerance=1e-3, timeout_s=1.0)
 
 
 async def test_a_server_that_agrees_is_accepted() -> None:
-    report = await report_on(Server("a"), Server("b"))
-    assert report.accepted == ("a", "b")
-    assert report.quarantined == {}
-    assert report.probe_gaps["a"] == pytest.approx(0.0004)
+    publication = await publication_on(Server("a"), Server("b"))
+    assert publication.accepted == ("a", "b")
+    assert publication.quarantined == {}
+    assert publication.probe_gaps["a"] == pytest.approx(0.0004)
 
 
 @pytest.mark.parametrize(
@@ -62,11 +62,11 @@ async def test_a_server_that_agrees_is_accepted() -> None:
     ],
 )
 async def test_a_server_that_misses_is_quarantined_with_the_reason(fault: Server, reason: str) -> None:
-    report = await report_on(Server("good"), fault)
-    assert report.accepted == ("good",)
-    assert list(report.quarantined) == ["bad"]
-    assert re.search(reason, report.quarantined["bad"])
-    assert report.seconds < 60
+    publication = await publication_on(Server("good"), fault)
+    assert publication.accepted == ("good",)
+    assert list(publication.quarantined) == ["bad"]
+    assert re.search(reason, publication.quarantined["bad"])
+    assert publication.seconds < 60
 
 
 def test_the_gap_is_the_largest_one() -> None:

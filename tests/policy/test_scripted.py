@@ -12,23 +12,23 @@ from records import failure_codes as codes
 from records.failures import EpisodeFailed, Failure
 
 
-async def test_it_answers_by_session_and_turn(tokenizer: TextTokenizer) -> None:
+async def test_it_answers_by_episode_and_turn(tokenizer: TextTokenizer) -> None:
     waymark = get_format("waymark")
-    policy = ScriptedPolicy(tokenizer, waymark, lambda text, session, turn: f'exit(message="{text} {session} {turn}")')
+    policy = ScriptedPolicy(tokenizer, waymark, lambda text, episode, turn: f'exit(message="{text} {episode} {turn}")')
     prompt = tokenizer.encode("page")
-    await policy.complete(prompt, Sampling(), session="b")
-    await policy.complete(prompt, Sampling(), session="a")
-    reply = await policy.complete(prompt, Sampling(), session="a")
+    await policy.complete(prompt, Sampling(), episode="b")
+    await policy.complete(prompt, Sampling(), episode="a")
+    reply = await policy.complete(prompt, Sampling(), episode="a")
     assert waymark.action_text(tokenizer, reply.action_ids) == 'exit(message="page a 1")'
     assert (reply.finish_reason, len(reply.logprobs)) == ("stop", len(reply.action_ids))
-    cut = await policy.complete(prompt, Sampling(max_new_tokens=2), session="a")
+    cut = await policy.complete(prompt, Sampling(max_new_tokens=2), episode="a")
     assert (cut.finish_reason, cut.action_ids) == ("length", reply.action_ids[:2])
-    assert [(r.session, r.turn) for r in policy.asked] == [("b", 0), ("a", 0), ("a", 1), ("a", 2)]
+    assert [(r.episode, r.turn) for r in policy.asked] == [("b", 0), ("a", 0), ("a", 1), ("a", 2)]
 
 
 async def test_it_fails_when_told_to(tokenizer: TextTokenizer) -> None:
     failure = Failure(codes.DEADLINE)
     policy = ScriptedPolicy(tokenizer, get_format("waymark"), lambda *_: failure)
     with pytest.raises(EpisodeFailed) as caught:
-        await policy.complete([1], Sampling(), session="a")
+        await policy.complete([1], Sampling(), episode="a")
     assert caught.value.failure is failure

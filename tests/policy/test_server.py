@@ -17,9 +17,9 @@ from transformers import PreTrainedModel
 from policy.client import Sampling
 from policy.engine import GenerationEngine
 from policy.engine_loop import EngineLoop
-from policy.manifest import write_manifest
 from policy.models import load_causal_lm
 from policy.publication import Probe, publish
+from policy.published_weights import write_published
 from policy.ray_client import RayPolicyClient, RayWeightServer
 from policy.server import start_server
 from policy.settings import PolicySettings
@@ -54,7 +54,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def server(policy_dir: Path, published: Path) -> Iterator[Any]:
     """One server for all tests; the last test takes it down."""
-    handle = start_server(SETTINGS, OPTIONS, policy_dir, manifest_file=published, environment=IMPORTS)
+    handle = start_server(SETTINGS, OPTIONS, policy_dir, published_file=published, environment=IMPORTS)
     ray.get(handle.ping.remote(), timeout=240)
     yield handle
     ray.kill(handle)
@@ -78,30 +78,30 @@ async def test_weights_are_published_proven_and_survive_a_kill(
 ) -> None:
     client = RayPolicyClient({"a": server}, SETTINGS)
     old = probe(load_causal_lm(policy_dir), tokenizer.stop_ids)
-    first = await client.complete(PROMPT, GREEDY, session="s")
+    first = await client.complete(PROMPT, GREEDY, episode="s")
     assert (first.version, first.action_ids) == (0, old.action_ids)
 
     new = probe(other_tiny, tokenizer.stop_ids)
-    manifest = write_weights(other_tiny.state_dict(), published.with_name("w"), 1)
+    weights = write_weights(other_tiny.state_dict(), published.with_name("w"), 1)
     endpoint = RayWeightServer("a", server, timeout_s=120)
-    report = await publish([endpoint], manifest, new, tolerance=1e-4, timeout_s=120)
-    assert report.accepted == ("a",)
-    assert report.probe_gaps["a"] < 1e-5
-    write_manifest(manifest, published)
+    publication = await publish([endpoint], weights, new, tolerance=1e-4, timeout_s=120)
+    assert publication.accepted == ("a",)
+    assert publication.probe_gaps["a"] < 1e-5
+    write_published(weights, published)
 
-    torn = await publish([endpoint], replace(manifest, version=2, checksum="0" * 64), new, tolerance=1, timeout_s=120)
+    torn = await publish([endpoint], replace(weights, version=2, checksum="0" * 64), new, tolerance=1, timeout_s=120)
     assert "expected checksum" in torn.quarantined["a"]
-    stale = await publish([endpoint], manifest, old, tolerance=1e-4, timeout_s=120)
+    stale = await publish([endpoint], weights, old, tolerance=1e-4, timeout_s=120)
     assert "nats" in stale.quarantined["a"]
 
     pid = await server.apply.remote(lambda _: os.getpid())
-    in_flight = [asyncio.create_task(client.complete(PROMPT, GREEDY, session=str(i))) for i in range(8)]
+    in_flight = [asyncio.create_task(client.complete(PROMPT, GREEDY, episode=str(i))) for i in range(8)]
     os.kill(pid, signal.SIGKILL)
     for reply in await asyncio.gather(*in_flight):
         assert (reply.version, reply.action_ids) == (1, new.action_ids)
     assert await server.apply.remote(lambda _: os.getpid()) != pid
     stats = await server.stats.remote()
-    assert (stats["version"], stats["checksum"]) == (1, manifest.checksum)
+    assert (stats["version"], stats["checksum"]) == (1, weights.checksum)
 
 
 async def test_a_server_asked_for_published_weights_takes_them_and_refuses_to_answer_with_others(
@@ -109,12 +109,12 @@ async def test_a_server_asked_for_published_weights_takes_them_and_refuses_to_an
 ) -> None:
     client = RayPolicyClient({"a": server}, SETTINGS)
     served = int((await server.stats.remote())["version"])
-    write_manifest(write_weights(other_tiny.state_dict(), published.with_name("w"), served + 1), published)
+    write_published(write_weights(other_tiny.state_dict(), published.with_name("w"), served + 1), published)
     wanted = replace(GREEDY, version=served + 1)
-    replies = await asyncio.gather(*(client.complete(PROMPT, wanted, session=str(i)) for i in range(6)))
+    replies = await asyncio.gather(*(client.complete(PROMPT, wanted, episode=str(i)) for i in range(6)))
     assert {reply.version for reply in replies} == {served + 1}
     with pytest.raises(EpisodeFailed, match=rf"expected version {served + 7}, found {served + 1} served") as caught:
-        await client.complete(PROMPT, replace(GREEDY, version=served + 7), session="s")
+        await client.complete(PROMPT, replace(GREEDY, version=served + 7), episode="s")
     assert (caught.value.failure.kind, caught.value.failure.code.name) == (FailureKind.POLICY, "wrong_version")
 
 
@@ -122,14 +122,14 @@ async def test_a_server_whose_engine_failed_is_started_afresh(server: Any) -> No
     client = RayPolicyClient({"a": server}, SETTINGS)
     pid = await server.apply.remote(lambda _: os.getpid())
     await server.apply.remote(_break_the_model)
-    assert (await client.complete(PROMPT, GREEDY, session="s")).finish_reason in ("stop", "length")
+    assert (await client.complete(PROMPT, GREEDY, episode="s")).finish_reason in ("stop", "length")
     assert await server.apply.remote(lambda _: os.getpid()) != pid
 
 
 async def test_a_refused_request_is_the_policys_failure(server: Any) -> None:
     client = RayPolicyClient({"a": server}, SETTINGS)
     with pytest.raises(EpisodeFailed) as caught:
-        await client.complete([30] * 500, GREEDY, session="s")
+        await client.complete([30] * 500, GREEDY, episode="s")
     assert (caught.value.failure.kind, caught.value.failure.code.name) == (FailureKind.POLICY, "request_refused")
 
 
@@ -138,23 +138,23 @@ async def test_a_server_that_does_not_answer_in_time_fails_the_episode_within_th
     client = RayPolicyClient({"a": server}, impatient)
     async with asyncio.timeout(60):
         with pytest.raises(EpisodeFailed, match="did not answer") as caught:
-            await client.complete(PROMPT, GREEDY, session="s")
+            await client.complete(PROMPT, GREEDY, episode="s")
     assert caught.value.failure.code.name == "deadline"
-    assert (await RayPolicyClient({"a": server}, SETTINGS).complete(PROMPT, GREEDY, session="s")).action_ids
+    assert (await RayPolicyClient({"a": server}, SETTINGS).complete(PROMPT, GREEDY, episode="s")).action_ids
 
 
-async def test_the_sessions_of_a_lost_server_move_and_the_others_stay(server: Any, policy_dir: Path) -> None:
+async def test_the_episodes_of_a_lost_server_move_and_the_others_stay(server: Any, policy_dir: Path) -> None:
     second = start_server(SETTINGS, OPTIONS, policy_dir, environment=IMPORTS)
     client = RayPolicyClient({"a": server, "b": second}, SETTINGS)
-    sessions = [f"episode {i}" for i in range(20)]
-    await asyncio.gather(*(client.complete(PROMPT, GREEDY, session=s) for s in sessions))
+    episodes = [f"episode {i}" for i in range(20)]
+    await asyncio.gather(*(client.complete(PROMPT, GREEDY, episode=s) for s in episodes))
     before = await server.stats.remote(), await second.stats.remote()
     assert all(int(stats["completed"]) >= 3 for stats in before)
     ray.kill(second)
-    replies = await asyncio.gather(*(client.complete(PROMPT, GREEDY, session=s) for s in sessions))
+    replies = await asyncio.gather(*(client.complete(PROMPT, GREEDY, episode=s) for s in episodes))
     assert len(replies) == 20
     assert (await server.stats.remote())["completed"] == before[0]["completed"] + 20
     ray.kill(server)
     with pytest.raises(EpisodeFailed) as caught:
-        await client.complete(PROMPT, GREEDY, session="s")
+        await client.complete(PROMPT, GREEDY, episode="s")
     assert caught.value.failure.code.name == "servers_lost"

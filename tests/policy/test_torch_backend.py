@@ -13,9 +13,9 @@ import ray
 from transformers import PreTrainedModel
 
 from policy.engine import GenerationEngine
-from policy.manifest import WeightManifest
 from policy.models import load_causal_lm
 from policy.presets import build_tiny
+from policy.published_weights import PublishedWeights
 from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
 from policy.weights import put_weights, read_weights, write_weights
@@ -35,7 +35,7 @@ def ray_cluster() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def two_weights(
     tokenizer: TextTokenizer, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[WeightManifest, WeightManifest]:
+) -> tuple[PublishedWeights, PublishedWeights]:
     folder = tmp_path_factory.mktemp("weights")
     models: list[PreTrainedModel] = [build_tiny(TINY, tokenizer, seed) for seed in (1, 2)]
     first, second = (
@@ -70,7 +70,7 @@ class TestTorchBackend(BackendContract):
         return replaced
 
     @staticmethod
-    def logprobs_of(manifest: WeightManifest, model: Path) -> tuple[float, ...]:
+    def logprobs_of(weights: PublishedWeights, model: Path) -> tuple[float, ...]:
         loaded = load_causal_lm(model)
-        put_weights(loaded, read_weights(manifest))
+        put_weights(loaded, read_weights(weights))
         return tuple(GenerationEngine(loaded, TextTokenizer.load(model).stop_ids).score(PROMPT, ACTION))

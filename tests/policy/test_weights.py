@@ -9,18 +9,18 @@ import torch
 from safetensors import safe_open
 from transformers import PreTrainedModel
 
-from policy.manifest import WeightManifest, WeightsRejected, read_manifest, write_manifest
+from policy.published_weights import PublishedWeights, WeightsRejected, read_published, write_published
 from policy.weights import put_weights, read_weights, write_weights
 
 
 def test_weights_travel_exactly_and_tied_ones_once(
     tiny: PreTrainedModel, other_tiny: PreTrainedModel, tmp_path: Path
 ) -> None:
-    manifest = write_weights(other_tiny.state_dict(), tmp_path / "w.safetensors", 7)
-    with safe_open(manifest.path, "pt") as file:
+    weights = write_weights(other_tiny.state_dict(), tmp_path / "w.safetensors", 7)
+    with safe_open(weights.path, "pt") as file:
         assert file.metadata() == {"version": "7"}
         assert "lm_head.weight" not in file.keys()  # noqa: SIM118 - not a mapping
-    put_weights(tiny, read_weights(manifest))
+    put_weights(tiny, read_weights(weights))
     assert tiny.get_output_embeddings().weight is tiny.get_input_embeddings().weight
     for name, tensor in other_tiny.state_dict().items():
         assert torch.equal(tiny.state_dict()[name], tensor)
@@ -32,27 +32,27 @@ def test_the_same_weights_and_version_give_the_same_checksum(tiny: PreTrainedMod
 
 
 def test_a_changed_byte_is_noticed(tiny: PreTrainedModel, tmp_path: Path) -> None:
-    manifest = write_weights(tiny.state_dict(), tmp_path / "w", 1)
+    weights = write_weights(tiny.state_dict(), tmp_path / "w", 1)
     content = bytearray((tmp_path / "w").read_bytes())
     content[-1] ^= 1
     (tmp_path / "w").write_bytes(content)
     with pytest.raises(WeightsRejected, match="expected checksum"):
-        read_weights(manifest)
+        read_weights(weights)
 
 
 def test_a_missing_file_and_a_file_of_another_kind_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(WeightsRejected, match="cannot read"):
-        read_weights(WeightManifest(1, "0", str(tmp_path / "none")))
+        read_weights(PublishedWeights(1, "0", str(tmp_path / "none")))
     (tmp_path / "text").write_bytes(b"")
     empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
     with pytest.raises(WeightsRejected, match="not a safetensors file"):
-        read_weights(WeightManifest(1, empty, str(tmp_path / "text")))
+        read_weights(PublishedWeights(1, empty, str(tmp_path / "text")))
 
 
 @pytest.mark.parametrize("path", ["a\0b", "\ud800", "x" * 5000])
 def test_a_path_that_can_be_none_is_rejected(path: str) -> None:
     with pytest.raises(WeightsRejected, match="cannot read the weights of version 3"):
-        read_weights(WeightManifest(3, "0" * 64, path))
+        read_weights(PublishedWeights(3, "0" * 64, path))
 
 
 def test_weights_that_do_not_fit_leave_the_model_as_it_was(tiny: PreTrainedModel, other_tiny: PreTrainedModel) -> None:
@@ -72,7 +72,7 @@ def test_weights_that_do_not_fit_leave_the_model_as_it_was(tiny: PreTrainedModel
 def test_a_failed_write_leaves_the_old_file(
     tiny: PreTrainedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    manifest = write_weights(tiny.state_dict(), tmp_path / "w", 1)
+    weights = write_weights(tiny.state_dict(), tmp_path / "w", 1)
 
     def full(_: int) -> None:
         raise OSError("disk full")
@@ -81,14 +81,14 @@ def test_a_failed_write_leaves_the_old_file(
     with pytest.raises(OSError, match="disk full"):
         write_weights(tiny.state_dict(), tmp_path / "w", 2)
     monkeypatch.undo()
-    assert read_weights(manifest)
+    assert read_weights(weights)
     assert [p.name for p in tmp_path.iterdir()] == ["w"]
 
 
-def test_a_manifest_file_comes_back_and_a_torn_one_is_named(tmp_path: Path) -> None:
-    manifest = WeightManifest(3, "abc", "/somewhere")
-    write_manifest(manifest, tmp_path / "m.json")
-    assert read_manifest(tmp_path / "m.json") == manifest
+def test_the_file_that_names_them_comes_back_and_a_torn_one_is_named(tmp_path: Path) -> None:
+    weights = PublishedWeights(3, "abc", "/somewhere")
+    write_published(weights, tmp_path / "m.json")
+    assert read_published(tmp_path / "m.json") == weights
     (tmp_path / "m.json").write_text('{"version": 3')
-    with pytest.raises(WeightsRejected, match=r"m\.json is not a weight manifest"):
-        read_manifest(tmp_path / "m.json")
+    with pytest.raises(WeightsRejected, match=r"m\.json names no published weights"):
+        read_published(tmp_path / "m.json")

@@ -60,8 +60,8 @@ def test_torn_and_foreign_files_are_skipped_and_reported(tmp_path, caplog):
     with caplog.at_level(logging.WARNING):
         buffer = ReplayBuffer(tmp_path)
     assert buffer.ids() == ("a",)
-    assert {s.path.name for s in buffer.report.skipped} == {torn.name, "notes.arrow"}
-    assert buffer.report.shards == 1
+    assert {s.path.name for s in buffer.scan.skipped} == {torn.name, "notes.arrow"}
+    assert buffer.scan.shards == 1
     assert torn.name in caplog.text
 
 
@@ -73,7 +73,7 @@ def test_what_is_no_file_is_skipped_and_reported_at_once(tmp_path, kind, stem):
     with at_once():
         buffer = ReplayBuffer(tmp_path)
     assert buffer.ids() == ("whole",)
-    (skipped,) = buffer.report.skipped
+    (skipped,) = buffer.scan.skipped
     assert skipped.path == tmp_path / f"{stem}.arrow"
     assert f"found {kind}" in skipped.reason
     assert "move it out of the folder" in skipped.reason
@@ -94,7 +94,7 @@ def test_duplicates_resolve_the_same_way_in_any_order_of_writing(tmp_path):
             write_shard(tmp_path / name, [version])
         buffer = ReplayBuffer(tmp_path / name)
         assert len(buffer) == 1
-        assert len(buffer.report.duplicates) == 2
+        assert len(buffer.scan.duplicates) == 2
         used.add(buffer.entry("a").shard.name)
         assert buffer.entry("a").outcome == 0.0
     assert len(used) == 1

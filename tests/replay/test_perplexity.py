@@ -17,8 +17,8 @@ def scored(episode_id: str, *probabilities: list[float]) -> ScoredEpisode:
     return ScoredEpisode(episode_id, [np.log(np.array(p, dtype=np.float64)).astype(np.float32) for p in probabilities])
 
 
-def reasons(audit) -> dict[str, str]:
-    return {d.episode_id: d.reason.value for d in audit.decisions}
+def reasons(record) -> dict[str, str]:
+    return {d.episode_id: d.reason.value for d in record.decisions}
 
 
 def test_perplexity_is_the_inverse_geometric_mean_of_probabilities():
@@ -37,12 +37,12 @@ def test_perplexity_of_nothing_is_an_error_and_of_the_impossible_infinite():
 
 
 def test_the_band_includes_its_limits():
-    kept, audit = band_filter([
+    kept, record = band_filter([
         scored("certain", [0.99]), scored("low", [0.9, 0.9]), scored("middle", [0.7]), scored("high", [0.5]),
         scored("far", [0.4]), scored("empty"), ScoredEpisode("impossible", [np.array([-np.inf], np.float32)]),
     ])  # fmt: skip
     assert [k.episode_id for k in kept] == ["high", "low", "middle"]
-    assert reasons(audit) == {
+    assert reasons(record) == {
         "certain": "below_band", "low": "kept", "middle": "kept", "high": "kept", "far": "above_band",
         "empty": "no_tokens", "impossible": "not_finite",
     }  # fmt: skip
@@ -51,16 +51,16 @@ def test_the_band_includes_its_limits():
 def test_a_trajectory_is_weighed_by_tokens_not_by_steps():
     # Steps alone: 1/0.95 (2 tokens) and 4 (1 token). Together (0.95 * 0.95 * 0.25)^(-1/3) = 1.6429.
     episode = scored("a", [0.95, 0.95], [0.25])
-    kept, audit = band_filter([episode])
-    assert audit.decisions[0].perplexity == pytest.approx((0.95 * 0.95 * 0.25) ** (-1 / 3), rel=1e-6)
+    kept, record = band_filter([episode])
+    assert record.decisions[0].perplexity == pytest.approx((0.95 * 0.95 * 0.25) ** (-1 / 3), rel=1e-6)
     assert kept[0].steps == (0, 1)
 
 
 def test_per_step_keeps_steps_of_their_own():
-    kept, audit = band_filter([scored("a", [0.95], [0.7], [0.25], [0.6])], per="step")
+    kept, record = band_filter([scored("a", [0.95], [0.7], [0.25], [0.6])], per="step")
     assert [(k.episode_id, k.steps) for k in kept] == [("a", (1, 3))]
-    assert [d.step for d in audit.decisions] == [0, 1, 2, 3]
-    assert audit.counts() == {
+    assert [d.step for d in record.decisions] == [0, 1, 2, 3]
+    assert record.counts() == {
         "kept": 2, "below_band": 1, "above_band": 1, "over_cap": 0, "no_tokens": 0, "not_finite": 0,
     }  # fmt: skip
 
@@ -72,12 +72,12 @@ def test_an_empty_step_does_not_drop_its_trajectory():
 
 @given(st.permutations([scored(f"e{i}", [0.5 + 0.02 * i]) for i in range(20)]), st.integers(0, 25), st.integers(0, 3))
 def test_the_cap_holds_and_the_choice_does_not_depend_on_order(episodes, cap, seed):
-    kept, audit = band_filter(episodes, cap=cap, seed=seed)
+    kept, record = band_filter(episodes, cap=cap, seed=seed)
     again, _ = band_filter(sorted(episodes, key=lambda e: e.episode_id), cap=cap, seed=seed)
     assert kept == again
     assert len(kept) == min(cap, 20)
-    assert audit.counts()["over_cap"] == 20 - len(kept)
-    assert len(audit.decisions) == 20
+    assert record.counts()["over_cap"] == 20 - len(kept)
+    assert len(record.decisions) == 20
 
 
 def test_the_cap_is_a_sample_that_the_seed_draws():
@@ -89,23 +89,23 @@ def test_the_cap_is_a_sample_that_the_seed_draws():
 @given(st.lists(st.lists(st.lists(st.floats(1e-4, 1.0), max_size=4), max_size=4), max_size=10), st.booleans())
 def test_every_unit_has_one_decision_and_the_histogram_counts_them_all(cases, by_step):
     episodes = [scored(str(i), *steps) for i, steps in enumerate(cases)]
-    kept, audit = band_filter(episodes, per="step" if by_step else "trajectory")
+    kept, record = band_filter(episodes, per="step" if by_step else "trajectory")
     units = sum(len(e.step_logprobs) for e in episodes) if by_step else len(episodes)
-    assert len(audit.decisions) == units == sum(audit.counts().values())
-    assert sum(audit.histogram()[1]) == sum(d.perplexity is not None for d in audit.decisions)
+    assert len(record.decisions) == units == sum(record.counts().values())
+    assert sum(record.histogram()[1]) == sum(d.perplexity is not None for d in record.decisions)
     kept_units = sum(len(k.steps) for k in kept) if by_step else len(kept)
-    assert kept_units == audit.counts()[Reason.KEPT]
+    assert kept_units == record.counts()[Reason.KEPT]
 
 
 def test_the_histogram_has_the_band_among_its_edges():
-    _, audit = band_filter([scored("a", [1.0]), scored("b", [0.7]), scored("c", [0.45]), scored("d", [1e-9])])
-    edges, counts = audit.histogram()
+    _, record = band_filter([scored("a", [1.0]), scored("b", [0.7]), scored("c", [0.45]), scored("d", [1e-9])])
+    edges, counts = record.histogram()
     assert edges[0] == 1.0
     assert edges[-1] == math.inf
     assert {1 / 0.9, 2.0} <= set(edges)
     where = {edge: count for edge, count in zip(edges, counts, strict=False) if count}
     assert where == {1.0: 1, 1.35: 1, 2.0: 1, 100.0: 1}
-    assert json.loads(json.dumps(asdict(audit.summary()), allow_nan=False))["histogram"]["edges"][-1] is None
+    assert json.loads(json.dumps(asdict(record.summary()), allow_nan=False))["histogram"]["edges"][-1] is None
 
 
 def test_two_records_of_one_episode_are_refused():

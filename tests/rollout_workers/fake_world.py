@@ -146,7 +146,7 @@ class FakePolicy:
     def __init__(self, tokenizer: str) -> None:
         self._tokenizer = TextTokenizer.load(tokenizer)
 
-    async def complete(self, prompt_ids: Sequence[int], sampling: Sampling, *, session: str) -> Completion:
+    async def complete(self, prompt_ids: Sequence[int], sampling: Sampling, *, episode: str) -> Completion:
         text = EXIT if "# Element: Lamp" in self._tokenizer.decode(list(prompt_ids)) else CLICK
         ids = get_format("waymark").action_ids(self._tokenizer, text)
         return Completion(tuple(ids), tuple(-0.5 for _ in ids), version=3, finish_reason="stop")

@@ -11,7 +11,7 @@ from unittest.mock import patch
 import ray
 from ray._raylet import AuthenticationTokenLoader, Config
 
-from cluster.ray_session import running_ray
+from cluster.ray_runtime import running_ray
 
 ENVIRONMENT = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(16), "OMP_NUM_THREADS": "1"}
 

@@ -94,9 +94,9 @@ class Replies:
     asked: list[tuple[str, Sampling, str]] = field(default_factory=list)
     delay_s: float = 0.0
 
-    async def complete(self, prompt_ids: Sequence[int], sampling: Sampling, *, session: str) -> Completion:
+    async def complete(self, prompt_ids: Sequence[int], sampling: Sampling, *, episode: str) -> Completion:
         await asyncio.sleep(self.delay_s)
-        self.asked.append(("".join(chr(i) for i in prompt_ids), sampling, session))
+        self.asked.append(("".join(chr(i) for i in prompt_ids), sampling, episode))
         ids = (*(ord(c) for c in self.texts[len(self.asked) - 1]), 0)
         return Completion(ids, tuple(-0.25 for _ in ids), version=6, finish_reason="stop")
 
@@ -295,7 +295,7 @@ async def test_sampling_seeds_depend_on_seed_episode_and_step_only() -> None:
     await run(TwoPages(), other, replace(SPEC, episode_id="e2"))
     assert seeds(one) == seeds(again)
     assert len({*seeds(one), *seeds(other)}) == 4
-    assert all(session == "e1" for _, _, session in one.asked)
+    assert all(episode == "e1" for _, _, episode in one.asked)
 
 
 async def test_screenshots_are_kept_on_demand_only() -> None:

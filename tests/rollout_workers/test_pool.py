@@ -18,7 +18,7 @@ from records.episodes import Task
 from records.failures import Failure, FailureKind
 from replay.buffer import ReplayBuffer
 from rollout_workers.pool import RolloutPool, RolloutStopped
-from rollout_workers.report import RolloutProgress
+from rollout_workers.results import RolloutCounts
 from rollout_workers.settings import RolloutSettings
 from tests.e2e.processes import runs
 from tests.rollout_workers.fake_world import browsers, config, spec
@@ -49,34 +49,34 @@ def cluster() -> Iterator[None]:
 
 
 def test_every_episode_is_played_once_and_lies_in_its_shard(tmp_path: Path) -> None:
-    told: list[RolloutProgress] = []
+    told: list[RolloutCounts] = []
     with RolloutPool(config(tmp_path, SETTINGS)) as pool:
-        report = pool.run([spec(i) for i in range(12)], told.append)
+        result = pool.run([spec(i) for i in range(12)], told.append)
         mapped = [Path(f"/proc/{pid}/maps").read_text() for pid in pool.process_ids().values()]
     assert not any("libtorch" in libraries for libraries in mapped), "a rollout worker has loaded torch"
-    assert report.counts == {"total": 12, "dispatched": 12, "completed": 12, "failed": 0, "not_dispatched": 0}
-    assert report.attempts == 12
+    assert result.counts == {"total": 12, "dispatched": 12, "completed": 12, "failed": 0, "not_dispatched": 0}
+    assert result.attempts == 12
     buffer = ReplayBuffer(tmp_path / "shards")
-    assert buffer.ids() == report.episode_ids == tuple(sorted(f"e{i}" for i in range(12)))
-    assert {t.episode_id: t.outcome for t in buffer.trajectories(report.episode_ids)} == {
+    assert buffer.ids() == result.episode_ids == tuple(sorted(f"e{i}" for i in range(12)))
+    assert {t.episode_id: t.outcome for t in buffer.trajectories(result.episode_ids)} == {
         f"e{i}": 1.0 for i in range(12)
     }
-    assert set(report.shards) == {str(path) for path in (tmp_path / "shards").glob("*.arrow")}
-    assert (report.env_steps, report.successes, report.orphans) == (24, 12, 0)
-    assert report.env_steps_per_s > 0
+    assert set(result.shards) == {str(path) for path in (tmp_path / "shards").glob("*.arrow")}
+    assert (result.env_steps, result.successes, result.orphans) == (24, 12, 0)
+    assert result.env_steps_per_s > 0
     assert told[-1].completed == 12
     assert [p.completed for p in told] == sorted(p.completed for p in told)
-    assert {summary.worker for summary in report.summaries} == {"worker-0", "worker-1"}
+    assert {summary.worker for summary in result.summaries} == {"worker-0", "worker-1"}
 
 
 def test_failed_attempts_are_repeated_and_lasting_failures_are_reported_not_scored(tmp_path: Path) -> None:
     specs = [spec(0), spec(1, "infra"), spec(2, "infra", times=9), spec(3, "task"), spec(4, "bug")]
     with RolloutPool(config(tmp_path, SETTINGS)) as pool:
-        report = pool.run(specs)
-    assert report.episode_ids == ("e0", "e1", "e4")
-    assert {i: f.kind for i, f in report.failures.items()} == {"e2": FailureKind.INFRA, "e3": FailureKind.TASK}
-    assert report.incidents == {"infra/as_asked": 4, "infra/unexpected": 1, "task/as_asked": 1}
-    assert report.attempts == 1 + 2 + SETTINGS.attempts + 1 + 2
+        result = pool.run(specs)
+    assert result.episode_ids == ("e0", "e1", "e4")
+    assert {i: f.kind for i, f in result.failures.items()} == {"e2": FailureKind.INFRA, "e3": FailureKind.TASK}
+    assert result.incidents == {"infra/as_asked": 4, "infra/unexpected": 1, "task/as_asked": 1}
+    assert result.attempts == 1 + 2 + SETTINGS.attempts + 1 + 2
     assert ReplayBuffer(tmp_path / "shards").ids() == ("e0", "e1", "e4")
 
 
@@ -114,8 +114,8 @@ def test_an_episode_goes_out_with_its_grant_which_comes_back_with_the_answer_or_
 ) -> None:
     admission = OneAtATime()
     with RolloutPool(config(tmp_path, SETTINGS), admission) as pool:
-        report = pool.run([spec(0), spec(1, "die"), spec(2, "infra")])
-    assert report.counts["completed"] == 3
+        result = pool.run([spec(0), spec(1, "die"), spec(2, "infra")])
+    assert result.counts["completed"] == 3
     assert sorted(admission.released, key=str) == sorted(
         [*[(frozenset({"shop"}), False)] * 4, (frozenset(), True)], key=str
     ), "four attempts noted what they wrote, and one died with its worker"
@@ -125,10 +125,10 @@ def test_an_episode_goes_out_with_its_grant_which_comes_back_with_the_answer_or_
 def test_a_worker_that_dies_is_brought_back_and_its_episodes_are_played_again(tmp_path: Path) -> None:
     one = replace(SETTINGS, workers=1)
     with RolloutPool(config(tmp_path, one)) as pool:
-        report = pool.run([spec(0, "die"), *(spec(i, delay_s=0.05) for i in range(1, 6))])
-    assert report.counts["completed"] == 6
-    assert report.worker_losses == 1
-    assert report.incidents == {"infra/worker_died": 1}
+        result = pool.run([spec(0, "die"), *(spec(i, delay_s=0.05) for i in range(1, 6))])
+    assert result.counts["completed"] == 6
+    assert result.worker_losses == 1
+    assert result.incidents == {"infra/worker_died": 1}
     assert len(browsers(tmp_path)) == 2
     assert not runs(browsers(tmp_path)[0])
 
@@ -136,9 +136,9 @@ def test_a_worker_that_dies_is_brought_back_and_its_episodes_are_played_again(tm
 def test_a_frozen_worker_is_killed_and_replaced(tmp_path: Path) -> None:
     settings = replace(SETTINGS, workers=1, hang_timeout_s=3.0, attempts=10)
     with RolloutPool(config(tmp_path, settings)) as pool:
-        report = pool.run([spec(0, "freeze"), spec(1), spec(2)])
-    assert report.counts["completed"] == 3
-    assert set(report.incidents) == {"infra/worker_hung"}  # a busy machine may take the new worker for hung as well
+        result = pool.run([spec(0, "freeze"), spec(1), spec(2)])
+    assert result.counts["completed"] == 3
+    assert set(result.incidents) == {"infra/worker_hung"}  # a busy machine may take the new worker for hung as well
 
 
 @pytest.mark.faults
@@ -149,11 +149,11 @@ def test_a_stopped_process_is_replaced_although_it_cannot_even_be_killed_politel
         (process,) = pool.process_ids().values()
         os.kill(process, signal.SIGSTOP)
         try:
-            report = pool.run([spec(i) for i in range(3)])
+            result = pool.run([spec(i) for i in range(3)])
         finally:
             _kill(process)
-    assert report.counts["completed"] == 3
-    assert set(report.incidents) == {"infra/worker_hung"}  # a busy machine may take the new worker for hung as well
+    assert result.counts["completed"] == 3
+    assert set(result.incidents) == {"infra/worker_hung"}  # a busy machine may take the new worker for hung as well
 
 
 def test_a_run_stops_with_a_reason_when_its_budget_is_used_up(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_a_run_stops_with_a_reason_when_its_budget_is_used_up(tmp_path: Path) ->
     with RolloutPool(config(tmp_path, settings)) as pool:
         with pytest.raises(RolloutStopped, match=r"3 task failures; at most 2 .*as_asked") as stopped:
             pool.run([*(spec(i, "task") for i in range(3)), *(spec(i, delay_s=30) for i in range(3, 30))])
-        counts = stopped.value.report.counts
+        counts = stopped.value.result.counts
         assert counts["completed"] + counts["failed"] + counts["not_dispatched"] == 30
         assert counts["failed"] >= 3
         assert counts["not_dispatched"] > 0
@@ -181,7 +181,7 @@ def test_without_resources_the_run_says_what_it_waits_for(tmp_path: Path) -> Non
         pytest.raises(RolloutStopped, match="64 free CPUs") as stopped,
     ):
         pool.run([spec(0)])
-    assert stopped.value.report.counts["not_dispatched"] == 1
+    assert stopped.value.result.counts["not_dispatched"] == 1
 
 
 def test_answers_to_a_stopped_run_do_not_enter_the_next(tmp_path: Path) -> None:
@@ -189,9 +189,9 @@ def test_answers_to_a_stopped_run_do_not_enter_the_next(tmp_path: Path) -> None:
     with RolloutPool(config(tmp_path, settings)) as pool:
         with pytest.raises(RolloutStopped):
             pool.run([spec(0, delay_s=0.5), spec(1, "task")])
-        report = pool.run([spec(0), spec(2, delay_s=0.8)])
-    assert report.counts["completed"] == 2
-    assert (report.attempts, report.late_answers) == (2, 0), report.incidents
+        result = pool.run([spec(0), spec(2, delay_s=0.8)])
+    assert result.counts["completed"] == 2
+    assert (result.attempts, result.late_answers) == (2, 0), result.incidents
 
 
 def test_nothing_to_play_is_no_work(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from records.failures import FailureKind
 from replay.shards import read_shard
 from rollout_workers import shard_writer
 from rollout_workers.leases import Lease
-from rollout_workers.report import EpisodeAnswer
+from rollout_workers.results import EpisodeAnswer
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import WorkerConfig
 from rollout_workers.worker import RolloutWorker

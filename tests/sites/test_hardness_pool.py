@@ -23,7 +23,7 @@ from replay.buffer import ReplayBuffer
 from rollout_workers import pool as pool_module
 from rollout_workers.leases import Lease
 from rollout_workers.pool import RolloutPool, RolloutStopped
-from rollout_workers.report import EpisodeAnswer
+from rollout_workers.results import EpisodeAnswer
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
 from rollout_workers.worker import RolloutWorker
@@ -123,22 +123,22 @@ def test_episodes_that_meet_server_errors_are_played_again_and_none_is_scored_0(
         contexts_per_worker=2, attempts=60, retry_delay_s=0.01, shard_linger_s=0.01, failure_floor=2000
     )
     with RolloutPool(config(tmp_path, settings, error_share=0.05, slow_share=0.05, slow_s=0.05, seed=3)) as pool:
-        report = pool.run(specs(24))
-    assert report.counts["completed"] == 24
-    assert report.attempts > 24
-    assert set(report.incidents) == {"infra/site_error"}
-    assert report.incidents["infra/site_error"] == report.attempts - 24
-    outcomes = [trajectory.outcome for trajectory in ReplayBuffer(tmp_path).trajectories(report.episode_ids)]
+        result = pool.run(specs(24))
+    assert result.counts["completed"] == 24
+    assert result.attempts > 24
+    assert set(result.incidents) == {"infra/site_error"}
+    assert result.incidents["infra/site_error"] == result.attempts - 24
+    outcomes = [trajectory.outcome for trajectory in ReplayBuffer(tmp_path).trajectories(result.episode_ids)]
     assert outcomes == [1.0] * 24, "flawless demonstrators succeed wherever the site answers"
 
 
 def test_an_episode_that_always_meets_errors_is_reported_as_failed_and_has_no_outcome(tmp_path: Path) -> None:
     settings = RolloutSettings(contexts_per_worker=2, attempts=2, retry_delay_s=0.01, shard_linger_s=0.01)
     with RolloutPool(config(tmp_path, settings, error_share=1.0)) as pool:
-        report = pool.run(specs(3))
-    assert report.counts["completed"] == 0
-    assert {f.kind for f in report.failures.values()} == {FailureKind.INFRA}
-    assert len(report.failures) == 3
+        result = pool.run(specs(3))
+    assert result.counts["completed"] == 0
+    assert {f.kind for f in result.failures.values()} == {FailureKind.INFRA}
+    assert len(result.failures) == 3
     assert list(tmp_path.glob("*.arrow")) == []
 
 

@@ -1,4 +1,4 @@
-"""The host of environments over WebArena's sites: one Chromium and one pool of sessions."""
+"""The host of environments over WebArena's sites: one Chromium and its logged-in sessions."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def _task_file(settings: WebArenaSettings, split: str, count: int) -> tuple[Chec
     found = f"{len(tasks)} in {path}"
     if len(tasks) >= count:
         return Check(name, Status.OK, found), tasks
-    setting = "run.pool_tasks" if split == "train" else "run.evaluation.tasks_per_split"
+    setting = "run.training_tasks" if split == "train" else "run.evaluation.tasks_per_split"
     return Check(name, Status.FAIL, found, f"{setting} asks for {count}; set it to {len(tasks)} or less"), tasks
 
 

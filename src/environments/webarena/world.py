@@ -20,7 +20,7 @@ from environments.browser.slot import BrowserSlot
 from environments.browser.tab import BrowserTab
 from environments.environment import Grant
 from environments.webarena.leases.units import SiteLease
-from environments.webarena.login.pool import LoginSession
+from environments.webarena.login.sessions import LoginSession
 from environments.webarena.page_view import WebArenaPageView
 from environments.webarena.sites.episode_addresses import WebArenaAddresses
 from environments.webarena.sites.shared import WebArenaSites
@@ -69,7 +69,7 @@ class WebArenaWorld:
             else:
                 self._require_lease()
                 return seen
-            # A session of the pool ended before its time: once, that costs a log-in and not the episode.
+            # A lent session ended before its time: once, that costs a log-in and not the episode.
             await pages.slot.discard()
             self._give_back_logins(usable=False)
         raise AssertionError("the last try returns or raises")

@@ -18,7 +18,7 @@ from environments.browser.settings import BrowserSettings
 from environments.webarena.login.accounts import Account, Secret
 from environments.webarena.login.form_login import FormLogin
 from environments.webarena.login.forms import LOGIN_FORMS, LoginForm
-from environments.webarena.login.pool import LoginPool
+from environments.webarena.login.sessions import LoginSessions
 from records.failures import EpisodeFailed, Failure, FailureKind
 from tests.environments.lab_site import serving
 from tests.environments.webarena.fake_sites import ACCOUNT, COOKIE, FORM, PASSWORD, USERNAME, FakeSite
@@ -170,15 +170,15 @@ async def test_the_context_of_a_log_in_is_closed(browser: BrowserProcess, site: 
     assert len(chromium.contexts) == before
 
 
-async def test_the_pool_shows_no_session(browser: BrowserProcess, base: str) -> None:
+async def test_no_session_is_shown(browser: BrowserProcess, base: str) -> None:
     form_login = FormLogin(browser, timeout_s=120)
-    pool = LoginPool(
+    logins = LoginSessions(
         lambda deployment, name: form_login.log_in(base, FORM, ACCOUNT),
         lifetime_s=lambda name: 60.0,
         margin_s=1.0,
         timeout_s=20.0,
     )
-    lent = await pool.lend("blue", "shopping", "0")
+    lent = await logins.lend("blue", "shopping", "0")
     assert lent.state["cookies"][0]["value"] not in repr(lent)
 
 

@@ -1,1 +1,1 @@
-"""Logging in at WebArena's sites: accounts, forms, and a pool of sessions."""
+"""Logging in at WebArena's sites: accounts, forms, and logged-in sessions."""

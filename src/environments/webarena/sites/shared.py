@@ -1,6 +1,6 @@
 """What the environments of one worker share about WebArena's sites.
 
-Owns ``WebArenaSites``: the deployments, the pool of logged-in sessions, and how
+Owns ``WebArenaSites``: the deployments, the logged-in sessions, and how
 episodes are judged. Invariant: a session of before a reset is never used after it.
 """
 
@@ -14,7 +14,7 @@ from environments.webarena.leases.units import SiteLease
 from environments.webarena.login.accounts import Accounts, CredentialsMissing
 from environments.webarena.login.form_login import FormLogin, StoredLogin
 from environments.webarena.login.forms import LOGIN_FORMS, LoginForm
-from environments.webarena.login.pool import LoginPool
+from environments.webarena.login.sessions import LoginSessions
 from environments.webarena.settings import WebArenaSettings
 from environments.webarena.sites.addresses import SiteAddresses
 from environments.webarena.sites.episode_addresses import Deployment, WebArenaAddresses, episode_addresses
@@ -33,7 +33,7 @@ class WebArenaSites:
 
     settings: WebArenaSettings
     deployments: Mapping[str, Deployment]
-    logins: LoginPool
+    logins: LoginSessions
     forms: Mapping[str, LoginForm]
     accounts: Accounts
     judge: TrajectoryJudge
@@ -71,7 +71,7 @@ def make_sites(
             raise EpisodeFailed(Failure(codes.LOGIN_FAILED, str(error))) from error
         return await form_login.log_in(deployments[deployment].addresses.bases[site], forms[site], account)
 
-    logins = LoginPool(
+    logins = LoginSessions(
         log_in,
         lifetime_s=lambda site: forms[site].lifetime_s,
         margin_s=settings.login_margin_s,

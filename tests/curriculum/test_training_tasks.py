@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curriculum.pool import EvaluationLeakError, HeldOut, TaskPool
+from curriculum.training_tasks import EvaluationLeakError, HeldOut, TrainingTasks
 from records.episodes import Task
 
 
@@ -15,14 +15,14 @@ def task(task_id: str, template: str = "shop.buy", item: str = "", intent: str =
     return Task(task_id, (site,), intent or f"Buy {item}", "__SHOP__/", {}, template, {"item": item})
 
 
-def test_a_pool_is_ordered_by_id_whatever_the_order_given():
-    assert [t.task_id for t in TaskPool([task("b"), task("a")], HeldOut())] == ["a", "b"]
+def test_training_tasks_are_ordered_by_id_whatever_the_order_given():
+    assert [t.task_id for t in TrainingTasks([task("b"), task("a")], HeldOut())] == ["a", "b"]
 
 
 @pytest.mark.parametrize("tasks", [[], [task("a"), task("a")]])
-def test_an_empty_pool_or_a_repeated_id_is_refused(tasks):
-    with pytest.raises(ValueError, match="task pool: expected tasks with distinct ids"):
-        TaskPool(tasks, HeldOut())
+def test_no_tasks_or_a_repeated_id_is_refused(tasks):
+    with pytest.raises(ValueError, match="training tasks: expected tasks with distinct ids"):
+        TrainingTasks(tasks, HeldOut())
 
 
 @pytest.mark.parametrize(
@@ -37,12 +37,12 @@ def test_an_empty_pool_or_a_repeated_id_is_refused(tasks):
 def test_every_kind_of_leak_is_an_error(leak, reason):
     held_out = HeldOut.of(tasks=[task("test-1", item="kettle")], with_templates=[task("unseen-1", "shop.refund")])
     with pytest.raises(EvaluationLeakError, match=rf"task {leak.task_id}: .*{reason}"):
-        TaskPool([task("train-1"), leak], held_out)
+        TrainingTasks([task("train-1"), leak], held_out)
 
 
 def test_a_shared_template_with_other_parameters_is_no_leak():
     held_out = HeldOut.of(tasks=[task("test-1", item="kettle")])
-    assert len(TaskPool([task("train-1", item="chair")], held_out)) == 1
+    assert len(TrainingTasks([task("train-1", item="chair")], held_out)) == 1
 
 
 def test_parameters_are_compared_whatever_their_order():
@@ -62,16 +62,16 @@ def test_tasks_without_parameters_are_told_apart_by_their_wording():
 
 
 @given(st.sets(st.integers(0, 30)), st.sets(st.integers(0, 30), min_size=1))
-def test_a_pool_is_made_exactly_when_it_is_apart(evaluation, training):
+def test_training_tasks_are_made_exactly_when_they_are_apart(evaluation, training):
     held_out = HeldOut.of(tasks=[task(f"test-{i}", item=f"item{i}") for i in evaluation])
     tasks = [task(f"train-{i}", item=f"item{i}") for i in training]
     if evaluation & training:
         with pytest.raises(EvaluationLeakError, match=f"found {len(evaluation & training)} that are not"):
-            TaskPool(tasks, held_out)
+            TrainingTasks(tasks, held_out)
     else:
-        assert len(TaskPool(tasks, held_out)) == len(training)
+        assert len(TrainingTasks(tasks, held_out)) == len(training)
 
 
 def test_thin_sites_are_those_with_few_tasks():
-    pool = TaskPool([task("a"), task("b"), task("c", site="forum")], HeldOut())
-    assert pool.thin_sites(2, ["shop", "forum", "map"]) == {"forum", "map"}
+    training = TrainingTasks([task("a"), task("b"), task("c", site="forum")], HeldOut())
+    assert training.thin_sites(2, ["shop", "forum", "map"]) == {"forum", "map"}

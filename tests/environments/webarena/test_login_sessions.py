@@ -10,7 +10,7 @@ import pytest
 
 from environments.webarena.login.accounts import Account, Accounts, CredentialsMissing, Secret
 from environments.webarena.login.form_login import StoredLogin
-from environments.webarena.login.pool import LoginPool
+from environments.webarena.login.sessions import LoginSessions
 from records import failure_codes as codes
 from records.failures import EpisodeFailed, Failure, FailureKind
 
@@ -36,75 +36,75 @@ class Site:
         self.made += 1
         return StoredLogin({"cookies": [{"name": "id", "value": str(self.made)}]}, self.expires_at)
 
-    def pool(self, timeout_s: float = 5.0) -> LoginPool:
-        return LoginPool(
+    def logins(self, timeout_s: float = 5.0) -> LoginSessions:
+        return LoginSessions(
             self.log_in, lifetime_s=lambda site: 600.0, margin_s=100.0, timeout_s=timeout_s, clock=lambda: self.now
         )
 
 
 async def test_a_session_is_lent_to_one_episode_and_then_to_the_next() -> None:
     site = Site()
-    pool = site.pool()
-    one, two = await pool.lend("blue", "shop", "0"), await pool.lend("blue", "shop", "0")
+    logins = site.logins()
+    one, two = await logins.lend("blue", "shop", "0"), await logins.lend("blue", "shop", "0")
     assert one.state != two.state
-    pool.give_back(one, usable=True)
-    assert await pool.lend("blue", "shop", "0") is one
-    assert (site.made, pool.logins) == (2, 2)
+    logins.give_back(one, usable=True)
+    assert await logins.lend("blue", "shop", "0") is one
+    assert (site.made, logins.logins) == (2, 2)
 
 
 async def test_sessions_of_different_sites_and_deployments_are_apart() -> None:
-    pool = Site().pool()
-    one = await pool.lend("blue", "shop", "0")
-    pool.give_back(one, usable=True)
-    assert await pool.lend("green", "shop", "0") is not one
-    assert await pool.lend("blue", "forum", "0") is not one
+    logins = Site().logins()
+    one = await logins.lend("blue", "shop", "0")
+    logins.give_back(one, usable=True)
+    assert await logins.lend("green", "shop", "0") is not one
+    assert await logins.lend("blue", "forum", "0") is not one
 
 
 async def test_a_session_that_may_expire_during_an_episode_is_not_lent() -> None:
     site = Site()
-    pool = site.pool()
-    pool.give_back(await pool.lend("blue", "shop", "0"), usable=True)
+    logins = site.logins()
+    logins.give_back(await logins.lend("blue", "shop", "0"), usable=True)
     site.now += 499
-    kept = await pool.lend("blue", "shop", "0")
+    kept = await logins.lend("blue", "shop", "0")
     assert site.made == 1
-    pool.give_back(kept, usable=True)
+    logins.give_back(kept, usable=True)
     site.now += 2
-    assert await pool.lend("blue", "shop", "0") is not kept
+    assert await logins.lend("blue", "shop", "0") is not kept
     assert site.made == 2
 
 
 async def test_a_cookie_that_ends_sooner_ends_the_session_sooner() -> None:
     site = Site()
     site.expires_at = site.now + 150
-    pool = site.pool()
-    pool.give_back(await pool.lend("blue", "shop", "0"), usable=True)
+    logins = site.logins()
+    logins.give_back(await logins.lend("blue", "shop", "0"), usable=True)
     site.now += 60
-    await pool.lend("blue", "shop", "0")
+    await logins.lend("blue", "shop", "0")
     assert site.made == 2
 
 
 async def test_an_unusable_session_and_all_of_before_a_reset_are_forgotten() -> None:
     site = Site()
-    pool = site.pool()
-    pool.give_back(await pool.lend("blue", "shop", "0"), usable=False)
-    lent, kept = await pool.lend("blue", "shop", "0"), await pool.lend("blue", "shop", "0")
-    other = await pool.lend("green", "shop", "0")
-    pool.give_back(kept, usable=True)
-    pool.give_back(other, usable=True)
-    after = await pool.lend("blue", "shop", "1")
+    logins = site.logins()
+    logins.give_back(await logins.lend("blue", "shop", "0"), usable=False)
+    lent, kept = await logins.lend("blue", "shop", "0"), await logins.lend("blue", "shop", "0")
+    other = await logins.lend("green", "shop", "0")
+    logins.give_back(kept, usable=True)
+    logins.give_back(other, usable=True)
+    after = await logins.lend("blue", "shop", "1")
     assert after not in (lent, kept)
-    pool.give_back(lent, usable=True)
-    pool.give_back(after, usable=True)
-    assert await pool.lend("blue", "shop", "1") is after
-    assert await pool.lend("blue", "shop", "1") not in (lent, kept)
-    assert await pool.lend("green", "shop", "0") is other
+    logins.give_back(lent, usable=True)
+    logins.give_back(after, usable=True)
+    assert await logins.lend("blue", "shop", "1") is after
+    assert await logins.lend("blue", "shop", "1") not in (lent, kept)
+    assert await logins.lend("green", "shop", "0") is other
 
 
 async def test_one_log_in_runs_at_a_time_for_an_account() -> None:
     site = Site()
     site.takes_s = 0.01
-    pool = site.pool()
-    sessions = await asyncio.gather(*(pool.lend("blue", "shop", "0") for _ in range(5)))
+    logins = site.logins()
+    sessions = await asyncio.gather(*(logins.lend("blue", "shop", "0") for _ in range(5)))
     assert len(set(map(id, sessions))) == 5
     assert site.most == 1
 
@@ -112,23 +112,23 @@ async def test_one_log_in_runs_at_a_time_for_an_account() -> None:
 async def test_a_session_that_does_not_come_in_time_is_a_failed_log_in_and_blocks_nobody() -> None:
     site = Site()
     site.takes_s = 30.0
-    pool = site.pool(timeout_s=0.5)
+    logins = site.logins(timeout_s=0.5)
     for _ in range(2):
         with pytest.raises(EpisodeFailed) as caught:
-            await pool.lend("blue", "shop", "0")
+            await logins.lend("blue", "shop", "0")
         assert (caught.value.failure.kind, caught.value.failure.code.name) == (FailureKind.INFRA, "login_failed")
     site.takes_s = 0.0
-    await pool.lend("blue", "shop", "0")
+    await logins.lend("blue", "shop", "0")
 
 
 async def test_a_failed_log_in_is_raised_and_the_next_try_may_succeed() -> None:
     site = Site()
-    pool = site.pool()
+    logins = site.logins()
     site.error = EpisodeFailed(Failure(codes.LOGIN_FAILED, "no"))
     with pytest.raises(EpisodeFailed, match="login_failed"):
-        await pool.lend("blue", "shop", "0")
+        await logins.lend("blue", "shop", "0")
     site.error = None
-    assert (await pool.lend("blue", "shop", "0")).key == ("blue", "shop")
+    assert (await logins.lend("blue", "shop", "0")).key == ("blue", "shop")
 
 
 def test_a_secret_shows_itself_to_nobody_who_does_not_ask() -> None:

@@ -1,6 +1,6 @@
 """Logged-in sessions, lent to one episode at a time.
 
-Owns ``LoginPool``. Invariants: a session is lent to one episode only, because sites handle the requests of one
+Owns ``LoginSessions``. Invariants: a session is lent to one episode only, because sites handle the requests of one
 session one after the other and an agent that logs out ends it; a session that may expire during an episode is
 not lent; per site, one log-in runs at a time; every wait ends; a session is lent in the epoch of its deployment in
 which it was made, and in no other: a reset ends the sessions of before.
@@ -35,7 +35,7 @@ class LoginSession:
     state: dict[str, Any] = field(repr=False)
 
 
-class LoginPool:
+class LoginSessions:
     """Lends sessions and makes new ones where none is free."""
 
     def __init__(

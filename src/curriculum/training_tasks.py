@@ -1,7 +1,7 @@
-"""The pool of training tasks, and the wall between it and every evaluation set.
+"""The training tasks, and the wall between them and every evaluation set.
 
-Owns ``TaskPool`` and ``HeldOut``. Invariant: a pool that holds a task or a template of an evaluation
-set cannot be made; it is an error, never a silent removal, because a leak means that a split is wrong.
+Owns ``TrainingTasks`` and ``HeldOut``. Invariant: training tasks that hold a task or a template of an evaluation
+set cannot be made; they are an error, never a silent removal, because a leak means that a split is wrong.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class HeldOut:
             )
 
 
-class TaskPool:
+class TrainingTasks:
     """The training tasks that the curriculum chooses from, in the order of their ids."""
 
     def __init__(self, tasks: Iterable[Task], held_out: HeldOut) -> None:
@@ -81,14 +81,14 @@ class TaskPool:
 
         Raises:
             EvaluationLeakError: where a task belongs to an evaluation set.
-            ValueError: for an empty pool or an id that comes twice.
+            ValueError: for no tasks or an id that comes twice.
         """
         self.tasks = tuple(sorted(tasks, key=lambda task: task.task_id))
         self.held_out = held_out
         repeated = [i for i, n in Counter(task.task_id for task in self.tasks).items() if n > 1]
         if not self.tasks or repeated:
             raise ValueError(
-                f"task pool: expected tasks with distinct ids, found {len(self.tasks)}, twice {repeated[:5]}"
+                f"training tasks: expected tasks with distinct ids, found {len(self.tasks)}, twice {repeated[:5]}"
             )
         held_out.check(self.tasks)
 
@@ -99,7 +99,7 @@ class TaskPool:
         return iter(self.tasks)
 
     def thin_sites(self, fewer_than: int, sites: Iterable[str]) -> frozenset[str]:
-        """Return those of ``sites`` for which the pool has fewer than this many tasks."""
+        """Return those of ``sites`` with fewer than this many training tasks."""
         have = Counter(task.site for task in self.tasks)
         return frozenset(site for site in sites if have[site] < fewer_than)
 

@@ -1,6 +1,6 @@
 """What a run of episodes came to, in ids and numbers; the trajectories stay in their shards.
 
-Owns ``EpisodeSummary``, ``EpisodeAnswer``, ``RolloutProgress`` and ``RolloutReport``. Invariants: the
+Owns ``EpisodeSummary``, ``EpisodeAnswer``, ``RolloutCounts`` and ``RolloutResult``. Invariants: the
 counts add up to the episodes asked for; an episode without a verdict is among the failures and never
 among the outcomes. Must not import ray.
 """
@@ -91,8 +91,8 @@ class EpisodeAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class RolloutProgress:
-    """How far a run is; given to ``on_progress`` whenever something changed."""
+class RolloutCounts:
+    """How far a run is; given to ``on_counts`` whenever something changed."""
 
     total: int
     completed: int
@@ -106,7 +106,7 @@ class RolloutProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class RolloutReport:
+class RolloutResult:
     """What a run came to.
 
     ``located`` maps each completed episode to the path of its shard; ``failures`` each failed one

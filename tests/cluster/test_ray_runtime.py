@@ -11,17 +11,17 @@ import psutil
 import pytest
 import ray
 
-from cluster import ray_session as module
+from cluster import ray_runtime as module
 from tests.e2e.processes import runs
 
 ROOT = Path(__file__).resolve().parents[2]
 FROZEN = """
 import os, signal
 import psutil
-from cluster import ray_session as module
+from cluster import ray_runtime as module
 from cluster.recipe.recipe import Recipe
 module._SHUTDOWN_S = 3.0
-with module.ray_session(Recipe()):
+with module.ray_runtime(Recipe()):
     raylet = next(child for child in psutil.Process().children() if child.name() == "raylet")
     print(*(child.pid for child in psutil.Process().children(recursive=True)))
     os.kill(raylet.pid, signal.SIGSTOP)

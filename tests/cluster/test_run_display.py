@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 
 from analysis.results import EpisodeCounts, GroupResult, PhaseSummary, SplitResult
-from cluster.display.progress import Progress
 from cluster.display.result_table import evaluation_table, result_table
+from cluster.display.run_display import RunDisplay
 from cluster.display.run_state import RunState, duration
 from cluster.run_folder.summary import RunSummary
 
@@ -72,18 +72,18 @@ def test_durations(seconds: float, text: str) -> None:
 
 def test_without_a_terminal_there_are_plain_lines_and_no_control_codes() -> None:
     buffer, clock = io.StringIO(), Clock()
-    with Progress(1, Console(file=buffer, width=60), line_interval_s=10, clock=clock) as progress:
-        progress.phase(0)
-        progress.stage("clone")
+    with RunDisplay(1, Console(file=buffer, width=60), line_interval_s=10, clock=clock) as display:
+        display.phase(0)
+        display.stage("clone")
         clock.now += 5
-        progress.losses({"clone": 1.25})
-        progress.phase(1)
-        progress.stage("rollouts", total=8)
+        display.losses({"clone": 1.25})
+        display.phase(1)
+        display.stage("rollouts", total=8)
         for done in range(1, 9):
             clock.now += 3
-            progress.update(done, judged=done - 1, succeeded=done // 2, lost=1, steps=6 * done)
-        progress.note("worker 1 was replaced [red]")
-        progress.finish()
+            display.update(done, judged=done - 1, succeeded=done // 2, lost=1, steps=6 * done)
+        display.note("worker 1 was replaced [red]")
+        display.finish()
     lines = buffer.getvalue().splitlines()
     assert "\x1b" not in buffer.getvalue()
     assert lines == [
@@ -100,15 +100,15 @@ def test_without_a_terminal_there_are_plain_lines_and_no_control_codes() -> None
 def test_in_a_terminal_a_panel_shows_everything_and_is_gone_at_the_end() -> None:
     buffer, clock = io.StringIO(), Clock()
     console = Console(file=buffer, width=100, force_terminal=True)
-    with Progress(4, console, clock=clock) as progress:
-        progress.phase(2)
-        progress.stage("rollouts", total=100)
+    with RunDisplay(4, console, clock=clock) as display:
+        display.phase(2)
+        display.stage("rollouts", total=100)
         clock.now += 10
-        progress.update(40, judged=39, succeeded=13, lost=1, steps=400)
-        progress.losses({"actor": 0.5})
-        progress.result(0, 0.45)
-        progress.result(1, 0.525)
-        shown = text_of(progress._panel())
+        display.update(40, judged=39, succeeded=13, lost=1, steps=400)
+        display.losses({"actor": 0.5})
+        display.result(0, 0.45)
+        display.result(1, 0.525)
+        shown = text_of(display._panel())
     for part in ("phase 2/4", "40/100", "success 33.3%", "1 lost", "40.0 steps/s", "actor 0.5", "before RL: 45.0%",
                  "after 1: 52.5%", "10 s so far", "Ctrl-C"):  # fmt: skip
         assert part in shown

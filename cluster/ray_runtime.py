@@ -31,7 +31,7 @@ _LEFT_S = 5.0
 
 
 @contextmanager
-def ray_session(recipe: Recipe) -> Iterator[str]:
+def ray_runtime(recipe: Recipe) -> Iterator[str]:
     """Start or join Ray; yield the dashboard's address, or an empty text where there is none.
 
     With ``run.resources.address`` set, or inside a submitted job, the cluster there is joined; its
@@ -39,7 +39,7 @@ def ray_session(recipe: Recipe) -> Iterator[str]:
     """
     address = recipe.run.resources.address or os.environ.get("RAY_ADDRESS", "")
     if not address:
-        # Ray reads these once, when it is first imported: a second session in this process keeps the first's token.
+        # Ray reads these once, when it is first imported: a second runtime in this process keeps the first's token.
         os.environ["RAY_AUTH_MODE"] = "token"
         os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
         os.environ.setdefault("RAY_DEDUP_LOGS", "1")

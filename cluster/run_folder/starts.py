@@ -1,8 +1,8 @@
-"""Each start of a run's command: ``OUT/sessions/0003.json`` says when it was and with which code.
+"""Each start of a run's command: ``OUT/starts/0003.json`` says when it was and with which code.
 
-Owns these files and the rule that a run goes on with the code it was last played with. A session that rolled
+Owns these files and the rule that a run goes on with the code it was last played with. A start that rolled
 the run back (``cluster.run_folder.rollback``) says so in its file. Invariant: numbers only grow, so that whatever a
-session leaves can be told from what a later one did.
+start leaves can be told from what a later one did.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from cluster.run_folder.durable import write_atomic
 from cluster.run_folder.versions import code_identity
 from records.durable import read_text
 
-FOLDER = "sessions"
+FOLDER = "starts"
 
 
-def session_files(out: Path) -> list[Path]:
-    """Return the files of a run's sessions, oldest first."""
+def start_files(out: Path) -> list[Path]:
+    """Return the files of a run's starts, oldest first."""
     return sorted((out / FOLDER).glob("[0-9]*.json"))
 
 
-def begin_session(out: Path) -> int:
-    """Note that the run is started or goes on, durably; return the session's number, from 1."""
-    files = session_files(out)
+def note_start(out: Path) -> int:
+    """Note that the run is started or goes on, durably; return the start's number, from 1."""
+    files = start_files(out)
     number = int(files[-1].stem) + 1 if files else 1
     content = {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -41,20 +41,20 @@ def begin_session(out: Path) -> int:
     return number
 
 
-def note_rollback(out: Path, session: int, line: str) -> None:
-    """Add to a session's file, durably, what was rolled back in it and why."""
-    path = out / FOLDER / f"{session:04d}.json"
+def note_rollback(out: Path, start: int, line: str) -> None:
+    """Add to a start's file, durably, what was rolled back in it and why."""
+    path = out / FOLDER / f"{start:04d}.json"
     content = json.loads(read_text(path))
     content.setdefault("rollbacks", []).append(line)
     write_atomic(path, json.dumps(content, indent=1) + "\n")
 
 
 def require_same_code(out: Path) -> None:
-    """Raise ``ManifestError`` naming what has changed since the run's last session.
+    """Raise ``ManifestError`` naming what has changed since the run's last start.
 
     Other code may give other numbers; a run that went on under it would be neither the old one nor a new one.
     """
-    files = session_files(out)
+    files = start_files(out)
     if not files:
         return
     before, now = _code(files[-1]), code_identity()

@@ -23,7 +23,7 @@ from records.terminal import printable
 _FILE_WIDTH = 140
 
 
-class Progress:
+class RunDisplay:
     """Context manager that shows a run; the controller calls the verbs below.
 
     ``console`` decides the form: a live panel where it is a terminal, otherwise a line at each
@@ -90,7 +90,7 @@ class Progress:
         self._close_stage()
         self._state.end_phase(self._clock())
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> RunDisplay:
         """Start showing."""
         if self._live is not None:
             self._live.start()
