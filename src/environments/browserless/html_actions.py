@@ -266,15 +266,10 @@ def _in_range(control: HtmlElement, number: float) -> bool:
 
 def name_of(page: HtmlPage, element: HtmlElement) -> str:
     """Return an element's accessible name on its page, as observations show it."""
-    node = page.snapshot().root
+    root = page.snapshot().root
     number = page.refs.index(element) if element in page.refs else -1
-    names, stack = Names(node), [node]
-    while stack:
-        found = stack.pop()
-        if found.attributes.get("n") == number:
-            return names.name(found, role_of(found) or "")
-        stack.extend(child for child in found.children if not isinstance(child, str))
-    return str(element.get("name", ""))
+    found = next((node for node in root.walk() if node.attributes.get("n") == number), None)
+    return str(element.get("name", "")) if found is None else Names(root).name(found, role_of(found) or "")
 
 
 def same_document(url: str, other: str) -> bool:

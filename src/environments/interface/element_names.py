@@ -94,9 +94,14 @@ class Names:
         self._labels: dict[int, list[str]] = {}
         self._used: set[int] = set()
         by_id: dict[str, Node] = {}
-        labels: list[tuple[Node, Node | None]] = []
-        self._index(root, by_id, labels)
-        for label, inner in labels:
+        labels: list[Node] = []
+        for node in root.walk():
+            if node.tag == "label":
+                labels.append(node)
+            elif node.tag in _LABELABLE and (identifier := node.attributes.get("id")):
+                by_id.setdefault(identifier, node)
+        for label in labels:
+            inner = next((node for node in label.walk() if node.tag in _LABELABLE), None)
             control = by_id.get(label.attributes["for"]) if "for" in label.attributes else inner
             text = own_text(label, without_controls=True)
             if control is not None and text and role_of(control) is not None:
@@ -133,23 +138,3 @@ class Names:
             return ""
         value = squeeze(attributes.get("value", ""))
         return HIDDEN_VALUE if value and attributes.get("type") == "password" else value
-
-    def _index(self, node: Node, by_id: dict[str, Node], labels: list[tuple[Node, Node | None]]) -> None:
-        identifier = node.attributes.get("id")
-        if identifier and node.tag in _LABELABLE:
-            by_id.setdefault(identifier, node)
-        if node.tag == "label":
-            labels.append((node, _first_labelable(node)))
-        for child in node.children:
-            if not isinstance(child, str):
-                self._index(child, by_id, labels)
-
-
-def _first_labelable(node: Node) -> Node | None:
-    for child in node.children:
-        if isinstance(child, str):
-            continue
-        found = child if child.tag in _LABELABLE else _first_labelable(child)
-        if found is not None:
-            return found
-    return None

@@ -47,11 +47,8 @@ class Rendered:
 
 def render(snapshot: Snapshot, settings: BrowserSettings) -> Rendered:
     """Write ``snapshot`` down in the format that the settings name."""
-    if settings.observation_format == "waymark":
-        return render_waymark(snapshot, settings.max_observation_chars)
-    if settings.observation_format == "webrl":
-        return render_webrl(snapshot, settings.max_observation_chars)
-    raise ValueError(f"unknown observation format {settings.observation_format!r}; use waymark or webrl")
+    write = render_webrl if settings.observation_format == "webrl" else render_waymark
+    return write(snapshot, settings.max_observation_chars)
 
 
 def render_webrl(snapshot: Snapshot, max_chars: int) -> Rendered:
@@ -98,7 +95,7 @@ def render_waymark(snapshot: Snapshot, max_chars: int) -> Rendered:
 def page_text(snapshot: Snapshot) -> str:
     """Return all visible text with white space collapsed: what a person would read, links and labels included."""
     parts: list[str] = []
-    _collect(snapshot.root, parts)
+    _gather(snapshot.root, parts, with_buttons=True)
     return squeeze("".join(parts))
 
 
@@ -106,35 +103,23 @@ def inner_text(node: Node | None) -> str:
     """Return an element's visible text, one line per block, as the DOM's ``innerText`` does; "" when hidden."""
     parts: list[str] = []
     if node is not None:
-        _inner(node, parts)
+        _gather(node, parts, with_buttons=False)
     lines = (squeeze(line) for line in "".join(parts).split("\n"))
     return "\n".join(line for line in lines if line)
 
 
-def _inner(node: Node, parts: list[str]) -> None:
+def _gather(node: Node, parts: list[str], *, with_buttons: bool) -> None:
+    """Append the texts in document order, blocks and cells set apart; ``with_buttons`` those of input buttons too."""
     edge = "\n" if line_break(node.tag) else ("\t" if is_cell(node.tag) else "")
     parts.append(edge)
-    for child in node.children:
-        if isinstance(child, str):
-            parts.append(child)
-        else:
-            _inner(child, parts)
-    parts.append(edge)
-
-
-def _collect(node: Node, parts: list[str]) -> None:
-    block = line_break(node.tag) or is_cell(node.tag)
-    if block:
-        parts.append(" ")
-    if node.tag == "input" and role_of(node) == "button":
+    if with_buttons and node.tag == "input" and role_of(node) == "button":
         parts.append(f" {node.attributes.get('value', '')} ")
     for child in node.children:
         if isinstance(child, str):
             parts.append(child)
         else:
-            _collect(child, parts)
-    if block:
-        parts.append(" ")
+            _gather(child, parts, with_buttons=with_buttons)
+    parts.append(edge)
 
 
 class _Writer:

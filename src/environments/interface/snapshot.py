@@ -13,6 +13,7 @@ texts), ``selected`` (list of chosen option texts), ``labelledby`` (text referre
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,6 +46,14 @@ class Node:
     tag: str
     attributes: dict[str, Any] = field(default_factory=dict)
     children: list[Node | str] = field(default_factory=list)
+
+    def walk(self) -> Iterator[Node]:
+        """Yield this element and all within it, in document order."""
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting.extend(child for child in reversed(node.children) if not isinstance(child, str))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ simplifier (tested against its recorded pairs). Pure; which elements have a numb
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from environments.interface.element_names import Names, role_of
@@ -89,12 +88,12 @@ def numbered_elements(view: RichView, visible: Node) -> tuple[Element, ...]:
     """Return the numbered elements in order; names and values come from the ``visible`` tree where it has them."""
     names = Names(visible)
     found: dict[int, tuple[str, str, str, Node]] = {}
-    for node in _walk(visible):
+    for node in visible.walk():
         if "mark" in node.attributes:
             role = role_of(node) or node.tag
             found[int(node.attributes["mark"])] = (role, names.name(node, role), names.value(node, role), node)
     elements = []
-    for node in _walk(view.root):
+    for node in view.root.walk():
         if "mark" in node.attributes:
             number = int(node.attributes["mark"])
             text = _cut(node.attributes.get("title", "") or node.attributes.get("data-text", ""))
@@ -102,10 +101,3 @@ def numbered_elements(view: RichView, visible: Node) -> tuple[Element, ...]:
             role, name, value, source = found.get(number, fallback)
             elements.append(Element(number, role, name, value, tuple(source.attributes.get("options", ()))))
     return tuple(sorted(elements, key=lambda element: element.element_id))
-
-
-def _walk(node: Node) -> Iterator[Node]:
-    yield node
-    for child in node.children:
-        if not isinstance(child, str):
-            yield from _walk(child)
