@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs
 
-from environments.browser.environment import BrowserEnvironment
 from environments.browser.host import ChromiumHost
 from environments.browser.process import BrowserProcess
 from environments.browser.settings import BrowserSettings
@@ -66,13 +65,10 @@ class BookHost(ChromiumHost):
     """One page server and one Chromium for a worker."""
 
     def __init__(self, settings: BookSettings, connection: None, browser: BrowserSettings, judge: TrajectoryJudge):
-        super().__init__(BrowserProcess(browser))
-        self._judge, self._server = judge, ThreadingHTTPServer(("127.0.0.1", 0), Book)
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Book)
+        sessions = BookSessions(self._server.server_port)
+        super().__init__(BrowserProcess(browser), lambda: EmbeddedWorld(sessions, judge))
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    async def environment(self) -> BrowserEnvironment:
-        """Return one more environment."""
-        return BrowserEnvironment(self._browser, EmbeddedWorld(BookSessions(self._server.server_port), self._judge))
 
     async def close(self) -> None:
         """End both."""

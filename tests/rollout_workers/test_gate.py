@@ -215,7 +215,7 @@ class Playing(RuleBasedStateMachine):
                 self.reset(True)
             if self.ledger.done:
                 break
-        assert self.ledger.done, f"{self.ledger.counts()}; {self.sites.describe()}"
+        assert self.ledger.done, f"{self.ledger.counts()}"
         assert self.ledger.counts()[EpisodeState.PENDING] == 0
         self.gate.leave()
         assert (self.sites.held, self.sites.waiting) == (0, 0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 from environments.browser.settings import BrowserSettings
 from environments.embedded.sessions import SiteEndpoint
@@ -18,16 +19,11 @@ from records.checks import Check, Status
 from sites.settings import SitesSettings
 
 
-def _tasks(settings: SitesSettings) -> TaskSource:
+def _tasks(settings: SitesSettings, *, scripted: bool) -> TaskSource:
+    """Draw tasks, where ``scripted`` also those on pages that need their scripts."""
     from sites.task_source import EmbeddedTasks
 
-    return EmbeddedTasks(settings.names, settings.seed, scripted=True)
-
-
-def _tasks_without_scripts(settings: SitesSettings) -> TaskSource:
-    from sites.task_source import EmbeddedTasks
-
-    return EmbeddedTasks(settings.names, settings.seed, scripted=False)
+    return EmbeddedTasks(settings.names, settings.seed, scripted=scripted)
 
 
 @contextmanager
@@ -43,9 +39,11 @@ def _serve(settings: SitesSettings) -> Iterator[Service[SiteEndpoint]]:
 def _browser_host(
     settings: SitesSettings, connection: SiteEndpoint, browser: BrowserSettings, judge: TrajectoryJudge
 ) -> EnvironmentHost:
-    from environments.embedded.sites_host import SitesHost
+    from environments.browser.host import ChromiumHost
+    from environments.browser.process import BrowserProcess
+    from environments.embedded.world import EmbeddedWorld
 
-    return SitesHost(connection, browser, judge)
+    return ChromiumHost(BrowserProcess(browser), lambda: EmbeddedWorld(connection, judge))
 
 
 def _browserless_host(
@@ -75,7 +73,7 @@ def _server(settings: SitesSettings) -> Sequence[ServiceProcess]:
 
 EMBEDDED = EnvironmentKind(
     settings=SitesSettings,
-    tasks=_tasks,
+    tasks=partial(_tasks, scripted=True),
     host=_browser_host,
     service=_serve,
     preflight=_preflight,
@@ -85,7 +83,7 @@ EMBEDDED = EnvironmentKind(
 
 BROWSERLESS = EnvironmentKind(
     settings=SitesSettings,
-    tasks=_tasks_without_scripts,
+    tasks=partial(_tasks, scripted=False),
     host=_browserless_host,
     preflight=_preflight,
     section="embedded",

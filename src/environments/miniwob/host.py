@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from environments.browser.environment import BrowserEnvironment
 from environments.browser.host import ChromiumHost
 from environments.browser.process import BrowserProcess
 from environments.browser.settings import BrowserSettings
-from environments.environment import Environment
 from environments.miniwob.page_server import PageServer, page_folder
 from environments.miniwob.world import MiniwobWorld
 
@@ -17,17 +15,13 @@ class MiniwobHost(ChromiumHost):
     """One Chromium, and the server of its pages."""
 
     def __init__(self, browser: BrowserSettings) -> None:
-        super().__init__(BrowserProcess(browser))
+        super().__init__(BrowserProcess(browser), lambda: MiniwobWorld(self._server.port))
         self._server = PageServer(page_folder())
 
     async def start(self) -> None:
         """Serve the pages and start Chromium; raise ``EpisodeFailed`` (infra) when either does not start."""
         await asyncio.to_thread(self._server.start)
         await super().start()
-
-    async def environment(self) -> Environment:
-        """Return a new environment in this Chromium."""
-        return BrowserEnvironment(self._browser, MiniwobWorld(self._server.port))
 
     def alive(self) -> bool:
         """Whether Chromium and the server run."""

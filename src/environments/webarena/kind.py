@@ -15,9 +15,11 @@ from environments.task_sources import TaskSource
 from environments.webarena.leases.admission import SiteAdmission
 from environments.webarena.leases.ledger import SiteLedger
 from environments.webarena.leases.resets import Resets
+from environments.webarena.login.accounts import Accounts
 from environments.webarena.reset.resetters import resetters
 from environments.webarena.settings import WebArenaSettings
 from environments.webarena.sites.deployments import deployments_of, with_addresses
+from environments.webarena.sites.episode_addresses import resolver_rules
 from environments.webarena.tasks.source import WebArenaTasks
 from environments.webarena.tasks.start_pages import START_PAGES
 from judges.interface import TrajectoryJudge
@@ -40,9 +42,15 @@ def _host(
     settings: WebArenaSettings, connection: WebArenaSettings, browser: BrowserSettings, judge: TrajectoryJudge
 ) -> EnvironmentHost:
     """Return a host over the sites that the driver means: ``connection`` has all addresses in it."""
-    from environments.webarena.host import WebArenaHost
+    from environments.browser.host import ChromiumHost
+    from environments.browser.process import BrowserProcess
+    from environments.webarena.sites.shared import make_sites
+    from environments.webarena.world import WebArenaWorld
 
-    return WebArenaHost(connection, browser, judge)
+    deployments, accounts = deployments_of(connection), Accounts.load(connection.credentials_file)
+    process = BrowserProcess(browser, resolver_rules(deployments.values()))
+    sites = make_sites(connection, deployments, process, accounts, judge=judge)
+    return ChromiumHost(process, lambda: WebArenaWorld(sites))
 
 
 def _tasks(settings: WebArenaSettings) -> TaskSource:

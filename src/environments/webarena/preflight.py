@@ -22,7 +22,6 @@ from environments.webarena.sites.deployments import deployments_of
 from environments.webarena.sites.episode_addresses import Deployment
 from environments.webarena.tasks.files import needed_sites
 from environments.webarena.tasks.source import webarena_task_list
-from environments.webarena.waits import waits_that_do_not_fit
 from judges.verdicts import some
 from records.checks import Check, Status
 from records.episodes import Task
@@ -31,6 +30,8 @@ _SET = (
     "set the environment variables {} (such as SHOPPING=http://host:7770), or "
     "environments.webarena.deployments[].addresses"
 )
+_EPISODE = "rollout.episode_deadline_s"
+_RESET = "environments.webarena.deployments[].reset.timeout_s"
 
 
 def look(settings: WebArenaSettings, wanted: Wanted) -> list[Check]:
@@ -41,14 +42,13 @@ def look(settings: WebArenaSettings, wanted: Wanted) -> list[Check]:
         check, tasks[split] = _task_file(settings, split, count)
         checks.append(check)
     every = [task for found in tasks.values() for task in found]
-    waits = waits_that_do_not_fit(settings, wanted)
     return [
         *checks,
         *_addresses(settings, every),
         *_accounts(settings, every, elsewhere=wanted.elsewhere),
         *_resets(settings, every),
         *wanted.judged(tasks),
-        *(Check(name, Status.FAIL, found, "raise it, or lower the other") for name, found in waits.items()),
+        *_waits(settings, wanted),
     ]
 
 
@@ -122,3 +122,25 @@ def _resets(settings: WebArenaSettings, tasks: Iterable[Task]) -> list[Check]:
         )
         return [Check("site resets", Status.WARN, f"none, and {some(changing)} change a site", advice)]
     return [Check("site resets", Status.OK, f"{', '.join(can) or 'none'}; {len(changing)} tasks change a site")]
+
+
+def _waits(settings: WebArenaSettings, wanted: Wanted) -> list[Check]:
+    """Return the limits that would fail a run whose episodes only wait: for a log-in, tried twice, or for a reset."""
+    resets = [deployment.reset.timeout_s for deployment in settings.deployments if deployment.reset.kind != "none"]
+    quiet_s, quiet = max([(wanted.episode_s, _EPISODE), *((reset_s, _RESET) for reset_s in resets)])
+    log_ins = "environments.webarena.login_timeout_s, twice"
+    needs = (
+        ("rollout.reset_deadline_s", wanted.reset_s, 2 * settings.login_timeout_s, log_ins),
+        ("rollout.stall_timeout_s", wanted.stall_s, quiet_s, quiet),
+        ("environments.webarena.lease_hold_s", settings.lease_hold_s, wanted.episode_s, _EPISODE),
+    )
+    return [
+        Check(
+            name,
+            Status.FAIL,
+            f"expected at least {needed_s:g} s because of {why}, found {found_s:g} s",
+            "raise it, or lower the other",
+        )
+        for name, found_s, needed_s, why in needs
+        if found_s < needed_s
+    ]

@@ -13,12 +13,13 @@ from cluster.preflight.doctor import check_environment
 from cluster.recipe.recipe import build_recipe
 from cluster.task_sets import TaskSets
 from environments.browser.environment import BrowserEnvironment
+from environments.browser.host import ChromiumHost
 from environments.browser.settings import BrowserSettings
 from environments.kinds import Wanted, make_host
-from environments.webarena.host import WebArenaHost
 from environments.webarena.kind import WEBARENA
 from environments.webarena.leases.modes import changes_sites
 from environments.webarena.login.accounts import Accounts
+from environments.webarena.preflight import look
 from environments.webarena.settings import DeploymentSettings, ResetSettings, WebArenaSettings
 from environments.webarena.sites.addresses import SITES, AddressError, SiteAddresses
 from environments.webarena.sites.deployments import deployments_of, with_addresses
@@ -29,7 +30,6 @@ from environments.webarena.sites.episode_addresses import (
     resolver_rules,
 )
 from environments.webarena.sites.shared import make_sites
-from environments.webarena.waits import waits_that_do_not_fit
 from environments.webarena.world import WebArenaWorld
 from judges.interface import AnswerQuestion
 from judges.kinds import JudgeKind, Judges
@@ -156,10 +156,15 @@ PATIENT = Wanted(
 )
 
 
-def host(settings: WebArenaSettings = SETTINGS, judge: Evaluators | None = None) -> WebArenaHost:
+def host(settings: WebArenaSettings = SETTINGS, judge: Evaluators | None = None) -> ChromiumHost:
     made = make_host("webarena", settings, with_addresses(settings), BrowserSettings(), judge or Evaluators())
-    assert isinstance(made, WebArenaHost)
+    assert isinstance(made, ChromiumHost)
     return made
+
+
+def waits_that_do_not_fit(settings: WebArenaSettings, wanted: Wanted) -> dict[str, str]:
+    checks = [check for check in look(settings, wanted) if check.advice == "raise it, or lower the other"]
+    return {check.name: check.found for check in checks}
 
 
 def test_waits_that_would_fail_episodes_that_only_wait_for_their_sites_are_told() -> None:
@@ -195,7 +200,7 @@ async def test_a_host_hands_its_episodes_the_judge_of_the_run() -> None:
     assert isinstance(judge, Evaluators)
     assert judge.settings == EvaluatorSettings(answer_timeout_s=3.0)
     made = host(judge=judge)
-    assert made._webarena.judge is judge
+    assert (await made.environment()).world._sites.judge is judge
     await made.close()
     with pytest.raises(ValueError, match="unknown key 'judges.evaluators.answer_timeou_s'; did you mean"):
         Judges({"evaluators": {"answer_timeou_s": 3}}).of_trajectories("evaluators")

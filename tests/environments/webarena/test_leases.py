@@ -206,7 +206,7 @@ class Ledger(RuleBasedStateMachine):
             self.reset(done=True)
             if not self.order and not self.held:
                 return
-        raise AssertionError(f"still waiting: {self.order}; {self.book.describe()}")
+        raise AssertionError(f"still waiting: {self.order}")
 
 
 TestAnySequence = Ledger.TestCase

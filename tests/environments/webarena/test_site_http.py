@@ -8,8 +8,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from environments.addresses import EpisodeAddresses
 from environments.webarena.login.accounts import Account, Accounts, Secret
-from environments.webarena.sites.addresses import SiteAddresses
 from environments.webarena.sites.http_client import SiteHttp, site_functions
 from records import failure_codes as codes
 from records.deadline import Deadline
@@ -78,7 +78,7 @@ def shop():
 
 @pytest.fixture
 def addresses(shop):
-    return SiteAddresses({"shopping": f"http://127.0.0.1:{shop.server_port}"})
+    return EpisodeAddresses({"shopping": f"http://127.0.0.1:{shop.server_port}"})
 
 
 class Page:
@@ -97,7 +97,7 @@ class Page:
         return f"content of {self.at}"
 
 
-async def judged(target: dict, addresses: SiteAddresses, accounts: Accounts = ACCOUNTS):
+async def judged(target: dict, addresses: EpisodeAddresses, accounts: Accounts = ACCOUNTS):
     evaluation = {"eval_types": ["program_html"], "program_html": [target]}
     return await evaluate(
         evaluation, answer=None, page=Page(), functions=site_functions(addresses, accounts, Deadline())
@@ -171,5 +171,5 @@ async def test_redirects_other_hosts_and_late_answers_are_failures(addresses, ur
 
 
 async def test_a_shop_that_is_gone_is_unreachable():
-    http = SiteHttp(SiteAddresses({"shopping": "http://127.0.0.1:9"}), Deadline())
+    http = SiteHttp(EpisodeAddresses({"shopping": "http://127.0.0.1:9"}), Deadline())
     assert (await failure(http.json("GET", "__SHOPPING__/")))[:2] == (FailureKind.INFRA, "site_unreachable")

@@ -152,14 +152,6 @@ class SiteLedger:
         """How many leases are out."""
         return len(self._held)
 
-    def describe(self) -> str:
-        """Return one line on what every unit is doing, for errors."""
-        states = (
-            f"{u.name} {u.state.name.lower()} with {len(u.readers)} readers and {int(u.writer is not None)} writer"
-            for u in self._units.values()
-        )
-        return f"{'; '.join(states)}; {self.waiting} requests wait"
-
     def _choose(self, modes: Mapping[str, Mode], claimed: set[str]) -> dict[str, tuple[str, Mode]]:
         """Return for each site the unit that the request should have or wait for, and how it will hold it.
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
-from records.placeholders import canonical, origin, placeholder, site_under
+from records.placeholders import placeholder
 
 SITES = ("shopping", "shopping_admin", "reddit", "gitlab", "map", "wikipedia", "homepage")
 """WebArena's sites; the environment variable of each is its name in capitals."""
@@ -42,55 +42,19 @@ class SiteAddresses:
 
     @classmethod
     def from_environment(
-        cls,
-        sites: Iterable[str] = (),
-        configured: Mapping[str, str] | None = None,
-        environ: Mapping[str, str] = os.environ,
+        cls, configured: Mapping[str, str] | None = None, environ: Mapping[str, str] = os.environ
     ) -> SiteAddresses:
         """Take each address from ``configured``, else from its variable (``SHOPPING``, else ``WA_SHOPPING``).
 
-        ``sites`` are those that must be there; others may be absent.
-
         Raises:
-            AddressError: naming every variable that is missing, or an address that is none.
+            AddressError: for a site that WebArena does not have, or an address that is none.
         """
         bases = dict(configured or {})
         for site in SITES:
             found = environ.get(variable(site)) or environ.get(_BROWSERGYM_PREFIX + variable(site))
             if found and site not in bases:
                 bases[site] = found
-        addresses = cls(bases)
-        addresses.require(sites)
-        return addresses
-
-    def require(self, sites: Iterable[str]) -> None:
-        """Raise ``AddressError`` naming the variables of those ``sites`` that have no address."""
-        missing = [variable(site) for site in dict.fromkeys(sites) if site not in self.bases]
-        if missing:
-            raise AddressError(
-                f"expected addresses of the sites {', '.join(missing)}, found none; set the environment "
-                f"variable{'s' if len(missing) > 1 else ''} {', '.join(missing)} (such as "
-                f"{missing[0]}=http://host:port) or the same in the configuration"
-            )
-
-    def real(self, text: str) -> str:
-        """Replace every placeholder in ``text`` by its site's base; raise ``AddressError`` where one has none."""
-        self.require(placeholders(text))
-        return _PLACEHOLDER.sub(lambda found: self.bases[found[1].lower()], text)
-
-    def canonical(self, url: str) -> str:
-        """Replace the base under which ``url`` lies by its placeholder; other addresses stay as they are."""
-        return canonical(self.bases, url)
-
-    def site_of(self, url: str) -> str | None:
-        """Return the site under whose base ``url`` lies (the longest base wins), None for a foreign address."""
-        return site_under(self.bases, url)
-
-    def origins(self, sites: Iterable[str]) -> frozenset[str]:
-        """Return scheme, host and port of ``sites``, for allow-lists; raise ``AddressError`` where one has none."""
-        wanted = tuple(sites)
-        self.require(wanted)
-        return frozenset(origin(self.bases[site]) for site in wanted)
+        return cls(bases)
 
 
 def variable(site: str) -> str:

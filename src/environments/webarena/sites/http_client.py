@@ -15,13 +15,14 @@ from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
+from environments.addresses import EpisodeAddresses
 from environments.webarena.login.accounts import Accounts, CredentialsMissing
-from environments.webarena.sites.addresses import AddressError, SiteAddresses
 from judges.functions import FUNCTIONS, PageFunction
 from judges.shop_functions import shop_functions
 from records import failure_codes as codes
 from records.deadline import Deadline
 from records.failures import EpisodeFailed, Failure, FailureCode
+from records.placeholders import site_under
 
 _MAX_BYTES = 4_000_000
 _ADMINISTRATOR = "shopping_admin"
@@ -30,7 +31,7 @@ _ADMINISTRATOR = "shopping_admin"
 class SiteHttp:
     """``judges.interface.HttpClient`` for the sites at ``addresses``; each request ends by ``deadline``."""
 
-    def __init__(self, addresses: SiteAddresses, deadline: Deadline) -> None:
+    def __init__(self, addresses: EpisodeAddresses, deadline: Deadline) -> None:
         self._addresses, self._deadline = addresses, deadline
 
     async def json(
@@ -58,16 +59,13 @@ class SiteHttp:
             raise _failed(codes.SITE_API_UNEXPECTED, f"{method} {url}: expected JSON, found something else") from error
 
     def _real(self, url: str) -> str:
-        try:
-            real = self._addresses.real(url)
-        except AddressError as error:
-            raise EpisodeFailed(Failure(codes.UNKNOWN_SITE, str(error))) from error
-        if self._addresses.site_of(real) is None:
-            raise EpisodeFailed(Failure(codes.EVALUATION_URL_REFUSED, f"{url} is not on the task's sites"))
+        real = self._addresses.real(url)
+        if site_under(self._addresses.bases, real) is None:
+            raise _failed(codes.EVALUATION_URL_REFUSED, f"{url} is not on the task's sites")
         return real
 
 
-def site_functions(addresses: SiteAddresses, accounts: Accounts, deadline: Deadline) -> Mapping[str, PageFunction]:
+def site_functions(addresses: EpisodeAddresses, accounts: Accounts, deadline: Deadline) -> Mapping[str, PageFunction]:
     """Return every function that WebArena's task files may name, for an episode on the sites at ``addresses``."""
 
     def administrator() -> Mapping[str, str]:

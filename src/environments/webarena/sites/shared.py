@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from environments.addresses import EpisodeAddresses
 from environments.browser.process import BrowserProcess
 from environments.webarena.leases.units import SiteLease
 from environments.webarena.login.accounts import Accounts, CredentialsMissing
@@ -16,7 +17,6 @@ from environments.webarena.login.form_login import FormLogin, StoredLogin
 from environments.webarena.login.forms import LOGIN_FORMS, LoginForm
 from environments.webarena.login.sessions import LoginSessions
 from environments.webarena.settings import WebArenaSettings
-from environments.webarena.sites.addresses import SiteAddresses
 from environments.webarena.sites.episode_addresses import Deployment, WebArenaAddresses, episode_addresses
 from environments.webarena.sites.http_client import site_functions
 from judges.functions import PageFunction
@@ -45,7 +45,7 @@ class WebArenaSites:
     def functions(self, lease: SiteLease, deadline: Deadline) -> Mapping[str, PageFunction]:
         """Return the functions that a task's evaluators may name; their requests end by ``deadline``."""
         bases = {site: self.deployments[unit].real_addresses.bases[site] for site, unit in lease.units.items()}
-        return site_functions(SiteAddresses(bases), self.accounts, deadline)
+        return site_functions(EpisodeAddresses(bases), self.accounts, deadline)
 
     def logins_of(self, task: Task) -> tuple[str, ...]:
         """Return the sites at which the task's episode is to be logged in."""

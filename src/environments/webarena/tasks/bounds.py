@@ -10,8 +10,9 @@ import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath, PureWindowsPath
 
+from environments.addresses import EpisodeAddresses
 from environments.webarena.login.accounts import Accounts
-from environments.webarena.sites.addresses import SITES, SiteAddresses
+from environments.webarena.sites.addresses import SITES
 from environments.webarena.sites.http_client import site_functions
 from judges.functions import PREFIX, parse_call
 from judges.rule_errors import RuleError
@@ -26,7 +27,7 @@ MAX_NUMBER = 10**9
 MAX_PIXELS = 10_000
 _MAX_CALL = 1000
 _ADDRESS = re.compile(r"__(?:" + "|".join(site.upper() for site in SITES) + r")__(?:[/?#][^\s\x00-\x1f]*)?")
-_FUNCTIONS = frozenset(site_functions(SiteAddresses({}), Accounts({}), Deadline()))
+_FUNCTIONS = frozenset(site_functions(EpisodeAddresses({}), Accounts({}), Deadline()))
 
 
 def check_address(text: str) -> str:

@@ -15,8 +15,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from environments.webarena.sites.addresses import SiteAddresses, placeholders
-from environments.webarena.tasks.bounds import AND, MAX_BYTES, MAX_DEPTH, check_depth
+from environments.webarena.sites.addresses import placeholders
+from environments.webarena.tasks.bounds import MAX_BYTES, MAX_DEPTH, check_depth
 from environments.webarena.tasks.format import Geolocation, TaskEntry, Viewport
 from judges.rules import WEBARENA, WEBARENA_LITE, RuleSet
 from records.episodes import Task
@@ -28,17 +28,11 @@ class TaskFileError(ValueError):
     """A task file is not what it should be."""
 
 
-def load_tasks(path: Path | str, addresses: SiteAddresses | None = None, *, split: str = "") -> list[Task]:
-    """Load a task file of WebArena (812 tasks), WebArena-Lite (165) or its training tasks (647).
-
-    Args:
-        path: the JSON file, a list of tasks.
-        addresses: where given, every site of every task must have an address; the tasks keep placeholders.
-        split: the split to which the tasks belong.
+def load_tasks(path: Path | str, *, split: str = "") -> list[Task]:
+    """Load a task file of WebArena (812 tasks), WebArena-Lite (165) or its training tasks (647), as tasks of ``split``.
 
     Raises:
         TaskFileError: for a file that cannot be read, a malformed task, or an id that occurs twice.
-        AddressError: naming the variables of sites without an address.
     """
     path = Path(path)
     try:
@@ -61,19 +55,12 @@ def load_tasks(path: Path | str, addresses: SiteAddresses | None = None, *, spli
         if task.task_id in tasks:
             raise TaskFileError(f"{path}: task {index}: expected an id of its own, found {task.task_id} again")
         tasks[task.task_id] = task
-    if addresses is not None:
-        addresses.require(sorted({site for task in tasks.values() for site in needed_sites(task)}))
     return list(tasks.values())
 
 
 def rules_of(task: Task) -> RuleSet:
     """Return the rules for which the task's references were written: the overlay's for WebArena-Lite."""
     return WEBARENA_LITE if task.raw.get("old_task_id") is not None else WEBARENA
-
-
-def start_urls(task: Task) -> tuple[str, ...]:
-    """Return the canonical address of each tab that is open at the start."""
-    return tuple(url.strip() for url in task.start_url.split(AND.strip()))
 
 
 def geolocation(task: Task) -> Geolocation | None:
