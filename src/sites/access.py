@@ -7,7 +7,6 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from functools import wraps
 from typing import TypeVar
 
@@ -16,9 +15,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sites.rendering import read_form, render, see_other
+from sites.forms import Filling, Handler, form, refuse_if, show
+from sites.rendering import see_other
 
-Handler = Callable[[Request], Awaitable[Response]]
 T = TypeVar("T")
 PASSWORD = "secret"
 
@@ -47,16 +46,14 @@ def logged_in(handler: Handler) -> Handler:
 def one_account(site: str, name: str) -> tuple[Route, Route]:
     """Return the pages on which the one account of a site, ``name`` with ``PASSWORD``, logs in and out."""
 
-    async def login(request: Request) -> Response:
+    @form(f"{site}/login.html")
+    def login(request: Request) -> Filling:
         """Show the log-in form, or log in."""
-        form = await read_form(request) if request.method == "POST" else {}
-        if (form.get("username"), form.get("password")) != (name, PASSWORD):
-            error = "The user name or password is wrong." if request.method == "POST" else ""
-            username, status = form.get("username", ""), 422 if error else 200
-            return render(request, f"{site}/login.html", status_code=status, username=username, error=error)
+        sent = yield show({"username": "", "password": ""})
+        refuse_if(((sent["username"], sent["password"]) != (name, PASSWORD), "The user name or password is wrong."))
         request.state.session.me = name
         request.state.session.flash("You are logged in.")
-        return see_other("/")
+        return "/"
 
     async def logout(request: Request) -> Response:
         """Log out; what the session changed stays."""

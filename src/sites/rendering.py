@@ -7,7 +7,6 @@ template source ever comes from a visitor; form values are text of bounded lengt
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -42,16 +41,6 @@ def render(request: Request, template: str, *, status_code: int = 200, **context
     values = {"state": state, "query": "", "neighbours": request.state.neighbours, **context}
     page = page_templates().get_template(template).render(flashes=state.take_flashes(), **values)
     return HTMLResponse(page, status_code=status_code, headers={"Cache-Control": "no-store"})
-
-
-def form_page(request: Request, template: str, errors: Sequence[str] = (), **context: Any) -> HTMLResponse:
-    """Render a page with a form; with ``errors`` it is the answer to a form that was not taken."""
-    return render(request, template, status_code=422 if errors else 200, errors=errors, **context)
-
-
-def complaints(*rules: tuple[bool, str]) -> list[str]:
-    """Return what is to be said of a form: the texts whose condition, that something is wrong, holds."""
-    return [text for wrong, text in rules if wrong]
 
 
 def see_other(url: str) -> RedirectResponse:

@@ -1,6 +1,6 @@
 """What a site is: its pages, its shared data, its private state and its task templates.
 
-Owns ``Site``, ``State`` and ``Session``. Invariants: a site's base data is built once per seed and
+Owns ``Site``, ``State``, ``Refused`` and ``Session``. Invariants: a site's base data is built once per seed and
 never changed; everything an episode changes lives in a ``State`` that belongs to one session. Knows
 nothing of hosts, servers or browsers (see ``sites.app``).
 """
@@ -15,6 +15,14 @@ from starlette.routing import Route
 
 from sites.faults import Faults
 from sites.task_template import TaskTemplate
+
+
+class Refused(Exception):
+    """A site does not do what was asked; the complaints are for the visitor."""
+
+    def __init__(self, *complaints: str) -> None:
+        super().__init__(" ".join(complaints))
+        self.complaints = complaints
 
 
 class State:

@@ -5,7 +5,7 @@ Owns the way from a request to its session, the detour through the log-in page, 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Hashable
 from functools import wraps
 from typing import TypeVar, cast
 from urllib.parse import urlencode
@@ -16,9 +16,9 @@ from starlette.responses import Response
 from sites.access import existing
 from sites.admin.overlay import Overlay
 from sites.admin.state import AdminState
+from sites.forms import Handler
 from sites.rendering import see_other
 
-Handler = Callable[[Request], Awaitable[Response]]
 K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 

@@ -9,11 +9,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sites.admin.access import admin, known, logged_in
-from sites.admin.grid import ALL, contains, filters_of, grid, matching, passes
+from sites.admin.grid import ALL, contains, filters_of, grid, passes
 from sites.admin.records import Customer
-from sites.admin.state import Refused
 from sites.admin.words import GROUPS
-from sites.rendering import complaints, form_page, read_form, render, see_other
+from sites.forms import Filling, form, refuse_if, show
+from sites.rendering import render
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z ]{1,38}[A-Za-z]")
 _EMAIL = re.compile(r"[a-z0-9.-]{1,30}@[a-z0-9-]{1,20}(\.[a-z0-9-]{2,20})+")
@@ -25,11 +25,11 @@ _ORDERS = 4
 async def customers(request: Request) -> Response:
     """All customers, filtered by name and group."""
     wanted = filters_of(request, name="", group=ALL)
-    rows = matching(
-        admin(request).customers.all(),
-        lambda customer: contains(customer.name, wanted["name"]),
-        lambda customer: passes(customer.group, wanted["group"]),
-    )
+    rows = [
+        customer
+        for customer in admin(request).customers.all()
+        if contains(customer.name, wanted["name"]) and passes(customer.group, wanted["group"])
+    ]
     return render(request, "admin/customers.html", grid=grid(request, rows, wanted), groups=(ALL, *GROUPS))
 
 
@@ -42,38 +42,25 @@ async def customer(request: Request) -> Response:
 
 
 @logged_in
-async def edit(request: Request) -> Response:
-    """The form of one customer, or of a new one."""
+@form("admin/customer_form.html", whole=True)
+def edit(request: Request) -> Filling:
+    """The form of one customer, whose email stays, or of a new one."""
     state, email = admin(request), request.path_params.get("email")
     found = known(state.customers, email) if email else None
-    fields = {"name": "", "email": "", "group": GROUPS[0], "phone": "", "city": ""}
-    if found:
-        fields = {name: getattr(found, name) for name in fields}
-    errors: list[str] = []
-    if request.method == "POST":
-        form = await read_form(request)
-        fields.update({name: form.get(name, "") for name in fields if name != "email" or not found})
-        errors = _errors(fields)
-        try:
-            if not errors:
-                state.save_customer(Customer(**fields), new=found is None)
-        except Refused as refusal:
-            errors.append(str(refusal))
-        if not errors:
-            state.flash("The customer is saved")
-            return see_other(f"/customers/{fields['email']}")
-    return form_page(request, "admin/customer_form.html", errors, customer=found, fields=fields, groups=GROUPS)
-
-
-def _errors(fields: dict[str, str]) -> list[str]:
-    """Say what is wrong with the fields of a customer."""
-    return complaints(
-        (not _NAME.fullmatch(fields["name"]), "Write a name of letters"),
-        (not _EMAIL.fullmatch(fields["email"]), "Write a valid email"),
-        (fields["group"] not in GROUPS, "Choose a group"),
-        (not _PHONE.fullmatch(fields["phone"]), "A phone number is like 555-1234"),
-        (not _NAME.fullmatch(fields["city"]), "Write a city"),
+    blank = {"name": "", "email": "", "group": GROUPS[0], "phone": "", "city": ""}
+    fields = {name: getattr(found, name) for name in blank} if found else blank
+    sent = yield show(fields, customer=found, groups=GROUPS)
+    sent["email"] = email or sent["email"]
+    refuse_if(
+        (not _NAME.fullmatch(sent["name"]), "Write a name of letters"),
+        (not _EMAIL.fullmatch(sent["email"]), "Write a valid email"),
+        (sent["group"] not in GROUPS, "Choose a group"),
+        (not _PHONE.fullmatch(sent["phone"]), "A phone number is like 555-1234"),
+        (not _NAME.fullmatch(sent["city"]), "Write a city"),
     )
+    state.save_customer(Customer(**sent), new=found is None)
+    state.flash("The customer is saved")
+    return f"/customers/{sent['email']}"
 
 
 _FORM = ["GET", "POST"]

@@ -10,9 +10,9 @@ from starlette.routing import Route
 
 from sites.admin.access import admin, logged_in
 from sites.admin.grid import contains
-from sites.admin.state import Refused
 from sites.admin.words import REVIEW_STATUSES
-from sites.rendering import clean_text, read_form, render, see_other
+from sites.forms import Filling, form, show
+from sites.rendering import clean_text, render, see_other
 
 SHOWN = 5
 """Most orders, customers and products each that a search shows."""
@@ -40,22 +40,15 @@ async def search(request: Request) -> Response:
     return render(request, "admin/search.html", query=words, orders=orders, customers=customers, products=products)
 
 
-async def login(request: Request) -> Response:
+@form("admin/login.html")
+def login(request: Request) -> Filling:
     """The log-in form; it leads back to where the user came from, and never out of this site."""
     state = admin(request)
-    after, user, error = request.query_params.get("next", "/"), "", ""
-    if request.method == "POST":
-        form = await read_form(request)
-        after, user = form.get("next", "/"), form.get("user", "")
-        try:
-            state.log_in(user, form.get("password", ""))
-        except Refused as refusal:
-            error = str(refusal)
-        else:
-            state.flash("You are logged in")
-            return see_other(after if _INSIDE.fullmatch(after) else "/")
-    page = {"error": error, "user": user, "next": after}
-    return render(request, "admin/login.html", status_code=422 if error else 200, **page)
+    wanted = request.query_params.get("next", "/") if request.method == "GET" else "/"
+    sent = yield show({"user": "", "password": "", "next": wanted})
+    state.log_in(sent["user"], sent["password"])
+    state.flash("You are logged in")
+    return sent["next"] if _INSIDE.fullmatch(sent["next"]) else "/"
 
 
 async def logout(request: Request) -> Response:

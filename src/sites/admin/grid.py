@@ -5,7 +5,7 @@ Owns ``Grid`` and how a table's address is read. Invariant: links to other pages
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import urlencode
@@ -63,8 +63,3 @@ def passes(value: str, wanted: str) -> bool:
 def in_period(date: str, start: str, end: str) -> bool:
     """Whether date filters let ``date`` through; an empty or unreadable end is open."""
     return (not is_date(start) or start <= date) and (not is_date(end) or date <= end)
-
-
-def matching(rows: Sequence[R], *conditions: Callable[[R], bool]) -> list[R]:
-    """Return the rows that meet all conditions."""
-    return [row for row in rows if all(condition(row) for condition in conditions)]

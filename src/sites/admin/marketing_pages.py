@@ -12,9 +12,9 @@ from sites.admin.access import admin, known, logged_in
 from sites.admin.dates import is_date
 from sites.admin.grid import grid
 from sites.admin.records import Coupon, Page
-from sites.admin.state import Refused
 from sites.admin.words import GROUPS, PRODUCT_STATUSES
-from sites.rendering import complaints, form_page, read_form, render, see_other
+from sites.forms import Filling, form, refuse_if, show
+from sites.rendering import render, see_other
 
 _CODE = re.compile(r"[A-Z]{3,10}\d{0,3}")
 _LONGEST = 60
@@ -28,27 +28,28 @@ async def coupons(request: Request) -> Response:
 
 
 @logged_in
-async def coupon(request: Request) -> Response:
-    """The form of one coupon, or of a new one."""
+@form("admin/coupon.html", whole=True)
+def coupon(request: Request) -> Filling:
+    """The form of one coupon, whose code stays, or of a new one."""
     state, code = admin(request), request.path_params.get("code")
     found = known(state.coupons, code) if code else None
-    fields = {"name": "", "code": "", "percent": "", "group": GROUPS[0], "start": "", "end": ""}
-    if found:
-        fields = {name: str(getattr(found, name)) for name in fields}
-    errors: list[str] = []
-    if request.method == "POST":
-        form = await read_form(request)
-        fields.update({name: form.get(name, "") for name in fields if name != "code" or not found})
-        errors = _errors(fields)
-        try:
-            if not errors:
-                state.save_coupon(_coupon(fields), new=found is None)
-        except Refused as refusal:
-            errors.append(str(refusal))
-        if not errors:
-            state.flash("The coupon is saved")
-            return see_other(f"/coupons/{fields['code']}")
-    return form_page(request, "admin/coupon.html", errors, coupon=found, fields=fields, groups=GROUPS)
+    blank = {"name": "", "code": "", "percent": "", "group": GROUPS[0], "start": "", "end": ""}
+    fields = {name: str(getattr(found, name)) for name in blank} if found else blank
+    sent = yield show(fields, coupon=found, groups=GROUPS)
+    sent["code"] = code or sent["code"]
+    percent, start, end = sent["percent"], sent["start"], sent["end"]
+    refuse_if(
+        (not 0 < len(sent["name"]) <= _LONGEST, "Write a name"),
+        (not _CODE.fullmatch(sent["code"]), "A code is capital letters, then digits"),
+        (not re.fullmatch(r"\d{1,2}", percent) or not 1 <= int(percent) <= 90, "Percent must be 1 to 90"),
+        (sent["group"] not in GROUPS, "Choose a group"),
+        (not (is_date(start) and is_date(end)), "Choose both dates"),
+        (start > end > "", "The end is before the start"),
+    )
+    made = Coupon(sent["code"], sent["name"], int(percent), sent["group"], start, end)
+    state.save_coupon(made, new=found is None)
+    state.flash("The coupon is saved")
+    return f"/coupons/{made.code}"
 
 
 @logged_in
@@ -70,41 +71,20 @@ async def pages(request: Request) -> Response:
 
 
 @logged_in
-async def page(request: Request) -> Response:
+@form("admin/page.html", whole=True)
+def page(request: Request) -> Filling:
     """The form of one content page."""
     state = admin(request)
     found = known(state.pages, request.path_params["slug"])
     fields = {"title": found.title, "text": found.text, "status": found.status}
-    errors: list[str] = []
-    if request.method == "POST":
-        form = await read_form(request)
-        fields.update({name: form.get(name, "") for name in fields})
-        errors = [f"Write a {name}" for name in ("title", "text") if not 0 < len(fields[name]) <= 4 * _LONGEST]
-        if fields["status"] not in PRODUCT_STATUSES:
-            errors.append("Choose a status")
-        if not errors:
-            state.pages.put(found.slug, Page(found.slug, **fields))
-            state.flash("The page is saved")
-            return see_other(f"/pages/{found.slug}")
-    return form_page(request, "admin/page.html", errors, page=found, fields=fields, statuses=PRODUCT_STATUSES)
-
-
-def _coupon(fields: dict[str, str]) -> Coupon:
-    code, name, group = fields["code"], fields["name"], fields["group"]
-    return Coupon(code, name, int(fields["percent"]), group, fields["start"], fields["end"])
-
-
-def _errors(fields: dict[str, str]) -> list[str]:
-    """Say what is wrong with the fields of a coupon."""
-    percent, dates = fields["percent"], (fields["start"], fields["end"])
-    return complaints(
-        (not 0 < len(fields["name"]) <= _LONGEST, "Write a name"),
-        (not _CODE.fullmatch(fields["code"]), "A code is capital letters, then digits"),
-        (not re.fullmatch(r"\d{1,2}", percent) or not 1 <= int(percent) <= 90, "Percent must be 1 to 90"),
-        (fields["group"] not in GROUPS, "Choose a group"),
-        (not all(is_date(date) for date in dates), "Choose both dates"),
-        (dates[0] > dates[1] > "", "The end is before the start"),
+    sent = yield show(fields, page=found, statuses=PRODUCT_STATUSES)
+    refuse_if(
+        *((not 0 < len(sent[name]) <= 4 * _LONGEST, f"Write a {name}") for name in ("title", "text")),
+        (sent["status"] not in PRODUCT_STATUSES, "Choose a status"),
     )
+    state.pages.put(found.slug, Page(found.slug, **sent))
+    state.flash("The page is saved")
+    return f"/pages/{found.slug}"
 
 
 _FORM = ["GET", "POST"]

@@ -10,12 +10,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sites.admin.access import admin, known, logged_in
-from sites.admin.grid import ALL, CHOOSE, Grid, contains, filters_of, grid, in_period, matching, passes
+from sites.admin.grid import ALL, CHOOSE, Grid, contains, filters_of, grid, in_period, passes
 from sites.admin.records import Order
-from sites.admin.state import AdminState, Refused
+from sites.admin.state import AdminState
 from sites.admin.words import CARRIERS, ON_HOLD, PENDING, REFUND_REASONS, REFUNDED
+from sites.forms import Filling, form, show
 from sites.rendering import clean_text, read_form, render, see_other
 from sites.shop.data import CANCELLED, DELIVERED, PROCESSING, SHIPPED
+from sites.site import Refused
 
 STATUSES = (PENDING, PROCESSING, ON_HOLD, SHIPPED, DELIVERED, CANCELLED, REFUNDED)
 BULK = ("Hold", "Release", "Cancel")
@@ -34,21 +36,22 @@ async def orders(request: Request) -> Response:
 
 def _grid(request: Request) -> Grid:
     wanted = filters_of(request, customer="", status=ALL, start="", end="")
-    rows: list[Order] = matching(
-        sorted(admin(request).orders.all(), key=lambda order: (order.date, order.number), reverse=True),
-        lambda order: contains(order.customer, wanted["customer"]),
-        lambda order: passes(order.status, wanted["status"]),
-        lambda order: in_period(order.date, wanted["start"], wanted["end"]),
-    )
+    rows = [
+        order
+        for order in sorted(admin(request).orders.all(), key=lambda order: (order.date, order.number), reverse=True)
+        if contains(order.customer, wanted["customer"])
+        and passes(order.status, wanted["status"])
+        and in_period(order.date, wanted["start"], wanted["end"])
+    ]
     return grid(request, rows, wanted)
 
 
 @logged_in
 async def bulk(request: Request) -> Response:
     """Do the same to all ticked orders; those that refuse are named."""
-    state, form = admin(request), await request.form(max_files=0)
-    do = {"Hold": state.hold, "Release": state.release, "Cancel": state.cancel}.get(str(form.get("action")))
-    numbers = [int(str(value)) for value in form.getlist("order") if re.fullmatch(r"\d{1,6}", str(value))]
+    state, sent = admin(request), await request.form(max_files=0)
+    do = {"Hold": state.hold, "Release": state.release, "Cancel": state.cancel}.get(str(sent.get("action")))
+    numbers = [int(str(value)) for value in sent.getlist("order") if re.fullmatch(r"\d{1,6}", str(value))]
     if not numbers or do is None:
         state.flash("Select orders and an action")
         return see_other("/orders")
@@ -74,7 +77,7 @@ async def order(request: Request) -> Response:
 async def act(request: Request) -> Response:
     """Hold or release an order, or add a comment to it."""
     state, found, action = admin(request), _order(request), _kind(request, ACTIONS)
-    form = await read_form(request)
+    sent = await read_form(request)
     try:
         if action == "hold":
             state.hold(found)
@@ -83,7 +86,7 @@ async def act(request: Request) -> Response:
             state.release(found)
             state.flash("The order is released")
         else:
-            state.comment(found, form.get("comment", ""), notified="notify" in form)
+            state.comment(found, sent.get("comment", ""), notified="notify" in sent)
             state.flash("The comment is added")
     except Refused as refusal:
         state.flash(str(refusal))
@@ -91,22 +94,15 @@ async def act(request: Request) -> Response:
 
 
 @logged_in
-async def document(request: Request) -> Response:
+@form("admin/order_{kind}.html")
+def document(request: Request) -> Filling:
     """The forms that cancel, invoice, ship or refund an order; each asks once more before it does so."""
     state, found, kind = admin(request), _order(request), _kind(request, DOCUMENTS)
     fields = {"comment": "", "carrier": CARRIERS[0], "tracking": "", "reason": REFUND_REASONS[0]}
     fields["amount"] = str(found.total)
-    error = ""
-    if request.method == "POST":
-        fields.update(await read_form(request))
-        try:
-            state.flash(_carry_out(state, found, kind, fields))
-            return see_other(f"/orders/{found.number}")
-        except Refused as refusal:
-            error = str(refusal)
-    choices = {"carriers": CARRIERS, "reasons": REFUND_REASONS}
-    page = {"order": found, "fields": fields, "error": error, **choices}
-    return render(request, f"admin/order_{kind}.html", status_code=422 if error else 200, **page)
+    sent = yield show(fields, order=found, carriers=CARRIERS, reasons=REFUND_REASONS)
+    state.flash(_carry_out(state, found, kind, sent))
+    return f"/orders/{found.number}"
 
 
 def _carry_out(state: AdminState, found: Order, kind: str, fields: dict[str, str]) -> str:

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sites.admin.access import admin, known, logged_in
-from sites.admin.grid import ALL, CHOOSE, contains, filters_of, grid, matching, passes
+from sites.admin.grid import ALL, CHOOSE, contains, filters_of, grid, passes
 from sites.admin.records import Review
 from sites.admin.state import AdminState
 from sites.admin.words import REVIEW_STATUSES
@@ -27,11 +27,11 @@ DELETE = "Delete"
 async def reviews(request: Request) -> Response:
     """Reviews, the newest first; those that wait for a decision unless the address says otherwise."""
     wanted = filters_of(request, author="", status=REVIEW_STATUSES[0])
-    rows = matching(
-        admin(request).reviews.all()[::-1],
-        lambda review: contains(review.author, wanted["author"]),
-        lambda review: passes(review.status, wanted["status"]),
-    )
+    rows = [
+        review
+        for review in admin(request).reviews.all()[::-1]
+        if contains(review.author, wanted["author"]) and passes(review.status, wanted["status"])
+    ]
     page: dict[str, Any] = {"statuses": (ALL, *REVIEW_STATUSES), "actions": (CHOOSE, *DECISIONS, DELETE)}
     return render(request, "admin/reviews.html", grid=grid(request, rows, wanted), **page)
 

@@ -15,16 +15,12 @@ from sites.admin.dates import TODAY
 from sites.admin.overlay import Overlay
 from sites.admin.records import Coupon, CreditMemo, Customer, Invoice, Order, Page, Product, Review, Shipment
 from sites.shop.data import CANCELLED, PROCESSING, SHIPPED
-from sites.site import State
+from sites.site import Refused, State
 
 MAX_ENTRIES = 50
 """Most records of a kind, or comments of an order, that a session may add."""
 OPEN = (words.PENDING, PROCESSING)
 """Statuses of orders that can be held, cancelled, invoiced and shipped."""
-
-
-class Refused(Exception):
-    """The back office does not do what was asked; the message is for the user."""
 
 
 class AdminState(State):

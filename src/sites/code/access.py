@@ -59,6 +59,4 @@ def known_request(request: Request, project: Project) -> MergeRequest:
 def known_branch(request: Request, project: Project) -> str:
     """Return the branch that the path names, or raise 404."""
     branch: str = request.path_params["branch"]
-    if branch not in project.branches:
-        raise HTTPException(404)
-    return branch
+    return existing(branch if branch in project.branches else None)

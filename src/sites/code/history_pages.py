@@ -16,10 +16,11 @@ from starlette.routing import Route
 from sites.access import existing, logged_in
 from sites.code.access import known_project, session, writable_project
 from sites.code.data import ME
-from sites.code.home_pages import name_errors
+from sites.code.home_pages import name_rules
+from sites.forms import Filling, form, refuse_if, show
 from sites.paging import listing
 from sites.queries import chosen, read_date
-from sites.rendering import complaints, form_page, read_form, render, see_other
+from sites.rendering import render
 
 COMMITS_PER_PAGE = 5
 _BRANCH = re.compile(r"[a-z0-9][a-z0-9._-]*")
@@ -59,40 +60,35 @@ def branch_list(request: Request) -> Response:
 
 
 @logged_in
-async def new_branch(request: Request) -> Response:
+@form("code/new_branch.html")
+def new_branch(request: Request) -> Filling:
     """Show the form for a new branch, or create it."""
     state, project = session(request), writable_project(request)
-    fields = {"name": "", "source": project.default_branch}
-    if request.method == "GET":
-        return form_page(request, "code/new_branch.html", project=project, fields=fields)
-    fields |= await read_form(request)
-    if errors := complaints(
-        (_BRANCH.fullmatch(fields["name"]) is None, "A branch name has small letters, digits, dots and hyphens."),
-        (fields["name"] in project.branches, f"There is already a branch {fields['name']}."),
-        (fields["source"] not in project.branches, "Choose the branch to start from."),
-    ):
-        return form_page(request, "code/new_branch.html", errors, project=project, fields=fields)
-    state.add_branch(project, fields["name"], fields["source"])
-    state.flash(f"Branch {fields['name']} was created.")
-    return see_other(f"/{project.path}?branch={fields['name']}")
+    sent = yield show({"name": "", "source": project.default_branch}, project=project)
+    name, source = sent["name"], sent["source"]
+    refuse_if(
+        (_BRANCH.fullmatch(name) is None, "A branch name has small letters, digits, dots and hyphens."),
+        (name in project.branches, f"There is already a branch {name}."),
+        (source not in project.branches, "Choose the branch to start from."),
+    )
+    state.add_branch(project, name, source)
+    state.flash(f"Branch {name} was created.")
+    return f"/{project.path}?branch={name}"
 
 
 @logged_in
-async def fork(request: Request) -> Response:
+@form("code/fork.html")
+def fork(request: Request) -> Filling:
     """Show the form for a fork, or make it."""
     state, project = session(request), known_project(request)
     groups = [group for group in (ME, *state.data.groups) if group != project.group]
-    fields = {"name": project.name, "group": groups[0]}
-    if request.method == "GET":
-        return form_page(request, "code/fork.html", project=project, groups=groups, fields=fields)
-    fields |= await read_form(request)
-    if errors := name_errors(state, fields):
-        return form_page(request, "code/fork.html", errors, project=project, groups=groups, fields=fields)
-    copy = replace(project, group=fields["group"], name=fields["name"], forked_from=project.path)
+    sent = yield show({"name": project.name, "group": groups[0]}, project=project, groups=groups)
+    refuse_if(*name_rules(state, sent))
+    copy = replace(project, group=sent["group"], name=sent["name"], forked_from=project.path)
     copy = replace(copy, members={ME: "Owner"}, stars=0, issues={}, requests={})
     state.save(copy)
     state.flash(f"{project.path} was forked to {copy.path}.")
-    return see_other(f"/{copy.path}")
+    return f"/{copy.path}"
 
 
 _P = "/{group}/{project}"

@@ -6,7 +6,6 @@ Owns their route handlers, and starring, which lists of projects offer too.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
 from starlette.requests import Request
@@ -18,9 +17,10 @@ from sites.code import words
 from sites.code.access import known_project, session
 from sites.code.data import ME, TODAY, VISIBILITIES, Project
 from sites.code.state import PROJECT_SORTS, CodeState
+from sites.forms import Fields, Filling, form, refuse_if, show
 from sites.paging import listing
 from sites.queries import chosen, words_of
-from sites.rendering import complaints, form_page, read_form, render, see_other
+from sites.rendering import read_form, render, see_other
 
 PROJECTS_PER_PAGE = 6
 PATH_NAME = re.compile(r"[a-z][a-z0-9-]{1,30}")
@@ -72,23 +72,22 @@ async def star(request: Request) -> Response:
 
 
 @logged_in
-async def new_project(request: Request) -> Response:
+@form("code/new_project.html")
+def new_project(request: Request) -> Filling:
     """Show the form for a new project, or create it."""
     state = session(request)
     fields = {"name": "", "group": ME, "about": "", "visibility": VISIBILITIES[0], "license": ""}
-    if request.method == "GET":
-        return _form(request, fields)
-    fields |= await read_form(request)
-    if errors := name_errors(state, fields):
-        return _form(request, fields, errors)
-    files = {"README.md": f"This is {fields['name']}."}
-    if fields["license"] in words.LICENSES:
-        files["LICENSE"] = words.LICENSES[fields["license"]]
+    groups, licenses = (ME, *state.data.groups), tuple(words.LICENSES)
+    sent = yield show(fields, groups=groups, visibilities=VISIBILITIES, licenses=licenses)
+    refuse_if(*name_rules(state, sent))
+    files = {"README.md": f"This is {sent['name']}."}
+    if sent["license"] in licenses:
+        files["LICENSE"] = words.LICENSES[sent["license"]]
     project = Project(
-        group=fields["group"],
-        name=fields["name"],
-        about=fields["about"],
-        visibility=chosen_of(fields["visibility"], VISIBILITIES),
+        group=sent["group"],
+        name=sent["name"],
+        about=sent["about"],
+        visibility=sent["visibility"] if sent["visibility"] in VISIBILITIES else VISIBILITIES[0],
         default_branch="main",
         stars=0,
         updated=TODAY,
@@ -99,28 +98,17 @@ async def new_project(request: Request) -> Response:
     )
     state.commit_files(project, "main", dict(sorted(files.items())), "First commit")
     state.flash(f"Project {project.path} was created.")
-    return see_other(f"/{project.path}")
+    return f"/{project.path}"
 
 
-def name_errors(state: CodeState, fields: dict[str, str]) -> list[str]:
-    """Say what is wrong with the group and name of a new project."""
+def name_rules(state: CodeState, fields: Fields) -> tuple[tuple[bool, str], ...]:
+    """Say what may be wrong with the group and name of a new project."""
     path = f"{fields['group']}/{fields['name']}"
-    return complaints(
+    return (
         (PATH_NAME.fullmatch(fields["name"]) is None, PATH_NAME_RULE),
         (fields["group"] not in (*state.data.groups, ME), "Choose a group."),
         (state.project(path) is not None, f"There is already a project {path}."),
     )
-
-
-def chosen_of(value: str, choices: tuple[str, ...]) -> str:
-    """Return a form's choice, the first one when it sent none that exists."""
-    return value if value in choices else choices[0]
-
-
-def _form(request: Request, fields: dict[str, str], errors: Sequence[str] = ()) -> Response:
-    groups = (ME, *session(request).data.groups)
-    choices = {"groups": groups, "visibilities": VISIBILITIES, "licenses": tuple(words.LICENSES)}
-    return form_page(request, "code/new_project.html", errors, fields=fields, **choices)
 
 
 ROUTES = (

@@ -17,9 +17,10 @@ from starlette.routing import Route
 from sites.access import logged_in
 from sites.code.access import known_issue, known_project, session, writable_project
 from sites.code.data import TODAY, Issue, Project
+from sites.forms import Filling, form, refuse_if, show
 from sites.paging import listing
 from sites.queries import chosen, read_date, words_of
-from sites.rendering import clean_text, form_page, read_form, render, see_other
+from sites.rendering import clean_text, render, see_other
 
 ISSUES_PER_PAGE = 5
 ISSUE_STATES = ("open", "closed", "all")
@@ -47,53 +48,35 @@ def issue_list(request: Request) -> Response:
 def issue_page(request: Request) -> Response:
     """Show one issue with its comments."""
     project = known_project(request)
-    return form_page(request, "code/issue.html", project=project, issue=known_issue(request, project))
+    return render(request, "code/issue.html", project=project, issue=known_issue(request, project), errors=())
 
 
 @logged_in
 async def new_issue(request: Request) -> Response:
     """Show the form for a new issue, or create it."""
-    state, project = session(request), known_project(request)
-    blank = Issue(max(project.issues, default=0) + 1, "", "", state.me or "", TODAY)
-    if request.method == "GET":
-        return _form(request, project, blank, [])
-    issue, errors = _read(await request.form(max_files=0), project, blank)
-    if errors:
-        return _form(request, project, issue, errors)
-    state.save_issue(project, issue)
-    state.flash(f"Issue #{issue.number} was created.")
-    return see_other(f"/{project.path}/issues/{issue.number}")
+    project = known_project(request)
+    blank = Issue(max(project.issues, default=0) + 1, "", "", session(request).me or "", TODAY)
+    return await _form(request, project, blank, "created")
 
 
 @logged_in
 async def edit_issue(request: Request) -> Response:
     """Show the form for an issue, or save it."""
-    state, project = session(request), writable_project(request)
-    before = known_issue(request, project)
-    if request.method == "GET":
-        return _form(request, project, before, [])
-    issue, errors = _read(await request.form(max_files=0), project, before)
-    if errors:
-        return _form(request, project, issue, errors)
-    state.save_issue(project, issue)
-    state.flash(f"Issue #{issue.number} was saved.")
-    if before.assignee and before.assignee != issue.assignee:
-        left = (state.project(project.path) or project).open_issues(assignee=before.assignee)
-        state.flash(f"Open issues of {before.assignee}: {len(left)}")
-    return see_other(f"/{project.path}/issues/{issue.number}")
+    project = writable_project(request)
+    return await _form(request, project, known_issue(request, project), "saved")
 
 
 @logged_in
-async def comment(request: Request) -> Response:
+@form("code/issue.html")
+def comment(request: Request) -> Filling:
     """Add a comment to an issue."""
     state, project = session(request), known_project(request)
     issue = known_issue(request, project)
-    body = (await read_form(request)).get("body", "")
-    if not body:
-        return form_page(request, "code/issue.html", ["Write a comment first."], project=project, issue=issue)
-    state.save_issue(project, replace(issue, comments=(*issue.comments, state.comment(body))))
+    sent = yield show({"body": ""}, project=project, issue=issue)
+    refuse_if((not sent["body"], "Write a comment first."))
+    state.save_issue(project, replace(issue, comments=(*issue.comments, state.comment(sent["body"]))))
     state.flash("Your comment was added.")
-    return see_other(f"/{project.path}/issues/{issue.number}")
+    return f"/{project.path}/issues/{issue.number}"
 
 
 @logged_in
@@ -110,14 +93,26 @@ async def toggle(request: Request) -> Response:
     return see_other(f"/{project.path}/issues/{issue.number}")
 
 
-def _form(request: Request, project: Project, issue: Issue, errors: list[str]) -> Response:
-    return form_page(request, "code/issue_form.html", errors, project=project, issue=issue)
+async def _form(request: Request, project: Project, before: Issue, done: str) -> Response:
+    """Show the form of an issue as it was ``before``, or take it; several boxes of it have the name ``label``."""
+    state, issue, errors = session(request), before, list[str]()
+    if request.method == "POST":
+        issue, errors = _read(await request.form(max_files=0), project, before)
+    if request.method != "POST" or errors:
+        page = {"project": project, "issue": issue, "errors": errors}
+        return render(request, "code/issue_form.html", status_code=422 if errors else 200, **page)
+    state.save_issue(project, issue)
+    state.flash(f"Issue #{issue.number} was {done}.")
+    if before.assignee and before.assignee != issue.assignee:
+        left = (state.project(project.path) or project).open_issues(assignee=before.assignee)
+        state.flash(f"Open issues of {before.assignee}: {len(left)}")
+    return see_other(f"/{project.path}/issues/{issue.number}")
 
 
-def _read(form: FormData, project: Project, issue: Issue) -> tuple[Issue, list[str]]:
-    """Return ``issue`` with what the form says, and what is wrong with it."""
-    fields = {name: clean_text(value) for name, value in form.multi_items() if isinstance(value, str)}
-    ticked = {value for name, value in form.multi_items() if name == "label"}
+def _read(sent: FormData, project: Project, issue: Issue) -> tuple[Issue, list[str]]:
+    """Return ``issue`` with what was sent says, and what is wrong with it."""
+    fields = {name: clean_text(value) for name, value in sent.multi_items() if isinstance(value, str)}
+    ticked = {value for name, value in sent.multi_items() if name == "label"}
     errors = [] if fields.get("title") else ["An issue needs a title."]
     due = issue.due
     try:

@@ -5,16 +5,16 @@ Owns their route handlers. Removing asks once more on a page of its own.
 
 from __future__ import annotations
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sites.access import logged_in
+from sites.access import existing, logged_in
 from sites.code.access import known_project, managed_project, session
 from sites.code.data import ROLES, Project
+from sites.forms import Filling, form, refuse_if, show
 from sites.paging import listing
-from sites.rendering import complaints, form_page, read_form, render, see_other
+from sites.rendering import read_form, render, see_other
 
 MEMBERS_PER_PAGE = 10
 
@@ -27,23 +27,20 @@ def member_list(request: Request) -> Response:
 
 
 @logged_in
-async def invite(request: Request) -> Response:
+@form("code/invite.html")
+def invite(request: Request) -> Filling:
     """Show the form to invite somebody, or do it."""
     state, project = session(request), managed_project(request)
-    fields = {"user": "", "role": ROLES[0]}
-    if request.method == "GET":
-        return form_page(request, "code/invite.html", project=project, fields=fields, roles=ROLES)
-    fields |= await read_form(request)
-    user, role = fields["user"], fields["role"]
-    if errors := complaints(
+    sent = yield show({"user": "", "role": ROLES[0]}, project=project, roles=ROLES)
+    user, role = sent["user"], sent["role"]
+    refuse_if(
         (user not in state.data.users, f"There is no user {user}." if user else "Write a user name."),
         (user in project.members, f"{user} is a member already."),
         (role not in ROLES, "Choose a role."),
-    ):
-        return form_page(request, "code/invite.html", errors, project=project, fields=fields, roles=ROLES)
+    )
     state.change(project, members=dict(sorted({**project.members, user: role}.items())))
     state.flash(f"{user} was invited as {role}.")
-    return see_other(f"/{project.path}/members")
+    return f"/{project.path}/members"
 
 
 @logged_in
@@ -74,9 +71,7 @@ async def remove(request: Request) -> Response:
 
 def _known_member(request: Request, project: Project) -> str:
     user: str = request.path_params["user"]
-    if user not in project.members:
-        raise HTTPException(404)
-    return user
+    return existing(user if user in project.members else None)
 
 
 _P = "/{group}/{project}/members"

@@ -12,18 +12,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sites.access import logged_in, one_account
+from sites.access import existing, logged_in, one_account
 from sites.code import words
 from sites.code.access import known_user, session
 from sites.code.data import ME
+from sites.forms import Filling, form, refuse_if, show
 from sites.paging import listing
 from sites.queries import chosen
-from sites.rendering import form_page, read_form, render, see_other
+from sites.rendering import read_form, render, see_other
 
 TODOS_PER_PAGE = 6
 TODO_KINDS = ("assigned", "mentioned", "review")
 MAX_STATUS_CHARS = 60
-_PROFILE_FIELDS = ("email", "location", "company")
 
 
 def user_page(request: Request) -> Response:
@@ -33,33 +33,28 @@ def user_page(request: Request) -> Response:
 
 
 @logged_in
-async def profile(request: Request) -> Response:
+@form("code/profile.html", whole=True)
+def profile(request: Request) -> Filling:
     """Show the form for one's own profile, or take it."""
     state = session(request)
-    if request.method == "POST":
-        form = await read_form(request)
-        state.change_profile(**{name: form.get(name, "") for name in _PROFILE_FIELDS})
-        state.flash("Your profile was saved.")
-        return see_other(f"/users/{ME}")
-    return form_page(request, "code/profile.html", user=state.user(ME))
+    user = existing(state.user(ME))
+    sent = yield show({"email": user.email, "location": user.location, "company": user.company})
+    state.change_profile(**sent)
+    state.flash("Your profile was saved.")
+    return f"/users/{ME}"
 
 
 @logged_in
-async def status(request: Request) -> Response:
+@form("code/status.html", whole=True)
+def status(request: Request) -> Filling:
     """Show the form for one's status, or take it."""
     state = session(request)
-    if request.method == "GET":
-        user = state.user(ME)
-        text = user.status if user else ""
-        return form_page(request, "code/status.html", text=text, times=words.CLEAR_AFTER)
-    form = await read_form(request)
-    text, time = form.get("status", ""), form.get("clear", "")
-    if len(text) > MAX_STATUS_CHARS:
-        errors = [f"A status has at most {MAX_STATUS_CHARS} letters."]
-        return form_page(request, "code/status.html", errors, text=text, times=words.CLEAR_AFTER)
-    state.change_profile(status=text, clear_after=time if time in words.CLEAR_AFTER else "")
+    sent = yield show({"status": existing(state.user(ME)).status, "clear": ""}, times=words.CLEAR_AFTER)
+    refuse_if((len(sent["status"]) > MAX_STATUS_CHARS, f"A status has at most {MAX_STATUS_CHARS} letters."))
+    time = sent["clear"] if sent["clear"] in words.CLEAR_AFTER else ""
+    state.change_profile(status=sent["status"], clear_after=time)
     state.flash("Your status was set.")
-    return see_other(f"/users/{ME}")
+    return f"/users/{ME}"
 
 
 @logged_in

@@ -15,9 +15,10 @@ from starlette.routing import Route
 from sites.access import existing, logged_in
 from sites.code.access import known_project, session, writable_project
 from sites.code.data import Milestone, Project
+from sites.forms import Fields, Filling, form, refuse_if, show
 from sites.paging import listing
 from sites.queries import read_date
-from sites.rendering import complaints, form_page, read_form, render, see_other
+from sites.rendering import render, see_other
 
 MILESTONES_PER_PAGE = 8
 
@@ -28,21 +29,16 @@ def label_list(request: Request) -> Response:
 
 
 @logged_in
-async def new_label(request: Request) -> Response:
+@form("code/new_label.html")
+def new_label(request: Request) -> Filling:
     """Show the form for a new label, or create it."""
     state, project = session(request), writable_project(request)
-    fields = {"title": "", "note": ""}
-    if request.method == "GET":
-        return form_page(request, "code/new_label.html", project=project, fields=fields)
-    fields |= await read_form(request)
-    if errors := complaints(
-        (not fields["title"], "A label needs a title."),
-        (fields["title"] in project.labels, f"There is already a label {fields['title']}."),
-    ):
-        return form_page(request, "code/new_label.html", errors, project=project, fields=fields)
-    state.change(project, labels=dict(sorted({**project.labels, fields["title"]: fields["note"]}.items())))
-    state.flash(f"Label {fields['title']} was created.")
-    return see_other(f"/{project.path}/labels")
+    sent = yield show({"title": "", "note": ""}, project=project)
+    title = sent["title"]
+    refuse_if((not title, "A label needs a title."), (title in project.labels, f"There is already a label {title}."))
+    state.change(project, labels=dict(sorted({**project.labels, title: sent["note"]}.items())))
+    state.flash(f"Label {title} was created.")
+    return f"/{project.path}/labels"
 
 
 def milestone_list(request: Request) -> Response:
@@ -61,24 +57,21 @@ def milestone_page(request: Request) -> Response:
 
 
 @logged_in
-async def new_milestone(request: Request) -> Response:
+@form("code/new_milestone.html")
+def new_milestone(request: Request) -> Filling:
     """Show the form for a new milestone, or create it."""
     state, project = session(request), writable_project(request)
-    fields = {"title": "", "note": "", "start": "", "end": ""}
-    if request.method == "GET":
-        return form_page(request, "code/new_milestone.html", project=project, fields=fields)
-    fields |= await read_form(request)
-    title, (start, end, errors) = fields["title"], _read_days(fields)
-    errors += complaints(
+    sent = yield show({"title": "", "note": "", "start": "", "end": ""}, project=project)
+    title, (start, end, wrong) = sent["title"], _read_days(sent)
+    refuse_if(
+        (bool(wrong), wrong),
         (not title, "A milestone needs a title."),
         (title in {milestone.title for milestone in project.milestones}, f"There is already a milestone {title}."),
     )
-    if errors:
-        return form_page(request, "code/new_milestone.html", errors, project=project, fields=fields)
-    made = Milestone(len(project.milestones) + 1, fields["title"], start, end, fields["note"])
+    made = Milestone(len(project.milestones) + 1, title, start, end, sent["note"])
     state.change(project, milestones=(*project.milestones, made))
     state.flash(f"Milestone {made.title} was created.")
-    return see_other(f"/{project.path}/milestones/{made.number}")
+    return f"/{project.path}/milestones/{made.number}"
 
 
 @logged_in
@@ -92,13 +85,13 @@ async def toggle_milestone(request: Request) -> Response:
     return see_other(f"/{project.path}/milestones/{after.number}")
 
 
-def _read_days(fields: dict[str, str]) -> tuple[date | None, date | None, list[str]]:
-    """Return start, end and what is wrong with them."""
+def _read_days(fields: Fields) -> tuple[date | None, date | None, str]:
+    """Return start, end and what is wrong with them, "" for nothing."""
     try:
         start, end = read_date(fields["start"]), read_date(fields["end"])
     except ValueError:
-        return None, None, ["A day is written as 2024-06-03."]
-    return start, end, ["A milestone cannot end before it starts."] if start and end and end < start else []
+        return None, None, "A day is written as 2024-06-03."
+    return start, end, "A milestone cannot end before it starts." if start and end and end < start else ""
 
 
 def _known_milestone(request: Request, project: Project) -> Milestone:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -16,8 +15,10 @@ from starlette.routing import Route
 from sites.access import existing, logged_in
 from sites.code.access import known_branch, known_project, session, writable_project
 from sites.code.data import Files, Project
+from sites.code.state import CodeState
+from sites.forms import Fields, Filling, form, refuse_if, show
 from sites.queries import chosen
-from sites.rendering import complaints, form_page, read_form, render, see_other
+from sites.rendering import render
 
 _FILE_PATH = re.compile(r"\.?\w[\w.-]*(/\.?\w[\w.-]*)*")
 
@@ -35,9 +36,7 @@ def folder_page(request: Request) -> Response:
     """Show the files of a folder."""
     project = known_project(request)
     branch, folder = known_branch(request, project), request.path_params["path"].strip("/")
-    found = entries(project.branches[branch], f"{folder}/")
-    if not found:
-        raise HTTPException(404)
+    found = existing(entries(project.branches[branch], f"{folder}/") or None)
     return render(request, "code/folder.html", project=project, branch=branch, folder=folder, entries=found)
 
 
@@ -60,38 +59,35 @@ def entries(files: Files, prefix: str) -> list[tuple[str, str, bool]]:
 
 
 @logged_in
-async def new_file(request: Request) -> Response:
+@form("code/new_file.html")
+def new_file(request: Request) -> Filling:
     """Show the form for a new file on a branch, or commit it."""
     project = writable_project(request)
     branch = known_branch(request, project)
-    fields = {"path": "", "text": "", "message": "Add a file"}
-    if request.method == "GET":
-        return form_page(request, "code/new_file.html", project=project, branch=branch, fields=fields)
-    fields |= await read_form(request)
-    if errors := complaints(
-        (_FILE_PATH.fullmatch(fields["path"]) is None, "A file name has letters, digits, dots and hyphens."),
-        (fields["path"] in project.branches[branch], f"There is already a file {fields['path']} on {branch}."),
-    ):
-        return form_page(request, "code/new_file.html", errors, project=project, branch=branch, fields=fields)
-    return _commit(request, project, branch, fields)
+    sent = yield show({"path": "", "text": "", "message": "Add a file"}, project=project, branch=branch)
+    path = sent["path"]
+    refuse_if(
+        (_FILE_PATH.fullmatch(path) is None, "A file name has letters, digits, dots and hyphens."),
+        (path in project.branches[branch], f"There is already a file {path} on {branch}."),
+    )
+    return _commit(session(request), project, branch, path, sent)
 
 
 @logged_in
-async def edit_file(request: Request) -> Response:
+@form("code/edit_file.html")
+def edit_file(request: Request) -> Filling:
     """Show the form for a file's text, or commit the change."""
     project = writable_project(request)
     branch, path = known_branch(request, project), request.path_params["path"]
     fields = {"text": existing(project.branches[branch].get(path)), "message": f"Change {path}"}
-    if request.method == "GET":
-        return render(request, "code/edit_file.html", project=project, branch=branch, path=path, fields=fields)
-    return _commit(request, project, branch, {**fields, **await read_form(request), "path": path})
+    sent = yield show(fields, project=project, branch=branch, path=path)
+    return _commit(session(request), project, branch, path, sent)
 
 
-def _commit(request: Request, project: Project, branch: str, fields: dict[str, str]) -> Response:
-    state = session(request)
-    state.commit_files(project, branch, {fields["path"]: fields["text"]}, fields["message"] or "Change a file")
+def _commit(state: CodeState, project: Project, branch: str, path: str, sent: Fields) -> str:
+    state.commit_files(project, branch, {path: sent["text"]}, sent["message"] or "Change a file")
     state.flash(f"Your changes were committed to {branch}.")
-    return see_other(f"/{project.path}/file/{branch}/{fields['path']}")
+    return f"/{project.path}/file/{branch}/{path}"
 
 
 _P = "/{group}/{project}"

@@ -15,9 +15,11 @@ from starlette.routing import Route
 from sites.access import logged_in
 from sites.code.access import known_project, known_request, session, writable_project
 from sites.code.data import MergeRequest, Project
+from sites.code.state import CodeState
+from sites.forms import Filling, form, refuse_if, show
 from sites.paging import listing
 from sites.queries import chosen, words_of
-from sites.rendering import complaints, form_page, read_form, render, see_other
+from sites.rendering import render, see_other
 
 REQUESTS_PER_PAGE = 5
 REQUEST_STATES = ("open", "merged", "closed", "all")
@@ -40,49 +42,43 @@ def request_list(request: Request) -> Response:
 def request_page(request: Request) -> Response:
     """Show one merge request with its comments."""
     project = known_project(request)
-    return _page(request, project, known_request(request, project), [])
-
-
-def _page(request: Request, project: Project, item: MergeRequest, errors: list[str]) -> Response:
-    return form_page(request, "code/request.html", errors, project=project, item=item)
+    return render(request, "code/request.html", project=project, item=known_request(request, project), errors=())
 
 
 @logged_in
-async def new_request(request: Request) -> Response:
+@form("code/new_request.html")
+def new_request(request: Request) -> Filling:
     """Show the form for a new merge request, or open it."""
     state, project = session(request), writable_project(request)
     fields = {"source": "", "target": project.default_branch, "title": "", "body": "", "reviewer": ""}
-    if request.method == "GET":
-        return form_page(request, "code/new_request.html", project=project, fields=fields)
-    fields |= await read_form(request)
-    ends = {fields["source"], fields["target"]}
-    if errors := complaints(
-        (not fields["title"], "A merge request needs a title."),
+    sent = yield show(fields, project=project)
+    ends = {sent["source"], sent["target"]}
+    refuse_if(
+        (not sent["title"], "A merge request needs a title."),
         (not ends <= set(project.branches) or len(ends) == 1, "Choose two different branches."),
-    ):
-        return form_page(request, "code/new_request.html", errors, project=project, fields=fields)
+    )
     item = MergeRequest(
         number=max(project.requests, default=0) + 1,
-        title=fields["title"],
-        body=fields["body"],
+        title=sent["title"],
+        body=sent["body"],
         author=state.me or "",
-        source=fields["source"],
-        target=fields["target"],
-        reviewer=fields["reviewer"] if fields["reviewer"] in project.members else "",
+        source=sent["source"],
+        target=sent["target"],
+        reviewer=sent["reviewer"] if sent["reviewer"] in project.members else "",
     )
-    return _saved(request, project, item, f"Merge request !{item.number} was opened.")
+    return _saved(state, project, item, f"Merge request !{item.number} was opened.")
 
 
 @logged_in
-async def comment(request: Request) -> Response:
+@form("code/request.html")
+def comment(request: Request) -> Filling:
     """Add a comment to a merge request."""
-    project = known_project(request)
+    state, project = session(request), known_project(request)
     item = known_request(request, project)
-    body = (await read_form(request)).get("body", "")
-    if not body:
-        return _page(request, project, item, ["Write a comment first."])
-    comments = (*item.comments, session(request).comment(body))
-    return _saved(request, project, replace(item, comments=comments), "Your comment was added.")
+    sent = yield show({"body": ""}, project=project, item=item)
+    refuse_if((not sent["body"], "Write a comment first."))
+    comments = (*item.comments, state.comment(sent["body"]))
+    return _saved(state, project, replace(item, comments=comments), "Your comment was added.")
 
 
 @logged_in
@@ -90,10 +86,10 @@ async def approve(request: Request) -> Response:
     """Approve a merge request, or take the approval back."""
     state, project = session(request), writable_project(request)
     item, me = known_request(request, project), state.me or ""
+    others = tuple(name for name in item.approved_by if name != me)
     if me in item.approved_by:
-        left = tuple(name for name in item.approved_by if name != me)
-        return _saved(request, project, replace(item, approved_by=left), "You took your approval back.")
-    return _saved(request, project, replace(item, approved_by=(*item.approved_by, me)), "You approved it.")
+        return see_other(_saved(state, project, replace(item, approved_by=others), "You took your approval back."))
+    return see_other(_saved(state, project, replace(item, approved_by=(*others, me)), "You approved it."))
 
 
 @logged_in
@@ -102,37 +98,39 @@ async def toggle_draft(request: Request) -> Response:
     project = writable_project(request)
     item = known_request(request, project)
     text = "It is ready now." if item.draft else "It is a draft now."
-    return _saved(request, project, replace(item, draft=not item.draft), text)
+    return see_other(_saved(session(request), project, replace(item, draft=not item.draft), text))
 
 
 @logged_in
-async def merge(request: Request) -> Response:
+@form("code/request.html")
+def merge(request: Request) -> Filling:
     """Merge an open merge request that is no draft."""
     state, project = session(request), writable_project(request)
     item = known_request(request, project)
-    gone = {item.source, item.target} - set(project.branches)
-    if item.state != "open" or item.draft or gone:
-        return _page(request, project, item, ["It cannot be merged: it must be open, ready and have its branches."])
+    yield show(project=project, item=item)
+    ready = item.state == "open" and not item.draft and {item.source, item.target} <= set(project.branches)
+    refuse_if((not ready, "It cannot be merged: it must be open, ready and have its branches."))
     state.merge(project, item)
     state.flash(f"Merge request !{item.number} was merged.")
-    return see_other(_path(project, item))
+    return _path(project, item)
 
 
 @logged_in
-async def close(request: Request) -> Response:
+@form("code/request.html")
+def close(request: Request) -> Filling:
     """Close an open merge request, open a closed one."""
     project = writable_project(request)
     item = known_request(request, project)
-    if item.state == "merged":
-        return _page(request, project, item, ["It was merged already."])
+    yield show(project=project, item=item)
+    refuse_if((item.state == "merged", "It was merged already."))
     after = replace(item, state="closed" if item.state == "open" else "open")
-    return _saved(request, project, after, f"Merge request !{item.number} is {after.state}.")
+    return _saved(session(request), project, after, f"Merge request !{item.number} is {after.state}.")
 
 
-def _saved(request: Request, project: Project, item: MergeRequest, text: str) -> Response:
-    session(request).save_request(project, item)
-    session(request).flash(text)
-    return see_other(_path(project, item))
+def _saved(state: CodeState, project: Project, item: MergeRequest, text: str) -> str:
+    state.save_request(project, item)
+    state.flash(text)
+    return _path(project, item)
 
 
 def _path(project: Project, item: MergeRequest) -> str:

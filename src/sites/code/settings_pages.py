@@ -13,7 +13,8 @@ from starlette.routing import Route
 from sites.access import logged_in
 from sites.code.access import managed_project, session
 from sites.code.data import MERGE_METHODS, VISIBILITIES, Project
-from sites.rendering import form_page, read_form, render, see_other
+from sites.forms import Filling, form, refuse_if, show
+from sites.rendering import read_form, render, see_other
 
 
 @logged_in
@@ -51,17 +52,15 @@ def _choices(project: Project) -> dict[str, tuple[str, ...]]:
 
 
 @logged_in
-async def delete(request: Request) -> Response:
+@form("code/delete.html")
+def delete(request: Request) -> Filling:
     """Ask for the project's full name, and delete the project where it is right."""
     state, project = session(request), managed_project(request)
-    if request.method == "GET":
-        return form_page(request, "code/delete.html", project=project)
-    if (await read_form(request)).get("confirm") != project.path:
-        errors = [f"Write {project.path} to delete the project."]
-        return form_page(request, "code/delete.html", errors, project=project)
+    sent = yield show({"confirm": ""}, project=project)
+    refuse_if((sent["confirm"] != project.path, f"Write {project.path} to delete the project."))
     state.delete(project)
     state.flash(f"Project {project.path} was deleted.")
-    return see_other("/projects")
+    return "/projects"
 
 
 _PAGES = {

@@ -10,6 +10,7 @@ from typing import cast
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from sites.access import existing
 from sites.forum.data import Comment, Forum, Thread, User
 from sites.forum.state import ForumState
 
@@ -21,26 +22,18 @@ def session(request: Request) -> ForumState:
 
 def known_forum(request: Request) -> Forum:
     """Return the forum that the path names, or raise 404."""
-    forum = session(request).data.forums.get(request.path_params["forum"])
-    if forum is None:
-        raise HTTPException(404)
-    return forum
+    return existing(session(request).data.forums.get(request.path_params["forum"]))
 
 
 def known_user(request: Request) -> User:
     """Return the user that the path names, or raise 404."""
-    user = session(request).user(request.path_params["name"])
-    if user is None:
-        raise HTTPException(404)
-    return user
+    return existing(session(request).user(request.path_params["name"]))
 
 
 def known_thread(request: Request) -> Thread:
     """Return the thread that the path names, or raise 404."""
     thread = session(request).thread(request.path_params["thread_id"])
-    if thread is None or thread.forum != request.path_params["forum"]:
-        raise HTTPException(404)
-    return thread
+    return existing(thread if thread and thread.forum == request.path_params["forum"] else None)
 
 
 def own_thread(request: Request) -> Thread:
@@ -54,9 +47,7 @@ def own_thread(request: Request) -> Thread:
 def own_comment(request: Request) -> tuple[Thread, Comment]:
     """Return the path's thread and comment when the logged-in user wrote the comment, or raise 403."""
     thread = known_thread(request)
-    comment = session(request).comment(request.path_params["comment_id"], thread.thread_id)
-    if comment is None:
-        raise HTTPException(404)
+    comment = existing(session(request).comment(request.path_params["comment_id"], thread.thread_id))
     if comment.author != session(request).me:
         raise HTTPException(403)
     return thread, comment

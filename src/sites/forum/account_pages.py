@@ -7,28 +7,26 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sites.access import logged_in, one_account
+from sites.forms import Filling, form, refuse_if, show
 from sites.forum import data as base
 from sites.forum.access import known_user, session
-from sites.forum.data import User
-from sites.rendering import read_form, render, see_other
+from sites.rendering import render, see_other
+from sites.site import Refused
 
 MAX_BIO_CHARS = 200
 
 
 @logged_in
-async def profile(request: Request) -> Response:
+@form("forum/profile.html", whole=True)
+def profile(request: Request) -> Filling:
     """Show the form for one's own biography, or take it."""
     state = session(request)
-    if request.method == "GET":
-        user = state.user(base.ME)
-        return render(request, "forum/profile.html", bio=user.bio if user else "", error="")
-    bio = (await read_form(request)).get("bio", "")
-    if len(bio) > MAX_BIO_CHARS:
-        error = f"A bio has at most {MAX_BIO_CHARS} letters."
-        return render(request, "forum/profile.html", bio=bio, error=error, status_code=422)
-    state.bio = bio
+    user = state.user(base.ME)
+    sent = yield show({"bio": user.bio if user else ""})
+    refuse_if((len(sent["bio"]) > MAX_BIO_CHARS, f"A bio has at most {MAX_BIO_CHARS} letters."))
+    state.bio = sent["bio"]
     state.flash("Your profile was changed.")
-    return see_other(f"/user/{state.me}")
+    return f"/user/{state.me}"
 
 
 @logged_in
@@ -41,25 +39,17 @@ async def inbox(request: Request) -> Response:
 
 
 @logged_in
-async def message(request: Request) -> Response:
+@form("forum/message.html")
+def message(request: Request) -> Filling:
     """Show the messages exchanged with a user, or send one."""
-    user = known_user(request)
-    if request.method == "GET":
-        return _conversation(request, user)
-    body = (await read_form(request)).get("body", "")
+    state, user = session(request), known_user(request)
+    sent = yield show({"body": ""}, user=user, messages=state.conversation(user.name))
     if user.name == base.ME:
-        return _conversation(request, user, "You cannot write to yourself.")
-    if not body:
-        return _conversation(request, user, "A message cannot be empty.")
-    session(request).send(user.name, body)
-    session(request).flash("Your message was sent.")
-    return see_other(f"/user/{user.name}/message")
-
-
-def _conversation(request: Request, user: User, error: str = "") -> Response:
-    messages = session(request).conversation(user.name)
-    status = 422 if error else 200
-    return render(request, "forum/message.html", user=user, messages=messages, error=error, status_code=status)
+        raise Refused("You cannot write to yourself.")
+    refuse_if((not sent["body"], "A message cannot be empty."))
+    state.send(user.name, sent["body"])
+    state.flash("Your message was sent.")
+    return f"/user/{user.name}/message"
 
 
 @logged_in

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sites.access import logged_in
+from sites.access import existing, logged_in
 from sites.forum.access import known_forum, known_user, session
 from sites.forum.state import SORTS, ForumState
 from sites.paging import listing
@@ -111,9 +110,7 @@ def user_comments(request: Request) -> Response:
 def latest_thread(request: Request) -> Response:
     """Lead to the user's newest thread, an address that stays valid when more is posted."""
     threads = session(request).threads("new", author=known_user(request).name)
-    if not threads:
-        raise HTTPException(404)
-    return see_other(threads[0].path)
+    return see_other(existing(next(iter(threads), None)).path)
 
 
 def _pinned(state: ForumState, name: str) -> Any:

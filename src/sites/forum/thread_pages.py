@@ -7,12 +7,14 @@ changes or deletes what it wrote; every change ends in a redirect with a flash m
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from sites.access import logged_in
+from sites.forms import Filling, form, refuse_if, show
 from sites.forum.access import known_thread, own_comment, own_thread, session
 from sites.forum.data import Thread
 from sites.forum.listing_pages import COMMENTS_PER_PAGE
@@ -24,13 +26,13 @@ MAX_TITLE_CHARS = 80
 
 def thread_page(request: Request) -> Response:
     """Show a thread and its comments, latest first."""
-    return _thread_page(request, known_thread(request))
+    return render(request, "forum/thread.html", errors=(), **_shown(request, known_thread(request)))
 
 
-def _thread_page(request: Request, thread: Thread, error: str = "") -> Response:
+def _shown(request: Request, thread: Thread) -> dict[str, Any]:
     comments = session(request).comments(thread.thread_id)
-    page = {"thread": thread, "count": len(comments), "comments": listing(request, comments, COMMENTS_PER_PAGE)}
-    return render(request, "forum/thread.html", error=error, status_code=422 if error else 200, **page)
+    page = listing(request, comments, COMMENTS_PER_PAGE)
+    return show({"body": ""}, thread=thread, count=len(comments), comments=page)
 
 
 @logged_in
@@ -44,30 +46,27 @@ async def vote(request: Request) -> Response:
 
 
 @logged_in
-async def reply(request: Request) -> Response:
+@form("forum/thread.html")
+def reply(request: Request) -> Filling:
     """Add a comment."""
-    thread = known_thread(request)
-    body = (await read_form(request)).get("body", "")
-    if not body:
-        return _thread_page(request, thread, "A comment cannot be empty.")
-    session(request).reply(thread.thread_id, body)
-    session(request).flash("Your comment was posted.")
-    return see_other(thread.path)
+    state, thread = session(request), known_thread(request)
+    sent = yield _shown(request, thread)
+    refuse_if((not sent["body"], "A comment cannot be empty."))
+    state.reply(thread.thread_id, sent["body"])
+    state.flash("Your comment was posted.")
+    return thread.path
 
 
 @logged_in
-async def edit_comment(request: Request) -> Response:
+@form("forum/edit_comment.html", whole=True)
+def edit_comment(request: Request) -> Filling:
     """Show the form for one's own comment, or take the changed text."""
-    thread, comment = own_comment(request)
-    if request.method == "GET":
-        return render(request, "forum/edit_comment.html", thread=thread, body=comment.body, error="")
-    body = (await read_form(request)).get("body", "")
-    if not body:
-        error = "A comment cannot be empty."
-        return render(request, "forum/edit_comment.html", thread=thread, body="", error=error, status_code=422)
-    session(request).edit_comment(comment, body)
-    session(request).flash("Your comment was changed.")
-    return see_other(thread.path)
+    state, (thread, comment) = session(request), own_comment(request)
+    sent = yield show({"body": comment.body}, thread=thread)
+    refuse_if((not sent["body"], "A comment cannot be empty."))
+    state.edit_comment(comment, sent["body"])
+    state.flash("Your comment was changed.")
+    return thread.path
 
 
 @logged_in
@@ -80,43 +79,30 @@ async def delete_comment(request: Request) -> Response:
 
 
 @logged_in
-async def submit(request: Request) -> Response:
+@form("forum/submit.html", whole=True)
+def submit(request: Request) -> Filling:
     """Show the form for a new thread (or a crosspost), or take it."""
-    state = session(request)
-    wanted = request.query_params.get("crosspost", "")
+    state, query = session(request), request.query_params
+    wanted = query.get("crosspost", "")
     source = state.thread(int(wanted)) if re.fullmatch(r"[0-9]{1,9}", wanted) else None
-    if request.method == "GET":
-        fields = {"forum": request.query_params.get("forum", ""), "title": source.title if source else "", "body": ""}
-        return render(request, "forum/submit.html", fields=fields, source=source, errors=[])
-    form = await read_form(request)
-    fields = {name: form.get(name, "") for name in ("forum", "title", "body")}
-    errors = []
-    if fields["forum"] not in state.data.forums:
-        errors.append("Please choose a forum.")
-    errors += _title_errors(fields["title"])
-    if errors:
-        return render(request, "forum/submit.html", fields=fields, source=source, errors=errors, status_code=422)
-    thread = state.submit(**fields, crossposted_from=source.forum if source else "")
+    fields = {"forum": query.get("forum", ""), "title": source.title if source else "", "body": ""}
+    sent = yield show(fields, source=source)
+    refuse_if((sent["forum"] not in state.data.forums, "Please choose a forum."), *_title_rules(sent["title"]))
+    thread = state.submit(**sent, crossposted_from=source.forum if source else "")
     state.flash("Your thread was posted.")
-    return see_other(thread.path)
+    return thread.path
 
 
 @logged_in
-async def edit_thread(request: Request) -> Response:
+@form("forum/edit_thread.html", whole=True)
+def edit_thread(request: Request) -> Filling:
     """Show the form for one's own thread, or take the changed title and text."""
-    thread = own_thread(request)
-    if request.method == "GET":
-        fields = {"title": thread.title, "body": thread.body}
-        return render(request, "forum/edit_thread.html", thread=thread, fields=fields, errors=[])
-    form = await read_form(request)
-    fields = {name: form.get(name, "") for name in ("title", "body")}
-    errors = _title_errors(fields["title"])
-    if errors:
-        page = {"thread": thread, "fields": fields, "errors": errors}
-        return render(request, "forum/edit_thread.html", status_code=422, **page)
-    session(request).edit_thread(thread, **fields)
-    session(request).flash("Your thread was changed.")
-    return see_other(thread.path)
+    state, thread = session(request), own_thread(request)
+    sent = yield show({"title": thread.title, "body": thread.body}, thread=thread)
+    refuse_if(*_title_rules(sent["title"]))
+    state.edit_thread(thread, **sent)
+    state.flash("Your thread was changed.")
+    return thread.path
 
 
 @logged_in
@@ -137,10 +123,9 @@ async def pin(request: Request) -> Response:
     return see_other(thread.path)
 
 
-def _title_errors(title: str) -> list[str]:
-    if not title:
-        return ["A title is needed."]
-    return [f"A title has at most {MAX_TITLE_CHARS} letters."] if len(title) > MAX_TITLE_CHARS else []
+def _title_rules(title: str) -> tuple[tuple[bool, str], tuple[bool, str]]:
+    too_long = f"A title has at most {MAX_TITLE_CHARS} letters."
+    return (not title, "A title is needed."), (len(title) > MAX_TITLE_CHARS, too_long)
 
 
 _THREAD = "/f/{forum}/{thread_id:int}"

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import cast
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from sites.access import existing
 from sites.map.data import Place
 from sites.map.state import MapState
 
@@ -21,15 +21,9 @@ def session(request: Request) -> MapState:
 
 def known_place(request: Request) -> Place:
     """Return the place that the path names, or raise 404."""
-    place = session(request).data.places.get(request.path_params["place_id"])
-    if place is None:
-        raise HTTPException(404)
-    return place
+    return existing(session(request).data.places.get(request.path_params["place_id"]))
 
 
 def known_list(request: Request) -> str:
     """Return the name of the list that the path means, or raise 404."""
-    name = session(request).list_named(request.path_params["slug"])
-    if name is None:
-        raise HTTPException(404)
-    return name
+    return existing(session(request).list_named(request.path_params["slug"]))

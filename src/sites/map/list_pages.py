@@ -13,47 +13,36 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sites.access import logged_in
+from sites.forms import Filling, form, show
 from sites.map import picture
 from sites.map.access import known_list, session
 from sites.map.directions import PHRASES, Leg, distance, find_route, minutes, shortest_tour
 from sites.map.roads import Mode
-from sites.map.state import Refused, slug
-from sites.rendering import read_form, render, see_other
+from sites.map.state import slug
+from sites.rendering import render, see_other
 
 LISTED, SHORTEST = "As listed", "Shortest"
 
 
 @logged_in
-async def lists(request: Request) -> Response:
+@form("map/lists.html")
+def lists(request: Request) -> Filling:
     """Show all lists, and make new ones."""
-    state, name, error = session(request), "", ""
-    if request.method == "POST":
-        name = (await read_form(request)).get("name", "")
-        try:
-            state.add_list(name)
-        except Refused as refusal:
-            error = str(refusal)
-        else:
-            state.flash(f"The list {name} was made.")
-            return see_other("/lists")
-    page = {"lists": {n: (slug(n), len(state.lists[n])) for n in state.lists}, "name": name, "error": error}
-    return render(request, "map/lists.html", status_code=422 if error else 200, **page)
+    state = session(request)
+    sent = yield show({"name": ""}, lists={name: (slug(name), len(places)) for name, places in state.lists.items()})
+    state.add_list(sent["name"])
+    state.flash(f"The list {sent['name']} was made.")
+    return "/lists"
 
 
 @logged_in
 async def one_list(request: Request) -> Response:
     """Show a list's places."""
-    return _list_page(request, known_list(request))
+    return render(request, "map/list.html", errors=(), **_shown(request, known_list(request)))
 
 
-def _list_page(request: Request, name: str, wanted: str | None = None, error: str = "") -> Response:
-    page = {
-        "name": name,
-        "slug": slug(name),
-        "wanted": name if wanted is None else wanted,
-        "places": session(request).places(name),
-    }
-    return render(request, "map/list.html", error=error, status_code=422 if error else 200, **page)
+def _shown(request: Request, name: str) -> dict[str, Any]:
+    return show({"name": name}, name=name, slug=slug(name), places=session(request).places(name))
 
 
 @logged_in
@@ -68,16 +57,14 @@ async def remove(request: Request) -> Response:
 
 
 @logged_in
-async def rename(request: Request) -> Response:
+@form("map/list.html", whole=True)
+def rename(request: Request) -> Filling:
     """Give a list another name."""
     state, name = session(request), known_list(request)
-    wanted = (await read_form(request)).get("name", "")
-    try:
-        state.rename(name, wanted)
-    except Refused as refusal:
-        return _list_page(request, name, wanted, str(refusal))
+    sent = yield _shown(request, name)
+    state.rename(name, sent["name"])
     state.flash("The list was renamed.")
-    return see_other(f"/lists/{slug(wanted)}")
+    return f"/lists/{slug(sent['name'])}"
 
 
 @logged_in
@@ -97,14 +84,8 @@ async def tour(request: Request) -> Response:
     state, name, query = session(request), known_list(request), request.query_params
     places = state.places(name)
     mode, order = query.get("mode", ""), query.get("order", LISTED)
-    page: dict[str, Any] = {
-        "name": name,
-        "slug": slug(name),
-        "mode": mode,
-        "order": order,
-        "orders": (LISTED, SHORTEST),
-    }
-    page |= {"modes": PHRASES, "distance": distance, "minutes": minutes, "route": None, "picture": None}
+    page: dict[str, Any] = {"name": name, "slug": slug(name), "mode": mode, "order": order, "route": None}
+    page |= {"orders": (LISTED, SHORTEST), "modes": PHRASES, "distance": distance, "minutes": minutes, "picture": None}
     error = ""
     if len(places) < 2:
         error = "A tour needs two places or more."

@@ -13,14 +13,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sites.access import logged_in
+from sites.forms import Filling, form, show
 from sites.map import picture, words
 from sites.map.access import known_place, session
 from sites.map.data import Place
 from sites.map.search import PER_PAGE, correction, search
-from sites.map.state import Refused
 from sites.paging import listing
 from sites.queries import chosen
-from sites.rendering import clean_text, read_form, render, see_other
+from sites.rendering import clean_text, render
 
 WITHIN = {"250 m": 250, "500 m": 500, "1 km": 1000, "2 km": 2000}
 """Choices of the nearby search; the third is chosen unless the visitor chooses."""
@@ -43,14 +43,13 @@ async def results(request: Request) -> Response:
 
 async def place(request: Request) -> Response:
     """All about a place."""
-    return _place_page(request, known_place(request))
+    return render(request, "map/place.html", errors=(), **_shown(request, known_place(request)))
 
 
-def _place_page(request: Request, shown: Place, error: str = "") -> Response:
+def _shown(request: Request, place: Place) -> dict[str, Any]:
     state = session(request)
-    page: dict[str, Any] = {"place": shown, "note": state.notes.get(shown.place_id, ""), "error": error}
-    drawn = picture.around(state.data, shown)
-    return render(request, "map/place.html", picture=drawn, status_code=422 if error else 200, **page)
+    page = {"place": place, "note": state.notes.get(place.place_id, ""), "picture": picture.around(state.data, place)}
+    return show({"list": "", "note": ""}, **page)
 
 
 async def nearby(request: Request) -> Response:
@@ -58,58 +57,41 @@ async def nearby(request: Request) -> Response:
     centre, data = known_place(request), session(request).data
     kind, within = chosen(request, "kind", words.KINDS, ""), chosen(request, "within", WITHIN, DEFAULT_WITHIN)
     found = listing(request, data.nearby(centre, kind, WITHIN[within]), PER_PAGE)
-    page: dict[str, Any] = {
-        "place": centre,
-        "found": found,
-        "kind": kind,
-        "kinds": words.KINDS,
-        "within": within,
-        "choices": WITHIN,
-    }
-    return render(request, "map/nearby.html", **page)
+    page: dict[str, Any] = {"found": found, "kind": kind, "kinds": words.KINDS, "within": within, "choices": WITHIN}
+    return render(request, "map/nearby.html", place=centre, **page)
 
 
 @logged_in
-async def save(request: Request) -> Response:
+@form("map/place.html")
+def save(request: Request) -> Filling:
     """Put a place into one of the user's lists."""
     state, shown = session(request), known_place(request)
-    name = (await read_form(request)).get("list", "")
-    try:
-        state.save(shown, name)
-    except Refused as refusal:
-        return _place_page(request, shown, str(refusal))
-    state.flash(f"Saved to {name}.")
-    return see_other(shown.path)
+    sent = yield _shown(request, shown)
+    state.save(shown, sent["list"])
+    state.flash(f"Saved to {sent['list']}.")
+    return shown.path
 
 
 @logged_in
-async def note(request: Request) -> Response:
+@form("map/place.html")
+def note(request: Request) -> Filling:
     """Keep a note on a place."""
     state, shown = session(request), known_place(request)
-    try:
-        state.write_note(shown, (await read_form(request)).get("note", ""))
-    except Refused as refusal:
-        return _place_page(request, shown, str(refusal))
+    sent = yield _shown(request, shown)
+    state.write_note(shown, sent["note"])
     state.flash("Your note was saved.")
-    return see_other(shown.path)
+    return shown.path
 
 
 @logged_in
-async def report(request: Request) -> Response:
+@form("map/report.html")
+def report(request: Request) -> Filling:
     """The form for an error on the map."""
     state, shown = session(request), known_place(request)
-    fields, error = {"problem": "", "details": ""}, ""
-    if request.method == "POST":
-        fields.update(await read_form(request))
-        try:
-            state.report(shown, fields["problem"], fields["details"])
-        except Refused as refusal:
-            error = str(refusal)
-        else:
-            state.flash("Thank you for your report.")
-            return see_other("/reports")
-    page = {"place": shown, "fields": fields, "problems": words.PROBLEMS, "error": error}
-    return render(request, "map/report.html", status_code=422 if error else 200, **page)
+    sent = yield show({"problem": "", "details": ""}, place=shown, problems=words.PROBLEMS)
+    state.report(shown, sent["problem"], sent["details"])
+    state.flash("Thank you for your report.")
+    return "/reports"
 
 
 @logged_in

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sites.map import account_pages, list_pages, place_pages, route_pages
+from sites.access import PASSWORD, one_account
+from sites.map import list_pages, place_pages, route_pages
 from sites.map.data import ME, MapData
 from sites.map.places import build
 from sites.map.state import MapState
@@ -17,10 +18,10 @@ def new_state(data: MapData, login: bool) -> MapState:
 
 MAP = Site(
     name="map",
-    routes=(*place_pages.ROUTES, *route_pages.ROUTES, *list_pages.ROUTES, *account_pages.ROUTES),
+    routes=(*place_pages.ROUTES, *route_pages.ROUTES, *list_pages.ROUTES, *one_account("map", ME)),
     build=build,
     new_state=new_state,
     templates=TEMPLATES,
-    account=lambda _: (ME, account_pages.PASSWORD),
+    account=lambda _: (ME, PASSWORD),
 )
 """The map: places, search, directions, nearby search, lists, tours, notes and error reports."""

@@ -11,16 +11,12 @@ from dataclasses import dataclass
 
 from sites.map.data import MapData, Place
 from sites.map.words import PROBLEMS
-from sites.site import State
+from sites.site import Refused, State
 
 MAX_LISTS = 12
 MAX_PLACES = 7
 """Most places in a list, so that a tour's orders can all be tried."""
 MAX_NAME_CHARS, MAX_NOTE_CHARS, MAX_REPORTS = 30, 200, 50
-
-
-class Refused(Exception):
-    """The map does not do what was asked; the message is for the visitor."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,10 @@
-"""Who may see a page of the shop.
+"""Who may see a page of the shop, and the things that its path names.
 
-Owns the way from a request to the shop's state and the detour through the log-in page.
+Owns the way from a request to the shop's state, the detour through the log-in page, and the 404s.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from functools import wraps
 from typing import cast
 from urllib.parse import urlencode
@@ -14,10 +13,12 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sites.access import existing
+from sites.forms import Handler
 from sites.rendering import see_other
+from sites.shop.catalogue import Product
+from sites.shop.data import Order
 from sites.shop.state import Customer, ShopState
-
-Handler = Callable[[Request], Awaitable[Response]]
 
 
 def shop(request: Request) -> ShopState:
@@ -31,6 +32,17 @@ def customer(request: Request) -> Customer:
     if found is None:
         raise HTTPException(403)
     return found
+
+
+def known_product(request: Request) -> Product:
+    """Return the product that the path names, or raise 404."""
+    return existing(shop(request).data.products.get(request.path_params["slug"]))
+
+
+def known_order(request: Request) -> Order:
+    """Return the customer's order that the path names, or raise 404."""
+    number = request.path_params["number"]
+    return existing(next((order for order in customer(request).orders if order.number == number), None))
 
 
 def login_first(handler: Handler) -> Handler:

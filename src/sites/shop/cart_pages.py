@@ -6,24 +6,24 @@ those who have not chosen it.
 
 from __future__ import annotations
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from sites.forms import Filling, form, refuse_if, show
 from sites.rendering import read_form, render, see_other
-from sites.shop.access import customer, login_first, shop
+from sites.shop.access import customer, known_order, login_first, shop
 from sites.shop.catalogue_pages import quantity
 from sites.shop.data import PAYMENTS, SHIPPING
-from sites.shop.state import Refused, ShopState, find_address
+from sites.shop.state import ShopState, find_address
+from sites.site import Refused
 
 
 async def cart(request: Request) -> Response:
     """What is in the cart."""
-    lines = shop(request).cart
-    items = sum(line.quantity for line in lines)
-    total = sum(line.quantity * line.price for line in lines)
-    return render(request, "shop/cart.html", lines=lines, items=items, total=total)
+    state = shop(request)
+    items = sum(line.quantity for line in state.cart)
+    return render(request, "shop/cart.html", lines=state.cart, items=items, total=_total(state))
 
 
 async def change_quantity(request: Request) -> Response:
@@ -49,101 +49,71 @@ async def remove(request: Request) -> Response:
 
 
 @login_first
-async def address(request: Request) -> Response:
+@form("shop/checkout_address.html")
+def address(request: Request) -> Filling:
     """First page: where to deliver."""
     state, buyer = shop(request), customer(request)
-    if back := _sent_back(state):
-        return back
-    errors: list[str] = []
-    if request.method == "POST":
-        label = (await read_form(request)).get("address", "")
-        if find_address(buyer, label):
-            state.draft.address = label
-            return see_other("/checkout/shipping")
-        errors.append("Choose an address")
+    if not _filled(state):
+        return "/cart"
     chosen = state.draft.address or next((known.label for known in buyer.addresses), "")
-    return render(
-        request,
-        "shop/checkout_address.html",
-        status_code=422 if errors else 200,
-        addresses=buyer.addresses,
-        chosen=chosen,
-        errors=errors,
-    )
+    sent = yield show({"address": ""}, addresses=buyer.addresses, chosen=chosen)
+    refuse_if((find_address(buyer, sent["address"]) is None, "Choose an address"))
+    state.draft.address = sent["address"]
+    return "/checkout/shipping"
 
 
 @login_first
-async def shipping(request: Request) -> Response:
+@form("shop/checkout_shipping.html")
+def shipping(request: Request) -> Filling:
     """Second page: how to ship."""
     state = shop(request)
     where = find_address(customer(request), state.draft.address)
-    if back := _sent_back(state):
-        return back
+    if not _filled(state):
+        return "/cart"
     if where is None:
-        return see_other("/checkout")
-    errors: list[str] = []
-    if request.method == "POST":
-        method = (await read_form(request)).get("shipping", "")
-        if method in SHIPPING:
-            state.draft.shipping = method
-            return see_other("/checkout/payment")
-        errors.append("Choose a shipping method")
-    return render(
-        request,
-        "shop/checkout_shipping.html",
-        status_code=422 if errors else 200,
-        address=where,
-        methods=SHIPPING,
-        chosen=state.draft.shipping or next(iter(SHIPPING)),
-        errors=errors,
-    )
+        return "/checkout"
+    chosen = state.draft.shipping or next(iter(SHIPPING))
+    sent = yield show({"shipping": ""}, address=where, methods=SHIPPING, chosen=chosen)
+    refuse_if((sent["shipping"] not in SHIPPING, "Choose a shipping method"))
+    state.draft.shipping = sent["shipping"]
+    return "/checkout/payment"
 
 
 @login_first
-async def payment(request: Request) -> Response:
+@form("shop/checkout_payment.html")
+def payment(request: Request) -> Filling:
     """Last page: what is ordered, how it is paid, and the button that orders it."""
     state, buyer = shop(request), customer(request)
     where = find_address(buyer, state.draft.address)
-    if back := _sent_back(state):
-        return back
+    if not _filled(state):
+        return "/cart"
     if where is None or state.draft.shipping not in SHIPPING:
-        return see_other("/checkout")
-    errors: list[str] = []
-    if request.method == "POST":
-        try:
-            order = state.place_order(buyer, (await read_form(request)).get("payment", ""))
-        except Refused as refusal:
-            errors.append(str(refusal))
-        else:
-            return see_other(f"/checkout/placed/{order.number}")
-    return render(
-        request,
-        "shop/checkout_payment.html",
-        status_code=422 if errors else 200,
+        return "/checkout"
+    sent = yield show(
+        {"payment": ""},
         lines=state.cart,
         address=where,
         shipping=state.draft.shipping,
-        total=sum(line.quantity * line.price for line in state.cart) + SHIPPING[state.draft.shipping],
+        total=_total(state) + SHIPPING[state.draft.shipping],
         payments=PAYMENTS,
-        errors=errors,
     )
+    return f"/checkout/placed/{state.place_order(buyer, sent['payment']).number}"
 
 
 @login_first
 async def placed(request: Request) -> Response:
     """Thanks for an order."""
-    number = request.path_params["number"]
-    order = next((order for order in customer(request).orders if order.number == number), None)
-    if order is None:
-        raise HTTPException(404)
-    return render(request, "shop/order_placed.html", order=order)
+    return render(request, "shop/order_placed.html", order=known_order(request))
 
 
-def _sent_back(state: ShopState) -> Response | None:
-    if state.cart:
-        return None
-    state.flash("Your cart is empty")
-    return see_other("/cart")
+def _total(state: ShopState) -> int:
+    return sum(line.quantity * line.price for line in state.cart)
+
+
+def _filled(state: ShopState) -> bool:
+    if not state.cart:
+        state.flash("Your cart is empty")
+    return bool(state.cart)
 
 
 ROUTES = (

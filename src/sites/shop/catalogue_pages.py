@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sites.rendering import page_number, read_form, render, see_other
-from sites.shop.access import login_first, shop
+from sites.access import existing
+from sites.forms import Filling, form, refuse_if, show
+from sites.rendering import page_number, render
+from sites.shop.access import customer, known_product, login_first, shop
 from sites.shop.catalogue import LARGE_EXTRA, Category, Product, Review, mean_stars
-from sites.shop.state import Refused, ShopState
+from sites.shop.state import ShopState
 
 PER_PAGE = 6
 SORT_ORDERS = {"popular": "Popular", "low": "Lowest price", "high": "Highest price", "rated": "Best rated"}
@@ -57,9 +58,7 @@ async def home(request: Request) -> Response:
 async def category(request: Request) -> Response:
     """A category's products, filtered by kind and sorted."""
     state = shop(request)
-    found = state.data.categories.get(request.path_params["slug"])
-    if found is None:
-        raise HTTPException(404)
+    found = existing(state.data.categories.get(request.path_params["slug"]))
     kind = next((k for k in found.kinds if k.lower() == request.query_params.get("kind", "").lower()), "")
     sort = request.query_params.get("sort", "popular")
     products = sorted_products(state, found, kind, sort)
@@ -90,35 +89,20 @@ async def search(request: Request) -> Response:
     return render(request, "shop/search.html", query=query, rows=rows, page=page, pages=pages, page_url=url)
 
 
-async def product(request: Request) -> Response:
+@form("shop/product.html")
+def product(request: Request) -> Filling:
     """A product page, and its form that adds to the cart."""
-    state, found = shop(request), find_product(request)
-    chosen = {"colour": found.colours[0], "size": found.sizes[0] if found.sizes else "", "quantity": "1"}
-    errors: list[str] = []
-    if request.method == "POST":
-        chosen.update(await read_form(request))
-        try:
-            state.add_to_cart(found, chosen["colour"], chosen["size"], quantity(chosen["quantity"]))
-        except Refused as refusal:
-            errors.append(str(refusal))
-        else:
-            state.flash(f"Added {found.name}")
-            return see_other("/cart")
-    return render(
-        request,
-        "shop/product.html",
-        status_code=422 if errors else 200,
-        product=found,
-        stars=mean_stars(state.reviews(found)),
-        extra=LARGE_EXTRA,
-        chosen=chosen,
-        errors=errors,
-    )
+    state, found = shop(request), known_product(request)
+    fields = {"colour": found.colours[0], "size": found.sizes[0] if found.sizes else "", "quantity": "1"}
+    sent = yield show(fields, product=found, stars=mean_stars(state.reviews(found)), extra=LARGE_EXTRA)
+    state.add_to_cart(found, sent["colour"], sent["size"], quantity(sent["quantity"]))
+    state.flash(f"Added {found.name}")
+    return "/cart"
 
 
 async def reviews(request: Request) -> Response:
     """A product's reviews, newest first."""
-    state, found = shop(request), find_product(request)
+    state, found = shop(request), known_product(request)
     written = state.reviews(found)
     page, pages = page_number(request, len(written), PER_PAGE)
     return render(
@@ -134,50 +118,19 @@ async def reviews(request: Request) -> Response:
 
 
 @login_first
-async def review_form(request: Request) -> Response:
+@form("shop/review_form.html")
+def review_form(request: Request) -> Filling:
     """The form for a review of one's own."""
-    state, found = shop(request), find_product(request)
-    values = {"stars": "", "title": "", "text": ""}
-    errors: list[str] = []
-    if request.method == "POST":
-        values.update(await read_form(request))
-        errors = [
-            message
-            for wrong, message in (
-                (values["stars"] not in STARS, "Choose the stars"),
-                (not values["title"], "Write a title"),
-                (not values["text"], "Write a text"),
-            )
-            if wrong
-        ]
-        if not errors and state.customer:
-            author = state.customer.account.name
-            review = Review(author, STARS[values["stars"]], values["title"][:80], values["text"])
-            try:
-                state.add_review(found, review)
-            except Refused as refusal:
-                errors = [str(refusal)]
-            else:
-                state.flash("Thank you for your review")
-                return see_other(f"/product/{found.slug}/reviews")
-    status = 422 if errors else 200
-    return render(
-        request,
-        "shop/review_form.html",
-        status_code=status,
-        product=found,
-        values=values,
-        errors=errors,
-        stars_options=list(STARS),
+    state, found, author = shop(request), known_product(request), customer(request).account.name
+    sent = yield show({"stars": "", "title": "", "text": ""}, product=found, stars_options=list(STARS))
+    refuse_if(
+        (sent["stars"] not in STARS, "Choose the stars"),
+        (not sent["title"], "Write a title"),
+        (not sent["text"], "Write a text"),
     )
-
-
-def find_product(request: Request) -> Product:
-    """Return the product that the path names; raise a 404 when there is none."""
-    found = shop(request).data.products.get(request.path_params["slug"])
-    if found is None:
-        raise HTTPException(404)
-    return found
+    state.add_review(found, Review(author, STARS[sent["stars"]], sent["title"][:80], sent["text"]))
+    state.flash("Thank you for your review")
+    return f"/product/{found.slug}/reviews"
 
 
 def quantity(text: str) -> int:

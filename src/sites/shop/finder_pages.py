@@ -14,9 +14,8 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from sites.rendering import read_form, render, see_other
-from sites.shop.access import customer, login_first, shop
+from sites.shop.access import customer, known_product, login_first, shop
 from sites.shop.catalogue import Product
-from sites.shop.catalogue_pages import find_product
 
 WAREHOUSES = ("Leeds", "Bath", "York")
 """Cities with a warehouse; the other cities that addresses lie in have none."""
@@ -58,7 +57,7 @@ async def suggest(request: Request) -> Response:
 
 async def stock(request: Request) -> Response:
     """The stock of each warehouse, as text."""
-    product = find_product(request)
+    product = known_product(request)
     if not product.stock:
         raise HTTPException(404)
     return PlainTextResponse(_stock_text(product))

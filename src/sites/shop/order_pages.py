@@ -7,10 +7,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sites.rendering import page_number, read_form, render, see_other
-from sites.shop.access import customer, login_first, shop
-from sites.shop.data import REASONS, Order
-from sites.shop.state import Refused
+from sites.forms import Filling, form, refuse_if, show
+from sites.rendering import page_number, render, see_other
+from sites.shop.access import customer, known_order, login_first, shop
+from sites.shop.data import REASONS
+from sites.site import Refused
 
 ORDERS_PER_PAGE = 8
 
@@ -36,33 +37,25 @@ async def last_order(request: Request) -> Response:
 @login_first
 async def order(request: Request) -> Response:
     """One order."""
-    return render(request, "shop/order.html", order=_find(request))
+    return render(request, "shop/order.html", order=known_order(request))
 
 
 @login_first
-async def cancel(request: Request) -> Response:
+@form("shop/order_cancel.html")
+def cancel(request: Request) -> Filling:
     """The form that cancels an order."""
-    state, found = shop(request), _find(request)
-    errors: list[str] = []
-    if request.method == "POST":
-        reason = (await read_form(request)).get("reason", "")
-        try:
-            if reason not in REASONS:
-                raise Refused("Choose a reason")
-            state.cancel_order(customer(request), found.number, reason)
-        except Refused as refusal:
-            errors.append(str(refusal))
-        else:
-            state.flash("The order is cancelled")
-            return see_other(f"/orders/{found.number}")
-    status = 422 if errors else 200
-    return render(request, "shop/order_cancel.html", status_code=status, order=found, reasons=REASONS, errors=errors)
+    state, found = shop(request), known_order(request)
+    sent = yield show({"reason": ""}, order=found, reasons=REASONS)
+    refuse_if((sent["reason"] not in REASONS, "Choose a reason"))
+    state.cancel_order(customer(request), found.number, sent["reason"])
+    state.flash("The order is cancelled")
+    return f"/orders/{found.number}"
 
 
 @login_first
 async def again(request: Request) -> Response:
     """Put an order's items into the cart."""
-    state, found = shop(request), _find(request)
+    state, found = shop(request), known_order(request)
     try:
         state.order_again(found)
     except Refused as refusal:
@@ -70,14 +63,6 @@ async def again(request: Request) -> Response:
     else:
         state.flash(f"Order {found.number} is in the cart")
     return see_other("/cart")
-
-
-def _find(request: Request) -> Order:
-    number = request.path_params["number"]
-    found = next((order for order in customer(request).orders if order.number == number), None)
-    if found is None:
-        raise HTTPException(404)
-    return found
 
 
 ROUTES = (

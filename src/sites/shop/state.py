@@ -21,17 +21,13 @@ from sites.shop.data import (
     Order,
     ShopData,
 )
-from sites.site import State
+from sites.site import Refused, State
 
 MAX_QUANTITY = 9
 MAX_ENTRIES = 50
 """Most cart lines, wishes, addresses, messages or own reviews that a session may hold."""
 FIRST_NEW_ORDER = 3001
 TODAY = "1 February"
-
-
-class Refused(Exception):
-    """The shop does not do what was asked; the message is for the customer."""
 
 
 @dataclass

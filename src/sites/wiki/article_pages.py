@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from sites.access import existing
 from sites.paging import listing
 from sites.rendering import clean_text, render, see_other
 from sites.wiki.data import Article, slug
@@ -26,10 +26,7 @@ def _state(request: Request) -> WikiState:
 
 
 def _article(request: Request) -> Article:
-    found = _state(request).data.by_slug.get(request.path_params["slug"])
-    if found is None:
-        raise HTTPException(404)
-    return found
+    return existing(_state(request).data.by_slug.get(request.path_params["slug"]))
 
 
 async def home(request: Request) -> Response:
@@ -76,9 +73,7 @@ async def categories(request: Request) -> Response:
 async def category(request: Request) -> Response:
     """The articles of a category."""
     members = {slug(name): (name, found) for name, found in _state(request).data.categories.items()}
-    if request.path_params["slug"] not in members:
-        raise HTTPException(404)
-    name, found = members[request.path_params["slug"]]
+    name, found = existing(members.get(request.path_params["slug"]))
     year = min(change.day.split()[-1] for one in found for change in one.history)
     return render(request, "wiki/category.html", name=name, year=year, found=listing(request, found, MEMBERS_PER_PAGE))
 

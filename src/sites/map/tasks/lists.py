@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from sites.access import PASSWORD
 from sites.checks import Evaluation, Milestones, Step, both, has, pages
 from sites.experts import Expert
 from sites.map import sampling, skills
-from sites.map.account_pages import PASSWORD
 from sites.map.checks import (
     at,
     counts,
