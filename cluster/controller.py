@@ -35,7 +35,6 @@ from cluster.run_folder.stage_results import (
 from cluster.stage_runner import StageRunner
 from cluster.system import System
 from cluster.task_sets import TaskSets
-from records.episodes import Source
 from replay.buffer import ReplayBuffer
 from replay.perplexity import Kept, band_filter
 from rollout_workers.results import RolloutResult
@@ -184,8 +183,7 @@ class Controller:
         """Choose the next phase's tasks by what failed in this one."""
         fresh = self._counted(phase)
         counted = set(fresh)
-        failures = self.buffer.failed_instructions(sources=(Source.ROLLOUT,), phases=(phase,))
-        failed = [failure.task_id for failure in failures if failure.episode_id in counted]
+        failed = [lost.task_id for lost in self.buffer.failures(phases=(phase,)) if lost.episode_id in counted]
         values: dict[str, float] = {}
         if self.recipe.curriculum.value_band:
             answers = self.system.learner.ask("value", fresh)

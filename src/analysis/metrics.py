@@ -62,7 +62,7 @@ def horizon_bucket(horizon: int) -> str:
 
 
 class Episode(Protocol):
-    """What a success table needs of an episode; a ``Trajectory`` and a rollout's summary both have it."""
+    """What a success table needs of an episode; a ``Trajectory`` has it."""
 
     @property
     def task_id(self) -> str:

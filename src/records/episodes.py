@@ -105,14 +105,8 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Trajectory:
-    """One episode. Exactly one of ``outcome`` and ``failure`` is set.
-
-    ``outcome`` is the verdict in {0.0, 1.0}; ``evidence`` is the evaluator's JSON; ``failure``
-    says why there is no verdict. ``final_milestones`` (K,) is the milestone vector after the last
-    action. ``policy_version`` is the version that produced the first action. Episodes of one task that
-    were sampled side by side share their ``group``, which group-relative advantages need.
-    """
+class EpisodeHeader:
+    """What an episode is, whatever came of it: its task as results are grouped, and what it was played for."""
 
     episode_id: str
     task_id: str
@@ -122,6 +116,18 @@ class Trajectory:
     intent: str
     source: Source
     phase: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory(EpisodeHeader):
+    """One episode. Exactly one of ``outcome`` and ``failure`` is set.
+
+    ``outcome`` is the verdict in {0.0, 1.0}; ``evidence`` is the evaluator's JSON; ``failure``
+    says why there is no verdict. ``final_milestones`` (K,) is the milestone vector after the last
+    action. ``policy_version`` is the version that produced the first action. Episodes of one task that
+    were sampled side by side share their ``group``, which group-relative advantages need.
+    """
+
     seed: int
     steps: tuple[Step, ...]
     termination: Termination | None

@@ -11,32 +11,22 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
-from records.episodes import Source, Trajectory
+from records.episodes import EpisodeHeader, Source, Trajectory
 from records.failures import FailureKind
 from replay.shards import SUFFIX, ShardError, ShardReader, translated
 
 logger = logging.getLogger(__name__)
 
-_COLUMNS = (
-    "episode_id", "task_id", "template", "site", "split", "intent", "source", "phase", "outcome", "failure",
-)  # fmt: skip
+_COLUMNS = (*(field.name for field in fields(EpisodeHeader)), "outcome", "failure")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(EpisodeHeader):
     """Where an episode lies, and what can be asked about it without reading its steps."""
 
-    episode_id: str
-    task_id: str
-    template: str
-    site: str
-    split: str
-    intent: str
-    source: Source
-    phase: int
     outcome: float | None
     failure: FailureKind | None
     shard: Path
@@ -68,17 +58,6 @@ class Scan:
     episodes: int
     skipped: tuple[SkippedFile, ...]
     duplicates: tuple[Duplicate, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class FailedInstruction:
-    """The instruction of an episode that was judged a failure."""
-
-    episode_id: str
-    task_id: str
-    template: str
-    site: str
-    intent: str
 
 
 class ReplayBuffer:
@@ -152,15 +131,11 @@ class ReplayBuffer:
         """Return the ids of successes (the buffer B of MiRA's Alg. 2), sorted."""
         return tuple(e.episode_id for e in self._select(sources, phases) if e.outcome == 1.0)
 
-    def failed_instructions(
+    def failures(
         self, *, sources: Collection[Source] = (Source.ROLLOUT,), phases: Collection[int] | None = None
-    ) -> tuple[FailedInstruction, ...]:
-        """Return the instructions of episodes judged a failure (F of MiRA's Alg. 2), not of those without verdict."""
-        return tuple(
-            FailedInstruction(e.episode_id, e.task_id, e.template, e.site, e.intent)
-            for e in self._select(sources, phases)
-            if e.outcome is not None and e.outcome != 1.0
-        )
+    ) -> tuple[Entry, ...]:
+        """Return the episodes judged a failure (F of MiRA's Alg. 2), not those without verdict, by their ids."""
+        return tuple(e for e in self._select(sources, phases) if e.outcome is not None and e.outcome != 1.0)
 
     def trajectory(self, episode_id: str) -> Trajectory:
         """Return one episode; raise ``LookupError`` where it is unknown."""

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from environments.environment import Grant
-from records.episodes import Source, Termination
 from records.failures import Failure
 from rollout_workers.episode import Played
 from rollout_workers.leases import Lease
@@ -19,22 +18,10 @@ from rollout_workers.leases import Lease
 
 @dataclass(frozen=True, slots=True)
 class EpisodeSummary:
-    """One judged episode without its steps. Times are seconds; ``outcome`` is in {0.0, 1.0}."""
+    """What the driver counts of a judged episode. Times are seconds; ``outcome`` is in {0.0, 1.0}."""
 
-    episode_id: str
-    task_id: str
-    template: str
-    site: str
-    split: str
-    source: Source
-    phase: int
     outcome: float
-    termination: Termination
     steps: int
-    horizon: int
-    parse_errors: int
-    prompt_tokens: int
-    action_tokens: int
     policy_version: int
     worker: str
     seconds: float
@@ -47,25 +34,13 @@ class EpisodeSummary:
     def of(cls, played: Played) -> EpisodeSummary:
         """Summarise an episode that has a verdict; raise ``ValueError`` for one that failed."""
         t = played.trajectory
-        if t.outcome is None or t.termination is None:
+        if t.outcome is None:
             raise ValueError(
                 f"episode {t.episode_id} has no verdict ({t.failure}); only judged episodes are summarised"
             )
         return cls(
-            episode_id=t.episode_id,
-            task_id=t.task_id,
-            template=t.template,
-            site=t.site,
-            split=t.split,
-            source=t.source,
-            phase=t.phase,
             outcome=t.outcome,
-            termination=t.termination,
             steps=len(t.steps),
-            horizon=t.horizon,
-            parse_errors=sum(step.parse_error is not None for step in t.steps),
-            prompt_tokens=sum(len(step.prompt_ids) for step in t.steps),
-            action_tokens=sum(len(step.action_ids) for step in t.steps),
             policy_version=t.policy_version,
             worker=t.worker,
             seconds=t.seconds,

@@ -359,7 +359,7 @@ def test_an_episode_that_is_not_asked_for_again_is_neither_trained_on_nor_chosen
     sections = {"run": {"phases": 3, "keep_checkpoints": 3}}
     whole = cut_short(tmp_path / "whole", ("update_critics", 1), **sections)
     buffer = ReplayBuffer(whole.out / "episodes")
-    unlucky = buffer.failed_instructions(phases=[1])[0].episode_id
+    unlucky = buffer.failures(phases=[1])[0].episode_id
     run = Run(tmp_path / "run", **sections)
     with pytest.raises(Killed):
         run.start(before(("update_critics", 3)), loses=lambda spec: spec.episode_id == unlucky)

@@ -27,7 +27,7 @@ def episode(episode_id: str, outcome: float | None = 1.0, source: Source = Sourc
     return dataclasses.replace(base, **changes)
 
 
-def test_successes_and_failed_instructions_are_of_training_rollouts(tmp_path):
+def test_successes_and_failures_are_of_training_rollouts(tmp_path):
     write_shard(tmp_path / "phase-1", [episode("won"), episode("lost", 0.0), episode("broken", None)])
     write_shard(tmp_path / "phase-2", [episode("later", phase=2), episode("shown", source=Source.DEMONSTRATION)])
     write_shard(tmp_path / "eval", [episode("held-out", source=Source.EVALUATION)])
@@ -37,7 +37,7 @@ def test_successes_and_failed_instructions_are_of_training_rollouts(tmp_path):
     assert buffer.successes(phases=[1]) == ("won",)
     assert buffer.successes(sources=[Source.DEMONSTRATION]) == ("shown",)
     # An episode without a verdict is neither a success nor a failure.
-    assert [f.intent for f in buffer.failed_instructions()] == ["Buy lost"]
+    assert [f.intent for f in buffer.failures()] == ["Buy lost"]
     assert buffer.entry("broken").failure is FailureKind.INFRA
 
 

@@ -71,7 +71,7 @@ def example(episode_id: str = "e0", count: int = 3) -> Trajectory:
 
 
 def assert_same(left: Trajectory, right: Trajectory) -> None:
-    for name in Trajectory.__slots__:
+    for name in (field.name for field in dataclasses.fields(Trajectory)):
         if name != "steps":
             assert getattr(left, name) == getattr(right, name), name
     assert len(left.steps) == len(right.steps)
@@ -137,7 +137,7 @@ def test_arrays_of_another_type_are_refused_and_leave_no_file(tmp_path):
     bad = Step(0, "", "", good.prompt_ids.astype(np.int64), good.action_ids, good.logprobs, 0, 1.0, "")
     wrong_length = Step(0, "", "", good.prompt_ids, good.action_ids, good.logprobs[:-1], 0, 1.0, "")
     base = example()
-    fields = {name: getattr(base, name) for name in Trajectory.__slots__}
+    fields = {name: getattr(base, name) for name in (field.name for field in dataclasses.fields(Trajectory))}
     with pytest.raises(TypeError, match="prompt_ids must be a one-dimensional int32 array, found int64"):
         write_shard(tmp_path, [Trajectory(**{**fields, "steps": (bad,)})])
     with pytest.raises(ValueError, match="6 tokens and 5 log-probabilities"):
