@@ -17,7 +17,6 @@ from records.checks import Check
 from records.episodes import Task
 
 S = TypeVar("S")
-F = TypeVar("F")
 
 TasksBySplit = Mapping[str, Sequence[Task]]
 
@@ -60,15 +59,24 @@ class Judges:
 
     def of_answers(self, name: str) -> AnswerJudge:
         """Return the judge of answers called ``name``."""
-        return self._make(name, AnswerJudge)  # type: ignore[type-abstract]
+        made = self._make(name)
+        if not isinstance(made, AnswerJudge):
+            raise _other_face(name, "AnswerJudge", made)
+        return made
 
     def of_trajectories(self, name: str) -> TrajectoryJudge:
         """Return the judge of trajectories called ``name``."""
-        return self._make(name, TrajectoryJudge)  # type: ignore[type-abstract]
+        made = self._make(name)
+        if not isinstance(made, TrajectoryJudge):
+            raise _other_face(name, "TrajectoryJudge", made)
+        return made
 
     def of_milestones(self, name: str) -> MilestoneJudge:
         """Return the judge of milestones called ``name``."""
-        return self._make(name, MilestoneJudge)  # type: ignore[type-abstract]
+        made = self._make(name)
+        if not isinstance(made, MilestoneJudge):
+            raise _other_face(name, "MilestoneJudge", made)
+        return made
 
     def preflight(self, name: str, tasks: TasksBySplit) -> list[Check]:
         """Return what the judge called ``name`` says of the tasks that it is to judge."""
@@ -77,13 +85,10 @@ class Judges:
     def _settings(self, name: str) -> object:
         return read_options(JUDGES.find(name).settings, self.options.get(name, {}), f"judges.{name}")
 
-    def _make(self, name: str, face: type[F]) -> F:
-        made = JUDGES.find(name).make(self._settings(name), self)
-        if not isinstance(made, face):
-            raise ValueError(f"judge {name!r}: expected {_a(face)}, found a {type(made).__name__}")
-        return made
+    def _make(self, name: str) -> AnswerJudge | TrajectoryJudge | MilestoneJudge:
+        return JUDGES.find(name).make(self._settings(name), self)
 
 
-def _a(face: type) -> str:
-    name = face.__name__
-    return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
+def _other_face(name: str, face: str, made: object) -> ValueError:
+    article = "an" if face[0] in "AEIOU" else "a"
+    return ValueError(f"judge {name!r}: expected {article} {face}, found a {type(made).__name__}")

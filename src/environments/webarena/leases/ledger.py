@@ -157,13 +157,14 @@ class SiteLedger:
 
         A unit that an older request waits for (``claimed``) is chosen only where there is no other.
         """
-        chosen: dict[str, tuple[str, Mode]] = {}
-        for site, mode in modes.items():
-            units = self._having(site, mode)
-            best = min(units, key=lambda u, m=mode: (u.name in claimed, not u.admits(m), u.distance))  # type: ignore[misc]
-            chosen[site] = (best.name, mode)
+        chosen = {site: (self._best(site, mode, claimed).name, mode) for site, mode in modes.items()}
         writers = {unit for unit, mode in chosen.values() if mode is Mode.WRITE}
         return {site: (unit, Mode.WRITE if unit in writers else mode) for site, (unit, mode) in chosen.items()}
+
+    def _best(self, site: str, mode: Mode, claimed: set[str]) -> Unit:
+        return min(
+            self._having(site, mode), key=lambda unit: (unit.name in claimed, not unit.admits(mode), unit.distance)
+        )
 
     def _having(self, site: str, mode: Mode) -> list[Unit]:
         return [u for u in self._units.values() if site in u.sites and (u.resettable or mode is Mode.READ)]
