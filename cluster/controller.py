@@ -70,7 +70,7 @@ class Controller:
         self.display.phase(0)
         stage(0, Cloned, self._clone)
         stage(0, CriticsPretrained, self._pretrain_critics)
-        self.system.retire(DEMONSTRATED if self.recipe.run.environment != DEMONSTRATED else "")
+        self.system.players.retire(DEMONSTRATED if self.recipe.run.environment != DEMONSTRATED else "")
         self.stages.go_on_from_last_checkpoint()
         stage(0, Published, self._publish)
         stage(0, Evaluated, self._evaluate)
@@ -214,6 +214,6 @@ class Controller:
 
     def _play(self, phase: int, stage: str, specs: list[EpisodeSpec], driver: str) -> RolloutResult:
         journal = self.ledger.of(phase, stage)
-        result = self.system.play(specs, self.buffer, self.display, driver=driver, journal=journal)
+        result = self.system.players.play(specs, self.buffer, self.display, driver=driver, journal=journal)
         self.buffer.refresh()
         return result

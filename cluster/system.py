@@ -6,11 +6,9 @@ play with nothing but what the learner published.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import ExitStack
 from types import TracebackType
 
-from cluster.display.run_display import RunDisplay
 from cluster.errors import RecipeError
 from cluster.learner_client import start_learner
 from cluster.players import Players
@@ -21,10 +19,6 @@ from cluster.run_folder.stage_results import Published
 from cluster.task_sets import TaskSets
 from learner.algorithms import Algorithm, resolve
 from policy.publication import Probe
-from replay.buffer import ReplayBuffer
-from rollout_workers.leases import Journal, no_journal
-from rollout_workers.results import RolloutResult
-from rollout_workers.spec import EpisodeSpec
 
 
 class System:
@@ -57,7 +51,7 @@ class System:
         self.folders.clear_leftovers()
         model = self._prepared_policy()
         with ExitStack() as started:
-            self._players = started.enter_context(Players(self.recipe, self.folders, self._tasks, model))
+            self.players = started.enter_context(Players(self.recipe, self.folders, self._tasks, model))
             self.learner = start_learner(self.recipe, model, self.folders)
             self.learner.ready()
             self._stack = started.pop_all()
@@ -71,25 +65,9 @@ class System:
 
     def publish(self, version: int) -> Published:
         """Bring every server to the learner's weights as ``version``; raise ``ProcessLost`` where none takes them."""
-        weights, (prompt_ids, action_ids) = self.learner.publish(version), self._players.probe
+        weights, (prompt_ids, action_ids) = self.learner.publish(version), self.players.probe
         probe = Probe(prompt_ids, action_ids, tuple(self.learner.probe(prompt_ids, action_ids)))
-        return self._players.publish(weights, probe)
-
-    def play(
-        self,
-        specs: Sequence[EpisodeSpec],
-        buffer: ReplayBuffer,
-        display: RunDisplay,
-        *,
-        driver: str,
-        journal: Journal = no_journal,
-    ) -> RolloutResult:
-        """Play episodes with the published weights; see ``cluster.rollouts``."""
-        return self._players.play(specs, buffer, display, driver=driver, journal=journal)
-
-    def retire(self, driver: str) -> None:
-        """End the workers of one kind of environment, when no further episode needs them."""
-        self._players.retire(driver)
+        return self.players.publish(weights, probe)
 
     def _prepared_policy(self) -> str:
         """Return the folder or hub name that models and tokenizers are loaded from; make the folder if need be."""

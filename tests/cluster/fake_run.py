@@ -133,6 +133,11 @@ class FakeSystem:
         place = path.relative_to(self.folders.out).as_posix()
         return Published(PublishedWeights(version, checksum, place), ("server-0",), {}, {}, seconds=0.0)
 
+    @property
+    def players(self) -> FakeSystem:
+        """What plays; here all is one."""
+        return self
+
     def retire(self, driver: str) -> None:
         self.note("retire", driver)
 

@@ -1,5 +1,6 @@
 """Shards: nothing changes in a round trip, and no damaged file passes for a good one."""
 
+import dataclasses
 import os
 import string
 import subprocess
@@ -137,7 +138,7 @@ def test_arrays_of_another_type_are_refused_and_leave_no_file(tmp_path):
     bad = Step(0, "", "", good.prompt_ids.astype(np.int64), good.action_ids, good.logprobs, 0, 1.0, "")
     wrong_length = Step(0, "", "", good.prompt_ids, good.action_ids, good.logprobs[:-1], 0, 1.0, "")
     base = example()
-    fields = {name: getattr(base, name) for name in (field.name for field in dataclasses.fields(Trajectory))}
+    fields = {field.name: getattr(base, field.name) for field in dataclasses.fields(Trajectory)}
     with pytest.raises(TypeError, match="prompt_ids must be a one-dimensional int32 array, found int64"):
         write_shard(tmp_path, [Trajectory(**{**fields, "steps": (bad,)})])
     with pytest.raises(ValueError, match="6 tokens and 5 log-probabilities"):
