@@ -136,8 +136,9 @@ def check(recipe: RecipeArgument, out: OutOption = None, overrides: SetOption = 
     shown = yaml.safe_dump(resolved(loaded), sort_keys=False, allow_unicode=True)
     shown += f"\nconfig hash  {config_hash(loaded)}\nrun folder   {folder}\n"
     console.print(Text(printable(shown)), soft_wrap=True)
-    console.print(_plan_table(make_plan(loaded, machine)))
-    _report(console, [entry for entry in examine(loaded, folder, machine) if entry.status != "ok"])
+    plan = make_plan(loaded, machine)
+    console.print(_plan_table(plan))
+    _report(console, [entry for entry in examine(loaded, folder, machine, plan) if entry.status != "ok"])
     console.print("Nothing is missing.")
 
 

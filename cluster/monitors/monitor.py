@@ -14,7 +14,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar
 
-from plugs.options import read_options
 from plugs.registry import Registry
 
 S = TypeVar("S")
@@ -61,32 +60,12 @@ MONITORS: Registry[MonitorKind[Any]] = Registry(
 """Monitors by name."""
 
 
-def read_monitors(given: Mapping[str, object]) -> dict[str, object]:
-    """Return the options of each monitor that a recipe names; raise ``ValueError`` with one line for each problem."""
-    read: dict[str, object] = {}
-    problems: list[str] = []
-    for name, options in given.items():
-        where = f"monitors.{name}"
-        try:
-            settings = MONITORS.find(name).settings
-        except ValueError as error:
-            problems.append(f"{where}: {error}")
-            continue
-        try:
-            read[name] = read_options(settings, {} if options is None else options, where)
-        except ValueError as error:
-            problems.append(str(error))
-    if problems:
-        raise ValueError("\n".join(problems))
-    return read
-
-
 class Monitors:
-    """Context manager over the monitors of one run, each with its options by name."""
+    """Context manager over the monitors of one run, each with its settings by name."""
 
-    def __init__(self, out: Path, options: Mapping[str, object]) -> None:
+    def __init__(self, out: Path, settings: Mapping[str, object]) -> None:
         self._out = out
-        self._options = read_monitors(options)
+        self._settings = settings
         self._running: list[Monitor] = []
         self._stack = ExitStack()
 
@@ -103,8 +82,8 @@ class Monitors:
     def __enter__(self) -> Monitors:
         """Start them."""
         with ExitStack() as started:
-            for name, options in self._options.items():
-                monitor = MONITORS.find(name).start(self._out, options)
+            for name, settings in self._settings.items():
+                monitor = MONITORS.find(name).start(self._out, settings)
                 started.callback(monitor.close)
                 self._running.append(monitor)
             self._stack = started.pop_all()

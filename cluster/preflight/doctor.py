@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from cluster.preflight.machine import Machine
-from cluster.preflight.plan import make_plan
+from cluster.preflight.plan import Plan, make_plan
 from cluster.preflight.start import check_devices, check_start
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.versions import package_version
@@ -50,8 +50,8 @@ _TASKS_LOOKED_FOR = 300
 """Fixed: of each set; drawing more takes longer than a look should."""
 
 
-def examine(recipe: Recipe, out: Path, machine: Machine | None = None) -> list[Check]:
-    """Return every check for running ``recipe`` into ``out`` on this machine (or on ``machine``)."""
+def examine(recipe: Recipe, out: Path, machine: Machine | None = None, plan: Plan | None = None) -> list[Check]:
+    """Return every check for running ``recipe`` into ``out`` on this machine (or on ``machine``, with its plan)."""
     machine = machine or Machine.here()
     return [
         check_python(sys.version_info[:2]),
@@ -66,7 +66,7 @@ def examine(recipe: Recipe, out: Path, machine: Machine | None = None) -> list[C
         *check_devices(recipe, machine),
         *check_policy(recipe),
         *check_environment(recipe),
-        *check_plan(recipe, machine),
+        *check_plan(plan or make_plan(recipe, machine)),
     ]
 
 
@@ -199,9 +199,8 @@ def check_tasks(recipe: Recipe) -> Check:
     return Check("tasks", Status.OK, ", ".join(f"{count} of {split}" for split, count in found.items()))
 
 
-def check_plan(recipe: Recipe, machine: Machine) -> list[Check]:
+def check_plan(plan: Plan) -> list[Check]:
     """The recipe's processes fit on the machine."""
-    plan = make_plan(recipe, machine)
     checks = [Check("plan", Status.FAIL, problem) for problem in plan.missing]
     checks += [Check("plan", Status.WARN, warning) for warning in plan.warnings]
     if not checks:

@@ -22,15 +22,14 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from cluster.errors import RecipeError
-from cluster.monitors.monitor import DEFAULT as MONITORED
-from cluster.monitors.monitor import read_monitors
-from cluster.recipe.plugged import PLUGGED, environment_section, over_defaults, own_sections, read_section, section_path
+from cluster.recipe.plugged import PLUGGED, environment_section, own_sections, read_section, section_path
 from cluster.recipe.run_settings import RunSettings, WarmStartSettings
 from curriculum.settings import CurriculumSettings
 from environments.browser.settings import BrowserSettings
 from environments.kinds import KINDS
 from judges.kinds import Judges
 from learner.settings import LearnerSettings
+from plugs.options import over_defaults
 from policy.backend import with_options
 from policy.settings import PolicySettings
 from records.bounds import SettingError
@@ -58,12 +57,7 @@ class Recipe(BaseModel):
     replay: ReplaySettings = ReplaySettings()
     learner: LearnerSettings = LearnerSettings()
     curriculum: CurriculumSettings = CurriculumSettings()
-    monitors: Mapping[str, object] = Field(
-        default_factory=lambda: read_monitors(dict.fromkeys(MONITORED)),
-        description="What is told the run's numbers as they happen, each by its name or `module:name` with its "
-        "options. A recipe that has this section names all of them. Without `metrics_log` a run that was killed does "
-        "not tell the numbers of the stage that it had just completed.",
-    )
+    monitors: Mapping[str, object] = Field(default_factory=partial(own_sections, "monitors"))
 
     @field_validator(*PLUGGED, mode="before")
     @classmethod
@@ -114,7 +108,6 @@ def build_recipe(raw: Any, overrides: Sequence[str] = (), origin: str = "recipe"
         raw = _override(raw, override)
     default = Recipe()
     defaults = {name: getattr(default, name) for name in Recipe.model_fields}
-    raw = {name: value for name, value in raw.items() if name != "monitors" or value is not None}
     raw = over_defaults({**defaults, "policy": PolicySettings()}, raw)  # another backend has other options
     _require_finite(raw, origin)
     problems: list[str] = []
@@ -127,8 +120,7 @@ def build_recipe(raw: Any, overrides: Sequence[str] = (), origin: str = "recipe"
         problems += [_explain(detail) for detail in error.errors()]
     if not problems:
         try:
-            plugged = {"policy": with_options(recipe.policy), "monitors": read_monitors(recipe.monitors)}
-            recipe = recipe.model_copy(update=plugged)
+            recipe = recipe.model_copy(update={"policy": with_options(recipe.policy)})
         except ValueError as error:
             problems += str(error).splitlines()
     if problems:

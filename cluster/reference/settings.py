@@ -33,12 +33,14 @@ overrides one setting, its value read as YAML: `--set run.phases=2 --set run.eva
 """
 
 
-_HEADINGS = ("| key | type | default | meaning |", "|---|---|---|---|")
 _PLUGGED = {
     "environments": "The options of each environment, by its name or `module:name`; one of your own has the keys of "
     "its settings class. `browserless` has those of `embedded`.",
     "judges": "The options of each judge, by its name or `module:name`; one of your own has the keys of its settings "
     "class.",
+    "monitors": "What is told the run's numbers as they happen, each by its name or `module:name` with its options. A "
+    "recipe that has this section names all of them. Without `metrics_log` a run that was killed does not tell the "
+    "numbers of the stage that it had just completed.",
 }
 _HEADINGS = ("| key | type | default | meaning |", "|---|---|---|---|")
 
@@ -52,9 +54,6 @@ def reference_page() -> str:
             parts += [f"## {name}", "", _PLUGGED[name], ""]
             for key, own in settings.items():
                 parts.extend(_section(f"{name}.{key}", own, 3))
-        elif field.description:  # a section whose keys are names
-            rows = [f"| `{key}` | options | `{{}}` | {_markdown(own.__doc__ or '')} |" for key, own in settings.items()]
-            parts += [f"## {name}", "", field.description, "", *_HEADINGS, *rows, ""]
         else:
             parts.extend(_section(name, settings, 2))
     return "\n".join(parts)

@@ -1,13 +1,14 @@
 """The options of something that is plugged in: plain values of a recipe, made into its settings class.
 
-Owns ``read_options``. Invariant: an unknown key or a wrong value is one line that names it, never a default in silence.
+Owns ``read_options`` and ``read_each``. Invariant: an unknown key or a wrong value is one line that names it, never a
+default in silence.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 if TYPE_CHECKING:
@@ -43,6 +44,61 @@ def read_options(settings: type[S], options: object, where: str) -> S:
         raise ValueError("\n".join(_line(settings, where, problem) for problem in problems)) from error
 
 
+def read_each(
+    section: str, given: Mapping[str, object], settings_of: Callable[[str], type[object]]
+) -> tuple[dict[str, object], list[str]]:
+    """Return the options in ``section`` by name, each as its settings, and what is wrong with them, a line for each.
+
+    ``settings_of`` returns a name's settings class; it raises ``ValueError`` saying why there is none.
+    """
+    read: dict[str, object] = {}
+    problems: list[str] = []
+    for name, options in given.items():
+        where = f"{section}.{name}"
+        try:
+            settings = settings_of(name)
+        except ValueError as error:
+            problems.append(f"{where}: {error}")
+            continue
+        try:
+            read[name] = read_options(settings, _filled(settings, options), where)
+        except ValueError as error:
+            problems += str(error).splitlines()
+    return read, problems
+
+
+def over_defaults(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``given`` with what it leaves out taken from the defaults, section by section.
+
+    A section may have defaults of its own that differ from its class's (the potential critic's rates
+    do); setting one of its keys must not reset the others.
+    """
+    merged = dict(given)
+    for name, default in defaults.items():
+        value = given.get(name)
+        if not is_dataclass(default):
+            if name not in given:
+                merged[name] = default
+        elif value is None or isinstance(value, dict):
+            inner = {field.name: getattr(default, field.name) for field in fields(default)}
+            merged[name] = over_defaults(inner, value or {})
+    return merged
+
+
+def _filled(settings: type[object], options: object) -> object:
+    """Return options with what they leave out taken from the settings' defaults, where all of them have one."""
+    if not _has_defaults(settings):
+        return {} if options is None else options
+    return over_defaults({"": settings()}, {"": options})[""]
+
+
+def _has_defaults(settings: type[object]) -> bool:
+    """Whether settings can be made of nothing."""
+    return is_dataclass(settings) and not any(
+        field.init and field.default is MISSING and field.default_factory is MISSING for field in fields(settings)
+    )
+
+
 def _line(settings: type, where: str, problem: ErrorDetails) -> str:
     path = ".".join(map(str, (where, *problem["loc"])))
     kind = problem["type"]
@@ -59,7 +115,8 @@ def _line(settings: type, where: str, problem: ErrorDetails) -> str:
 
 def _near(settings: type, leaf: str) -> str | None:
     """Return the key of the settings, or of a section in them, whose last part is most like ``leaf``."""
-    keys = {key.rpartition(".")[2]: key for key in reversed(list(_keys(settings(), "")))}
+    names = list(_keys(settings(), "")) if _has_defaults(settings) else [field.name for field in fields(settings)]
+    keys = {key.rpartition(".")[2]: key for key in reversed(names)}
     found = difflib.get_close_matches(leaf, list(keys), n=1)
     return keys[found[0]] if found else None
 

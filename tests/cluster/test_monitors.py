@@ -10,6 +10,7 @@ import pytest
 
 from cluster.errors import RecipeError
 from cluster.monitors.monitor import MONITORS, Monitor, MonitorKind, Monitors
+from cluster.monitors.tensorboard import TensorBoardSettings
 from cluster.recipe.recipe import build_recipe
 from cluster.run_folder.metrics_log import MetricsLog, MetricsLogSettings, read_metrics
 
@@ -33,7 +34,7 @@ class Remembering:
 
 
 REMEMBERING = MonitorKind(MetricsLogSettings, Remembering)
-BOTH: dict[str, object] = {"metrics_log": {}, "tensorboard": {}}
+BOTH: dict[str, object] = {"metrics_log": MetricsLogSettings(), "tensorboard": TensorBoardSettings()}
 MINE = f"{__name__}:REMEMBERING"
 
 
@@ -94,7 +95,7 @@ def test_metrics_go_to_lines_and_to_tensorboard(tmp_path: Path) -> None:
 
 
 def test_metrics_without_tensorboard_leave_no_event_files(tmp_path: Path) -> None:
-    with Monitors(tmp_path, {"metrics_log": {}}) as monitors:
+    with Monitors(tmp_path, {"metrics_log": MetricsLogSettings()}) as monitors:
         monitors.numbers(0, "clone", {"loss": 1})
     assert [path.name for path in tmp_path.iterdir()] == ["metrics.jsonl"]
 

@@ -205,7 +205,7 @@ def test_tasks_are_looked_for_but_not_all_drawn() -> None:
 
 
 def test_a_plan_that_does_not_fit_fails_the_examination(tmp_path: Path) -> None:
-    checks = check_plan(build_recipe({}, ["run.resources.learner_gpus=1"]), MACHINE)
+    checks = check_plan(make_plan(build_recipe({}, ["run.resources.learner_gpus=1"]), MACHINE))
     assert [check.status for check in checks] == [Status.FAIL]
 
 
