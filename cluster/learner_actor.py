@@ -43,8 +43,7 @@ class LearnerActor:
 
     def clone(self, episode_ids: Sequence[str]) -> CloneUpdate:
         """Clone the successful and faulty demonstrations alike; return metrics."""
-        metrics = self._learner.clone(self._read(episode_ids))
-        return CloneUpdate(metrics.loss, metrics.updates, metrics.epochs, metrics.seconds)
+        return self._learner.clone(self._read(episode_ids))
 
     def pretrain(self, critic: str, episode_ids: Sequence[str]) -> CriticMetrics:
         """Teach one critic on demonstrations before the first phase; return metrics."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from typing import Protocol
 
 from environments.environment import Environment, Grant
@@ -61,25 +62,19 @@ class AskedFor:
         """Give back what the last episode held, wait for the task's grant, and start."""
         await self._end()
         self._grant = await self._asking.wait(task)
-        started = False
-        try:
+        async with AsyncExitStack() as unless_done:
+            unless_done.push_async_callback(self._end)
             seen = await self.env.reset(task, seed=seed, episode_id=episode_id, deadline=deadline, grant=self._grant)
-            started = True
-            return seen
-        finally:
-            if not started:
-                await self._end()
+            unless_done.pop_all()
+        return seen
 
     async def step(self, action: Action, deadline: Deadline | None = None) -> Observation:
         """Apply one action; an episode that fails gives back what it held."""
-        done = False
-        try:
+        async with AsyncExitStack() as unless_done:
+            unless_done.push_async_callback(self._end)
             seen = await self.env.step(action, deadline)
-            done = True
-            return seen
-        finally:
-            if not done:
-                await self._end()
+            unless_done.pop_all()
+        return seen
 
     async def evaluate(self, answer: str | None, deadline: Deadline | None = None) -> Verdict:
         """Judge the episode and give back what it held."""

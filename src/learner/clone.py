@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -18,22 +17,9 @@ from transformers import PreTrainedModel
 
 from learner.batching import Batch, Indices, Sample, endless_batches
 from learner.logprobs import action_and_prompt_logprobs, action_logprobs
+from learner.metrics import CloneUpdate
 from learner.optimiser import Compute, adamw, learning_rate_factor, set_learning_rate, update
 from learner.settings import CloneSettings
-
-
-@dataclass(frozen=True, slots=True)
-class CloneMetrics:
-    """What cloning did: ``losses`` (updates,) are nats per action token; ``epochs`` may be a fraction."""
-
-    decisions: int
-    updates: int
-    epochs: float
-    losses: tuple[float, ...]
-    loss: float
-    grad_norm: float
-    seconds: float
-    tokens_per_s: float
 
 
 def clone_actions(
@@ -45,18 +31,15 @@ def clone_actions(
     generator: np.random.Generator,
     compute: Compute,
     on_update: Callable[[int, float], None] | None = None,
-) -> CloneMetrics:
+) -> CloneUpdate:
     """Train ``actor`` in place on the samples' actions with a fresh optimiser.
 
-    ``on_update`` is told the number of updates so far and the batch's loss. ``loss`` in the result is the mean
-    over the last tenth of the updates.
+    ``on_update`` is told the number of updates so far and the batch's loss.
     """
     optimiser = adamw(actor, settings.learning_rate, settings.weight_decay)
-    lengths = [sample.length for sample in samples]
-    batches = endless_batches(lengths, settings.batch_steps, generator, window)
+    batches = endless_batches([sample.length for sample in samples], settings.batch_steps, generator, window)
     losses: list[float] = []
-    norms: list[float] = []
-    read_tokens = taught = 0
+    taught = 0
     started = time.perf_counter()
 
     while (progress := _progress(len(losses), time.perf_counter() - started, settings)) < 1.0:
@@ -66,28 +49,21 @@ def clone_actions(
         tokens = sum(len(samples[i].action_ids) for i in chosen)
         prompt_tokens = sum(len(samples[i].prompt_ids) - 1 for i in chosen)
         weight = settings.prompt_weight if progress < settings.prompt_share else 0.0
-        loss, norm = update(
+        loss, _ = update(
             actor, optimiser, samples, chosen,
             partial(_decision_losses, actor, weight * tokens / max(prompt_tokens, 1)),
             divide_by=float(max(tokens, 1)), max_grad_norm=settings.max_grad_norm, compute=compute,
         )  # fmt: skip
         losses.append(loss)
-        norms.append(norm)
         taught += len(chosen)
-        read_tokens += sum(lengths[i] for i in chosen)
         if on_update is not None:
             on_update(len(losses), loss)
 
-    seconds = time.perf_counter() - started
-    return CloneMetrics(
-        decisions=len(samples),
+    return CloneUpdate(
+        loss=float(np.mean(losses[-max(len(losses) // 10, 1) :])) if losses else float("nan"),
         updates=len(losses),
         epochs=taught / max(len(samples), 1),
-        losses=tuple(losses),
-        loss=float(np.mean(losses[-max(len(losses) // 10, 1) :])) if losses else float("nan"),
-        grad_norm=float(np.mean(norms)) if norms else float("nan"),
-        seconds=seconds,
-        tokens_per_s=read_tokens / max(seconds, 1e-9),
+        seconds=time.perf_counter() - started,
     )
 
 

@@ -116,7 +116,7 @@ class ActorMetrics:
 
 @dataclass(frozen=True, slots=True)
 class CloneUpdate:
-    """What cloning reports: ``loss`` in nats per action token; ``epochs`` may be a fraction."""
+    """What cloning reports: ``loss`` of the last tenth, in nats per action token; ``epochs`` may be a fraction."""
 
     loss: float
     updates: int

@@ -22,13 +22,13 @@ from learner.actor import update_actor
 from learner.algorithms import resolve
 from learner.batching import Sample
 from learner.checkpoints import own_tensors, read_checkpoint, write_checkpoint
-from learner.clone import CloneMetrics, clone_actions
+from learner.clone import clone_actions
 from learner.credit import assign_credit
 from learner.data_choices import MASKS
 from learner.dataset import decisions, outcome_targets, with_verdict
 from learner.logprobs import check_output_layer, score_samples
 from learner.losses import POLICY_LOSSES
-from learner.metrics import ActorUpdate, CriticMetrics, CriticsUpdate
+from learner.metrics import ActorUpdate, CloneUpdate, CriticMetrics, CriticsUpdate
 from learner.objective import ActorData
 from learner.optimiser import Compute, adamw
 from learner.phase_batch import PhaseBatch
@@ -88,7 +88,7 @@ class Learner:
         *,
         seed: int | None = None,
         on_update: Callable[[int, float], None] | None = None,
-    ) -> CloneMetrics:
+    ) -> CloneUpdate:
         """Clone the behaviour in ``trajectories`` (those with a verdict, failures too), then start the critics anew."""
         metrics = clone_actions(
             self.actor,

@@ -16,7 +16,7 @@ from environments.browser.tab import typed
 from environments.embedded.sessions import SiteEndpoint
 from environments.embedded.world import EmbeddedWorld
 from environments.interface.feedback import sentence
-from environments.interface.observation import MAX_TEXT
+from environments.interface.waymark_format import MAX_TEXT
 from records.deadline import Deadline
 from records.environment import Action, Observation
 from records.failures import EpisodeFailed, FailureKind

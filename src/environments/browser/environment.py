@@ -8,6 +8,7 @@ tab dies; what a world does not keep for the next episode is given back when the
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
 from functools import partial
 from typing import TypeVar
 
@@ -82,14 +83,12 @@ class BrowserEnvironment:
 
     async def _act(self, deadline: Deadline | None, what: str, work: Callable[[], Coroutine[object, object, T]]) -> T:
         """Do one piece of work; where it raises or is cancelled, what is not kept is given back."""
-        done = False
-        try:
+        async with AsyncExitStack() as unless_done:
+            if not self.world.keeps_context:
+                unless_done.push_async_callback(self._end)
             result = await self._guard(deadline, what, work)
-            done = True
-            return result
-        finally:
-            if not (done or self.world.keeps_context):
-                await self._end()
+            unless_done.pop_all()
+        return result
 
     async def _guard(self, deadline: Deadline | None, what: str, work: Callable[[], Coroutine[object, object, T]]) -> T:
         """Run one piece of work under its deadline; only one that ends well leaves the context to be taken over."""

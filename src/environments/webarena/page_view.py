@@ -7,6 +7,7 @@ references in task files; a page that shows a lost log-in is a failure of the si
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from environments.browser.page_view import BrowserPageView
 from environments.browser.tab import BrowserTab
@@ -14,8 +15,8 @@ from environments.webarena.sites.episode_addresses import WebArenaAddresses
 from records.deadline import Deadline
 
 
-class WebArenaPageView:
-    """Implements ``judges.interface.PageView``; ``check`` raises where a tab's page shows that a log-in is gone."""
+class WebArenaPageView(BrowserPageView):
+    """A page of the episode at ``addresses``; ``check`` raises where a tab's page shows that a log-in is gone."""
 
     def __init__(
         self,
@@ -24,18 +25,14 @@ class WebArenaPageView:
         deadline: Deadline,
         check: Callable[[BrowserTab], Awaitable[None]],
     ) -> None:
-        self._tab, self._addresses, self._check = tab, addresses, check
-        self._page = BrowserPageView(tab, addresses, deadline)
-
-    async def url(self) -> str:
-        """Return the canonical address."""
-        return await self._page.url()
+        super().__init__(tab, addresses, deadline)
+        self._check, self._canonical_text = partial(check, tab), addresses.canonical_text
 
     async def open(self, url: str) -> None:
         """Navigate to a canonical address, where the episode must still be logged in."""
-        await self._page.open(url)
-        await self._check(self._tab)
+        await super().open(url)
+        await self._check()
 
     async def content_text(self, locator: str) -> str:
         """Return the page's HTML for '', else what the locator yields there, with placeholders for own addresses."""
-        return self._addresses.canonical_text(await self._page.content_text(locator))
+        return self._canonical_text(await super().content_text(locator))

@@ -1,0 +1,158 @@
+"""How a page is written down as lines, each short and most with an element id.
+
+Owns the rules by which the visible tree becomes lines and numbered elements. Invariants: pure; ids count from 0 in
+document order.
+
+Rules. First ``@ title``; then, only when there are several tabs, ``tabs 0 Title | 1 Title (current)``.
+Every interactive element has a line ``role name[ = value][ (option | option)] id``. Other text is
+one line per block, broken where an interactive element stands, so that document order is kept.
+Headings begin with ``# ``; the cells of a table row are joined by `` | ``, a ``dd`` follows its
+``dt`` after ``: ``. A label's text is its control's name and is not repeated. Disabled controls
+have no id and end with ``disabled``.
+"""
+
+from __future__ import annotations
+
+from environments.interface.element_names import Names, is_cell, line_break, role_of, squeeze
+from environments.interface.snapshot import Node, Snapshot
+from records.environment import Element
+
+MAX_VALUE = 120
+"""Longest value shown on a line, in characters (the element keeps all of it)."""
+
+MAX_OPTIONS = 20
+"""Most options shown on a line (the element keeps all of them)."""
+
+MAX_TEXT = 200
+"""Longest line of plain text on a page that is over its budget, in characters."""
+
+_HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+
+
+def write_lines(snapshot: Snapshot, max_chars: int) -> tuple[str, tuple[Element, ...], tuple[int, ...]]:
+    """Return the text, in at most about ``max_chars`` characters, the elements in it, and their reference numbers.
+
+    On a longer page long lines of plain text are shortened first; then the last lines go, whatever they are.
+    """
+    writer = _Writer(Names(snapshot.root))
+    writer.visit(snapshot.root)
+    writer.flush()
+    head = [f"@ {squeeze(snapshot.title)}".rstrip()]
+    if len(snapshot.tabs) > 1:
+        names = (f"{i} {squeeze(t)}{' (current)' if i == snapshot.tab else ''}" for i, t in enumerate(snapshot.tabs))
+        head.append(f"tabs {' | '.join(names)}")
+    if sum(len(line) + 1 for line in (*head, *(line for line, _ in writer.lines))) > max_chars:
+        writer.shorten()
+    lines, size = head, sum(len(line) + 1 for line in head)
+    kept = 0
+    for index, (line, element) in enumerate(writer.lines):
+        size += len(line) + 1
+        if size > max_chars:
+            lines.append(f"… {len(writer.lines) - index} more lines")
+            break
+        lines.append(line)
+        kept += element is not None
+    return "\n".join(lines), tuple(writer.elements[:kept]), tuple(writer.targets[:kept])
+
+
+class _Writer:
+    """Walks a snapshot once and collects lines; a run is the text of the line being put together."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.lines: list[tuple[str, Element | None]] = []
+        self.elements: list[Element] = []
+        self.targets: list[int] = []
+        self.run: list[str] = []
+        self.joint = ""
+        self.heading = False
+        self.rows = 0
+
+    def visit(self, node: Node) -> None:
+        role = role_of(node)
+        if role is not None:
+            self._control(node, role)
+            return
+        if node.tag == "img":
+            self._text(f" {node.attributes.get('alt', '')} ")
+            return
+        silent = self.names.is_used_label(node)
+        outer, self.heading = self.heading, self.heading or node.tag in _HEADINGS
+        self._enter(node.tag)
+        for child in node.children:
+            if not isinstance(child, str):
+                self.visit(child)
+            elif not silent:
+                self._text(child)
+        self._leave(node.tag)
+        self.heading = outer
+
+    def flush(self) -> None:
+        """End the line being put together."""
+        text = squeeze("".join(self.run))
+        self.run, self.joint = [], ""
+        if text:
+            self.lines.append((f"# {text}" if self.heading else text, None))
+
+    def shorten(self) -> None:
+        """Cut the long lines of plain text."""
+        self.lines = [
+            (line if element or len(line) <= MAX_TEXT else f"{line[:MAX_TEXT].rstrip()}…", element)
+            for line, element in self.lines
+        ]
+
+    def _enter(self, tag: str) -> None:
+        if is_cell(tag):
+            self.joint = " | "
+        elif tag == "dd" and self.run:
+            self.joint = ": "
+        elif tag == "tr" or (line_break(tag) and not self.rows):
+            self.flush()
+        elif line_break(tag):
+            self._text(" ")
+        self.rows += tag == "tr"
+
+    def _leave(self, tag: str) -> None:
+        self.rows -= tag == "tr"
+        if tag == "dt" or is_cell(tag):
+            self._text(" ")
+        elif tag == "tr" or (line_break(tag) and not self.rows):
+            self.flush()
+        elif line_break(tag):
+            self._text(" ")
+
+    def _text(self, text: str) -> None:
+        if self.joint and text.strip():
+            before = "".join(self.run).rstrip()
+            self.run = [before, self.joint] if before else []
+            self.joint = ""
+        self.run.append(text)
+
+    def _control(self, node: Node, role: str) -> None:
+        self.flush()
+        name, value = self.names.name(node, role), self.names.value(node, role)
+        options = tuple(squeeze(o) for o in node.attributes.get("options", ()))
+        line = " ".join(part for part in (role, name) if part)
+        if value:
+            line += f" = {value if len(value) <= MAX_VALUE else value[:MAX_VALUE] + '…'}"
+        if options:
+            shown = [*options[:MAX_OPTIONS], *(["…"] if len(options) > MAX_OPTIONS else [])]
+            line += f" ({' | '.join(shown)})"
+        if "disabled" in node.attributes:
+            self.lines.append((f"{line} disabled", None))
+        else:
+            element = Element(len(self.elements), role, name, value, options)
+            self.lines.append((f"{line} {element.element_id}", element))
+            self.elements.append(element)
+            self.targets.append(node.attributes.get("n", -1))
+        self._inner_controls(node)
+
+    def _inner_controls(self, node: Node) -> None:
+        """Emit controls nested in a control; their texts are already part of its name."""
+        for child in node.children:
+            if not isinstance(child, str):
+                role = role_of(child)
+                if role is not None:
+                    self._control(child, role)
+                else:
+                    self._inner_controls(child)
