@@ -58,11 +58,3 @@ def clean_text(value: str) -> str:
     """Strip a visitor's text, drop control characters other than new lines, and bound its length."""
     kept = "".join(c for c in value.replace("\r\n", "\n") if c == "\n" or unicodedata.category(c) != "Cc")
     return kept.strip()[:MAX_FIELD_CHARS]
-
-
-def page_number(request: Request, items: int, per_page: int) -> tuple[int, int]:
-    """Return (page from 1, number of pages) for the ``page`` query parameter, clamped to what exists."""
-    pages = max(1, -(-items // per_page))
-    wanted = request.query_params.get("page", "1")
-    number = int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 6 else 1
-    return min(max(number, 1), pages), pages

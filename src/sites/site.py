@@ -7,8 +7,10 @@ nothing of hosts, servers or browsers (see ``sites.app``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
 from starlette.routing import Route
@@ -35,6 +37,14 @@ class State:
         """Queue a message that the next rendered page shows once."""
         self._flashes.append(text)
 
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        """Go through something that may be refused; if it is, the message says why."""
+        try:
+            yield
+        except Refused as refusal:
+            self.flash(str(refusal))
+
     def take_flashes(self) -> list[str]:
         """Return the queued messages and forget them."""
         taken, self._flashes = self._flashes, []
@@ -57,6 +67,11 @@ class Site:
     new_state: Callable[[Any, bool], State]
     templates: tuple[type[TaskTemplate], ...] = ()
     account: Callable[[Any], tuple[str, str]] | None = None
+
+
+def routes_of(*modules: ModuleType) -> tuple[Route, ...]:
+    """Return the routes of these modules of pages, of which the first that fits an address answers."""
+    return tuple(route for module in modules for route in module.ROUTES)
 
 
 @dataclass

@@ -121,7 +121,7 @@ def test_comments_can_be_written_edited_and_deleted_by_their_author_only(visitor
     assert own is not None
     assert "Changed words" in visitor.post(f"{own[1]}/edit", data={"body": "Changed words"}).text
     assert "Changed words" not in visitor.post(f"{own[1]}/delete").text
-    other = next(c for c in data().comments_by_author["amber"] if c.author != ME)
+    other = next(c for c in data().comments.values() if c.author == "amber")
     path = f"{data().threads[other.thread_id].path}/comment/{other.comment_id}"
     assert visitor.post(f"{path}/delete").status_code == 403
 

@@ -9,6 +9,7 @@ from typing import Any
 from sites.checks import Check, both, either, shows
 from sites.experts import Actions, Intent
 from sites.shop import checks as shop
+from sites.shop import sampling as goods
 
 Data = Mapping[str, Any]
 """The data of a task's sites by their names."""
@@ -21,6 +22,14 @@ def on(site: str, draw: Callable[..., Any]) -> Callable[..., Any]:
         return draw(data[site], rng, *of)
 
     return drawn_there
+
+
+def two_of_different_price(data: Data, rng: random.Random) -> dict[str, str]:
+    """Draw two products of the shop of which one is cheaper."""
+    first, second = goods.product(data["shop"], rng), goods.product(data["shop"], rng)
+    while data["shop"].product(first).price == data["shop"].product(second).price:
+        second = goods.product(data["shop"], rng)
+    return {"first": first, "second": second}
 
 
 def go_to(site: str) -> Actions:

@@ -14,9 +14,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sites.access import existing
-from sites.admin.overlay import Overlay
 from sites.admin.state import AdminState
 from sites.forms import Handler
+from sites.overlay import Overlay
 from sites.rendering import see_other
 
 K = TypeVar("K", bound=Hashable)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import urlencode
 
 from starlette.requests import Request
 
 from sites.admin.dates import is_date
-from sites.rendering import clean_text, page_number
+from sites.paging import Listing, listing
+from sites.rendering import clean_text
 
 ROWS = 5
 """Rows on one page of a table."""
@@ -24,15 +25,10 @@ CHOOSE = "Choose"
 R = TypeVar("R")
 
 
-@dataclass(frozen=True)
-class Grid:
-    """One page of a table: its rows, how many there are in all, where it stands, and how it is filtered."""
+@dataclass(frozen=True, slots=True)
+class Grid(Listing):
+    """One page of a table, and how the table is filtered."""
 
-    rows: Sequence[Any]
-    count: int
-    page: int
-    pages: int
-    page_url: str
     filters: Mapping[str, str]
 
 
@@ -43,10 +39,9 @@ def filters_of(request: Request, **defaults: str) -> dict[str, str]:
 
 def grid(request: Request, rows: Sequence[R], filters: Mapping[str, str], per_page: int = ROWS) -> Grid:
     """Return the page of ``rows`` (already filtered) that the address asks for."""
-    page, pages = page_number(request, len(rows), per_page)
-    query = urlencode({name: value for name, value in filters.items() if value})
-    url = f"?{query}&page=" if query else "?page="
-    return Grid(rows[(page - 1) * per_page : page * per_page], len(rows), page, pages, url, filters)
+    kept = {name: value for name, value in filters.items() if value}
+    page = listing(request, rows, per_page, f"?{urlencode({**kept, 'page': ''})}")
+    return Grid(page.items, page.total, page.number, page.pages, page.page_url, filters)
 
 
 def contains(text: str, wanted: str) -> bool:

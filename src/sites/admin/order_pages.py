@@ -57,11 +57,9 @@ async def bulk(request: Request) -> Response:
         return see_other("/orders")
     done = 0
     for number in numbers:
-        try:
+        with state.telling():
             do(known(state.orders, number))
             done += 1
-        except Refused as refusal:
-            state.flash(str(refusal))
     if done:
         state.flash(f"Changed {done} order{'s' if done != 1 else ''}")
     return see_other("/orders")
@@ -78,7 +76,7 @@ async def act(request: Request) -> Response:
     """Hold or release an order, or add a comment to it."""
     state, found, action = admin(request), _order(request), _kind(request, ACTIONS)
     sent = await read_form(request)
-    try:
+    with state.telling():
         if action == "hold":
             state.hold(found)
             state.flash("The order is on hold")
@@ -88,8 +86,6 @@ async def act(request: Request) -> Response:
         else:
             state.comment(found, sent.get("comment", ""), notified="notify" in sent)
             state.flash("The comment is added")
-    except Refused as refusal:
-        state.flash(str(refusal))
     return see_other(f"/orders/{found.number}")
 
 

@@ -1,6 +1,6 @@
 """What the back office keeps records of.
 
-Owns the record types. All are frozen; a session that changes one keeps its own copy (``sites.admin.overlay``).
+Owns the record types. All are frozen; a session that changes one keeps its own copy (``sites.overlay``).
 Money is whole dollars; dates are ISO dates.
 """
 

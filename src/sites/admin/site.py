@@ -11,31 +11,19 @@ from sites.admin import (
     report_pages,
     review_pages,
 )
-from sites.admin.data import AdminData, build
+from sites.admin.data import build
 from sites.admin.state import AdminState
 from sites.admin.tasks import TEMPLATES
 from sites.admin.words import STAFF
-from sites.site import Site
-
-
-def new_state(data: AdminData, login: bool) -> AdminState:
-    """Return a fresh session of the back office, logged in as the usual member of staff when ``login``."""
-    return AdminState(data, STAFF[0] if login else None)
-
+from sites.site import Site, routes_of
 
 ADMIN = Site(
     name="admin",
-    routes=(
-        *front_pages.ROUTES,
-        *order_pages.ROUTES,
-        *product_pages.ROUTES,
-        *customer_pages.ROUTES,
-        *review_pages.ROUTES,
-        *marketing_pages.ROUTES,
-        *report_pages.ROUTES,
+    routes=routes_of(
+        front_pages, order_pages, product_pages, customer_pages, review_pages, marketing_pages, report_pages
     ),
     build=build,
-    new_state=new_state,
+    new_state=lambda data, login: AdminState(data, STAFF[0] if login else None),
     templates=TEMPLATES,
     account=lambda data: (STAFF[0], data.passwords[STAFF[0]]),
 )

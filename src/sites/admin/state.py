@@ -12,8 +12,8 @@ from dataclasses import replace
 from sites.admin import words
 from sites.admin.data import AdminData
 from sites.admin.dates import TODAY
-from sites.admin.overlay import Overlay
-from sites.admin.records import Coupon, CreditMemo, Customer, Invoice, Order, Page, Product, Review, Shipment
+from sites.admin.records import Coupon, CreditMemo, Customer, Invoice, Order, Product, Review, Shipment
+from sites.overlay import Overlay
 from sites.shop.data import CANCELLED, PROCESSING, SHIPPED
 from sites.site import Refused, State
 
@@ -34,12 +34,12 @@ class AdminState(State):
         self._pages_left: int | None = None
         """How many more pages a limited log-in lasts; below 0 once that is over."""
         self._shown: set[str] = set()
-        self.orders: Overlay[int, Order] = Overlay(data.orders)
-        self.products: Overlay[str, Product] = Overlay(data.products)
-        self.customers: Overlay[str, Customer] = Overlay(data.customers)
-        self.reviews: Overlay[int, Review] = Overlay(data.reviews)
-        self.coupons: Overlay[str, Coupon] = Overlay(data.coupons)
-        self.pages: Overlay[str, Page] = Overlay(data.pages)
+        self.orders = Overlay(data.orders)
+        self.products = Overlay(data.products)
+        self.customers = Overlay(data.customers)
+        self.reviews = Overlay(data.reviews)
+        self.coupons = Overlay(data.coupons)
+        self.pages = Overlay(data.pages)
 
     def log_in(self, user: str, password: str) -> None:
         """Log in for good, or refuse without saying which of the two was wrong."""

@@ -14,28 +14,27 @@ from sites.code import (
     request_pages,
     settings_pages,
 )
-from sites.code.data import ME, CodeData
+from sites.code.data import ME
 from sites.code.generation import build
 from sites.code.state import CodeState
 from sites.code.tasks import TEMPLATES
-from sites.site import Site
-
-_PAGES = (
-    people_pages, home_pages, issue_pages, planning_pages, request_pages, member_pages, settings_pages, history_pages,
-    repository_pages,
-)  # fmt: skip
-
-
-def new_state(data: CodeData, login: bool) -> CodeState:
-    """Return a fresh overlay, logged in as the code host's one account when ``login``."""
-    return CodeState(data, ME if login else None)
-
+from sites.site import Site, routes_of
 
 CODE = Site(
     name="code",
-    routes=tuple(route for module in _PAGES for route in module.ROUTES),
+    routes=routes_of(
+        people_pages,
+        home_pages,
+        issue_pages,
+        planning_pages,
+        request_pages,
+        member_pages,
+        settings_pages,
+        history_pages,
+        repository_pages,
+    ),
     build=build,
-    new_state=new_state,
+    new_state=lambda data, login: CodeState(data, ME if login else None),
     templates=TEMPLATES,
     account=lambda _: (ME, PASSWORD),
 )

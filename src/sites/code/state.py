@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from sites.code.data import ME, TODAY, CodeData, Comment, Commit, Files, Issue, MergeRequest, Project, Todo, User
+from sites.overlay import Overlay
 from sites.site import State
 
 PROJECT_SORTS = ("Name", "Most stars", "Fewest stars", "Last updated")
@@ -30,7 +31,7 @@ class CodeState(State):
         self.starred: set[str] = set()
         self.done: set[int] = set()
         self._profile: User | None = None
-        self._projects: dict[str, Project | None] = {}
+        self._projects = Overlay(data.projects)
         self._next_sha = 0xA0000000
 
     # -- people -------------------------------------------------------------------------------
@@ -52,15 +53,13 @@ class CodeState(State):
 
     def project(self, path: str) -> Project | None:
         """Return the project as it is now, None when there is none, it was deleted or may not be seen."""
-        project = self._projects[path] if path in self._projects else self.data.projects.get(path)
-        if project is None or (self.me is None and project.visibility != "Public"):
-            return None
-        return project
+        project = self._projects.get(path)
+        return project if project and self._may_see(project) else None
 
     def projects(self, *, group: str = "", sort: str = "Name") -> list[Project]:
         """Return the projects that may be seen, of one group or all, in one of ``PROJECT_SORTS``."""
-        paths = dict.fromkeys((*self.data.projects, *self._projects))
-        found = [p for path in sorted(paths) if (p := self.project(path)) and group in ("", p.group)]
+        found = [p for p in self._projects.all() if self._may_see(p) and group in ("", p.group)]
+        found.sort(key=lambda p: p.path)
         if sort in ("Most stars", "Fewest stars"):
             return sorted(found, key=self.stars, reverse=sort == "Most stars")
         return sorted(found, key=lambda p: p.updated, reverse=True) if sort == "Last updated" else found
@@ -79,7 +78,7 @@ class CodeState(State):
 
     def save(self, project: Project) -> None:
         """Put a new or changed project in the place of what its path held."""
-        self._projects[project.path] = replace(project, updated=TODAY)
+        self._projects.put(project.path, replace(project, updated=TODAY))
 
     def change(self, project: Project, **fields: Any) -> None:
         """Change fields of a project."""
@@ -87,7 +86,7 @@ class CodeState(State):
 
     def delete(self, project: Project) -> None:
         """Delete a project with everything in it."""
-        self._projects[project.path] = None
+        self._projects.remove(project.path)
         self.starred.discard(project.path)
 
     # -- what is in a project -----------------------------------------------------------------
@@ -98,8 +97,7 @@ class CodeState(State):
 
     def commit_files(self, project: Project, branch: str, changes: Mapping[str, str | None], title: str) -> None:
         """Commit files to a branch; a text of None removes the file."""
-        kept = {path: text for path, text in project.branches[branch].items() if path not in changes}
-        files = {**kept, **{path: text for path, text in changes.items() if text is not None}}
+        files = {path: text for path, text in {**project.branches[branch], **changes}.items() if text is not None}
         commit = Commit(self._sha(), title, self.me or "", TODAY, branch)
         self.change(
             project,
@@ -135,6 +133,9 @@ class CodeState(State):
     def comment(self, body: str) -> Comment:
         """Return a comment of the logged-in user."""
         return Comment(self.me or "", body)
+
+    def _may_see(self, project: Project) -> bool:
+        return self.me is not None or project.visibility == "Public"
 
     def _sha(self) -> str:
         self._next_sha += 0x1111

@@ -91,8 +91,8 @@ class ForumData:
     threads: Mapping[int, Thread]
     threads_by_forum: Mapping[str, tuple[Thread, ...]]
     threads_by_author: Mapping[str, tuple[Thread, ...]]
+    comments: Mapping[int, Comment]
     comments_by_thread: Mapping[int, tuple[Comment, ...]]
-    comments_by_author: Mapping[str, tuple[Comment, ...]]
     word_weights: Mapping[str, float]
 
     def first_thread(self, forum: str, rank: str) -> Thread:
@@ -128,18 +128,16 @@ def build(seed: int) -> ForumData:
         by_forum[thread.forum].append(thread)
         by_author[thread.author].append(thread)
     comments_by_thread: dict[int, list[Comment]] = defaultdict(list)
-    comments_by_author: dict[str, list[Comment]] = defaultdict(list)
     for comment in comments:
         comments_by_thread[comment.thread_id].append(comment)
-        comments_by_author[comment.author].append(comment)
     return ForumData(
         forums=forums,
         users=users,
         threads={t.thread_id: t for t in threads},
         threads_by_forum={k: tuple(v) for k, v in by_forum.items()},
         threads_by_author={k: tuple(v) for k, v in by_author.items()},
+        comments={c.comment_id: c for c in comments},
         comments_by_thread={k: tuple(v) for k, v in comments_by_thread.items()},
-        comments_by_author={k: tuple(v) for k, v in comments_by_author.items()},
         word_weights=_word_weights(threads),
     )
 

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from sites.access import PASSWORD
 from sites.forum import account_pages, listing_pages, thread_pages
-from sites.forum.data import ME, ForumData, build
+from sites.forum.data import ME, build
 from sites.forum.state import ForumState
 from sites.forum.tasks import TEMPLATES
-from sites.site import Site
-
-
-def new_state(data: ForumData, login: bool) -> ForumState:
-    """Return a fresh overlay, logged in as the forum's one account when ``login``."""
-    return ForumState(data, ME if login else None)
-
+from sites.site import Site, routes_of
 
 FORUM = Site(
     name="forum",
-    routes=(*listing_pages.ROUTES, *thread_pages.ROUTES, *account_pages.ROUTES),
+    routes=routes_of(listing_pages, thread_pages, account_pages),
     build=build,
-    new_state=new_state,
+    new_state=lambda data, login: ForumState(data, ME if login else None),
     templates=TEMPLATES,
     account=lambda _: (ME, PASSWORD),
 )

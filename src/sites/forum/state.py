@@ -8,11 +8,11 @@ assume that the page has checked the input and who is logged in.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from sites.forum import data as base
 from sites.forum.data import Comment, ForumData, Thread, User
+from sites.overlay import Overlay
 from sites.site import State
 
 SORTS = ("hot", "new", "top")
@@ -42,10 +42,8 @@ class ForumState(State):
         self.pinned: int | None = None
         self.messages: list[Message] = []
         self.bio: str | None = None
-        self._threads: dict[int, Thread] = {}
-        self._comments: dict[int, Comment] = {}
-        self._deleted_threads: set[int] = set()
-        self._deleted_comments: set[int] = set()
+        self._threads = Overlay(data.threads)
+        self._comments = Overlay(data.comments)
         self._next_id = base.FIRST_SESSION_ID
 
     # -- reading ------------------------------------------------------------------------------
@@ -57,9 +55,7 @@ class ForumState(State):
 
     def thread(self, thread_id: int) -> Thread | None:
         """Return the thread as it is now, None when there is none or it was deleted."""
-        if thread_id in self._deleted_threads:
-            return None
-        return self._threads.get(thread_id) or self.data.threads.get(thread_id)
+        return self._threads.get(thread_id)
 
     def points(self, thread: Thread) -> int:
         """Return the thread's points with the session's own vote."""
@@ -67,15 +63,9 @@ class ForumState(State):
 
     def threads(self, sort: str, *, forum: str | None = None, author: str | None = None) -> list[Thread]:
         """Return the threads of a forum, of an author, or all of them, without those of blocked users."""
-        if forum is not None:
-            source: Iterable[Thread] = self.data.threads_by_forum.get(forum, ())
-        elif author is not None:
-            source = self.data.threads_by_author.get(author, ())
-        else:
-            source = self.data.threads.values()
         found = [
             thread
-            for thread in self._current(source)
+            for thread in self._threads.all()
             if forum in (None, thread.forum)
             and (thread.author == author if author is not None else thread.author not in self.blocked)
         ]
@@ -89,7 +79,7 @@ class ForumState(State):
             return sorted(threads, key=lambda t: (-self.points(t), -t.order))
         return sorted(threads, key=lambda t: (-self._heat(t), -t.order))
 
-    def search(self, query: str, forum: str | None = None) -> list[Thread]:
+    def search(self, query: str) -> list[Thread]:
         """Return the threads whose titles match the query, most points first.
 
         A match covers at least ``MATCH_SHARE`` of the query's words, weighted by how rare they
@@ -98,12 +88,11 @@ class ForumState(State):
         query_words = set(query.lower().split())
         weights = {word: self.data.word_weights.get(word, 6.0) for word in query_words}
         needed = MATCH_SHARE * sum(weights.values())
-        found = [
+        return [
             thread
-            for thread in self.threads("top", forum=forum)
+            for thread in self.threads("top")
             if query_words and sum(weights[w] for w in query_words & set(thread.title.lower().split())) >= needed
         ]
-        return found
 
     def find_users(self, query: str) -> list[str]:
         """Return up to five user names that begin with the query."""
@@ -112,13 +101,13 @@ class ForumState(State):
 
     def comments(self, thread_id: int) -> list[Comment]:
         """Return the thread's comments, latest first, without those of blocked users."""
-        found = self._current_comments(self.data.comments_by_thread.get(thread_id, ()))
-        return [c for c in found if c.thread_id == thread_id and c.author not in self.blocked]
+        found = (c for c in self._comments.all() if c.thread_id == thread_id and c.author not in self.blocked)
+        return sorted(found, key=lambda c: -c.order)
 
     def comments_by(self, author: str) -> list[Comment]:
         """Return the author's comments on threads that still exist, latest first."""
-        found = self._current_comments(self.data.comments_by_author.get(author, ()))
-        return [c for c in found if c.author == author and self.thread(c.thread_id) is not None]
+        found = (c for c in self._comments.all() if c.author == author and self.thread(c.thread_id) is not None)
+        return sorted(found, key=lambda c: -c.order)
 
     def comment(self, comment_id: int, thread_id: int) -> Comment | None:
         """Return one comment of a thread as it is now."""
@@ -142,59 +131,40 @@ class ForumState(State):
         number = self._number()
         author = self.me or base.ME
         thread = Thread(number, forum, title, body, author, 1, base.TODAY, number, crossposted_from)
-        self._threads[number] = thread
+        self._threads.put(number, thread)
         return thread
 
     def edit_thread(self, thread: Thread, title: str, body: str) -> None:
         """Replace a thread's title and body."""
-        self._threads[thread.thread_id] = replace(thread, title=title, body=body)
+        self._threads.put(thread.thread_id, replace(thread, title=title, body=body))
 
     def delete_thread(self, thread_id: int) -> None:
         """Delete a thread, and its pin with it."""
-        self._deleted_threads.add(thread_id)
+        self._threads.remove(thread_id)
         if self.pinned == thread_id:
             self.pinned = None
 
-    def reply(self, thread_id: int, body: str) -> Comment:
+    def reply(self, thread_id: int, body: str) -> None:
         """Add a comment of the logged-in user to a thread."""
         number = self._number()
-        comment = Comment(number, thread_id, self.me or base.ME, body, base.TODAY, number)
-        self._comments[number] = comment
-        return comment
+        self._comments.put(number, Comment(number, thread_id, self.me or base.ME, body, base.TODAY, number))
 
     def edit_comment(self, comment: Comment, body: str) -> None:
         """Replace a comment's text."""
-        self._comments[comment.comment_id] = replace(comment, body=body)
+        self._comments.put(comment.comment_id, replace(comment, body=body))
 
     def delete_comment(self, comment_id: int) -> None:
         """Delete a comment."""
-        self._deleted_comments.add(comment_id)
+        self._comments.remove(comment_id)
 
     def send(self, receiver: str, body: str) -> None:
         """Send a message from the logged-in user."""
         self.messages.append(Message(self.me or base.ME, receiver, body))
 
-    # -- overlay ------------------------------------------------------------------------------
-
     def _number(self) -> int:
         number = self._next_id
         self._next_id += 1
         return number
-
-    def _current(self, source: Iterable[Thread]) -> Iterable[Thread]:
-        """The base threads as edited, then the session's own, without the deleted."""
-        for thread in source:
-            if thread.thread_id not in self._deleted_threads:
-                yield self._threads.get(thread.thread_id, thread)
-        for thread in self._threads.values():
-            if thread.thread_id >= base.FIRST_SESSION_ID and thread.thread_id not in self._deleted_threads:
-                yield thread
-
-    def _current_comments(self, source: Iterable[Comment]) -> list[Comment]:
-        found = [self._comments.get(c.comment_id, c) for c in source]
-        shown = {c.comment_id for c in found}
-        found += [c for c in self._comments.values() if c.comment_id not in shown]
-        return sorted((c for c in found if c.comment_id not in self._deleted_comments), key=lambda c: -c.order)
 
     def _heat(self, thread: Thread) -> float:
         age_days = (base.TODAY - thread.day).days

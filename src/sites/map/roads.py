@@ -76,10 +76,6 @@ class RoadGraph:
                         stretch = Stretch(start, end, road.name, road.metres, road.metres * 3.6 / kmh)
                         self._out[mode][start].append(stretch)
 
-    def leaving(self, node: int, mode: Mode) -> tuple[Stretch, ...]:
-        """Return the roads that ``mode`` may take from a node."""
-        return tuple(self._out[mode][node])
-
     def quickest(self, start: int, end: int, mode: Mode) -> tuple[Stretch, ...] | None:
         """Return the quickest way in order of travel, () from a node to itself, None where there is none."""
         arrived: dict[int, Stretch | None] = {}

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from sites.access import PASSWORD, one_account
 from sites.map import list_pages, place_pages, route_pages
-from sites.map.data import ME, MapData
+from sites.map.data import ME
 from sites.map.places import build
 from sites.map.state import MapState
 from sites.map.tasks import TEMPLATES
-from sites.site import Site
-
-
-def new_state(data: MapData, login: bool) -> MapState:
-    """Return a fresh overlay, logged in as the map's one account when ``login``."""
-    return MapState(data, ME if login else None)
-
+from sites.site import Site, routes_of
 
 MAP = Site(
     name="map",
-    routes=(*place_pages.ROUTES, *route_pages.ROUTES, *list_pages.ROUTES, *one_account("map", ME)),
+    routes=(*routes_of(place_pages, route_pages, list_pages), *one_account("map", ME)),
     build=build,
-    new_state=new_state,
+    new_state=lambda data, login: MapState(data, ME if login else None),
     templates=TEMPLATES,
     account=lambda _: (ME, PASSWORD),
 )

@@ -17,7 +17,6 @@ from sites.rendering import read_form, render, see_other
 from sites.shop.access import customer, known_product, login_first, shop
 from sites.shop.data import FREQUENCIES, SUBJECTS, Address
 from sites.shop.state import Message, Newsletter, find_address
-from sites.site import Refused
 
 _EMAIL = re.compile(r"[^@\s]+@[^@\s.]+(\.[^@\s.]+)+")
 _POSTCODE = re.compile(r"[0-9]{4}")
@@ -80,12 +79,12 @@ def edit_address(request: Request) -> Filling:
 
 @login_first
 async def delete_address(request: Request) -> Response:
-    """Delete an address."""
+    """Delete an address, and return to the page that lists them."""
     state, owner = shop(request), customer(request)
     label = (await read_form(request)).get("label", "")
     owner.addresses[:] = [address for address in owner.addresses if address.label != label]
     state.flash(f"Deleted {label}")
-    return see_other("/addresses")
+    return see_other(request.url.path.removesuffix("/delete"))
 
 
 @login_first
@@ -98,11 +97,9 @@ async def wish_list(request: Request) -> Response:
 async def wish(request: Request) -> Response:
     """Put a product on the wish list."""
     state, product = shop(request), known_product(request)
-    try:
+    with state.telling():
         state.wish(customer(request), product)
         state.flash(f"{product.name} is on your wish list")
-    except Refused as refusal:
-        state.flash(str(refusal))
     return see_other(f"/product/{product.slug}")
 
 
@@ -110,14 +107,12 @@ async def wish(request: Request) -> Response:
 async def move_wish(request: Request) -> Response:
     """Move a product from the wish list to the cart, in its first colour and size."""
     state, product, owner = shop(request), known_product(request), customer(request)
-    try:
+    with state.telling():
         state.add_to_cart(product, product.colours[0], product.sizes[0] if product.sizes else "", 1)
-    except Refused as refusal:
-        state.flash(str(refusal))
-        return see_other("/wishlist")
-    owner.wishes[:] = [wished for wished in owner.wishes if wished != product]
-    state.flash(f"Moved {product.name}")
-    return see_other("/cart")
+        owner.wishes[:] = [wished for wished in owner.wishes if wished != product]
+        state.flash(f"Moved {product.name}")
+        return see_other("/cart")
+    return see_other("/wishlist")
 
 
 @login_first
@@ -170,6 +165,7 @@ ROUTES = (
     Route("/addresses/new", edit_address, methods=_FORM),
     Route("/addresses/edit", edit_address, methods=_FORM),
     Route("/addresses/delete", delete_address, methods=["POST"]),
+    Route("/address-book/delete", delete_address, methods=["POST"]),
     Route("/checkout/address/new", edit_address, methods=_FORM),
     Route("/wishlist", wish_list),
     Route("/product/{slug}/wish", wish, methods=["POST"]),

@@ -16,7 +16,6 @@ from sites.shop.access import customer, known_order, login_first, shop
 from sites.shop.catalogue_pages import quantity
 from sites.shop.data import PAYMENTS, SHIPPING
 from sites.shop.state import ShopState, find_address
-from sites.site import Refused
 
 
 async def cart(request: Request) -> Response:
@@ -28,12 +27,9 @@ async def cart(request: Request) -> Response:
 
 async def change_quantity(request: Request) -> Response:
     """Change the quantity of one line."""
-    state, form = shop(request), await read_form(request)
-    try:
-        state.set_quantity(request.path_params["index"], quantity(form.get("quantity", "")))
-    except Refused as refusal:
-        state.flash(str(refusal))
-    else:
+    state, sent = shop(request), await read_form(request)
+    with state.telling():
+        state.set_quantity(request.path_params["index"], quantity(sent.get("quantity", "")))
         state.flash("Quantity changed")
     return see_other("/cart")
 
@@ -41,10 +37,8 @@ async def change_quantity(request: Request) -> Response:
 async def remove(request: Request) -> Response:
     """Take one line out of the cart."""
     state = shop(request)
-    try:
+    with state.telling():
         state.flash(f"Removed {state.remove_line(request.path_params['index']).product.name}")
-    except Refused as refusal:
-        state.flash(str(refusal))
     return see_other("/cart")
 
 

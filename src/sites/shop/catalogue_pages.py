@@ -7,6 +7,7 @@ not always at its top.
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -15,7 +16,8 @@ from starlette.routing import Route
 
 from sites.access import existing
 from sites.forms import Filling, form, refuse_if, show
-from sites.rendering import page_number, render
+from sites.paging import Listing, listing
+from sites.rendering import render
 from sites.shop.access import customer, known_product, login_first, shop
 from sites.shop.catalogue import LARGE_EXTRA, Category, Product, Review, mean_stars
 from sites.shop.state import ShopState
@@ -61,32 +63,19 @@ async def category(request: Request) -> Response:
     found = existing(state.data.categories.get(request.path_params["slug"]))
     kind = next((k for k in found.kinds if k.lower() == request.query_params.get("kind", "").lower()), "")
     sort = request.query_params.get("sort", "popular")
-    products = sorted_products(state, found, kind, sort)
-    page, pages = page_number(request, len(products), PER_PAGE)
-    return render(
-        request,
-        "shop/category.html",
-        category=found,
-        kind=kind,
-        sort=sort,
-        orders=SORT_ORDERS,
-        count=len(products),
-        rows=_rows(state, products, page),
-        page=page,
-        pages=pages,
-        page_url=f"?{urlencode({'kind': kind.lower(), 'sort': sort})}&page=",
-    )
+    page_url = f"?{urlencode({'kind': kind.lower(), 'sort': sort, 'page': ''})}"
+    page = listing(request, sorted_products(state, found, kind, sort), PER_PAGE, page_url)
+    choices: dict[str, Any] = {"kind": kind, "sort": sort, "orders": SORT_ORDERS}
+    return render(request, "shop/category.html", category=found, rows=_rows(state, page), page=page, **choices)
 
 
 async def search(request: Request) -> Response:
     """Products found by words of their names."""
     state = shop(request)
     query = request.query_params.get("q", "")[:100].strip()
-    products = search_products(state.data.products, query)
-    page, pages = page_number(request, len(products), PER_PAGE)
-    url = f"?{urlencode({'q': query})}&page="
-    rows = _rows(state, products, page)
-    return render(request, "shop/search.html", query=query, rows=rows, page=page, pages=pages, page_url=url)
+    found = search_products(state.data.products, query)
+    page = listing(request, found, PER_PAGE, f"?{urlencode({'q': query, 'page': ''})}")
+    return render(request, "shop/search.html", query=query, rows=_rows(state, page), page=page)
 
 
 @form("shop/product.html")
@@ -104,17 +93,8 @@ async def reviews(request: Request) -> Response:
     """A product's reviews, newest first."""
     state, found = shop(request), known_product(request)
     written = state.reviews(found)
-    page, pages = page_number(request, len(written), PER_PAGE)
-    return render(
-        request,
-        "shop/reviews.html",
-        product=found,
-        count=len(written),
-        stars=mean_stars(written),
-        reviews=written[(page - 1) * PER_PAGE : page * PER_PAGE],
-        page=page,
-        pages=pages,
-    )
+    page = listing(request, written, PER_PAGE, "?page=")
+    return render(request, "shop/reviews.html", product=found, stars=mean_stars(written), page=page)
 
 
 @login_first
@@ -138,9 +118,8 @@ def quantity(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 5 else 0
 
 
-def _rows(state: ShopState, products: list[Product], page: int) -> list[tuple[Product, float]]:
-    shown = products[(page - 1) * PER_PAGE : page * PER_PAGE]
-    return [(product, mean_stars(state.reviews(product))) for product in shown]
+def _rows(state: ShopState, page: Listing) -> list[tuple[Product, float]]:
+    return [(product, mean_stars(state.reviews(product))) for product in page.items]
 
 
 ROUTES = (

@@ -1,6 +1,6 @@
 """Pages of the shop that work with scripts: the product finder and the address book.
 
-Owns suggestions, the stock of each warehouse, and deleting an address after a question. Nothing else in the shop
+Owns suggestions, the stock of each warehouse, and the list whose buttons ask a question first. Nothing else in the shop
 leads here: tasks that want these pages start on them. Without scripts the pages still work (``page_scripts.js``).
 """
 
@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from sites.rendering import read_form, render, see_other
+from sites.rendering import render
 from sites.shop.access import customer, known_product, login_first, shop
 from sites.shop.catalogue import Product
 
@@ -69,15 +69,6 @@ async def address_book(request: Request) -> Response:
     return render(request, "shop/address_book.html", addresses=customer(request).addresses)
 
 
-@login_first
-async def delete_address(request: Request) -> Response:
-    """Delete an address."""
-    label, owner = (await read_form(request)).get("label", ""), customer(request)
-    owner.addresses[:] = [address for address in owner.addresses if address.label != label]
-    shop(request).flash(f"Deleted {label}")
-    return see_other("/address-book")
-
-
 def _stock_text(product: Product) -> str:
     return ", ".join(f"{city}: {pieces} pieces" for city, pieces in stock_by_warehouse(product).items())
 
@@ -87,6 +78,5 @@ ROUTES = (
     Route("/finder/suggest", suggest),
     Route("/finder/stock/{slug}", stock),
     Route("/address-book", address_book),
-    Route("/address-book/delete", delete_address, methods=["POST"]),
 )
 """Routes of the finder and the address book."""

@@ -8,10 +8,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sites.forms import Filling, form, refuse_if, show
-from sites.rendering import page_number, render, see_other
+from sites.paging import listing
+from sites.rendering import render, see_other
 from sites.shop.access import customer, known_order, login_first, shop
 from sites.shop.data import REASONS
-from sites.site import Refused
 
 ORDERS_PER_PAGE = 8
 
@@ -19,10 +19,8 @@ ORDERS_PER_PAGE = 8
 @login_first
 async def orders(request: Request) -> Response:
     """All orders, newest first."""
-    newest_first = customer(request).orders[::-1]
-    page, pages = page_number(request, len(newest_first), ORDERS_PER_PAGE)
-    shown = newest_first[(page - 1) * ORDERS_PER_PAGE : page * ORDERS_PER_PAGE]
-    return render(request, "shop/orders.html", orders=shown, page=page, pages=pages)
+    page = listing(request, customer(request).orders[::-1], ORDERS_PER_PAGE, "?page=")
+    return render(request, "shop/orders.html", page=page)
 
 
 @login_first
@@ -56,11 +54,8 @@ def cancel(request: Request) -> Filling:
 async def again(request: Request) -> Response:
     """Put an order's items into the cart."""
     state, found = shop(request), known_order(request)
-    try:
+    with state.telling():
         state.order_again(found)
-    except Refused as refusal:
-        state.flash(str(refusal))
-    else:
         state.flash(f"Order {found.number} is in the cart")
     return see_other("/cart")
 

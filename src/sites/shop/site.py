@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 from sites.shop import account_pages, cart_pages, catalogue_pages, finder_pages, order_pages
-from sites.shop.data import ShopData, build
+from sites.shop.data import build
 from sites.shop.state import ShopState
 from sites.shop.tasks import TEMPLATES
-from sites.site import Site
-
-
-def new_state(data: ShopData, login: bool) -> ShopState:
-    """Return a fresh session of the shop, logged in as the usual customer when ``login``."""
-    return ShopState(data, data.usual if login else None)
-
+from sites.site import Site, routes_of
 
 SHOP = Site(
     name="shop",
-    routes=(
-        *catalogue_pages.ROUTES,
-        *cart_pages.ROUTES,
-        *order_pages.ROUTES,
-        *account_pages.ROUTES,
-        *finder_pages.ROUTES,
-    ),
+    routes=routes_of(catalogue_pages, cart_pages, order_pages, account_pages, finder_pages),
     build=build,
-    new_state=new_state,
+    new_state=lambda data, login: ShopState(data, data.usual if login else None),
     templates=TEMPLATES,
     account=lambda data: (data.usual.email, data.usual.password),
 )

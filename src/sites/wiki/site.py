@@ -5,15 +5,8 @@ from __future__ import annotations
 from sites.site import Site
 from sites.wiki.article_pages import ROUTES
 from sites.wiki.articles import build
-from sites.wiki.data import WikiData
 from sites.wiki.state import WikiState
 from sites.wiki.tasks import TEMPLATES
 
-
-def new_state(data: WikiData, login: bool) -> WikiState:
-    """Return a fresh overlay; nobody logs in here."""
-    return WikiState(data)
-
-
-WIKI = Site(name="wiki", routes=ROUTES, build=build, new_state=new_state, templates=TEMPLATES)
+WIKI = Site(name="wiki", routes=ROUTES, build=build, new_state=lambda data, login: WikiState(data), templates=TEMPLATES)
 """The encyclopedia: articles, categories, search, histories and a reading list."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
-from typing import Self
 
-from sites.across.skills import Data, found_in_shop, go_to, on
+from sites.across.skills import Data, found_in_shop, go_to, on, two_of_different_price
 from sites.admin import checks as office
 from sites.admin import skills as managing
 from sites.admin.data import slug_of
@@ -15,9 +14,8 @@ from sites.experts import Expert, read
 from sites.forum import checks as forum
 from sites.forum import sampling as topics
 from sites.forum import skills as posting
-from sites.shop import sampling as goods
 from sites.skills import noting, search
-from sites.task_template import TaskTemplate, drawn
+from sites.task_template import TaskTemplate, drawn, together
 
 
 def _shipped(data: Data, rng: random.Random) -> int:
@@ -55,15 +53,8 @@ class SendTracking(TaskTemplate, name="across.send_tracking", horizon=9):
 class SetSamePrice(TaskTemplate, name="across.set_same_price", horizon=10, split="validation"):
     sites = ("shop", "admin")
     intent = "In the back office, give the {first} the price that the {second} has in the shop."
-    first: str
+    first: str = together(two_of_different_price)
     second: str
-
-    @classmethod
-    def sample(cls, data: Data, rng: random.Random) -> Self:
-        first, second = goods.product(data["shop"], rng), goods.product(data["shop"], rng)
-        while data["shop"].product(first).price == data["shop"].product(second).price:
-            second = goods.product(data["shop"], rng)
-        return cls.draw(data, rng, first=first, second=second)
 
     @property
     def form(self) -> str:

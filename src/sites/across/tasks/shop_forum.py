@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import random
-from typing import Self
-
-from sites.across.skills import Data, found_in_shop, go_to, on
+from sites.across.skills import Data, found_in_shop, go_to, on, two_of_different_price
 from sites.checks import Evaluation, Milestones, both, either, has, pages, shows
 from sites.experts import Expert, read
 from sites.forum import checks as forum
@@ -80,16 +77,9 @@ class ReplyCheaper(TaskTemplate, name="across.reply_cheaper", horizon=8, split="
     intent = (
         "Which is cheaper in the shop, the {first} or the {second}? Reply to the forum thread {title} with its name."
     )
-    first: str
+    first: str = together(two_of_different_price)
     second: str
     title: str = drawn(on("forum", topics.title))
-
-    @classmethod
-    def sample(cls, data: Data, rng: random.Random) -> Self:
-        first, second = goods.product(data["shop"], rng), goods.product(data["shop"], rng)
-        while data["shop"].product(second).price == data["shop"].product(first).price:
-            second = goods.product(data["shop"], rng)
-        return cls.draw(data, rng, first=first, second=second)
 
     def cheaper(self, data: Data) -> str:
         return min((self.first, self.second), key=lambda name: data["shop"].product(name).price)
