@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.runs import FinishedRun
-from learner.metrics import Array, auc, kendall, spearman
+from learner.statistics import Array, auc, kendall, spearman
 from learner.trainer import Learner
 from records.episodes import FloatArray, Trajectory
 from replay.progress import trajectory_progress

@@ -17,10 +17,11 @@ from transformers import PreTrainedModel
 from learner.batching import epoch_batches
 from learner.credit import Credit
 from learner.losses import PolicyLoss
-from learner.metrics import ActorMetrics, Mismatch, RatioMetrics, ratio_metrics, summarise
+from learner.metrics import ActorMetrics, Mismatch, RatioMetrics, ratio_metrics
 from learner.objective import ActorData, Scores, make_objective
 from learner.optimiser import Compute, set_learning_rate, update
 from learner.settings import ActorSettings, LearnerSettings
+from learner.statistics import summarise
 
 
 def update_actor(

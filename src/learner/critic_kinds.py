@@ -13,8 +13,8 @@ from torch import Tensor
 
 from learner.dataset import outcome_targets, per_trajectory, progress_targets, teaches_progress
 from learner.losses import potential_loss, value_loss
-from learner.metrics import auc, kendall, mean_or_none, spearman
 from learner.settings import CriticSettings, LearnerSettings
+from learner.statistics import auc, kendall, mean_or_none, spearman
 from records.episodes import FloatArray, Trajectory
 
 Ratings = dict[str, float | None]

@@ -1,7 +1,6 @@
-"""What the parts of a phase report about themselves, and the statistics behind it.
+"""What the parts of a phase report about themselves.
 
-Owns these records and rank statistics in numpy. A statistic that has no value (an AUC with one class) is
-None, never 0.
+Owns these records. A number that does not exist is None, never 0.
 """
 
 from __future__ import annotations
@@ -13,19 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.floating]
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """Mean, standard deviation and quantiles of per-sample numbers."""
-
-    count: int
-    mean: float
-    std: float
-    p05: float
-    p50: float
-    p95: float
+from learner.statistics import Array, Summary, pearson, summarise
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,57 +139,6 @@ class ActorUpdate:
     def to_dict(self) -> dict[str, Any]:
         """Return the metrics as JSON-ready nested dicts."""
         return asdict(self)
-
-
-def summarise(values: Array) -> Summary | None:
-    """Return the summary of ``values`` (N,), or None for none."""
-    if len(values) == 0:
-        return None
-    sample = np.asarray(values, dtype=np.float64)
-    p05, p50, p95 = np.quantile(sample, [0.05, 0.5, 0.95])
-    return Summary(len(sample), float(sample.mean()), float(sample.std()), float(p05), float(p50), float(p95))
-
-
-def ranks(values: Array) -> Array:
-    """Return (N,) ranks from 1; ties share their mean rank."""
-    _, inverse, counts = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    return np.asarray((ends - (counts - 1) / 2.0)[inverse], dtype=np.float64)
-
-
-def auc(scores: Array, labels: Array) -> float | None:
-    """Return the area under the ROC curve of ``scores`` (N,) for binary ``labels`` (N,); ties count half."""
-    positive = np.asarray(labels) > 0.5
-    wins, losses = int(positive.sum()), int((~positive).sum())
-    if wins == 0 or losses == 0:
-        return None
-    return float((ranks(scores)[positive].sum() - wins * (wins + 1) / 2) / (wins * losses))
-
-
-def spearman(a: Array, b: Array) -> float | None:
-    """Return Spearman's rank correlation of two (N,) arrays, or None where one of them is constant."""
-    return pearson(ranks(a), ranks(b))
-
-
-def kendall(a: Array, b: Array) -> float | None:
-    """Return Kendall's tau-b of two (N,) arrays, or None where one of them is constant. Quadratic in N."""
-    above = np.triu_indices(len(a), k=1)
-    first, second = (np.sign(np.subtract.outer(x, x))[above] for x in (np.asarray(a), np.asarray(b)))
-    scale = float(np.sqrt(np.sum(first != 0) * np.sum(second != 0)))
-    return float(np.sum(first * second) / scale) if scale else None
-
-
-def pearson(a: Array, b: Array) -> float | None:
-    """Return the linear correlation of two (N,) arrays, or None where one of them is constant."""
-    x, y = (np.asarray(v, dtype=np.float64) - np.mean(v) for v in (a, b))
-    scale = float(np.sqrt((x**2).sum() * (y**2).sum()))
-    return float((x * y).sum() / scale) if scale > 0 else None
-
-
-def mean_or_none(values: list[float | None]) -> float | None:
-    """Return the mean of the values that exist, or None."""
-    present = [value for value in values if value is not None]
-    return float(np.mean(present)) if present else None
 
 
 def ratio_metrics(asked: Array, achieved: Array) -> RatioMetrics | None:

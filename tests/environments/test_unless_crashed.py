@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from environments.browser.tab import unless_crashed
+from environments.browser.calls import unless_crashed
 from records import failure_codes as codes
 from records.deadline import Deadline
 from records.failures import EpisodeFailed, Failure

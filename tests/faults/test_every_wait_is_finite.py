@@ -29,11 +29,11 @@ LIMITING = {"asyncio.wait_for", "within"}
 """Functions whose argument is limited."""
 
 ALLOWED = {
-    "src/environments/browser/tab.py: asyncio.wait({working, crash}, return_when=asyncio.FIRST_COMPLETED)": (
+    "src/environments/browser/calls.py: asyncio.wait({working, crash}, return_when=asyncio.FIRST_COMPLETED)": (
         "it is called under a deadline"
     ),
-    "src/environments/browser/tab.py: crashed.wait()": "it ends with the work beside it",
-    "src/environments/browser/tab.py: working.result()": "of a task that is done",
+    "src/environments/browser/calls.py: crashed.wait()": "it ends with the work beside it",
+    "src/environments/browser/calls.py: working.result()": "of a task that is done",
     "src/environments/browser/page_memory.py: asyncio.wait({task})": "it has been cancelled",
     "src/records/supervision.py: asyncio.wait(tasks)": "they have been cancelled",
     "src/rollout_workers/slots.py: self._free.get()": "episodes wait for a slot while others play, and these end",

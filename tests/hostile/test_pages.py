@@ -12,7 +12,6 @@ from playwright.async_api import Page, Response
 
 from environments.browser.environment import BrowserEnvironment
 from environments.browser.process import BrowserProcess
-from environments.browser.tab import typed
 from environments.embedded.sessions import SiteEndpoint
 from environments.embedded.world import EmbeddedWorld
 from environments.interface.feedback import sentence
@@ -126,7 +125,7 @@ async def test_a_page_that_hangs_or_dies_while_it_is_left_goes_with_its_context(
         if how == "hangs":
             await tab.read("setTimeout(() => { for (;;) {} })")
         else:
-            await typed((await tab._devtools()).send("Page.crash"), origin)
+            await tab._wire.send("Page.crash")
         await leave(origin)
 
     tab.leave = leaving  # type: ignore[method-assign]

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from learner.metrics import auc, kendall, ratio_metrics, spearman, summarise
+from learner.metrics import ratio_metrics
+from learner.statistics import auc, kendall, spearman, summarise
 
 
 def test_auc_counts_pairs() -> None:

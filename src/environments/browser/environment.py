@@ -12,11 +12,11 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import TypeVar
 
+from environments.browser.calls import unless_crashed
 from environments.browser.interaction import Interaction
 from environments.browser.process import BrowserProcess
 from environments.browser.settings import BrowserSettings
 from environments.browser.slot import MOST_REFUSED, BrowserSlot
-from environments.browser.tab import unless_crashed
 from environments.browser.world import World
 from environments.environment import Grant
 from records import failure_codes as codes

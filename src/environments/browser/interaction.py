@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from environments.browser.calls import typed
 from environments.browser.page_reply import malformed
 from environments.browser.slot import BrowserSlot
-from environments.browser.tab import typed
 from environments.browserless.tabs import raise_for_status
 from environments.interface.element_names import squeeze
 from environments.interface.feedback import joined, sentence

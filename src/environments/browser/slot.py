@@ -15,9 +15,10 @@ from playwright.async_api import BrowserContext, Page
 from playwright.async_api import Error as PlaywrightError
 
 from environments.addresses import EpisodeAddresses
+from environments.browser.calls import typed, unless_crashed
 from environments.browser.process import BrowserProcess
 from environments.browser.settings import BrowserSettings
-from environments.browser.tab import BrowserTab, typed, unless_crashed
+from environments.browser.tab import BrowserTab
 from records.failures import EpisodeFailed
 
 MOST_REFUSED = 20

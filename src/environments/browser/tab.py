@@ -1,8 +1,7 @@
 """One tab of a real browser: sends the page script its work and waits for pages it opens.
 
-Owns the calls into the page and the typing of what goes wrong there. Invariants: every wait is
-bounded by the settings; a step settles and looks in one call where no page load happens and in two where one does;
-Playwright's errors never leave this module untyped.
+Owns the calls into the page. Invariants: every wait is bounded by the settings; a step settles and looks in one call
+where no page load happens and in two where one does; Playwright's errors never leave this module untyped.
 
 Real input goes to the browser, not to the page, so a step with it has three parts: the page says what to press,
 a call that will settle and look is left waiting in the page, then the input is given and the call released.
@@ -14,17 +13,18 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any
 
-from playwright.async_api import CDPSession, Dialog, Page, Worker
+from playwright.async_api import Dialog, Page, Worker
 from playwright.async_api import Error as PlaywrightError
 
+from environments.browser.calls import failure, typed
 from environments.browser.input import Command, commands
 from environments.browser.page_painter import COPY
 from environments.browser.page_reply import MAX_FEEDBACK, MAX_REPLY, read_inputs, read_result
 from environments.browser.page_scripts import PAGE_SCRIPT, WORKER_SCRIPT
 from environments.browser.settings import BrowserSettings
+from environments.browser.wire import Wire
 from records import failure_codes as codes
 from records.failures import EpisodeFailed, Failure
 from records.supervision import end_tasks
@@ -65,17 +65,12 @@ _GONE = (
 _INTERRUPTED = "is interrupted by another navigation"
 _BLANK_TRIES = 5
 """Times that a page's own navigation may come between a tab and its blank page."""
-_END_TOLD_S = 0.3
-"""Fixed: past it a failure keeps the name it has, which costs the episode the same."""
-_DEAD = ("crashed", "has been closed", "Browser closed", "Connection closed", "Target closed")
 
 _NOTHING_TOLD: dict[str, Any] = {
     "code": "", "detail": "", "feedback": [], "invalid": -1, "new_tab": False, "posted": False, "still": False,
 }  # fmt: skip
 
 _LOG = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 
 class BrowserTab:
@@ -94,7 +89,7 @@ class BrowserTab:
         self.posted: list[str] = []
         self._arrived = asyncio.Event()
         self._side_feedback: list[tuple[str, str]] = []
-        self._wire: CDPSession | None = None
+        self._wire = Wire(page)
         page.on("domcontentloaded", lambda _: self._arrived.set())
         page.on("download", lambda _: self._note("download"))
         page.on("crash", lambda _: self._arrived.set())
@@ -114,7 +109,7 @@ class BrowserTab:
 
     async def read(self, expression: str) -> Any:
         """Return the value of a JavaScript expression in the page, as JSON gives it."""
-        return await typed(self._evaluate(expression), self.page.url)
+        return await typed(self._wire.evaluate(expression), self.page.url)
 
     async def read_text(self, expression: str) -> str:
         """Return the text that a JavaScript expression yields in the page.
@@ -168,8 +163,7 @@ class BrowserTab:
     async def rest_mouse(self) -> None:
         """Take the mouse off whatever it is over; without frames a movement alone would wait for one for seconds."""
         corner = [self._settings.viewport_width - 1, self._settings.viewport_height - 1]
-        wire = await self._devtools()
-        await typed(_send(wire, commands([{"move": corner}])), self.page.url)
+        await typed(self._wire.give(commands([{"move": corner}])), self.page.url)
 
     async def copy(self) -> str:
         """Return the page's HTML with the state of its controls written into it."""
@@ -177,12 +171,12 @@ class BrowserTab:
 
     async def history(self) -> tuple[int, list[str]]:
         """Return the position in the tab's history and the addresses in it."""
-        found = await typed((await self._devtools()).send("Page.getNavigationHistory"), self.page.url)
+        found = await self._wire.send("Page.getNavigationHistory")
         return found["currentIndex"], [entry["url"] for entry in found["entries"]]
 
     async def forget_history(self) -> None:
         """Make the current page the first of the tab's history."""
-        await typed((await self._devtools()).send("Page.resetNavigationHistory"), self.page.url)
+        await self._wire.send("Page.resetNavigationHistory")
 
     async def leave(self, origin: str) -> None:
         """Go to a blank page and forget all that pages of ``origin`` keep, this tab's name and storage included.
@@ -190,30 +184,24 @@ class BrowserTab:
         No script of the page runs from the moment in which the forgetting begins: its last words would reach the
         next episode.
         """
-        wire, url = await self._devtools(), self.page.url
-        await typed(wire.send("Emulation.setScriptExecutionDisabled", {"value": True}), url)
-        own = {"securityOrigin": origin, "isLocalStorage": False}
-        await typed(wire.send("DOMStorage.clear", {"storageId": own}), url)
-        await self._go_to_blank(wire)
-        await typed(wire.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"}), url)
-        await typed(wire.send("Emulation.setScriptExecutionDisabled", {"value": False}), url)
+        wire = self._wire
+        await wire.send("Emulation.setScriptExecutionDisabled", {"value": True})
+        await wire.send("DOMStorage.clear", {"storageId": {"securityOrigin": origin, "isLocalStorage": False}})
+        await self._go_to_blank()
+        await wire.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"})
+        await wire.send("Emulation.setScriptExecutionDisabled", {"value": False})
         await self.read("window.name = ''")
 
-    async def _go_to_blank(self, wire: CDPSession) -> None:
+    async def _go_to_blank(self) -> None:
         """Go to a blank page; one that keeps going elsewhere by itself is stopped, and may interrupt a few times."""
         for left in reversed(range(_BLANK_TRIES)):
-            await typed(wire.send("Page.stopLoading"), self.page.url)
+            await self._wire.send("Page.stopLoading")
             try:
                 await self.goto("about:blank", self._settings.close_timeout_s)
                 return
             except EpisodeFailed as error:
                 if not left or _INTERRUPTED not in error.failure.detail:
                     raise
-
-    async def _devtools(self) -> CDPSession:
-        if self._wire is None:
-            self._wire = await typed(self.page.context.new_cdp_session(self.page), self.page.url)
-        return self._wire
 
     async def _act(self, action: dict[str, Any] | None, options: dict[str, Any]) -> dict[str, Any] | None:
         """Act by real input; None when the document went away under it."""
@@ -236,12 +224,11 @@ class BrowserTab:
 
     async def _give(self, wanted: list[Command]) -> None:
         """Give input, all of it at once and in order; a page that misses its last event is told that it is over."""
-        wire = await self._devtools()
         try:
             async with asyncio.timeout(_INPUT_WAIT_S):
-                await _send(wire, wanted)
+                await self._wire.give(wanted)
             await asyncio.sleep(_LAST_EVENT_S)
-            await wire.send("Runtime.evaluate", {"expression": _HANDED})
+            await self._wire.give([("Runtime.evaluate", {"expression": _HANDED})])
         except (PlaywrightError, TimeoutError) as error:
             # The page went away with the input, or is busy with it; the waiting call has its own deadline.
             _LOG.debug("input to %s: %s", self.page.url, error)
@@ -261,29 +248,16 @@ class BrowserTab:
         call = form.format(action=json.dumps(action), options=json.dumps(options))
         work = _BOUNDED.format(work=call, limit=MAX_REPLY)
         try:
-            raw = await self._evaluate(work)
+            raw = await self._wire.evaluate(work)
             if raw == "null":
                 # Documents that Chromium itself makes (error pages, the first blank one) come without the script.
-                await self._evaluate(PAGE_SCRIPT)
-                raw = await self._evaluate(work)
+                await self._wire.evaluate(PAGE_SCRIPT)
+                raw = await self._wire.evaluate(work)
         except PlaywrightError as error:
             if self._closed_itself() or any(sign in error.message for sign in _GONE):
                 return None
             raise failure(error, self.page.url) from error
         return raw if isinstance(raw, str) else ""
-
-    async def _evaluate(self, expression: str) -> Any:
-        """Evaluate in the page, past Playwright's own in-page machinery: it costs 4 ms of CPU a new document."""
-        reply = await (await self._devtools()).send(
-            "Runtime.evaluate",
-            {"expression": expression, "returnByValue": True, "awaitPromise": True, "userGesture": True},
-        )
-        if "exceptionDetails" in reply:
-            thrown = reply["exceptionDetails"]
-            error = thrown.get("exception", {})
-            detail = str(error.get("description") or error.get("value") or thrown.get("text"))[:300]
-            raise EpisodeFailed(Failure(codes.PAGE_SCRIPT_FAILED, f"{self.page.url[:200]}: {detail}"))
-        return reply["result"].get("value")
 
     async def _look(self, options: dict[str, Any]) -> dict[str, Any]:
         """Look at the current document, again where it is replaced meanwhile; the caller's deadline ends this."""
@@ -300,7 +274,7 @@ class BrowserTab:
             await asyncio.wait_for(self._arrived.wait(), self._settings.navigation_timeout_s)
         except TimeoutError:
             self._note("slow")
-            await typed((await self._devtools()).send("Page.stopLoading"), self.page.url)
+            await self._wire.send("Page.stopLoading")
 
     def _note(self, code: str, detail: str = "") -> None:
         self.settled = self.settled and code != "slow"
@@ -325,50 +299,3 @@ async def _mute(worker: Worker) -> None:
         await worker.evaluate(WORKER_SCRIPT)
     except PlaywrightError as error:
         _LOG.debug("worker %s ended before it was mute: %s", worker.url, error)
-
-
-async def _send(wire: CDPSession, wanted: list[Command]) -> None:
-    """Send commands in order without waiting for the answers in between."""
-    await asyncio.gather(*(wire.send(method, parameters) for method, parameters in wanted))
-
-
-async def typed(call: Coroutine[Any, Any, T], url: str) -> T:
-    """Await one Playwright call; raise what goes wrong as ``EpisodeFailed``."""
-    try:
-        return await call
-    except PlaywrightError as error:
-        raise failure(error, url) from error
-
-
-def failure(error: PlaywrightError, url: str) -> EpisodeFailed:
-    """Say whose fault a Playwright error is: a dead browser, an unreachable site, a slow one, or something else."""
-    text = error.message.splitlines()[0] if error.message else type(error).__name__
-    if any(sign in text for sign in _DEAD):
-        code = codes.BROWSER_CRASHED
-    elif "net::ERR_" in text:
-        code = codes.SITE_UNREACHABLE
-    elif "Timeout" in text:
-        code = codes.STEP_TIMEOUT
-    else:
-        code = codes.BROWSER_ERROR
-    return EpisodeFailed(Failure(code, f"{url}: {text}"))
-
-
-async def unless_crashed(crashed: asyncio.Event, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run ``work``; raise ``EpisodeFailed(infra/browser_crashed)`` as soon as ``crashed`` is set.
-
-    Chromium leaves calls into a page whose process has died unanswered, and only their deadline would end them; a
-    navigation that was under way fails a moment before the end is told, as if the site could not be reached.
-    """
-    working, crash = asyncio.ensure_future(work()), asyncio.ensure_future(crashed.wait())
-    try:
-        await asyncio.wait({working, crash}, return_when=asyncio.FIRST_COMPLETED)
-        error = working.exception() if working.done() else None
-        if error is not None:
-            await asyncio.wait({crash}, timeout=_END_TOLD_S)
-        if crash.done() and (error is not None or not working.done()):
-            died = Failure(codes.BROWSER_CRASHED, "the process of a tab has died")
-            raise EpisodeFailed(died) from error
-        return working.result()
-    finally:
-        await end_tasks(working, crash)
