@@ -2,7 +2,8 @@
 
 Owns the life of the server: ``SiteServer`` (a child process that dies with its parent), the entry of that
 process, and ``serve_forever`` for a person. Invariants: only 127.0.0.1 is listened on; the control
-secret travels by a file that only its owner can read; a restarted server keeps port and secret and has
+secret travels by a file that only its owner can read; the process has none of the tokens and passwords in its
+parent's environment; a restarted server keeps port and secret and has
 forgotten every session; every wait is finite.
 """
 
@@ -27,6 +28,7 @@ from typing import Any
 import uvicorn
 from starlette.applications import Starlette
 
+from records.child_environment import inherited
 from sites.app import CONTROL_HEADER, create_app
 from sites.faults import FaultSettings
 from sites.settings import SitesSettings
@@ -145,7 +147,7 @@ class SiteServer:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            env={**inherited(), "PYTHONPATH": os.pathsep.join(paths)},
         )
 
     def _ready(self) -> dict[str, Any]:

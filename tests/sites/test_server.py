@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import httpx
 import pytest
@@ -31,6 +32,17 @@ def test_the_server_answers_and_stops():
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
     server.stop()
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="reads the environment of a process from /proc")
+def test_the_server_has_no_token_and_no_password_in_its_environment(monkeypatch):
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "a-token-of-the-driver")
+    monkeypatch.setenv("SHOPPING_PASSWORD", "a-password-of-a-site")
+    with SiteServer() as server:
+        environment = Path(f"/proc/{server.pid}/environ").read_bytes()
+    assert b"PYTHONPATH=" in environment
+    assert b"of-the-driver" not in environment
+    assert b"of-a-site" not in environment
 
 
 def test_a_server_that_cannot_start_says_why():

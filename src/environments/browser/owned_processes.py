@@ -1,10 +1,9 @@
-"""The processes that a worker starts: what they inherit, and how they are found again, however they were detached.
+"""The processes that a worker starts: how they are found again, however they were detached.
 
-Owns the environment of these processes, the mark in it, the search for marked processes and their killing. Invariants:
-variables that are not listed here, tokens and passwords among them, reach no such process; only processes that
+Owns the mark in their environment, the search for marked processes and their killing. Invariants: only processes that
 carry Waymark's mark are ever killed, and only those whose owner is gone or asks for it; an owner is a
 process id with its start time, so a reused id is not mistaken for it. Works where there is a
-``/proc`` (Linux); elsewhere nothing is found. Imports the standard library only.
+``/proc`` (Linux); elsewhere nothing is found.
 """
 
 from __future__ import annotations
@@ -18,16 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from records.child_environment import inherited
+
 MARK = "WAYMARK_BROWSER_OWNER"
 """Environment variable that children inherit: ``pid:start time in ticks`` of the worker that owns them."""
 
-_INHERITED = frozenset({
-    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP", "LD_LIBRARY_PATH",
-    "DYLD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY",
-    "CHROME_DEVEL_SANDBOX", "PLAYWRIGHT_BROWSERS_PATH", "PLAYWRIGHT_NODEJS_PATH",
-    "PLAYWRIGHT_HOST_PLATFORM_OVERRIDE", "PLAYWRIGHT_SKIP_VALIDATE_HOST_REQUIREMENTS",
-})  # fmt: skip
-_INHERITED_KINDS = ("LC_", "XDG_", "FONTCONFIG_", "WAYMARK_")
 _PROC = Path("/proc")
 _SOURCES = Path(__file__).resolve().parents[2]
 
@@ -55,13 +49,6 @@ def process_mark(pid: int) -> str | None:
         return None
     state, *fields = stat.rpartition(")")[2].split()
     return None if state in ("Z", "X") else f"{pid}:{fields[18]}"
-
-
-def inherited() -> dict[str, str]:
-    """Return the variables that processes may inherit which handle what pages send, or stand beside those that do."""
-    return {
-        name: value for name, value in os.environ.items() if name in _INHERITED or name.startswith(_INHERITED_KINDS)
-    }
 
 
 def mark_children() -> str:

@@ -13,8 +13,8 @@ import secrets
 from playwright.async_api import Browser, Page, Playwright
 
 from environments.browser import chromium
-from environments.browser.owned_processes import inherited
 from environments.browser.settings import BrowserSettings
+from records.child_environment import inherited
 
 COPY = """(() => {
   const copy = document.documentElement.cloneNode(true);

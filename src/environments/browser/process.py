@@ -19,12 +19,12 @@ from playwright.async_api import Browser, BrowserContext, Playwright, async_play
 from playwright.async_api import Error as PlaywrightError
 
 from environments.browser import chromium
-from environments.browser.owned_processes import inherited
 from environments.browser.page_memory import PageMemory
 from environments.browser.page_painter import PagePainter
 from environments.browser.page_scripts import FRAMES_SCRIPT, PAGE_SCRIPT, WEBRL_SCRIPT
 from environments.browser.settings import BrowserSettings
 from records import failure_codes as codes
+from records.child_environment import inherited
 from records.failures import EpisodeFailed, Failure
 
 
