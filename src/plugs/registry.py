@@ -1,7 +1,8 @@
 """One plug point: what can be plugged in there, found by a registered name or as ``module:name``.
 
 Owns ``Registry``. Invariants: nothing is imported before it is asked for; a name is looked up among Waymark's own, then
-among the entry points of installed packages; whatever is found is of the plug point's type. Standard library only.
+among the entry points of installed packages; whatever is found is of the plug point's type; whatever a module raises
+when it is imported is said in a sentence.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Generic, TypeVar
+
+from records.supervision import attempted
 
 T = TypeVar("T")
 
@@ -63,11 +66,16 @@ def load(reference: str) -> object:
     if not module or not name:
         raise ValueError(f"expected 'module:name', found {reference!r}")
     try:
-        found: object = getattr(import_module(module), name)
-    except ModuleNotFoundError as error:
-        raise ValueError(f"{reference!r}: cannot import {error.name!r}; is it on the Python path?") from error
-    except (ImportError, SyntaxError, TypeError) as error:  # TypeError: a relative name
-        raise ValueError(f"{reference!r}: cannot import {module!r}: {error}") from error
+        imported = attempted(lambda: import_module(module))
+    except SystemExit as error:
+        raise ValueError(f"{reference!r}: {module!r} ends the process when it is imported: {error}") from error
+    if isinstance(imported, ModuleNotFoundError):
+        raise ValueError(f"{reference!r}: cannot import {imported.name!r}; is it on the Python path?") from imported
+    if isinstance(imported, BaseException):
+        said = f"{type(imported).__name__}: {imported}"
+        raise ValueError(f"{reference!r}: cannot import {module!r}: {said}") from imported
+    try:
+        found: object = getattr(imported, name)
     except AttributeError as error:
         raise ValueError(f"{reference!r}: module {module!r} has no {name!r}") from error
     return found

@@ -1,13 +1,13 @@
 """The one place that catches whatever work raises, and the end of tasks that nobody waits for any more.
 
-Owns ``supervised`` and ``end_tasks``. Invariant: an error becomes a value in the caller's hands, never silence; a
-caller that is cancelled is cancelled. Standard library only.
+Owns ``supervised``, ``attempted`` and ``end_tasks``. Invariant: an error becomes a value in the caller's hands,
+never silence; a caller that is cancelled is cancelled. Standard library only.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -28,6 +28,23 @@ async def supervised(work: Awaitable[T]) -> T | Exception | asyncio.CancelledErr
         return error  # the work gave up by itself
     except Exception as error:  # noqa: BLE001 - the caller, who knows what the work was, says what its error means
         return error
+
+
+def attempted(work: Callable[[], T]) -> T | Exception | asyncio.CancelledError:
+    """Return what ``work`` returns, or what it raises: ``supervised`` for foreign code that waits for nothing.
+
+    A module of somebody else's is such code: its import executes it.
+    """
+
+    async def done() -> T:
+        return work()
+
+    try:
+        supervised(done()).send(None)
+    except StopIteration as end:
+        found: T | Exception | asyncio.CancelledError = end.value
+        return found
+    raise AssertionError("what awaits nothing ends when it is first asked")
 
 
 async def end_tasks(*tasks: asyncio.Future[Any]) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
-from plugs.options import read_options
+from plugs.options import read_each, read_options
 from plugs.registry import Registry
 
 THING = 7
@@ -45,8 +46,51 @@ def test_what_is_not_there_is_said(name: str, said: str) -> None:
         NUMBERS.find(name)
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("raise OSError('no licence')", "cannot import 'of_ones_own': OSError: no licence"),
+        ("1 / 0", "cannot import 'of_ones_own': ZeroDivisionError: division by zero"),
+        ("None.nothing", "cannot import 'of_ones_own': AttributeError: "),
+        ("import sys; sys.exit('bye')", "'of_ones_own' ends the process when it is imported: bye"),
+    ],
+)
+def test_a_module_that_cannot_be_imported_is_a_sentence_whatever_it_raises(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, said: str
+) -> None:
+    (tmp_path / "of_ones_own.py").write_text(f"{line}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ValueError, match=said):
+        NUMBERS.find("of_ones_own:NUMBER")
+
+
 def test_options_become_settings() -> None:
     assert read_options(Size, {"width": 5}, "size") == Size(5) == read_options(Size, Size(5), "size")
+
+
+@dataclass(frozen=True)
+class Named:
+    """Settings without a default for everything."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    title: str
+
+
+def test_sections_are_read_by_name_and_every_problem_is_said() -> None:
+    classes = {"size": Size, "named": Named}
+
+    def settings_of(name: str) -> type[object]:
+        if name not in classes:
+            raise ValueError(f"there is no {name}")
+        return classes[name]
+
+    read, problems = read_each("things", {"size": None, "named": {"title": "a"}}, settings_of)
+    assert (read, problems) == ({"size": Size(), "named": Named("a")}, [])
+    read, problems = read_each("things", {"none": {}, "named": {"titel": "a"}, "size": {"width": 4}}, settings_of)
+    assert read == {"size": Size(4)}
+    assert problems[0] == "things.none: there is no none"
+    assert "unknown key 'things.named.titel'; did you mean 'things.named.title'?" in problems
 
 
 @pytest.mark.parametrize(
