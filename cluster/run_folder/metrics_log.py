@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from cluster.errors import ManifestError
 from cluster.monitors.monitor import MonitorKind
 from cluster.run_folder.durable import write_atomic
-from records.durable import read_text
+from records.durable import NotAFile, open_file, read_text
 
 FILE_NAME = "metrics.jsonl"
 _RESERVED = {"time", "phase", "stage"}
@@ -36,7 +37,10 @@ class MetricsLog:
     def __init__(self, out: Path, options: MetricsLogSettings) -> None:
         out.mkdir(parents=True, exist_ok=True)
         self._path = out / FILE_NAME
-        _end_torn_line(self._path)
+        try:
+            _end_torn_line(self._path)
+        except NotAFile as error:
+            raise ManifestError(f"{error}; move it away and start the same command again") from error
         self._lines = self._path.open("a", encoding="utf-8")
 
     def numbers(self, phase: int, stage: str, values: Mapping[str, float]) -> None:
@@ -54,7 +58,8 @@ class MetricsLog:
 
         Doing it again after it was cut short does the rest; nothing is written where no line is left to move.
         """
-        lines = self._path.read_bytes().splitlines(keepends=True)
+        with open_file(self._path) as file:
+            lines = file.read().splitlines(keepends=True)
         moved = [line for line in lines if _stage_of(line) in stages]
         if not moved:
             return
@@ -93,9 +98,13 @@ def _stage_of(line: bytes) -> tuple[Any, Any] | None:
 
 def _end_torn_line(path: Path) -> None:
     """Close a line that a killed run left open, so that the next one does not grow onto it."""
-    if path.exists() and path.stat().st_size and not path.read_bytes().endswith(b"\n"):
-        with path.open("ab") as file:
-            file.write(b"\n")
+    if not path.exists():
+        return
+    with open_file(path) as file:
+        content = file.read()
+    if content and not content.endswith(b"\n"):
+        with path.open("ab") as end:
+            end.write(b"\n")
 
 
 METRICS_LOG = MonitorKind(MetricsLogSettings, MetricsLog)

@@ -10,7 +10,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from records.durable import replace_file
+from records.durable import read_text, replace_file
 
 
 class WeightsRejected(ValueError):
@@ -32,10 +32,10 @@ def write_published(weights: PublishedWeights, path: str | Path) -> None:
 
 
 def read_published(path: str | Path) -> PublishedWeights:
-    """Read which weights were published; raise ``WeightsRejected`` where the file is not one."""
+    """Read which weights were published; raise ``WeightsRejected`` where the file says none."""
     try:
-        weights = PublishedWeights(**json.loads(Path(path).read_text(encoding="utf-8")))
-    except (TypeError, ValueError, RecursionError) as error:
+        weights = PublishedWeights(**json.loads(read_text(Path(path))))
+    except (OSError, TypeError, ValueError, RecursionError) as error:
         raise WeightsRejected(f"{path} names no published weights: {error}") from error
     kinds = tuple(type(value) for value in (weights.version, weights.checksum, weights.path))
     if kinds != (int, str, str) or "\0" in weights.path:

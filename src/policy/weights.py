@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 
 from policy.published_weights import PublishedWeights, WeightsRejected
-from records.durable import replace_file
+from records.durable import open_file, replace_file
 
 Tensors = dict[str, torch.Tensor]
 
@@ -46,7 +46,8 @@ def read_weights(weights: PublishedWeights) -> Tensors:
         WeightsRejected: the file is missing or unreadable, or its checksum is another one.
     """
     try:
-        content = Path(weights.path).read_bytes()
+        with open_file(Path(weights.path)) as file:
+            content = file.read()
     except (OSError, ValueError) as error:  # the path is a text that somebody wrote, and may be none
         raise WeightsRejected(f"cannot read the weights of version {weights.version}: {error}") from error
     found = hashlib.sha256(content).hexdigest()

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from cluster.errors import RecipeError
+from cluster.errors import ManifestError, RecipeError
 from cluster.monitors.monitor import MONITORS, Monitor, MonitorKind, Monitors
 from cluster.monitors.tensorboard import TensorBoardSettings
 from cluster.recipe.recipe import build_recipe
 from cluster.run_folder.metrics_log import MetricsLog, MetricsLogSettings, read_metrics
+from tests.not_files import NOT_FILES, at_once
 
 TAKEN: list[tuple[int, str, dict[str, float]]] = []
 
@@ -33,6 +34,11 @@ class Remembering:
         TAKEN.append((-1, "closed", {}))
 
 
+def written(folder: Path) -> dict[Path, bytes]:
+    """Return the content of every file under ``folder``."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 REMEMBERING = MonitorKind(MetricsLogSettings, Remembering)
 BOTH: dict[str, object] = {"metrics_log": MetricsLogSettings(), "tensorboard": TensorBoardSettings()}
 MINE = f"{__name__}:REMEMBERING"
@@ -40,19 +46,31 @@ MINE = f"{__name__}:REMEMBERING"
 
 @pytest.mark.parametrize("name", [*MONITORS.own, MINE])
 def test_a_monitor_keeps_the_contract(tmp_path: Path, name: str) -> None:
-    kind = MONITORS.find(name)
-    monitor: Monitor = kind.start(tmp_path, kind.settings())
+    kind, out = MONITORS.find(name), tmp_path / "out"
+    out.mkdir()
+    monitor: Monitor = kind.start(out, kind.settings())
+    values = {"actor.loss": 0.5, "ratio": math.nan, "high": math.inf}
+    given = dict(values)
     monitor.numbers(0, "clone", {})
-    monitor.numbers(1, "actor", {"actor.loss": 0.5, "ratio": math.nan, "high": math.inf})
+    monitor.numbers(1, "actor", values)
     monitor.numbers(1, "actor", {"actor.loss": 0.25})
-    aside = tmp_path / "rollbacks" / "0001"
+    assert values == given, "what it is told is not its own to change"
+    aside = out / "rollbacks" / "0001"
     monitor.set_aside([(1, "actor")], aside)
+    moved = written(aside)
     monitor.set_aside([(1, "actor")], aside)
+    assert written(aside) == moved, "what is set aside is set aside once"
     monitor.numbers(1, "actor", {"actor.loss": 0.125})
     monitor.close()
-    again: Monitor = kind.start(tmp_path, kind.settings())
+    before = written(out)
+    assert bool(before) == (name in MONITORS.own), "Waymark's own write what they are told"
+    again: Monitor = kind.start(out, kind.settings())
     again.numbers(2, "actor", {"actor.loss": 1.0})
     again.close()
+    after = written(out)
+    assert all(after[path].startswith(content) for path, content in before.items()), "a later start only adds"
+    assert (after != before) == (name in MONITORS.own)
+    assert list(tmp_path.iterdir()) == [out], "nothing is written outside the run folder"
 
 
 def test_a_recipe_names_its_monitors_and_each_is_told_every_number(tmp_path: Path) -> None:
@@ -105,6 +123,13 @@ def test_a_torn_line_is_left_out_and_does_not_swallow_the_next(tmp_path: Path) -
     with closing(MetricsLog(tmp_path, MetricsLogSettings())) as log:
         log.numbers(2, "learn", {"loss": 1})
     assert [line["phase"] for line in read_metrics(tmp_path)] == [0, 2]
+
+
+@pytest.mark.parametrize("kind", ["a pipe", "a socket", "a folder", "a device"])
+def test_what_lies_in_place_of_the_metrics_is_named_at_once(tmp_path: Path, kind: str) -> None:
+    NOT_FILES[kind](tmp_path / "metrics.jsonl")
+    with at_once(), pytest.raises(ManifestError, match=f"metrics.jsonl: expected a file, found {kind}"):
+        MetricsLog(tmp_path, MetricsLogSettings())
 
 
 def test_names_that_the_line_itself_uses_are_refused(tmp_path: Path) -> None:

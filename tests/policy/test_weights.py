@@ -11,6 +11,7 @@ from transformers import PreTrainedModel
 
 from policy.published_weights import PublishedWeights, WeightsRejected, read_published, write_published
 from policy.weights import put_weights, read_weights, write_weights
+from tests.not_files import NOT_FILES, at_once
 
 
 def test_weights_travel_exactly_and_tied_ones_once(
@@ -92,3 +93,13 @@ def test_the_file_that_names_them_comes_back_and_a_torn_one_is_named(tmp_path: P
     (tmp_path / "m.json").write_text('{"version": 3')
     with pytest.raises(WeightsRejected, match=r"m\.json names no published weights"):
         read_published(tmp_path / "m.json")
+
+
+@pytest.mark.parametrize("kind", NOT_FILES)
+def test_what_lies_in_place_of_weights_or_of_their_name_is_refused_at_once(tmp_path: Path, kind: str) -> None:
+    NOT_FILES[kind](tmp_path / "it")
+    with at_once():
+        with pytest.raises(WeightsRejected, match="names no published weights"):
+            read_published(tmp_path / "it")
+        with pytest.raises(WeightsRejected, match="cannot read the weights of version 1"):
+            read_weights(PublishedWeights(1, "0", str(tmp_path / "it")))
