@@ -94,17 +94,16 @@ def _summary(recipe: Recipe, manifest: RunManifest) -> RunSummary:
 
 def _finish(recipe: Recipe, manifest: RunManifest, display: RunDisplay, already: bool = False) -> None:
     """Show the table and where everything is."""
-    console = display.console
     if already:
-        console.print(f"This run is complete; nothing is left to do in {manifest.out}.")
-    console.print(result_table(_summary(recipe, manifest)))
+        display.note(f"This run is complete; nothing is left to do in {manifest.out}.")
+    display.console.print(result_table(_summary(recipe, manifest)))
     for label, name in (
         ("Report", "report.html"),
         ("Summary", "summary.json"),
         ("Metrics", "metrics.jsonl"),
         ("Policy", "trained"),
     ):
-        console.print(f"{label + ':':9}{(manifest.out / name).resolve()}", soft_wrap=True)
+        display.note(f"{label + ':':9}{(manifest.out / name).resolve()}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The table a run ends with: held-out success before RL and after every phase, and what was lost.
 
-Owns turning a ``RunSummary`` into rich tables; no number is computed here.
+Owns turning a ``RunSummary`` into rich tables; no number is computed here. Invariant: names are read neither as markup
+nor as orders to the terminal.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from rich.text import Text
 from analysis.results import EpisodeCounts, GroupResult, PhaseSummary, SplitResult, evaluated_sites, evaluated_splits
 from cluster.display.run_state import duration
 from cluster.run_folder.summary import RunSummary
+from records.terminal import printable
 
 
 def result_table(summary: RunSummary) -> RenderableType:
@@ -28,7 +30,7 @@ def result_table(summary: RunSummary) -> RenderableType:
 
 def evaluation_table(split: str, result: SplitResult) -> RenderableType:
     """Return one evaluation by site, by horizon and by template, and a line about lost episodes."""
-    table = Table(title=Text(f"Success on {split} (% with 95 % intervals)"), title_justify="left")
+    table = Table(title=_text(f"Success on {split} (% with 95 % intervals)"), title_justify="left")
     table.add_column("group", no_wrap=True)
     table.add_column("success", justify="right", no_wrap=True)
     table.add_column("episodes", justify="right")
@@ -40,7 +42,7 @@ def evaluation_table(split: str, result: SplitResult) -> RenderableType:
     ):
         table.add_section()
         for name, rate in groups.items():
-            table.add_row(Text(prefix + name), Text(rate_text(rate)), str(rate.n))
+            table.add_row(_text(prefix + name), Text(rate_text(rate)), str(rate.n))
     table.add_section()
     for k, value in result.pass_at.items():
         table.add_row(Text(f"pass@{k}"), f"{100 * value:.1f}", "")
@@ -54,7 +56,7 @@ def lost_line(episodes: EpisodeCounts) -> Text:
         return Text(f"Episodes: {episodes.dispatched} dispatched, all judged.")
     lost = ", ".join(f"{count} {reason}" for reason, count in sorted(episodes.failed.items(), key=lambda kv: -kv[1]))
     total = sum(episodes.failed.values())
-    return Text(
+    return _text(
         f"Episodes: {episodes.dispatched} dispatched, {episodes.completed} judged, {total} lost and left out "
         f"of every rate ({lost})."
     )
@@ -75,14 +77,14 @@ class _SplitTable:
         last = max(room - 1, 1)
         shown = [*self.phases[:1], *self.phases[1:][-last:]]
         results = [phase.evaluation[self.split] for phase in shown]
-        title = Text(f"Success on {self.split} ({tasks} episodes; % with 95 % intervals)")
+        title = _text(f"Success on {self.split} ({tasks} episodes; % with 95 % intervals)")
         table = Table("", title=title, title_justify="left")
         for phase in shown:
             table.add_column(_after(phase), justify="right", no_wrap=True)
         table.add_row("all", *map(_cell, results), end_section=True)
         for site in sites:
             cells = [_cell(result.by_site.get(site)) for result in results]
-            table.add_row(Text(site), *cells, end_section=site == sites[-1])
+            table.add_row(_text(site), *cells, end_section=site == sites[-1])
         table.add_row("lost", *(str(sum(result.lost.values())) for result in results))
         table.add_row("rollouts", *(_cell(phase.rollout, interval=False) for phase in shown))
         table.add_row("took", *(duration(sum(phase.seconds.values())) for phase in shown))
@@ -93,6 +95,11 @@ class _SplitTable:
 
 _FRAME, _COLUMN = 4, 20
 """Characters beside the names of the rows, and of a column that holds ``50.0 [43.0, 57.0]``."""
+
+
+def _text(text: str) -> Text:
+    """Return what tasks, sites and failures are called as a terminal may show it."""
+    return Text(printable(text))
 
 
 def _after(phase: PhaseSummary) -> str:

@@ -1,7 +1,7 @@
 """What the user sees while a run works: a live panel in a terminal, plain lines elsewhere.
 
 Owns rendering of ``RunState``. Invariants: nothing here decides anything; all output goes through
-one rich console; text from outside is never read as markup.
+one rich console; text from outside is read neither as markup nor as orders to the terminal.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class RunDisplay:
 
     def note(self, text: str) -> None:
         """A line worth keeping in the scroll-back, such as a replaced worker."""
-        self.console.print(Text(printable(text)))
+        self.console.print(Text(printable(text)), soft_wrap=True)
 
     def finish(self) -> None:
         """The last phase is complete."""
@@ -119,7 +119,8 @@ class RunDisplay:
         self._last_line = self._clock()
         if self._live is None:
             left = self._state.seconds_left(self._clock())
-            self.console.print(Text(text + (f" [{duration(left)} left]" if left is not None else "")), soft_wrap=True)
+            ends = f" [{duration(left)} left]" if left is not None else ""
+            self.console.print(Text(printable(text + ends)), soft_wrap=True)
 
     def _where(self) -> str:
         state = self._state
@@ -147,7 +148,7 @@ class RunDisplay:
             if stage.total:
                 rows.add_row("", ProgressBar(total=stage.total, completed=stage.done, width=40))
         if state.losses:
-            rows.add_row("losses", Text(_losses_text(state.losses)))
+            rows.add_row("losses", Text(printable(_losses_text(state.losses))))
         if state.results:
             trail = "  ".join(f"{_label(phase)} {value:.1%}" for phase, value in sorted(state.results.items()))
             rows.add_row("held-out success", Text(trail))

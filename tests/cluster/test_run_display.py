@@ -157,3 +157,27 @@ def test_one_evaluation_is_shown_by_every_group() -> None:
     shown = text_of(evaluation_table("test", split_result(0.5, lost=2)))
     for part in ("site shop", "site forum", "expert's steps 1-5", "shop.buy", "2 lost and left out"):
         assert part in shown
+
+
+ORDERS = "\x1b[2J\x9b31m"
+"""Clears the screen and turns it red."""
+
+
+def test_names_give_no_orders_to_the_terminal() -> None:
+    name, group = f"it{ORDERS}", GroupResult(0.5, 50, 0.4, 0.6)
+    result = SplitResult(0.5, 50, 0.4, 0.6, {name: group}, {}, {name: group}, {name: 1})
+    phases = (PhaseSummary(0, {name: result}),)
+    tables = (
+        evaluation_table(name, result),
+        result_table(RunSummary("r", "h", {}, {}, phases, EpisodeCounts(51, 50, {name: 1}))),
+    )
+    buffer = io.StringIO()
+    display = RunDisplay(1, Console(file=buffer, width=120))
+    display.stage(f"stage{ORDERS}", total=2)
+    display.losses({f"loss{ORDERS}": 1.0})
+    display.note(ORDERS)
+    display.finish()
+    for text in (*map(text_of, tables), buffer.getvalue()):
+        assert r"\x1b[2J" in text
+        assert "\x1b" not in text
+        assert "\x9b" not in text
