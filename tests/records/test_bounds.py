@@ -41,18 +41,44 @@ def test_what_is_out_of_bounds_is_named(check: Callable[[], None], message: str)
         check()
 
 
-def test_limits_themselves_are_allowed() -> None:
-    at_least(Example(), 2, "count")
-    above(Example(), 0.4, "rate")
-    share(Example(rate=0.0), "rate")
-    share(Example(rate=1.0), "rate")
-    one_of(Example(), "shape", ("round",))
-    times(Example(wait_s=LONGEST_S), may_be_zero=("pause_s",))
+def refused(check: Callable[[], None]) -> bool:
+    try:
+        check()
+    except SettingError:
+        return True
+    return False
 
 
-def test_a_setting_that_is_not_made_passes() -> None:
-    times(Example(wait_s=None), may_be_zero=("pause_s",))
-    above(Example(wait_s=None), 0, "wait_s")
+@pytest.mark.parametrize(
+    ("limit", "beyond"),
+    [
+        (lambda: at_least(Example(), 2, "count"), lambda: at_least(Example(), 3, "count")),
+        (
+            lambda: at_least(Example(count=LARGEST), 2, "count"),
+            lambda: at_least(Example(count=LARGEST + 1), 2, "count"),
+        ),
+        (lambda: above(Example(), 0.4, "rate"), lambda: above(Example(), 0.5, "rate")),
+        (lambda: share(Example(rate=0.0), "rate"), lambda: share(Example(rate=-1e-9), "rate")),
+        (lambda: share(Example(rate=1.0), "rate"), lambda: share(Example(rate=1 + 1e-9), "rate")),
+        (lambda: one_of(Example(), "shape", ("round",)), lambda: one_of(Example(), "shape", ("rounder",))),
+        (
+            lambda: times(Example(wait_s=LONGEST_S), may_be_zero=("pause_s",)),
+            lambda: times(Example(wait_s=LONGEST_S + 1), may_be_zero=("pause_s",)),
+        ),
+    ],
+)
+def test_limits_themselves_are_allowed_and_what_lies_beyond_is_not(
+    limit: Callable[[], None], beyond: Callable[[], None]
+) -> None:
+    assert not refused(limit)
+    assert refused(beyond)
+
+
+def test_a_setting_that_is_not_made_passes_and_one_that_is_does_not() -> None:
+    assert not refused(lambda: times(Example(wait_s=None), may_be_zero=("pause_s",)))
+    assert refused(lambda: times(Example(wait_s=0.0), may_be_zero=("pause_s",)))
+    assert not refused(lambda: above(Example(wait_s=None), 1, "wait_s"))
+    assert refused(lambda: above(Example(wait_s=1.0), 1, "wait_s"))
 
 
 def test_a_long_value_is_cut() -> None:

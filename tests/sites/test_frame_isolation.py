@@ -30,8 +30,8 @@ def tasks_over_several_sites(count: int) -> list[Task]:
     return [task for task in changing_tasks((*SITES, "across"), 200) if len(task.sites) > 1][:count]
 
 
-async def compare(make: Callable[[], Environment], tasks: list[Task]) -> None:
-    """Play all tasks at once, and then one by one in a single environment."""
+async def both_ways(make: Callable[[], Environment], tasks: list[Task]) -> tuple[list[Played], list[Played]]:
+    """Play all tasks at once, and then each of them alone in a single environment."""
     assert len(tasks) == AT_ONCE
     environments = [make() for _ in tasks]
     try:
@@ -43,29 +43,37 @@ async def compare(make: Callable[[], Environment], tasks: list[Task]) -> None:
     finally:
         for env in environments:
             await env.close()
-    for task, played in zip(tasks, at_once, strict=True):
-        assert played.outcome == 1.0, task.intent
-        other = alone[task.task_id]
-        assert (played.outcome, played.shown) == (other.outcome, other.shown), task.intent
+    return at_once, [alone[task.task_id] for task in tasks]
+
+
+def came_to(played: list[Played]) -> list[tuple[float, object]]:
+    return [(one.outcome, one.shown) for one in played]
 
 
 @pytest.mark.parametrize("site", SITES)
 async def test_sixteen_episodes_on_a_site_do_not_see_each_other(site):
     app, tasks = create_app(0), changing_tasks((site,), AT_ONCE // 2)
     # Every task twice: two episodes that change the very same thing are the hardest to keep apart.
-    await compare(lambda: BrowserlessEnvironment(app), [*tasks, *tasks])
+    at_once, alone = await both_ways(lambda: BrowserlessEnvironment(app), [*tasks, *tasks])
+    assert {played.outcome for played in at_once} == {1.0}
+    assert came_to(at_once) == came_to(alone)
     assert len(app.state.sessions) == 1, "all sessions but the public one are dropped"
 
 
 async def test_sixteen_episodes_over_several_sites_do_not_see_each_other():
     app = create_app(0)
     tasks = tasks_over_several_sites(AT_ONCE // 2)
-    await compare(lambda: BrowserlessEnvironment(app), [*tasks, *tasks])
+    at_once, alone = await both_ways(lambda: BrowserlessEnvironment(app), [*tasks, *tasks])
+    assert {played.outcome for played in at_once} == {1.0}
+    assert came_to(at_once) == came_to(alone)
+    assert len(app.state.sessions) == 1, "all sessions but the public one are dropped"
 
 
 @pytest.mark.browser
 @pytest.mark.slow
 @pytest.mark.asyncio(loop_scope="module")
-async def test_sixteen_episodes_in_one_chromium_do_not_see_each_other(session, sites):
+async def test_sixteen_episodes_in_one_chromium_do_not_see_each_other(browser, sites):
     tasks = [*(changing_tasks((site,), 1)[0] for site in SITES), *tasks_over_several_sites(AT_ONCE // 2 - len(SITES))]
-    await compare(lambda: BrowserEnvironment(session, EmbeddedWorld(sites)), [*tasks, *tasks])
+    at_once, alone = await both_ways(lambda: BrowserEnvironment(browser, EmbeddedWorld(sites)), [*tasks, *tasks])
+    assert {played.outcome for played in at_once} == {1.0}
+    assert came_to(at_once) == came_to(alone)

@@ -195,11 +195,11 @@ async def test_hovering_waiting_and_confirming_are_what_these_pages_ask_for(env)
 
 @pytest.mark.browser
 @pytest.mark.asyncio(loop_scope="module")
-async def test_in_chromium_a_log_in_that_runs_out_hides_pages_from_the_agent_and_not_from_the_evaluator(session):
+async def test_in_chromium_a_log_in_that_runs_out_hides_pages_from_the_agent_and_not_from_the_evaluator(browser):
     settings = SitesSettings(faults=FaultSettings(expiry_share=1.0))
     task = next(t for t in generate(1, ("shop",), 1) if t.template == "shop.add_to_cart")
     with SiteServer(settings) as server:
-        env = BrowserEnvironment(session, EmbeddedWorld(SiteEndpoint(server.port, server.secret)))
+        env = BrowserEnvironment(browser, EmbeddedWorld(SiteEndpoint(server.port, server.secret)))
         try:
             seen = await env.reset(task)
             seen = await env.step(Action("click", element_id=seen.find("Lamps", "link").element_id))
@@ -215,10 +215,10 @@ async def test_in_chromium_a_log_in_that_runs_out_hides_pages_from_the_agent_and
 
 @pytest.mark.browser
 @pytest.mark.asyncio(loop_scope="module")
-async def test_in_chromium_a_server_error_is_the_sites_failure(session):
+async def test_in_chromium_a_server_error_is_the_sites_failure(browser):
     task = generate(1, ("shop",), 1)[0]
     with SiteServer(SitesSettings(faults=FaultSettings(error_share=1.0))) as server:
-        env = BrowserEnvironment(session, EmbeddedWorld(SiteEndpoint(server.port, server.secret)))
+        env = BrowserEnvironment(browser, EmbeddedWorld(SiteEndpoint(server.port, server.secret)))
         try:
             with pytest.raises(EpisodeFailed) as failed:
                 await env.reset(task)

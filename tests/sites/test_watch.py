@@ -45,11 +45,16 @@ def test_the_server_comes_back_and_its_sessions_are_gone(server: SiteServer, sen
 
 
 def test_a_session_is_waited_for_while_the_server_is_away(server: SiteServer) -> None:
-    sites = SiteEndpoint(server.port, server.secret)
-    with SiteWatch(server, SETTINGS):
-        os.kill(server.pid, signal.SIGKILL)
+    sites, before = SiteEndpoint(server.port, server.secret), server.pid
+    with SiteWatch(server, SETTINGS) as watch:
+        os.kill(before, signal.SIGKILL)
         asyncio.run(sites.open_session("two", ["shop"], [], Deadline(120)))
         asyncio.run(sites.require_session("two", Deadline(20)))
+        with pytest.raises(EpisodeFailed, match="infra/site_session_lost"):
+            asyncio.run(sites.require_session("never-opened", Deadline(20)))
+    assert watch.restarts == 1
+    assert server.alive
+    assert server.pid != before
 
 
 def test_nothing_is_restarted_after_the_watch_is_closed() -> None:
