@@ -12,7 +12,7 @@ from http.cookies import SimpleCookie
 from typing import Any
 from urllib.parse import unquote, urlencode, urljoin, urlsplit
 
-from environments.browserless.html_actions import PageRequest
+from environments.browserless.effects import PageRequest
 from records import failure_codes as codes
 from records.failures import EpisodeFailed, Failure
 from records.supervision import supervised

@@ -19,7 +19,7 @@ from environments.addresses import EpisodeAddresses
 from environments.browser.settings import BrowserSettings
 from environments.browserless import html_actions
 from environments.browserless.asgi_client import AsgiClient
-from environments.browserless.html_actions import Effect, PageRequest
+from environments.browserless.effects import Effect, PageRequest
 from environments.browserless.html_page import HtmlPage
 from environments.browserless.tabs import Tabs
 from environments.environment import Grant

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from environments.addresses import EpisodeAddresses
 from environments.browserless.asgi_client import AsgiClient
-from environments.browserless.html_actions import Effect, PageRequest, same_document
+from environments.browserless.effects import Effect, PageRequest, same_document
 from environments.browserless.html_page import ControlState, HtmlPage
 from environments.embedded.sessions import SESSION_LOST
 from records import failure_codes as codes
