@@ -14,7 +14,7 @@ from typing import Any
 
 from judges.findings import Findings
 from judges.functions import FUNCTIONS
-from judges.interface import AnswerJudge, EndedEpisode, NoJudge, PageView
+from judges.interface import AnswerJudge, EndedEpisode, PageView
 from judges.page_contents import program_html
 from judges.patient import PatientJudge
 from judges.rule_errors import RuleError, text
@@ -64,7 +64,7 @@ async def evaluate(
             )
     except RuleError as error:
         raise _invalid(str(error)) from error
-    await findings.ask(NoJudge() if judge is None else PatientJudge(judge, patience, ended.deadline))
+    await findings.ask(None if judge is None else PatientJudge(judge, patience, ended.deadline))
     return Verdict(1.0 if findings.passed else 0.0, tuple(findings.evidence))
 
 

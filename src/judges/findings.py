@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from judges.interface import AnswerJudge, AnswerQuestion
 from judges.rule_errors import RuleError, text, texts
 from judges.rules import RuleSet
+from records import failure_codes as codes
+from records.failures import EpisodeFailed, Failure
 
 UNACHIEVABLE = "N/A"
 _SHOWN = 120
@@ -96,11 +98,21 @@ class Findings:
             else:
                 self.add(not reference, where, reference, found)
 
-    async def ask(self, judge: AnswerJudge) -> None:
-        """Ask the waiting questions in turn, until one is answered no."""
+    async def ask(self, judge: AnswerJudge | None) -> None:
+        """Ask the waiting questions in turn, until one is answered no.
+
+        Raises:
+            EpisodeFailed: ``judge/no_judge`` where a question waits and there is no judge.
+        """
         for rule, question in self.questions:
             if not self.passed:
                 return
+            if judge is None:
+                detail = (
+                    f"{rule} of {question.reference!r} against {question.answer!r} needs an LLM judge and none is "
+                    "configured; configure a judge, or leave tasks with fuzzy_match out"
+                )
+                raise EpisodeFailed(Failure(codes.NO_JUDGE, detail))
             asked = judge.same_reason if rule.endswith(UNACHIEVABLE) else judge.matches
             self.add(await asked(question), f"{rule} (judge {judge.name})", question.reference, question.answer)
 

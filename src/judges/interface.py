@@ -12,11 +12,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from records import failure_codes as codes
 from records.deadline import Deadline
 from records.environment import Observation, Verdict
 from records.episodes import Milestone, Task
-from records.failures import EpisodeFailed, Failure
 
 if TYPE_CHECKING:
     from judges.functions import PageFunction
@@ -124,25 +122,3 @@ class MilestoneJudge(Protocol):
     ) -> tuple[bool, ...]:
         """Return the milestone vector (K,) of this state; what was reached stays so; ``previous`` may be empty."""
         ...
-
-
-class NoJudge:
-    """The judge of a run that configured none: every question is a typed failure, never a verdict of 0."""
-
-    name = "none"
-
-    async def matches(self, question: AnswerQuestion) -> bool:
-        """Raise ``EpisodeFailed(judge, no_judge)``."""
-        raise _no_judge("fuzzy_match", question)
-
-    async def same_reason(self, question: AnswerQuestion) -> bool:
-        """Raise ``EpisodeFailed(judge, no_judge)``."""
-        raise _no_judge("fuzzy_match N/A", question)
-
-
-def _no_judge(rule: str, question: AnswerQuestion) -> EpisodeFailed:
-    detail = (
-        f"{rule} of {question.reference!r} against {question.answer!r} needs an LLM judge and none is "
-        "configured; configure a judge, or leave tasks with fuzzy_match out"
-    )
-    return EpisodeFailed(Failure(codes.NO_JUDGE, detail))

@@ -21,7 +21,7 @@ from cluster.recipe.recipe import Recipe, build_recipe, resolved
 from environments.webarena.settings import WebArenaSettings
 from environments.webarena.sites.addresses import SITES
 from environments.webarena.sites.deployments import with_addresses
-from judges.interface import NoJudge
+from judges.interface import AnswerQuestion
 from judges.kinds import JudgeKind
 from plugs.options import NoOptions
 from records.checks import Status
@@ -32,10 +32,16 @@ PASSWORD = "hunter2 & more"
 WAITS = {"reset_deadline_s": 1100, "episode_deadline_s": 1700, "stall_timeout_s": 1700}
 
 
-class Judge(NoJudge):
+class Judge:
     """A judge that a recipe may name."""
 
     name = "echo"
+
+    async def matches(self, question: AnswerQuestion) -> bool:
+        return question.answer == question.reference
+
+    async def same_reason(self, question: AnswerQuestion) -> bool:
+        return question.answer == question.reference
 
 
 ECHO = JudgeKind(settings=NoOptions, make=lambda settings, judges: Judge())
