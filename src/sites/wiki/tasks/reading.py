@@ -14,8 +14,13 @@ from sites.wiki.data import WikiData
 _EDITORS = r"(?<=\| )[A-Z][a-z]+(?= \|)"
 
 
-class Fact(TaskTemplate, name="wiki.fact", horizon=2):
+class _Reading(TaskTemplate):
+    """A family: nobody logs in to the encyclopedia."""
+
     require_login = False
+
+
+class Fact(_Reading, name="wiki.fact", horizon=2):
     intent = "What does the encyclopedia say under {fact} about {title}?"
     fact: str = together(sampling.fact)
     title: str
@@ -40,8 +45,7 @@ class MissingFact(Fact, name="wiki.missing_fact", horizon=2):
         return no_answer("The article does not say this.")
 
 
-class Namesake(TaskTemplate, name="wiki.namesake", horizon=3):
-    require_login = False
+class Namesake(_Reading, name="wiki.namesake", horizon=3):
     intent = "What does the encyclopedia say under {fact} about the {name} in {town}?"
     fact: str = together(sampling.namesake)
     name_: str
@@ -67,8 +71,7 @@ class Namesake(TaskTemplate, name="wiki.namesake", horizon=3):
         yield from finish(skills.fact(seen, self.fact), skills.YEARS)
 
 
-class PersonBehind(TaskTemplate, name="wiki.person_behind", horizon=3):
-    require_login = False
+class PersonBehind(_Reading, name="wiki.person_behind", horizon=3):
     intent = "What does the encyclopedia say under {fact} about the {role} of {title}?"
     fact: str = together(sampling.behind)
     role: str
@@ -90,8 +93,7 @@ class PersonBehind(TaskTemplate, name="wiki.person_behind", horizon=3):
         yield from finish(skills.fact(seen, self.fact), skills.YEARS)
 
 
-class FirstEditor(TaskTemplate, name="wiki.first_editor"):
-    require_login = False
+class FirstEditor(_Reading, name="wiki.first_editor"):
     intent = "Who wrote the first version of the article {title}?"
     title: str = drawn(sampling.title)
 
@@ -116,8 +118,7 @@ class FirstEditor(TaskTemplate, name="wiki.first_editor"):
         return 3 + (len(data.articles[self.title].history) - 1) // CHANGES_PER_PAGE
 
 
-class ReadLater(TaskTemplate, name="wiki.read_later", horizon=5):
-    require_login = False
+class ReadLater(_Reading, name="wiki.read_later", horizon=5):
     intent = "Put the articles {first} and {second} on the reading list."
     first: str = together(sampling.two_titles)
     second: str
@@ -138,8 +139,7 @@ class ReadLater(TaskTemplate, name="wiki.read_later", horizon=5):
         yield from skills.read_later(self.second)
 
 
-class CountCategory(TaskTemplate, name="wiki.count_category", split="validation"):
-    require_login = False
+class CountCategory(_Reading, name="wiki.count_category", split="validation"):
     intent = "How many articles are in the category {category}? Answer with a number."
     category: str = drawn(sampling.category)
 
@@ -162,8 +162,7 @@ class CountCategory(TaskTemplate, name="wiki.count_category", split="validation"
         return 3 + data.category_page(self.category, CATEGORIES_PER_PAGE)
 
 
-class FirstBorn(TaskTemplate, name="wiki.first_born", horizon=4, split="test"):
-    require_login = False
+class FirstBorn(_Reading, name="wiki.first_born", horizon=4, split="test"):
     intent = "Who was born first, {first}, {second} or {third}? Answer with the birthplace."
     first: str = together(sampling.three_people)
     second: str
@@ -195,8 +194,7 @@ class FirstBorn(TaskTemplate, name="wiki.first_born", horizon=4, split="test"):
         yield from finish(born[min(born)], skills.YEARS)
 
 
-class Oldest(TaskTemplate, name="wiki.oldest", split="test"):
-    require_login = False
+class Oldest(_Reading, name="wiki.oldest", split="test"):
     intent = "In which year did the first place in the category {category} open?"
     category: str = drawn(sampling.small_category)
 
