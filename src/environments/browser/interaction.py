@@ -62,7 +62,7 @@ class Interaction:
 
     async def act(self, action: Action) -> Observation:
         """Apply one action in the current tab and return what is there afterwards."""
-        slot, element = self.slot, self._element(action)
+        slot, element = self.slot, self.shown.element(action.element_id) if self.shown else None
         refusal = await self._refusal(action, element)
         if refusal:
             return await self.look([sentence(refusal, action, element)])
@@ -171,10 +171,6 @@ class Interaction:
             raise EpisodeFailed(Failure(codes.SITE_UNREACHABLE, f"{wanted} could not be loaded"))
         await typed(tab.page.go_back(wait_until="domcontentloaded"), wanted)
         return await self._read(), [sentence("refused", detail=wanted)]
-
-    def _element(self, action: Action) -> Element | None:
-        elements, number = (self.shown.elements if self.shown else ()), action.element_id
-        return elements[number] if number is not None and 0 <= number < len(elements) else None
 
     def _options(self) -> dict[str, Any]:
         settings = self.slot.settings

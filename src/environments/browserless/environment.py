@@ -30,7 +30,7 @@ from judges.interface import EndedEpisode, TrajectoryJudge
 from judges.verdicts import Evaluators
 from records import failure_codes as codes
 from records.deadline import Deadline
-from records.environment import Action, Observation, Verdict
+from records.environment import Action, Element, Observation, Verdict
 from records.episodes import Task
 from records.failures import EpisodeFailed, Failure
 from sites.tasks import needs_browser
@@ -79,11 +79,10 @@ class BrowserlessEnvironment:
     async def step(self, action: Action, deadline: Deadline | None = None) -> Observation:
         """Apply one action; see ``Environment.step``."""
         effect = await (deadline or Deadline(what=action.kind)).run(self._apply(self._open_tabs, action))
-        lines = []
-        if effect.code:
-            element = self._element(action)
-            lines.append(sentence(effect.code, action, element, self._addresses.canonical(effect.detail)))
-        return self._observe(lines)
+        if not effect.code:
+            return self._observe([])
+        detail = self._addresses.canonical(effect.detail)
+        return self._observe([sentence(effect.code, action, self._element(action), detail)])
 
     async def evaluate(self, answer: str | None, deadline: Deadline | None = None) -> Verdict:
         """Judge the episode by its task's evaluators."""
@@ -120,10 +119,8 @@ class BrowserlessEnvironment:
             raise RuntimeError("no episode is open: call reset first")
         return self._tabs
 
-    def _element(self, action: Action) -> Any:
-        elements = self._shown.elements if self._shown else ()
-        number = action.element_id
-        return elements[number] if number is not None and 0 <= number < len(elements) else None
+    def _element(self, action: Action) -> Element | None:
+        return self._shown.element(action.element_id) if self._shown else None
 
     def _observe(self, lines: list[str]) -> Observation:
         tabs = self._open_tabs

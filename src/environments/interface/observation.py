@@ -28,6 +28,10 @@ class Rendered:
     elements: tuple[Element, ...]
     targets: tuple[int, ...]
 
+    def element(self, number: int | None) -> Element | None:
+        """Return the element with this id, None where there is none."""
+        return self.elements[number] if number is not None and 0 <= number < len(self.elements) else None
+
 
 def render(snapshot: Snapshot, settings: BrowserSettings) -> Rendered:
     """Write ``snapshot`` down in the format that the settings name."""
