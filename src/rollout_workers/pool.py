@@ -235,7 +235,6 @@ class _Run:
                 successes=sum(s.outcome == 1.0 for s in self._summaries.values()),
                 env_steps=sum(s.steps for s in self._summaries.values()),
                 incidents=sum(self._budget.counts().values()),
-                workers_ready=len(self._group.ready()),
                 seconds=time.monotonic() - self._started,
             )
         )

@@ -76,7 +76,6 @@ class RolloutCounts:
     successes: int
     env_steps: int
     incidents: int
-    workers_ready: int
     seconds: float
 
 
@@ -129,11 +128,6 @@ class RolloutResult:
     def successes(self) -> int:
         """How many episodes were judged solved."""
         return sum(summary.outcome == 1.0 for summary in self.summaries)
-
-    @property
-    def success_rate(self) -> float:
-        """Share of judged episodes that were solved; 0 where none was judged."""
-        return self.successes / len(self.summaries) if self.summaries else 0.0
 
     @property
     def env_steps(self) -> int:

@@ -58,11 +58,6 @@ class Slots:
         """How often the host had to be replaced."""
         return max(0, self._generation)
 
-    @property
-    def host_alive(self) -> bool:
-        """Whether there is a host and it runs."""
-        return self._host is not None and self._host.alive()
-
     async def start(self) -> None:
         """Start the first host; raise ``EpisodeFailed`` when it does not start."""
         await self._ensure_host()

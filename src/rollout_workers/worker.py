@@ -15,7 +15,6 @@ import asyncio
 import inspect
 import logging
 import os
-import socket
 import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -56,11 +55,7 @@ class WorkerHealth:
     since the last sign of life, in seconds.
     """
 
-    name: str
     pid: int
-    node: str
-    running: int
-    browser_alive: bool
     browser_restarts: int
     orphans_killed: int
     loop_lag_s: float = 0.0
@@ -73,7 +68,6 @@ class RolloutWorker:
     def __init__(self, config: WorkerConfig, name: str) -> None:
         self._config = config
         self._name = name
-        self._running = 0
         self._orphans_killed = 0
         self._mark = ""
         self._guard: IO[bytes] | None = None
@@ -111,12 +105,8 @@ class RolloutWorker:
 
     async def play(self, lease: Lease, spec: EpisodeSpec) -> EpisodeAnswer:
         """Play one leased episode as soon as a slot is free; the answer comes when it is durable."""
-        self._running += 1
         answers: list[EpisodeAnswer] = []
-        try:
-            failure = await self._contained(self._play(lease, spec, answers))
-        finally:
-            self._running -= 1
+        failure = await self._contained(self._play(lease, spec, answers))
         answer = EpisodeAnswer(lease, failure=failure) if failure else answers[0]
         return replace(answer, grant=spec.grant)
 
@@ -216,11 +206,7 @@ class RolloutWorker:
     def _health(self, failure: Failure | None) -> WorkerHealth:
         slots = self._slots
         return WorkerHealth(
-            name=self._name,
             pid=os.getpid(),
-            node=socket.gethostname(),
-            running=self._running,
-            browser_alive=slots is not None and slots.host_alive,
             browser_restarts=slots.host_restarts if slots is not None else 0,
             orphans_killed=self._orphans_killed,
             loop_lag_s=self._lag.take_worst_s(),
