@@ -10,13 +10,12 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from cluster.errors import ManifestError
 from cluster.run_folder.durable import sha256_file
 from cluster.run_folder.layout import ROLLBACKS
 from cluster.run_folder.ledger import LedgerLine, read_ledger
-from cluster.run_folder.manifest import FILE_NAME, read_header
+from cluster.run_folder.manifest import FILE_NAME, RunHeader, read_header
 from cluster.run_folder.rollback import Rollback, read_rollbacks
 from cluster.run_folder.stage_data import recorded_shards
 from cluster.run_folder.stage_files import Fault, StageEntry, scan_stages
@@ -56,7 +55,7 @@ class RunRecord:
     """A run folder as it was read."""
 
     out: Path
-    header: dict[str, Any]
+    header: RunHeader
     entries: dict[Key, StageEntry]
     faults: list[Fault]
     buffer: ReplayBuffer

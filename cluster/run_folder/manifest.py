@@ -12,7 +12,7 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from cluster.demonstrated import demonstrated_sites
 from cluster.errors import ManifestError
@@ -29,10 +29,21 @@ FILE_NAME = "manifest.json"
 Resume = Literal["auto", "never", "other-code"]
 
 
+class RunHeader(TypedDict):
+    """What ``OUT/manifest.json`` says: the resolved recipe with its hash, its seeds and versions."""
+
+    format: int
+    config_hash: str
+    config: dict[str, Any]
+    seeds: dict[str, int]
+    versions: dict[str, str | None]
+    created: str
+
+
 class RunManifest:
     """The manifests of one run folder, in memory and on disk."""
 
-    def __init__(self, out: Path, header: dict[str, Any], entries: Sequence[StageEntry], last: str) -> None:
+    def __init__(self, out: Path, header: RunHeader, entries: Sequence[StageEntry], last: str) -> None:
         self.out = out
         self.header = header
         self._entries = {(entry.phase, entry.stage): entry for entry in entries}
@@ -128,7 +139,7 @@ class RunManifest:
     @property
     def config_hash(self) -> str:
         """Hash of the recipe this run was started with."""
-        return str(self.header["config_hash"])
+        return self.header["config_hash"]
 
     @property
     def seconds(self) -> dict[int, dict[str, float]]:
@@ -165,11 +176,11 @@ class RunManifest:
             raise ManifestError(f"cannot record {file}: {error.strerror}") from error
 
 
-def read_header(out: Path) -> dict[str, Any]:
+def read_header(out: Path) -> RunHeader:
     """Return what ``OUT/manifest.json`` says; raise ``ManifestError`` where there is none that can be used."""
     path = out / FILE_NAME
     try:
-        content = json.loads(read_text(path))
+        content: RunHeader = json.loads(read_text(path))
     except (OSError, ValueError) as error:
         raise ManifestError(f"cannot read {path}: {error}; without it the run in {out} cannot go on") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
@@ -201,7 +212,7 @@ def _read_stages(out: Path) -> tuple[list[StageEntry], str]:
     return entries, last
 
 
-def _new_header(recipe: Recipe) -> dict[str, Any]:
+def _new_header(recipe: Recipe) -> RunHeader:
     return {
         "format": FORMAT,
         "config_hash": config_hash(recipe),
