@@ -14,7 +14,7 @@ from sites.admin.grid import grid
 from sites.admin.records import Coupon, Page
 from sites.admin.words import GROUPS, PRODUCT_STATUSES
 from sites.forms import Filling, form, refuse_if, show
-from sites.rendering import render, see_other
+from sites.rendering import render
 
 _CODE = re.compile(r"[A-Z]{3,10}\d{0,3}")
 _LONGEST = 60
@@ -53,15 +53,15 @@ def coupon(request: Request) -> Filling:
 
 
 @logged_in
-async def delete_coupon(request: Request) -> Response:
+@form("admin/coupon_delete.html")
+def delete_coupon(request: Request) -> Filling:
     """Delete a coupon, after asking once more."""
     state = admin(request)
     found = known(state.coupons, request.path_params["code"])
-    if request.method == "GET":
-        return render(request, "admin/coupon_delete.html", coupon=found)
+    yield show(coupon=found)
     state.coupons.remove(found.code)
     state.flash(f"Deleted {found.code}")
-    return see_other("/coupons")
+    return "/coupons"
 
 
 @logged_in

@@ -16,6 +16,7 @@ from sites.admin.grid import ALL, CHOOSE, contains, filters_of, grid, passes
 from sites.admin.records import Review
 from sites.admin.state import AdminState
 from sites.admin.words import REVIEW_STATUSES
+from sites.forms import Filling, form, show
 from sites.rendering import render, see_other
 
 DECISIONS = {"Approve": "Approved", "Reject": "Rejected"}
@@ -46,9 +47,9 @@ async def review(request: Request) -> Response:
 @logged_in
 async def bulk(request: Request) -> Response:
     """Approve or reject the ticked reviews; deleting them asks once more."""
-    state, form = admin(request), await request.form(max_files=0)
-    action = str(form.get("action"))
-    chosen = _ticked(state, form.getlist("review"))
+    state, sent = admin(request), await request.form(max_files=0)
+    action = str(sent.get("action"))
+    chosen = _ticked(state, sent.getlist("review"))
     if not chosen or action not in (*DECISIONS, DELETE):
         state.flash("Select reviews and an action")
         return see_other("/reviews")
@@ -60,16 +61,16 @@ async def bulk(request: Request) -> Response:
 
 
 @logged_in
-async def delete(request: Request) -> Response:
+@form("admin/reviews_delete.html")
+def delete(request: Request) -> Filling:
     """Ask once more before reviews are deleted."""
     state = admin(request)
     chosen = _ticked(state, request.query_params.getlist("review"))
-    if request.method == "GET":
-        return render(request, "admin/reviews_delete.html", reviews=chosen)
+    yield show(reviews=chosen)
     for found in chosen:
         state.reviews.remove(found.number)
     state.flash(f"Deleted {_so_many(chosen)}")
-    return see_other("/reviews")
+    return "/reviews"
 
 
 def _ticked(state: AdminState, values: Sequence[object]) -> list[Review]:

@@ -14,7 +14,7 @@ from sites.code.access import known_project, managed_project, session
 from sites.code.data import ROLES, Project
 from sites.forms import Filling, form, refuse_if, show
 from sites.paging import listing
-from sites.rendering import read_form, render, see_other
+from sites.rendering import render
 
 MEMBERS_PER_PAGE = 10
 
@@ -44,29 +44,28 @@ def invite(request: Request) -> Filling:
 
 
 @logged_in
-async def change_role(request: Request) -> Response:
+@form("code/member.html")
+def change_role(request: Request) -> Filling:
     """Show the form for a member's role, or change it."""
     state, project = session(request), managed_project(request)
     user = _known_member(request, project)
-    if request.method == "GET":
-        return render(request, "code/member.html", project=project, user=user, roles=ROLES)
-    role = (await read_form(request)).get("role", "")
+    role = (yield show({"role": ""}, project=project, user=user, roles=ROLES))["role"]
     if role in ROLES:
         state.change(project, members={**project.members, user: role})
         state.flash(f"{user} is {role} now.")
-    return see_other(f"/{project.path}/members")
+    return f"/{project.path}/members"
 
 
 @logged_in
-async def remove(request: Request) -> Response:
+@form("code/remove_member.html")
+def remove(request: Request) -> Filling:
     """Ask whether a member shall go, or remove them."""
     state, project = session(request), managed_project(request)
     user = _known_member(request, project)
-    if request.method == "GET":
-        return render(request, "code/remove_member.html", project=project, user=user)
+    yield show(project=project, user=user)
     state.change(project, members={name: role for name, role in project.members.items() if name != user})
     state.flash(f"{user} was removed.")
-    return see_other(f"/{project.path}/members")
+    return f"/{project.path}/members"
 
 
 def _known_member(request: Request, project: Project) -> str:

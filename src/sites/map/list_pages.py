@@ -68,14 +68,14 @@ def rename(request: Request) -> Filling:
 
 
 @logged_in
-async def delete(request: Request) -> Response:
+@form("map/delete.html")
+def delete(request: Request) -> Filling:
     """Ask whether a list shall go, then delete it."""
     state, name = session(request), known_list(request)
-    if request.method == "GET":
-        return render(request, "map/delete.html", name=name, slug=slug(name))
+    yield show(name=name, slug=slug(name))
     state.delete_list(name)
     state.flash(f"The list {name} was deleted.")
-    return see_other("/lists")
+    return "/lists"
 
 
 @logged_in
