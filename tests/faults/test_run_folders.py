@@ -228,7 +228,7 @@ WALL_CLOCK = {
     "cluster/monitors/tensorboard.py": "when a number was told, which TensorBoard shows",
     "cluster/run_folder/manifest.py": "when a stage was complete",
     "cluster/run_folder/starts.py": "when a start was",
-    "src/environments/webarena/login/pool.py": "sites say in wall time when a cookie expires",
+    "src/environments/webarena/login/sessions.py": "sites say in wall time when a cookie expires",
 }
 
 
