@@ -94,6 +94,9 @@ def with_options(settings: PolicySettings) -> PolicySettings:
 
 
 BACKENDS: Registry[PolicyBackend[Any]] = Registry(
-    "policy backend", PolicyBackend, "waymark.policy_backends", {"torch": "policy.torch_backend:TORCH"}
+    "policy backend",
+    PolicyBackend,
+    "waymark.policy_backends",
+    {"torch": "policy.torch_backend:TORCH", "vllm": "policy.vllm.backend:VLLM"},
 )
 """Policy backends by name."""

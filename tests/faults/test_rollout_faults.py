@@ -144,7 +144,7 @@ def test_a_killed_policy_server_is_waited_for_and_never_scored(
     def kill_server() -> None:
         os.kill(pids[0], signal.SIGKILL)
 
-    policy = PolicySource("policy.ray_client:RayPolicyClient", {"servers": {"policy-0": handle}, "settings": LIMITS})
+    policy = PolicySource("policy.ray_client:actor_client", {"servers": {"policy-0": handle}, "settings": LIMITS})
     short = [replace(task, max_steps=4) for task in tasks]
     specs = [EpisodeSpec(f"r{i}", task, Source.ROLLOUT, phase=0, seed=i) for i, task in enumerate(short)]
     with RolloutPool(replace(worker_config, policy=policy)) as pool:

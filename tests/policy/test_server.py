@@ -20,7 +20,7 @@ from policy.engine_loop import EngineLoop
 from policy.models import load_causal_lm
 from policy.publication import Probe, publish
 from policy.published_weights import write_published
-from policy.ray_client import RayPolicyClient, RayWeightServer
+from policy.ray_client import RayWeightServer, actor_client
 from policy.server import start_server
 from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
@@ -76,7 +76,7 @@ def _break_the_model(server: Any) -> None:
 async def test_weights_are_published_proven_and_survive_a_kill(
     server: Any, policy_dir: Path, other_tiny: PreTrainedModel, tokenizer: TextTokenizer, published: Path
 ) -> None:
-    client = RayPolicyClient({"a": server}, SETTINGS)
+    client = actor_client({"a": server}, SETTINGS)
     old = probe(load_causal_lm(policy_dir), tokenizer.stop_ids)
     first = await client.complete(PROMPT, GREEDY, episode="s")
     assert (first.version, first.action_ids) == (0, old.action_ids)
@@ -107,7 +107,7 @@ async def test_weights_are_published_proven_and_survive_a_kill(
 async def test_a_server_asked_for_published_weights_takes_them_and_refuses_to_answer_with_others(
     server: Any, other_tiny: PreTrainedModel, published: Path
 ) -> None:
-    client = RayPolicyClient({"a": server}, SETTINGS)
+    client = actor_client({"a": server}, SETTINGS)
     served = int((await server.stats.remote())["version"])
     write_published(write_weights(other_tiny.state_dict(), published.with_name("w"), served + 1), published)
     wanted = replace(GREEDY, version=served + 1)
@@ -119,7 +119,7 @@ async def test_a_server_asked_for_published_weights_takes_them_and_refuses_to_an
 
 
 async def test_a_server_whose_engine_failed_is_started_afresh(server: Any) -> None:
-    client = RayPolicyClient({"a": server}, SETTINGS)
+    client = actor_client({"a": server}, SETTINGS)
     pid = await server.apply.remote(lambda _: os.getpid())
     await server.apply.remote(_break_the_model)
     assert (await client.complete(PROMPT, GREEDY, episode="s")).finish_reason in ("stop", "length")
@@ -127,7 +127,7 @@ async def test_a_server_whose_engine_failed_is_started_afresh(server: Any) -> No
 
 
 async def test_a_refused_request_is_the_policys_failure(server: Any) -> None:
-    client = RayPolicyClient({"a": server}, SETTINGS)
+    client = actor_client({"a": server}, SETTINGS)
     with pytest.raises(EpisodeFailed) as caught:
         await client.complete([30] * 500, GREEDY, episode="s")
     assert (caught.value.failure.kind, caught.value.failure.code.name) == (FailureKind.POLICY, "request_refused")
@@ -135,17 +135,17 @@ async def test_a_refused_request_is_the_policys_failure(server: Any) -> None:
 
 async def test_a_server_that_does_not_answer_in_time_fails_the_episode_within_the_deadline(server: Any) -> None:
     impatient = replace(SETTINGS, attempt_timeout_s=0.0001, deadline_s=1.0)
-    client = RayPolicyClient({"a": server}, impatient)
+    client = actor_client({"a": server}, impatient)
     async with asyncio.timeout(60):
         with pytest.raises(EpisodeFailed, match="did not answer") as caught:
             await client.complete(PROMPT, GREEDY, episode="s")
     assert caught.value.failure.code.name == "deadline"
-    assert (await RayPolicyClient({"a": server}, SETTINGS).complete(PROMPT, GREEDY, episode="s")).action_ids
+    assert (await actor_client({"a": server}, SETTINGS).complete(PROMPT, GREEDY, episode="s")).action_ids
 
 
 async def test_the_episodes_of_a_lost_server_move_and_the_others_stay(server: Any, policy_dir: Path) -> None:
     second = start_server(SETTINGS, OPTIONS, policy_dir, environment=IMPORTS)
-    client = RayPolicyClient({"a": server, "b": second}, SETTINGS)
+    client = actor_client({"a": server, "b": second}, SETTINGS)
     episodes = [f"episode {i}" for i in range(20)]
     await asyncio.gather(*(client.complete(PROMPT, GREEDY, episode=s) for s in episodes))
     before = await server.stats.remote(), await second.stats.remote()

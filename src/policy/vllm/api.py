@@ -1,0 +1,226 @@
+"""What vLLM's server answers over HTTP: completions by token ids, and new weights.
+
+Owns ``VllmApi``. Invariants: token ids in and out; a reply comes from one version of the weights or is refused; no
+error of the HTTP library leaves this module. ``/inference/v1/generate`` is asked, because it names the weights that
+answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, TypeVar
+
+import httpx
+from pydantic import BaseModel, ValidationError
+
+from policy.client import Completion, RequestRefused, Sampling, WrongVersion
+from policy.publication import ServerUnreachable
+from policy.published_weights import PublishedWeights, WeightsRejected
+
+UNPUBLISHED = -1
+"""Version of the weights that a server was started with."""
+_LABEL = re.compile(r"(\d+)-([0-9a-f]{64})")
+_Reply = TypeVar("_Reply", bound=BaseModel)
+
+
+class _Logprob(BaseModel):
+    logprob: float
+
+
+class _Token(_Logprob):
+    token_id: int
+
+
+class _Content(BaseModel):
+    content: list[_Token]
+
+
+class _Span(BaseModel):
+    version: str
+
+
+class _Choice(BaseModel):
+    token_ids: list[int]
+    finish_reason: str
+    logprobs: _Content | None
+    weight_versions: list[_Span]
+
+
+class _Generated(BaseModel):
+    choices: list[_Choice]
+    prompt_logprobs: list[dict[int, _Logprob] | None] | None
+
+
+class _WeightInfo(BaseModel):
+    weight_version: str
+
+
+class _Taken(BaseModel):
+    refused: str
+
+
+class _Results(BaseModel):
+    results: list[_Taken]
+
+
+class _Success(BaseModel):
+    success: bool
+
+
+class VllmApi:
+    """A server at ``url``; use as an async context manager, within one event loop.
+
+    Args:
+        url: such as ``http://127.0.0.1:8000``.
+        token: what the server asks for; empty sends none.
+    """
+
+    def __init__(self, url: str, token: str) -> None:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=64)
+        # Deadlines are the callers': asyncio's, so that a slow trickle of bytes does not outlive them.
+        self._http = httpx.AsyncClient(base_url=url, headers=headers, timeout=None, limits=limits, trust_env=False)
+        self._url = url
+
+    async def __aenter__(self) -> VllmApi:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._http.aclose()
+
+    async def complete(
+        self, prompt_ids: Sequence[int], sampling: Sampling, *, stop_ids: Sequence[int], seeds: bool
+    ) -> Completion:
+        """Return one completion.
+
+        Raises:
+            RequestRefused: the server cannot serve it, or it asks for ``top_p`` below 1: the log-probabilities would
+                be those of the cut distribution.
+            WrongVersion: other weights answered than ``sampling.version``.
+            ServerUnreachable: no answer, one that a publication interrupted, or one of several versions.
+        """
+        if sampling.top_p != 1.0:
+            raise RequestRefused(f"top_p must be 1 with vLLM, found {sampling.top_p:g}")
+        parameters: dict[str, Any] = {
+            "temperature": sampling.temperature,
+            "max_tokens": sampling.max_new_tokens,
+            "stop_token_ids": list(stop_ids),
+            "logprobs": 0,
+        }
+        if seeds:
+            parameters["seed"] = sampling.seed
+        body = self._request(prompt_ids, parameters)
+        if sampling.version is not None:
+            body["cache_salt"] = f"version-{sampling.version}"  # no keys and values of other weights
+        reply = await self._ask(_Generated, "POST", "/inference/v1/generate", json=body)
+        if len(reply.choices) != 1 or reply.choices[0].logprobs is None:
+            raise ServerUnreachable(f"{self._url} gave {len(reply.choices)} replies, or no log-probabilities")
+        choice, scored = reply.choices[0], reply.choices[0].logprobs.content
+        version = _version_of(choice)
+        if sampling.version is not None and version != sampling.version:
+            raise WrongVersion(f"expected version {sampling.version}, version {version} answered")
+        if choice.finish_reason not in ("stop", "length"):
+            raise ServerUnreachable(f"{self._url} broke a reply off ({choice.finish_reason})")
+        logprobs = tuple(token.logprob for token in scored)
+        if not choice.token_ids or [token.token_id for token in scored] != choice.token_ids:
+            raise ServerUnreachable(f"{self._url} gave log-probabilities of other tokens than the reply's")
+        return Completion(tuple(choice.token_ids), logprobs, version, choice.finish_reason)
+
+    async def score(self, prompt_ids: Sequence[int], action_ids: Sequence[int]) -> list[float]:
+        """Return the log-probabilities (A,) of ``action_ids`` at temperature 1, computed without cached keys."""
+        whole = [*prompt_ids, *action_ids]
+        body = self._request(whole, {"temperature": 1.0, "max_tokens": 1, "prompt_logprobs": 0})
+        reply = await self._ask(_Generated, "POST", "/inference/v1/generate", json=body)
+        found = (reply.prompt_logprobs or [])[len(prompt_ids) :]
+        try:
+            return [(scored or {})[token].logprob for scored, token in zip(found, action_ids, strict=True)]
+        except (KeyError, ValueError) as error:
+            raise ServerUnreachable(f"{self._url} gave log-probabilities of other tokens than asked for") from error
+
+    async def served(self) -> PublishedWeights:
+        """Return version and checksum of what is served; version ``UNPUBLISHED`` for what the server started with."""
+        label = (await self._ask(_WeightInfo, "GET", "/weight_info")).weight_version
+        found = _LABEL.fullmatch(label)
+        return PublishedWeights(int(found[1]), found[2], "") if found else PublishedWeights(UNPUBLISHED, "", "")
+
+    async def take_weights(self, weights: PublishedWeights, *, drain_timeout_s: float) -> PublishedWeights:
+        """Let the server drain, take new weights and forget what it cached under the old ones; return what it serves.
+
+        A server that fails in between stays paused, so that nobody hears half of its weights.
+
+        Raises:
+            WeightsRejected: they are not what was published; the old ones serve on.
+            ServerUnreachable: no answer, or the server cannot take weights.
+        """
+        await self._pause(drain_timeout_s)
+        body = {"method": "waymark_take_weights", "args": [weights.path, weights.checksum]}
+        taken = await self._ask(_Results, "POST", "/collective_rpc", json=body)
+        refused = next((result.refused for result in taken.results if result.refused), "")
+        if not taken.results:
+            raise ServerUnreachable(f"{self._url} has no worker that takes weights")
+        if not refused:
+            label = f"{weights.version}-{weights.checksum}"
+            await self._send("POST", "/update_weight_version", json={"new_version": label})
+            if not (await self._ask(_Success, "POST", "/reset_prefix_cache")).success:
+                raise ServerUnreachable(f"{self._url} keeps what it cached under the old weights")
+        await self._send("POST", "/resume")
+        if refused:
+            raise WeightsRejected(refused)
+        return await self.served()
+
+    async def is_up(self) -> bool:
+        """Whether the server says that it is ready."""
+        try:
+            await self._send("GET", "/health")
+        except ServerUnreachable:
+            return False
+        return True
+
+    async def _pause(self, drain_timeout_s: float) -> None:
+        try:
+            async with asyncio.timeout(drain_timeout_s):
+                await self._send("POST", "/pause", params={"mode": "wait"})
+        except TimeoutError:
+            await self._send("POST", "/pause", params={"mode": "abort"})
+
+    @staticmethod
+    def _request(prompt_ids: Sequence[int], parameters: Mapping[str, Any]) -> dict[str, Any]:
+        plain = {"top_p": 1.0, "top_k": 0, "min_p": 0.0, "detokenize": False, "skip_special_tokens": False}
+        return {"token_ids": list(prompt_ids), "sampling_params": {**plain, **parameters}}
+
+    async def _ask(self, kind: type[_Reply], method: str, path: str, **content: Any) -> _Reply:
+        response = await self._send(method, path, **content)
+        try:
+            return kind.model_validate_json(response.content)
+        except ValidationError as error:
+            raise ServerUnreachable(f"{self._url}{path} answered something else than expected: {error}") from error
+
+    async def _send(self, method: str, path: str, **content: Any) -> httpx.Response:
+        try:
+            response = await self._http.request(method, path, **content)
+        except httpx.HTTPError as error:
+            raise ServerUnreachable(f"{self._url}{path} does not answer: {error!r}") from error
+        if response.status_code == httpx.codes.BAD_REQUEST:
+            raise RequestRefused(f"{self._url}{path}: {_said(response)}")
+        if response.status_code == httpx.codes.NOT_FOUND:
+            raise ServerUnreachable(f"{self._url} knows no {path}; how to start it: docs/guides/vllm.md")
+        if not response.is_success:
+            raise ServerUnreachable(f"{self._url}{path}: status {response.status_code}, {_said(response)}")
+        return response
+
+
+def _version_of(choice: _Choice) -> int:
+    versions = {span.version for span in choice.weight_versions}
+    if len(versions) != 1:
+        raise ServerUnreachable(f"a reply of several versions of the weights: {sorted(versions)}")
+    found = _LABEL.fullmatch(versions.pop())
+    return int(found[1]) if found else UNPUBLISHED
+
+
+def _said(response: httpx.Response) -> str:
+    return response.text[:300].replace("\n", " ")

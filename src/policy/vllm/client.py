@@ -1,0 +1,59 @@
+"""Ask servers of vLLM for completions: the rollouts' side, over HTTP.
+
+Owns ``VllmEndpoint`` and ``vllm_client``. Invariants: every wait ends; a server that moved is looked for again. Its
+address is a URL, or the name of the actor that runs it and knows the URL.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from policy.client import Completion, Sampling
+from policy.publication import ServerUnreachable
+from policy.ray_client import ask_actor, named_actor
+from policy.routing import RoutedClient
+from policy.settings import PolicySettings
+from policy.vllm.api import VllmApi
+
+
+class VllmEndpoint:
+    """A ``policy.routing.PolicyEndpoint``: a URL, or the actor of this name."""
+
+    def __init__(self, name: str, address: str, *, token: str, stop_ids: Sequence[int], seeds: bool) -> None:
+        self._name = name
+        self._address = address
+        self._token = token
+        self._stop_ids = tuple(stop_ids)
+        self._seeds = seeds
+        self._api: VllmApi | None = None
+
+    async def complete(self, prompt_ids: Sequence[int], sampling: Sampling, timeout_s: float) -> Completion:
+        """Return one completion; see ``PolicyEndpoint``. A request that is given up is dropped by the server."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                api = self._api or await self._found(timeout_s)
+                return await api.complete(prompt_ids, sampling, stop_ids=self._stop_ids, seeds=self._seeds)
+        except TimeoutError as error:
+            raise ServerUnreachable(f"policy server {self._name} did not answer within {timeout_s:.1f} s") from error
+        except ServerUnreachable:
+            self._api = None  # it may be back elsewhere
+            raise
+
+    async def _found(self, timeout_s: float) -> VllmApi:
+        url = self._address
+        if not url.startswith("http"):
+            url = await ask_actor(named_actor(self._address).url.remote(), self._name, timeout_s)
+        self._api = VllmApi(url, self._token)
+        return self._api
+
+
+def vllm_client(
+    servers: Mapping[str, str], settings: PolicySettings, *, token: str, stop_ids: Sequence[int], seeds: bool
+) -> RoutedClient:
+    """Return a client of servers given by their addresses: URLs, or names of actors."""
+    endpoints = {
+        name: VllmEndpoint(name, address, token=token, stop_ids=stop_ids, seeds=seeds)
+        for name, address in servers.items()
+    }
+    return RoutedClient(endpoints, settings)

@@ -1,0 +1,39 @@
+"""Lets only those in who know the server's token, on every path but the health check.
+
+Owns ``TokenGuard``, an ASGI middleware that vLLM is told by ``--middleware``. vLLM's own key guards the paths of
+requests, not those that change weights.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+VARIABLE = "WAYMARK_VLLM_TOKEN"
+_OPEN = ("/health",)
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+
+class TokenGuard:
+    """Answers 401 to requests without ``Authorization: Bearer TOKEN``; the token is an environment variable's."""
+
+    def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]]) -> None:
+        self._app = app
+        self._expected = f"Bearer {os.environ[VARIABLE]}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] != "http" or scope["path"] in _OPEN or self._knows(scope):
+            await self._app(scope, receive, send)
+            return
+        await send({"type": "http.response.start", "status": 401, "headers": [(b"content-type", b"text/plain")]})
+        await send({"type": "http.response.body", "body": b"this server answers its own run only\n"})
+
+    def _knows(self, scope: Scope) -> bool:
+        given = [value for name, value in scope["headers"] if name == b"authorization"]
+        return len(given) == 1 and hmac.compare_digest(given[0], self._expected)

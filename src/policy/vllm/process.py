@@ -1,0 +1,121 @@
+"""One server of vLLM on this machine, from its start to its end.
+
+Owns the command line and the environment. Invariants: the process sees no secret of ours but its own
+token; it ends with whoever started it, however that ends; what it printed last is told when it does not start.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from policy.settings import PolicySettings
+from policy.vllm.backend import VllmSettings
+
+_INSIDE = Path(__file__).parent / "inside"
+_KEPT_VARIABLES = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "XDG_CACHE_HOME", "http_proxy", "https_proxy")
+_KEPT_PREFIXES = ("CUDA_", "NVIDIA_", "NCCL_", "HF_", "VLLM_", "TORCH", "LC_")
+_PAUSE_S = 0.5
+"""Fixed: a pace within ``policy.options.start_timeout_s``."""
+_KILL_LIMIT_S = 10.0
+"""Fixed: a killed process group is gone at once, or its machine is."""
+_LOG_TAIL_CHARS = 1500
+
+
+class StartFailed(RuntimeError):
+    """The process ended, or was not ready in time; the message ends with what it printed last."""
+
+
+class VllmProcess:
+    """Starts a server for ``model`` (a policy folder or hub name) at a free port of ``host``."""
+
+    def __init__(self, settings: PolicySettings, options: VllmSettings, model: str, *, host: str, token: str) -> None:
+        self.url = f"http://{host}:{(port := _free_port(host))}"
+        self.log = Path(tempfile.mkdtemp(prefix="waymark-vllm-")) / "server.log"
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [options.python or sys.executable, str(_INSIDE / "launch.py"), *_arguments(settings, options, model)]
+                + ["--host", host, "--port", str(port)],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=_environment(options, token, os.environ),
+            )
+
+    @property
+    def process_id(self) -> int:
+        """The id of the process that launched the server and ends it."""
+        return self._process.pid
+
+    def wait(self, is_up: Callable[[], bool], timeout_s: float) -> None:
+        """Wait until ``is_up`` says so; raise ``StartFailed`` where the process ends or takes longer."""
+        deadline = time.monotonic() + timeout_s
+        while not is_up():
+            if self._process.poll() is not None:
+                raise StartFailed(f"vLLM ended with status {self._process.returncode}: {self._last_words()}")
+            if time.monotonic() > deadline:
+                raise StartFailed(
+                    f"vLLM was not ready within policy.options.start_timeout_s ({timeout_s:g} s): " + self._last_words()
+                )
+            time.sleep(_PAUSE_S)
+
+    def kill(self) -> None:
+        """End the server and all that it started, also where they stand still."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()  # what launches the server ends it then
+        self._process.wait(_KILL_LIMIT_S)
+
+    def _last_words(self) -> str:
+        return f"{self.log}: …{self.log.read_text(encoding='utf-8', errors='replace')[-_LOG_TAIL_CHARS:]}"
+
+
+def _arguments(settings: PolicySettings, options: VllmSettings, model: str) -> list[str]:
+    # The model's own sampling defaults would change what a temperature means, and with it the log-probabilities.
+    return [
+        "--model",
+        model,
+        "--dtype",
+        settings.dtype,
+        "--max-model-len",
+        str(settings.max_prompt_tokens + settings.max_new_tokens),
+        "--max-num-seqs",
+        str(options.max_batch),
+        "--generation-config",
+        "vllm",
+        "--logprobs-mode",
+        "processed_logprobs",
+        "--enable-scale-out",
+        "--worker-extension-cls",
+        "waymark_worker.WorkerExtension",
+        "--middleware",
+        "waymark_guard.TokenGuard",
+        "--disable-uvicorn-access-log",
+        *options.args,
+    ]
+
+
+def _environment(options: VllmSettings, token: str, own: Mapping[str, str]) -> dict[str, str]:
+    kept = {n: v for n, v in own.items() if n in _KEPT_VARIABLES or n.startswith(_KEPT_PREFIXES)}
+    return {
+        **kept,
+        "PYTHONPATH": str(_INSIDE),
+        "WAYMARK_VLLM_TOKEN": token,
+        "VLLM_SERVER_DEV_MODE": "1",
+        "VLLM_NO_USAGE_STATS": "1",
+        "VLLM_CPU_KVCACHE_SPACE": str(options.kv_cache_gib),
+        "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+        "OMP_NUM_THREADS": str(options.threads),
+    }
+
+
+def _free_port(host: str) -> int:
+    with socket.socket() as taken:
+        taken.bind((host, 0))
+        port: int = taken.getsockname()[1]
+        return port

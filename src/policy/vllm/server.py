@@ -1,0 +1,109 @@
+"""The actor that owns one server of vLLM.
+
+Owns ``VllmServer``. It builds everything when it is constructed, so a restart by Ray is a fresh start; it comes back
+with the weights that were last published. Completions do not pass through it: clients ask the
+server itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from policy.client import Sampling
+from policy.publication import ServerUnreachable
+from policy.published_weights import PublishedWeights, read_published
+from policy.settings import PolicySettings
+from policy.vllm.api import VllmApi
+from policy.vllm.backend import VllmSettings
+from policy.vllm.process import VllmProcess
+
+
+class VllmServer:
+    """Serves ``model``; ``published`` is the file that names the published weights, if there are any yet."""
+
+    def __init__(self, settings: PolicySettings, options: VllmSettings, model: str, published: str, token: str) -> None:
+        self._settings = settings
+        self._options = options
+        self._token = token
+        self._taking = False
+        self._process = VllmProcess(settings, options, model, host=_host(options.bind), token=token)
+        try:
+            # Ray calls this within its event loop, which cannot run another.
+            with ThreadPoolExecutor(1) as thread:
+                thread.submit(self._come_up, Path(published)).result()
+        except BaseException:
+            self._process.kill()
+            raise
+
+    def _come_up(self, published: Path) -> None:
+        self._process.wait(lambda: asyncio.run(self._is_up()), self._options.start_timeout_s)
+        asyncio.run(self._warm_up())
+        if published.is_file():
+            asyncio.run(self.load_weights(read_published(published)))
+
+    async def _warm_up(self) -> None:
+        """Let the engine compile what a first request needs, before the watch expects answers."""
+        async with VllmApi(self._process.url, self._token) as api:
+            await api.complete([0], Sampling(max_new_tokens=2), stop_ids=(), seeds=False)
+
+    async def _is_up(self) -> bool:
+        async with VllmApi(self._process.url, self._token) as api:
+            return await api.is_up()
+
+    async def _served(self) -> PublishedWeights:
+        async with VllmApi(self._process.url, self._token) as api:
+            return await api.served()
+
+    async def url(self) -> str:
+        """Return where the server answers."""
+        return self._process.url
+
+    async def process_id(self) -> int:
+        """Return the id of the process that launched the server."""
+        return self._process.process_id
+
+    async def load_weights(self, weights: PublishedWeights) -> PublishedWeights:
+        """Take new weights between replies; see ``VllmApi.take_weights``. A repetition is harmless."""
+        self._taking = True
+        try:
+            async with VllmApi(self._process.url, self._token) as api:
+                return await api.take_weights(weights, drain_timeout_s=self._options.drain_timeout_s)
+        finally:
+            self._taking = False
+
+    async def score(self, prompt_ids: Sequence[int], action_ids: Sequence[int]) -> list[float]:
+        """Return the log-probabilities (A,) of ``action_ids`` at temperature 1."""
+        async with VllmApi(self._process.url, self._token) as api:
+            return await api.score(prompt_ids, action_ids)
+
+    async def ping(self) -> str:
+        """Return ``pong`` where the engine answers; otherwise end this process, so that Ray starts it afresh.
+
+        An engine that takes weights answers afterwards; ``policy.publish_timeout_s`` limits that.
+        """
+        if self._taking or await self._engine_answers():
+            return "pong"
+        self._process.kill()
+        os._exit(1)
+
+    async def _engine_answers(self) -> bool:
+        try:
+            # Before the watch takes the actor for hung: only the actor can end a process that stands still.
+            async with asyncio.timeout(self._settings.hang_timeout_s / 2):
+                await self._served()
+        except (TimeoutError, ServerUnreachable):
+            return self._taking
+        return True
+
+
+def _host(bind: str) -> str:
+    if bind == "loopback":
+        return "127.0.0.1"
+    import ray
+
+    address: str = ray.util.get_node_ip_address()
+    return address

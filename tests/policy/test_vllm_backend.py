@@ -1,0 +1,87 @@
+"""The vLLM backend keeps the contract of policy backends, on a real vLLM and a real Ray."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+import ray
+from transformers import PreTrainedModel
+
+from policy.engine import GenerationEngine
+from policy.models import load_causal_lm, save_policy
+from policy.presets import build_tiny
+from policy.published_weights import PublishedWeights
+from policy.settings import PolicySettings, TinyShape
+from policy.tokenizer import TextTokenizer
+from policy.weights import put_weights, read_weights, write_weights
+from tests.policy.backend_contract import ACTION, PROMPT, WAIT_S, BackendContract, Served
+from tests.policy.vllm_python import VLLM_PYTHON, needs_vllm
+from tests.rollout_workers.ray_cluster import small_ray
+
+pytestmark = [pytest.mark.slow, needs_vllm]
+
+SHAPE = TinyShape(width=64, layers=2, heads=2, key_value_heads=2, mlp_width=64, context_tokens=256)
+"""vLLM's attention on a CPU has heads of 32 at least."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ray_cluster() -> Iterator[None]:
+    with small_ray():
+        yield
+
+
+@pytest.fixture(scope="module")
+def policy_dir(tokenizer: TextTokenizer, tokenizer_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_policy(build_tiny(SHAPE, tokenizer, seed=0), tokenizer_dir, tmp_path_factory.mktemp("model") / "policy")
+
+
+@pytest.fixture(scope="module")
+def two_weights(
+    tokenizer: TextTokenizer, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[PublishedWeights, PublishedWeights]:
+    folder = tmp_path_factory.mktemp("weights")
+    models: list[PreTrainedModel] = [build_tiny(SHAPE, tokenizer, seed) for seed in (1, 2)]
+    first, second = (
+        write_weights(model.state_dict(), folder / f"{version}.safetensors", version)
+        for version, model in enumerate(models, start=1)
+    )
+    return first, second
+
+
+class TestVllmBackend(BackendContract):
+    @staticmethod
+    def settings() -> PolicySettings:
+        options = {"servers": 2, "cpus": 0, "python": VLLM_PYTHON, "args": ["--enforce-eager"]}
+        return PolicySettings(
+            backend="vllm",
+            options=options,
+            max_prompt_tokens=128,
+            max_new_tokens=32,
+            attempt_timeout_s=30,
+            deadline_s=WAIT_S,
+            hang_timeout_s=20,
+        )
+
+    @staticmethod
+    def freeze(served: Served, name: str) -> Callable[[], bool]:
+        handle = ray.get_actor(dict(served.service.source.options["servers"])[name])
+        before = ray.get(handle.process_id.remote(), timeout=WAIT_S)
+        for process in psutil.Process(before).children(recursive=True):
+            process.suspend()
+
+        def replaced() -> bool:
+            try:
+                return bool(ray.get(handle.process_id.remote(), timeout=5.0) != before)
+            except ray.exceptions.RayError:
+                return False
+
+        return replaced
+
+    @staticmethod
+    def logprobs_of(weights: PublishedWeights, model: Path) -> tuple[float, ...]:
+        loaded = load_causal_lm(model)
+        put_weights(loaded, read_weights(weights))
+        return tuple(GenerationEngine(loaded, TextTokenizer.load(model).stop_ids).score(PROMPT, ACTION))
