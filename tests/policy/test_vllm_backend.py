@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 import ray
 from transformers import PreTrainedModel
@@ -69,8 +70,7 @@ class TestVllmBackend(BackendContract):
     def freeze(served: Served, name: str) -> Callable[[], bool]:
         handle = ray.get_actor(dict(served.service.source.options["servers"])[name])
         before = ray.get(handle.process_id.remote(), timeout=WAIT_S)
-        for process in psutil.Process(before).children(recursive=True):
-            process.suspend()
+        os.killpg(before, signal.SIGSTOP)
 
         def replaced() -> bool:
             try:

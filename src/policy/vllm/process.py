@@ -50,7 +50,7 @@ class VllmProcess:
 
     @property
     def process_id(self) -> int:
-        """The id of the process that launched the server and ends it."""
+        """The server's process id, which is its group's."""
         return self._process.pid
 
     def wait(self, is_up: Callable[[], bool], timeout_s: float) -> None:
@@ -68,7 +68,7 @@ class VllmProcess:
     def kill(self) -> None:
         """End the server and all that it started, also where they stand still."""
         if self._process.stdin is not None:
-            self._process.stdin.close()  # what launches the server ends it then
+            self._process.stdin.close()  # a process that watches the pipe ends the server's group then
         self._process.wait(_KILL_LIMIT_S)
 
     def _last_words(self) -> str:

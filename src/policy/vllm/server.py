@@ -63,7 +63,7 @@ class VllmServer:
         return self._process.url
 
     async def process_id(self) -> int:
-        """Return the id of the process that launched the server."""
+        """Return the server's process id, which is its group's."""
         return self._process.process_id
 
     async def load_weights(self, weights: PublishedWeights) -> PublishedWeights:

