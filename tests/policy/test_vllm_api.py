@@ -1,0 +1,271 @@
+"""What comes of a server's answer, whatever it says: a small HTTP server plays vLLM and answers as it is told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from policy.client import RequestRefused, Sampling, WrongVersion
+from policy.publication import ServerUnreachable
+from policy.published_weights import PublishedWeights, WeightsRejected
+from policy.settings import PolicySettings
+from policy.vllm.api import UNPUBLISHED, VllmApi
+from policy.vllm.client import VllmEndpoint, vllm_client
+from policy.vllm.service import _addresses
+from records.failures import EpisodeFailed
+
+SEVEN = f"7-{'a' * 64}"
+WEIGHTS = PublishedWeights(7, "a" * 64, "/weights/7")
+GREEDY = Sampling(temperature=0, max_new_tokens=4)
+
+
+def reply(**changes: Any) -> dict[str, Any]:
+    """A reply as vLLM gives it, with what is not asked for left out."""
+    choice = {
+        "token_ids": [5, 6],
+        "finish_reason": "stop",
+        "logprobs": {"content": [{"token_id": 5, "logprob": -0.5}, {"token_id": 6, "logprob": -0.25}]},
+        "weight_versions": [{"version": SEVEN, "start": 0, "end": 2}],
+    }
+    return {"choices": [{**choice, **changes}], "prompt_logprobs": None}
+
+
+@dataclass
+class Told:
+    """Answers by path: (status, body), or None to cut the connection; ``heard`` is what was asked, in order."""
+
+    answers: dict[str, tuple[int, object] | None]
+    pause_s: float = 0.0
+    heard: list[tuple[str, Any]] = field(default_factory=list)
+    headers: list[bytes] = field(default_factory=list)
+    port: int = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+            target = head.split(b" ", 2)[1].decode()
+            fields = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:] if b": " in line)
+            body = await reader.readexactly(int(fields.get(b"content-length", b"0")))
+            self.heard.append((target, json.loads(body) if body else None))
+            self.headers.append(fields.get(b"authorization", b""))
+            await asyncio.sleep(self.pause_s)
+            answer = self.answers[target.partition("?")[0]]
+            if answer is not None:
+                content = answer[1] if isinstance(answer[1], bytes) else json.dumps(answer[1]).encode()
+                start = f"HTTP/1.1 {answer[0]} X\r\nContent-Length: {len(content)}\r\nConnection: close\r\n\r\n"
+                writer.write(start.encode() + content)
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass  # the client gave up
+        finally:
+            writer.close()
+
+
+@asynccontextmanager
+async def told(pause_s: float = 0.0, **answers: tuple[int, object] | None) -> AsyncIterator[Told]:
+    """A server whose answers are named by their path's last part."""
+    paths = {"/inference/v1/generate" if name == "generate" else f"/{name}": a for name, a in answers.items()}
+    server_told = Told(paths, pause_s)
+    server = await asyncio.start_server(server_told.serve, "127.0.0.1", 0)
+    server_told.port = server.sockets[0].getsockname()[1]
+    try:
+        yield server_told
+    finally:
+        server.close()
+
+
+async def complete(server: Told, sampling: Sampling = GREEDY, *, seeds: bool = False) -> Any:
+    async with asyncio.timeout(30), VllmApi(server.url, "t0ken") as api:
+        return await api.complete([1, 2, 3], sampling, stop_ids=(9,), seeds=seeds)
+
+
+async def test_a_reply_is_taken_as_it_is_and_the_request_says_all_that_matters() -> None:
+    async with told(generate=(200, reply())) as server:
+        completion = await complete(server, Sampling(temperature=0.7, max_new_tokens=4, seed=11, version=7), seeds=True)
+    assert completion.action_ids == (5, 6)
+    assert completion.logprobs == (-0.5, -0.25)
+    assert (completion.version, completion.finish_reason) == (7, "stop")
+    (_, asked) = server.heard[0]
+    assert asked["token_ids"] == [1, 2, 3]
+    assert asked["cache_salt"] == "version-7"
+    sampling = asked["sampling_params"]
+    wanted = {"temperature": 0.7, "max_tokens": 4, "seed": 11, "top_p": 1.0, "top_k": 0, "min_p": 0.0}
+    assert {name: sampling[name] for name in wanted} == wanted
+    assert sampling["stop_token_ids"] == [9]
+    assert server.headers == [b"bearer t0ken"]
+
+
+async def test_a_seed_is_sent_only_where_the_engine_bears_it() -> None:
+    async with told(generate=(200, reply())) as server:
+        await complete(server, Sampling(seed=11))
+    assert "seed" not in server.heard[0][1]["sampling_params"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "says"),
+    [
+        (
+            (200, reply(weight_versions=[{"version": SEVEN}, {"version": "8-" + "b" * 64}])),
+            ServerUnreachable,
+            "several",
+        ),
+        ((200, reply(weight_versions=[])), ServerUnreachable, "several versions"),
+        ((200, reply(finish_reason="abort")), ServerUnreachable, "broke a reply off"),
+        ((200, reply(token_ids=[5, 7])), ServerUnreachable, "other tokens"),
+        ((200, reply(token_ids=[])), ServerUnreachable, "other tokens"),
+        ((200, reply(logprobs=None)), ServerUnreachable, "no log-probabilities"),
+        ((200, {"choices": [], "prompt_logprobs": None}), ServerUnreachable, "0 replies"),
+        ((200, {"nonsense": 1}), ServerUnreachable, "something else than expected"),
+        ((200, b"not json"), ServerUnreachable, "something else than expected"),
+        ((400, {"error": "prompt too long"}), RequestRefused, "prompt too long"),
+        ((401, b""), ServerUnreachable, "status 401"),
+        ((404, b""), ServerUnreachable, "knows no /inference/v1/generate"),
+        ((429, b"slow down"), ServerUnreachable, "status 429, slow down"),
+        ((500, b"engine died"), ServerUnreachable, "engine died"),
+        (None, ServerUnreachable, "does not answer"),
+    ],
+)
+async def test_an_answer_that_is_no_whole_reply_is_an_error_that_says_why(
+    answer: tuple[int, object] | None, error: type[Exception], says: str
+) -> None:
+    async with told(generate=answer) as server:
+        with pytest.raises(error, match=says):
+            await complete(server)
+
+
+async def test_a_reply_of_other_weights_is_refused_and_weights_as_started_are_no_version() -> None:
+    async with told(generate=(200, reply(weight_versions=[{"version": "default"}]))) as server:
+        assert (await complete(server)).version == UNPUBLISHED
+        with pytest.raises(WrongVersion, match="expected version 0, version -1 answered"):
+            await complete(server, Sampling(version=0))
+
+
+async def test_a_cut_distribution_is_refused_before_anything_is_asked() -> None:
+    async with told(generate=(200, reply())) as server:
+        with pytest.raises(RequestRefused, match="top_p must be 1"):
+            await complete(server, Sampling(top_p=0.9))
+    assert server.heard == []
+
+
+async def test_scores_are_those_of_the_action_after_the_prompt() -> None:
+    scored = [
+        None,
+        {"2": {"logprob": -9.0}},
+        {"3": {"logprob": -9.0}},
+        {"5": {"logprob": -0.5}},
+        {"6": {"logprob": -1}},
+    ]
+    answer = {**reply(), "prompt_logprobs": scored}
+    async with told(generate=(200, answer)) as server, VllmApi(server.url, "") as api:
+        assert await api.score([1, 2, 3], [5, 6]) == [-0.5, -1.0]
+        with pytest.raises(ServerUnreachable, match="other tokens"):
+            await api.score([1, 2, 3], [5, 7])
+        with pytest.raises(ServerUnreachable, match="other tokens"):
+            await api.score([1, 2], [5, 6])
+    assert server.headers[0] == b""
+
+
+PUBLICATION = ("pause", "collective_rpc", "update_weight_version", "reset_prefix_cache", "resume", "weight_info")
+RIGHT: dict[str, tuple[int, object] | None] = {
+    "pause": (200, {}),
+    "collective_rpc": (200, {"results": [{"refused": ""}]}),
+    "update_weight_version": (200, {}),
+    "reset_prefix_cache": (200, {"success": True}),
+    "resume": (200, {}),
+    "weight_info": (200, {"weight_version": SEVEN}),
+}
+
+
+async def test_a_publication_pauses_loads_names_forgets_and_resumes_in_this_order() -> None:
+    async with told(**RIGHT) as server, VllmApi(server.url, "") as api:
+        taken = await api.take_weights(WEIGHTS, drain_timeout_s=5)
+    assert (taken.version, taken.checksum) == (7, "a" * 64)
+    assert tuple(path.strip("/").partition("?")[0] for path, _ in server.heard) == PUBLICATION
+    assert server.heard[1][1] == {"method": "waymark_take_weights", "args": ["/weights/7", "a" * 64]}
+
+
+@pytest.mark.parametrize(
+    ("broken", "says"),
+    [
+        ({"collective_rpc": (500, b"half way")}, "half way"),
+        ({"collective_rpc": (200, {"results": []})}, "no worker"),
+        ({"update_weight_version": (500, b"")}, "status 500"),
+        ({"reset_prefix_cache": (200, {"success": False})}, "keeps what it cached"),
+    ],
+)
+async def test_a_server_that_fails_in_the_middle_of_a_publication_stays_paused(
+    broken: dict[str, tuple[int, object] | None], says: str
+) -> None:
+    async with told(**{**RIGHT, **broken}) as server, VllmApi(server.url, "") as api:
+        with pytest.raises(ServerUnreachable, match=says):
+            await api.take_weights(WEIGHTS, drain_timeout_s=5)
+    assert "/resume" not in [path for path, _ in server.heard]
+
+
+async def test_a_server_that_refuses_weights_goes_on_with_its_own() -> None:
+    refusing = {**RIGHT, "collective_rpc": (200, {"results": [{"refused": ""}, {"refused": "torn"}]})}
+    async with told(**refusing) as server, VllmApi(server.url, "") as api:
+        with pytest.raises(WeightsRejected, match="torn"):
+            await api.take_weights(WEIGHTS, drain_timeout_s=5)
+    paths = [path for path, _ in server.heard]
+    assert "/resume" in paths
+    assert "/update_weight_version" not in paths
+
+
+async def test_replies_that_do_not_end_are_broken_off_after_the_drain_limit() -> None:
+    async with told(pause_s=0.3, **RIGHT) as server, VllmApi(server.url, "") as api:
+        await api.take_weights(WEIGHTS, drain_timeout_s=0.1)
+    assert [path for path, _ in server.heard][:2] == ["/pause?mode=wait", "/pause?mode=abort"]
+
+
+async def test_an_endpoint_gives_up_in_time_and_looks_for_the_server_again() -> None:
+    async with told(pause_s=20, generate=(200, reply())) as server:
+        endpoint = VllmEndpoint("a", server.url, token="", stop_ids=(9,), seeds=False)
+        async with asyncio.timeout(10):
+            with pytest.raises(ServerUnreachable, match=r"did not answer within 0\.2 s"):
+                await endpoint.complete([1], GREEDY, 0.2)
+        server.pause_s = 0
+        assert (await endpoint.complete([1], GREEDY, 10)).action_ids == (5, 6)
+
+
+async def test_an_episode_stays_with_one_server_and_moves_when_that_is_away() -> None:
+    settings = PolicySettings(attempt_timeout_s=5, deadline_s=20)
+    async with told(generate=(200, reply())) as one, told(generate=(200, reply())) as two:
+        client = vllm_client({"a": one.url, "b": two.url}, settings, token="", stop_ids=(9,), seeds=False)
+        for _ in range(3):
+            await client.complete([1], GREEDY, episode="e")
+    assert sorted([len(one.heard), len(two.heard)]) == [0, 3]
+
+
+async def test_a_server_that_never_answers_fails_the_episode_within_the_deadline() -> None:
+    settings = PolicySettings(attempt_timeout_s=0.2, deadline_s=1.0)
+    async with told(generate=None) as server, asyncio.timeout(30):
+        client = vllm_client({"a": server.url}, settings, token="", stop_ids=(9,), seeds=False)
+        with pytest.raises(EpisodeFailed) as failed:
+            await client.complete([1], GREEDY, episode="e")
+    assert failed.value.failure.code.name == "deadline"
+
+
+def test_a_name_is_as_many_servers_as_it_has_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [
+        (2, 1, 6, "", ("10.0.0.1", 8000)),
+        (2, 1, 6, "", ("10.0.0.2", 8000)),
+        (10, 1, 6, "", ("fd00::1", 8000, 0, 0)),
+    ]
+    monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: found)
+    assert _addresses("http://vllm:8000/") == ["http://10.0.0.1:8000", "http://10.0.0.2:8000", "http://[fd00::1]:8000"]
+
+
+def test_a_name_without_an_address_is_refused_with_the_setting_that_holds_it() -> None:
+    with pytest.raises(ValueError, match=r"policy.options.urls: http://nowhere.invalid:1 names no host"):
+        _addresses("http://nowhere.invalid:1")
