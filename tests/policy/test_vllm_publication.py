@@ -103,9 +103,9 @@ def served(tokenizer: TextTokenizer, tokenizer_dir: Path, tmp_path_factory: pyte
     )
     python.chmod(0o755)
     args = ("--enforce-eager", "--worker-extension-cls", "control_worker.ControlExtension")
-    options = VllmSettings(python=str(python), args=args)
+    options = VllmSettings(args=args)
     settings = PolicySettings(backend="vllm", options=options, max_prompt_tokens=400, max_new_tokens=32)
-    process = VllmProcess(settings, options, str(model), host="127.0.0.1", token=TOKEN)
+    process = VllmProcess(settings, options, str(model), python=str(python), host="127.0.0.1", token=TOKEN)
 
     async def is_up() -> bool:
         async with VllmApi(process.url, TOKEN) as api:

@@ -57,7 +57,7 @@ class VllmSettings:
     max_batch: int = 32
     """Most replies that one server generates at once."""
     python: str = ""
-    """Python in which vLLM is installed; empty is Waymark's own."""
+    """Python in which vLLM is installed, from the working folder; empty is Waymark's own."""
     bind: str = "loopback"
     """Where servers listen: ``loopback`` (this machine alone) or ``node`` (their machine's address in the cluster)."""
     args: tuple[str, ...] = ()
@@ -80,6 +80,11 @@ class VllmSettings:
             require(url.startswith(("http://", "https://")), "urls", "addresses such as http://host:8000", url)
         times(self)
 
+    @property
+    def interpreter(self) -> str:
+        """The Python to start; a link to another stays one, or it would lose its packages."""
+        return str(Path(self.python).expanduser().absolute()) if self.python else sys.executable
+
 
 def processes(options: VllmSettings) -> ServerProcesses:
     """Return what the servers declare to Ray, and their memory; nothing where they run already."""
@@ -90,7 +95,7 @@ def processes(options: VllmSettings) -> ServerProcesses:
 
 def preflight(settings: PolicySettings, options: VllmSettings) -> list[Check]:
     """The Python named has vLLM, and the model's tokenizer fits its head."""
-    checks = [] if options.urls else [_installed(options.python or sys.executable)]
+    checks = [] if options.urls else [_installed(options.interpreter)]
     folder = Path(settings.model)
     if folder.is_dir():
         checks.append(_tokenizer_fits(folder))

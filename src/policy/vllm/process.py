@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -24,7 +23,7 @@ _KEPT_PREFIXES = ("CUDA_", "NVIDIA_", "NCCL_", "HF_", "VLLM_", "TORCH", "LC_")
 _PAUSE_S = 0.5
 """Fixed: a pace within ``policy.options.start_timeout_s``."""
 _KILL_LIMIT_S = 10.0
-"""Fixed: a killed process group is gone at once, or its machine is."""
+"""Fixed: a killed process is gone at once, or its machine is."""
 _LOG_TAIL_CHARS = 1500
 
 
@@ -33,14 +32,16 @@ class StartFailed(RuntimeError):
 
 
 class VllmProcess:
-    """Starts a server for ``model`` (a policy folder or hub name) at a free port of ``host``."""
+    """Starts a server for ``model`` (a policy folder or hub name) in ``python``, at a free port of ``host``."""
 
-    def __init__(self, settings: PolicySettings, options: VllmSettings, model: str, *, host: str, token: str) -> None:
+    def __init__(
+        self, settings: PolicySettings, options: VllmSettings, model: str, *, python: str, host: str, token: str
+    ) -> None:
         self.url = f"http://{host}:{(port := _free_port(host))}"
         self.log = Path(tempfile.mkdtemp(prefix="waymark-vllm-")) / "server.log"
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
-                [options.python or sys.executable, str(_INSIDE / "launch.py"), *_arguments(settings, options, model)]
+                [python, str(_INSIDE / "launch.py"), *_arguments(settings, options, model)]
                 + ["--host", host, "--port", str(port)],
                 stdin=subprocess.PIPE,
                 stdout=log,

@@ -25,12 +25,14 @@ from policy.vllm.process import VllmProcess
 class VllmServer:
     """Serves ``model``; ``published`` is the file that names the published weights, if there are any yet."""
 
-    def __init__(self, settings: PolicySettings, options: VllmSettings, model: str, published: str, token: str) -> None:
+    def __init__(
+        self, settings: PolicySettings, options: VllmSettings, model: str, published: str, python: str, token: str
+    ) -> None:
         self._settings = settings
         self._options = options
         self._token = token
         self._taking = False
-        self._process = VllmProcess(settings, options, model, host=_host(options.bind), token=token)
+        self._process = VllmProcess(settings, options, model, python=python, host=_host(options.bind), token=token)
         try:
             # Ray calls this within its event loop, which cannot run another.
             with ThreadPoolExecutor(1) as thread:

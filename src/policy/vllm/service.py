@@ -81,7 +81,9 @@ def _start(serving: Serving, options: VllmSettings, name: str, token: str) -> Ac
         max_restarts=options.restarts,
         max_task_retries=0,
     )
-    handle: Any = actor.remote(serving.settings, options, serving.model, str(serving.published), token)
+    handle: Any = actor.remote(
+        serving.settings, options, serving.model, str(serving.published), options.interpreter, token
+    )
     return cast("ActorHandle[VllmServer]", handle)
 
 
