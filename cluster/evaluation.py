@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +23,7 @@ from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.stage_data import split_results
 from cluster.run_folder.stage_results import Evaluated
 from cluster.task_sets import TaskSets
-from policy.publication import Probe
+from policy.publication import Ids, Probe
 from policy.published_weights import PublishedWeights
 from policy.snapshot import take_snapshot
 from replay.buffer import ReplayBuffer
@@ -59,7 +59,7 @@ def _played(recipe: Recipe, folders: RunFolders, split: str) -> SplitResult:
     with RunDisplay(0) as display, Players(recipe, folders, tasks, recipe.policy.model) as players:
         display.phase(0)
         display.stage(Evaluated.stage)
-        players.publish(*_snapshot(recipe, folders, *players.probe))
+        players.publish(*_snapshot(recipe, folders, players.probes))
         specs, buffer = tasks.evaluation(0), ReplayBuffer(folders.episodes)
         result = players.play(specs, buffer, display, driver=recipe.run.environment)
         buffer.refresh()
@@ -67,8 +67,8 @@ def _played(recipe: Recipe, folders: RunFolders, split: str) -> SplitResult:
 
 
 def _snapshot(
-    recipe: Recipe, folders: RunFolders, prompt_ids: tuple[int, ...], action_ids: tuple[int, ...]
-) -> tuple[PublishedWeights, Probe]:
+    recipe: Recipe, folders: RunFolders, asked: Sequence[tuple[Ids, Ids]]
+) -> tuple[PublishedWeights, list[Probe]]:
     """Take the snapshot in a process of its own, with the learner's share of the machine and within its limit."""
     import ray
 
@@ -76,9 +76,9 @@ def _snapshot(
     file = str((folders.weights / "policy.safetensors").resolve())
     folders.weights.mkdir(parents=True, exist_ok=True)
     task = ray.remote(take_snapshot).options(num_cpus=resources.learner_cpus, num_gpus=resources.learner_gpus)
-    reply = task.remote(recipe.policy.model, file, 0, prompt_ids, action_ids, recipe.learner.device)
+    reply = task.remote(recipe.policy.model, file, 0, asked, recipe.learner.device)
     try:
-        taken: tuple[PublishedWeights, Probe] = ray.get(reply, timeout=limit_s)
+        taken: tuple[PublishedWeights, list[Probe]] = ray.get(reply, timeout=limit_s)
         return taken
     except ray.exceptions.GetTimeoutError as error:
         found = f"reading {recipe.policy.model} took longer than run.learner_timeout_s ({limit_s:g} s)"

@@ -30,7 +30,7 @@ from cluster.run_folder.stage_results import Published
 from cluster.task_sets import TaskSets
 from policy.backend import Serving, backend_of
 from policy.formats import get_format
-from policy.publication import Probe, publish
+from policy.publication import Ids, Probe, probe_limits, publish
 from policy.published_weights import PublishedWeights, write_published
 from policy.tokenizer import TextTokenizer
 from replay.buffer import ReplayBuffer
@@ -75,23 +75,28 @@ class Players:
         self._stack.__exit__(kind, error, trace)
 
     @cached_property
-    def probe(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """A prompt and an action on which servers are compared with whoever has the weights."""
+    def probes(self) -> tuple[tuple[Ids, Ids], ...]:
+        """Prompts and actions on which servers are compared with whoever has the weights: a short one, a full one."""
+        short, full = "@ Probe\nlink Home 0\nbutton Search 1", self._recipe.policy.max_prompt_tokens
+        return self._probe(short), self._probe("\n".join([short, *(f"link Item {i} {i}" for i in range(2, full))]))
+
+    def _probe(self, observation: str) -> tuple[Ids, Ids]:
         tokenizer, settings = TextTokenizer.load(self._model), self._recipe.policy
         prompt_format = get_format(settings.prompt_format)
         prompt = prompt_format.build(
             tokenizer,
             intent=self._tasks.training.tasks[0].intent,
             history=(),
-            observation="@ Probe\nlink Home 0\nbutton Search 1",
+            observation=observation,
             feedback=None,
             max_prompt_tokens=settings.max_prompt_tokens,
         )
         action = prompt_format.action_ids(tokenizer, '# Element: Home\ndo(action="Click", element="0")')
-        return tuple(prompt.ids.tolist()), tuple(action)
+        # A server that scores may have to add a token of its own.
+        return tuple(prompt.ids.tolist()), tuple(action[: settings.max_new_tokens - 1])
 
-    def publish(self, weights: PublishedWeights, probe: Probe) -> Published:
-        """Bring every server to these weights, whose own answer is ``probe``; replace the servers that miss.
+    def publish(self, weights: PublishedWeights, probes: Sequence[Probe]) -> Published:
+        """Bring every server to these weights, whose own answers are ``probes``; replace the servers that miss.
 
         Raises:
             ProcessLost: no server accepted the weights.
@@ -100,9 +105,7 @@ class Players:
         # Written first: whichever server restarts from now on, however this goes on, comes back with these weights.
         write_published(weights, self._folders.current_weights)
         servers, limit_s = self._policy.weight_servers(), settings.publish_timeout_s
-        publication = asyncio.run(
-            publish(servers, weights, probe, tolerance=settings.probe_tolerance, timeout_s=limit_s)
-        )
+        publication = asyncio.run(publish(servers, weights, probes, limits=probe_limits(settings), timeout_s=limit_s))
         if not publication.accepted:
             raise ProcessLost(
                 f"no policy server took version {version}: {publication.quarantined}; see the servers' logs"

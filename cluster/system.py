@@ -65,9 +65,11 @@ class System:
 
     def publish(self, version: int) -> Published:
         """Bring every server to the learner's weights as ``version``; raise ``ProcessLost`` where none takes them."""
-        weights, (prompt_ids, action_ids) = self.learner.publish(version), self.players.probe
-        probe = Probe(prompt_ids, action_ids, tuple(self.learner.probe(prompt_ids, action_ids)))
-        return self.players.publish(weights, probe)
+        weights = self.learner.publish(version)
+        probes = [
+            Probe(prompt, action, tuple(self.learner.probe(prompt, action))) for prompt, action in self.players.probes
+        ]
+        return self.players.publish(weights, probes)
 
     def _prepared_policy(self) -> str:
         """Return the folder or hub name that models and tokenizers are loaded from; make the folder if need be."""

@@ -85,8 +85,12 @@ class PolicySettings:
     """Longest wait for a completion with all its retries, in seconds; covers a server's restart."""
     publish_timeout_s: float = 120.0
     """Longest wait for one server to take new weights and answer the probe, in seconds."""
-    probe_tolerance: float = 1e-3
-    """Largest difference of log-probabilities between learner and server that a publication accepts, in nats."""
+    probe_tolerance: float | None = None
+    """Largest difference of one log-probability between learner and server that a publication accepts, in nats; unset
+    is 0.001 in ``float32``, 0.25 in ``bfloat16``."""
+    probe_mean_tolerance: float | None = None
+    """The same of all the probes' log-probabilities on average; unset is 0.0001 in ``float32``, 0.05 in
+    ``bfloat16``."""
 
     def __post_init__(self) -> None:
         """Refuse choices that do not exist, counts and waits of nothing."""
@@ -98,5 +102,7 @@ class PolicySettings:
         )
         require(self.backend != "", "backend", "the name of a policy backend, or module:name", self.backend)
         at_least(self, 1, "max_prompt_tokens", "max_new_tokens")
-        above(self, 0, "probe_tolerance")
+        for limit in ("probe_tolerance", "probe_mean_tolerance"):
+            if getattr(self, limit) is not None:
+                above(self, 0, limit)
         times(self)

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from policy.publication import Probe
+from policy.publication import Ids, Probe
 from policy.published_weights import PublishedWeights
 
 
 def take_snapshot(
-    model: str, file: str, version: int, prompt_ids: Sequence[int], action_ids: Sequence[int], device: str
-) -> tuple[PublishedWeights, Probe]:
-    """Write the weights of ``model`` (a policy folder or hub name) to ``file``; return what names them and their probe.
+    model: str, file: str, version: int, asked: Sequence[tuple[Ids, Ids]], device: str
+) -> tuple[PublishedWeights, list[Probe]]:
+    """Write the weights of ``model`` (a policy folder or hub name) to ``file``; return what names them, and probes.
 
-    The probe holds the model's own log-probabilities of the action, for servers to be held against.
+    The probes hold the model's own log-probabilities of the actions ``asked`` (after their prompts), for servers to be
+    held against.
 
     Raises:
         OSError: there is no such model, or the file cannot be written.
@@ -30,5 +31,4 @@ def take_snapshot(
     loaded = load_causal_lm(model, device=device)
     weights = write_weights(loaded.state_dict(), file, version)
     engine = GenerationEngine(loaded, TextTokenizer.load(model).stop_ids)
-    prompt, action = list(prompt_ids), list(action_ids)
-    return weights, Probe(tuple(prompt), tuple(action), tuple(engine.score(prompt, action)))
+    return weights, [Probe(prompt, action, tuple(engine.score(prompt, action))) for prompt, action in asked]

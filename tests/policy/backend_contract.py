@@ -15,13 +15,14 @@ import pytest
 from plugs.registry import load
 from policy.backend import PolicyBackend, PolicyService, Serving, backend_of
 from policy.client import Completion, PolicyClient, Sampling
-from policy.publication import Probe, Publication, publish
+from policy.publication import Probe, ProbeLimits, Publication, publish
 from policy.published_weights import PublishedWeights, write_published
 from policy.settings import PolicySettings
 from records.checks import Status
 from records.failures import EpisodeFailed, FailureKind
 
 PROMPT, ACTION = (30, 31, 32), (33, 34)
+LIMITS = ProbeLimits(largest=1e-3, mean=1e-3)
 WAIT_S = 240.0
 
 
@@ -52,7 +53,7 @@ class Served:
     async def publish(self, weights: PublishedWeights, probe: tuple[float, ...]) -> Publication:
         write_published(weights, self.published)
         servers = self.service.weight_servers()
-        return await publish(servers, weights, Probe(PROMPT, ACTION, probe), tolerance=1e-3, timeout_s=WAIT_S)
+        return await publish(servers, weights, [Probe(PROMPT, ACTION, probe)], limits=LIMITS, timeout_s=WAIT_S)
 
 
 class BackendContract(ABC):

@@ -10,10 +10,20 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from policy.publication import Probe, Publication, ServerUnreachable, probe_gap, publish
+from policy.publication import (
+    Probe,
+    ProbeLimits,
+    Publication,
+    ServerUnreachable,
+    probe_gaps,
+    probe_limits,
+    publish,
+)
 from policy.published_weights import PublishedWeights, WeightsRejected
+from policy.settings import PolicySettings
 
 MANIFEST = PublishedWeights(3, "c" * 64, "/weights")
+LIMITS = ProbeLimits(largest=1e-3, mean=5e-4)
 PROBE = Probe((1, 2), (3, 4), (-0.5, -1.5))
 
 
@@ -38,7 +48,7 @@ class Server:
 
 
 async def publication_on(*servers: Server) -> Publication:
-    return await publish(servers, MANIFEST, PROBE, tolerance=1e-3, timeout_s=1.0)
+    return await publish(servers, MANIFEST, [PROBE], limits=LIMITS, timeout_s=1.0)
 
 
 async def test_a_server_that_agrees_is_accepted() -> None:
@@ -69,6 +79,28 @@ async def test_a_server_that_misses_is_quarantined_with_the_reason(fault: Server
     assert publication.seconds < 60
 
 
-def test_the_gap_is_the_largest_one() -> None:
-    assert probe_gap([-1.0, -2.0], [-1.5, -1.9]) == 0.5
-    assert probe_gap([], []) == math.inf
+async def test_a_small_difference_everywhere_is_refused_by_the_mean() -> None:
+    limits = ProbeLimits(largest=0.25, mean=0.05)
+    many = Probe((1, 2), tuple(range(100)), (-1.0,) * 100)
+    for off, count, accepted in ((0.2, 10, True), (0.2, 100, False), (0.3, 1, False)):
+        answers = (-1.0 - off,) * count + (-1.0,) * (100 - count)
+        publication = await publish([Server("a", logprobs=answers)], MANIFEST, [many], limits=limits, timeout_s=1.0)
+        assert bool(publication.accepted) is accepted, (off, count)
+
+
+async def test_every_probe_counts() -> None:
+    other = Probe((1,), (3, 4), (-0.5, -9.0))
+    publication = await publish([Server("a")], MANIFEST, [PROBE, other], limits=LIMITS, timeout_s=1.0)
+    assert publication.accepted == ()
+    assert publication.probe_gaps["a"] == pytest.approx(9.0 - 1.5004)
+
+
+def test_the_limits_are_those_of_the_precision_unless_they_are_set() -> None:
+    assert probe_limits(PolicySettings()) == ProbeLimits(1e-3, 1e-4)
+    assert probe_limits(PolicySettings(dtype="bfloat16")) == ProbeLimits(0.25, 0.05)
+    assert probe_limits(PolicySettings(dtype="bfloat16", probe_tolerance=0.5)) == ProbeLimits(0.5, 0.05)
+
+
+def test_the_gaps_are_those_of_each_token() -> None:
+    assert probe_gaps([-1.0, -2.0], [-1.5, -1.9]) == pytest.approx([0.5, 0.1])
+    assert probe_gaps([], []) == [math.inf]

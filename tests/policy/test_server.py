@@ -18,7 +18,7 @@ from policy.client import Sampling
 from policy.engine import GenerationEngine
 from policy.engine_loop import EngineLoop
 from policy.models import load_causal_lm
-from policy.publication import Probe, publish
+from policy.publication import Probe, ProbeLimits, publish
 from policy.published_weights import write_published
 from policy.ray_client import RayWeightServer, actor_client
 from policy.server import start_server
@@ -84,14 +84,16 @@ async def test_weights_are_published_proven_and_survive_a_kill(
     new = probe(other_tiny, tokenizer.stop_ids)
     weights = write_weights(other_tiny.state_dict(), published.with_name("w"), 1)
     endpoint = RayWeightServer("a", server, timeout_s=120)
-    publication = await publish([endpoint], weights, new, tolerance=1e-4, timeout_s=120)
+    publication = await publish([endpoint], weights, [new], limits=ProbeLimits(1e-4, 1e-4), timeout_s=120)
     assert publication.accepted == ("a",)
     assert publication.probe_gaps["a"] < 1e-5
     write_published(weights, published)
 
-    torn = await publish([endpoint], replace(weights, version=2, checksum="0" * 64), new, tolerance=1, timeout_s=120)
+    torn = await publish(
+        [endpoint], replace(weights, version=2, checksum="0" * 64), [new], limits=ProbeLimits(1, 1), timeout_s=120
+    )
     assert "expected checksum" in torn.quarantined["a"]
-    stale = await publish([endpoint], weights, old, tolerance=1e-4, timeout_s=120)
+    stale = await publish([endpoint], weights, [old], limits=ProbeLimits(1e-4, 1e-4), timeout_s=120)
     assert "nats" in stale.quarantined["a"]
 
     pid = await server.apply.remote(lambda _: os.getpid())

@@ -14,7 +14,7 @@ from policy.client import Completion, Sampling, WrongVersion
 from policy.engine import GenerationEngine
 from policy.models import load_causal_lm, save_policy
 from policy.presets import build_tiny
-from policy.publication import Probe, Publication, publish
+from policy.publication import Probe, ProbeLimits, Publication, publish
 from policy.published_weights import PublishedWeights
 from policy.settings import PolicySettings, TinyShape
 from policy.tokenizer import TextTokenizer
@@ -31,6 +31,7 @@ SHAPE = TinyShape(width=64, layers=2, heads=2, key_value_heads=2, mlp_width=64, 
 TOKEN = "a-token-of-this-test"
 LIMIT_S = 300.0
 TOLERANCE = 1e-3
+LIMITS = ProbeLimits(largest=TOLERANCE, mean=1e-4)
 PROMPT, ACTION = tuple(range(20, 320)), (33, 34, 35)
 """The prompt is longer than two blocks of vLLM's prefix cache on a CPU (128 tokens)."""
 
@@ -58,12 +59,12 @@ class Served:
 
     async def publish(self, weights: PublishedWeights, server: FoundServer | None = None) -> Publication:
         server = server or FoundServer(self.url, TOKEN, 10.0)
-        return await publish([server], weights, self.probe(weights), tolerance=TOLERANCE, timeout_s=LIMIT_S)
+        return await publish([server], weights, [self.probe(weights)], limits=LIMITS, timeout_s=LIMIT_S)
 
     async def publish_reason(self, weights: PublishedWeights) -> str:
         """Why ``weights`` are refused; whoever refuses them does it before the probe."""
         probe, server = Probe(PROMPT, ACTION, (0.0, 0.0, 0.0)), FoundServer(self.url, TOKEN, 10.0)
-        publication = await publish([server], weights, probe, tolerance=TOLERANCE, timeout_s=LIMIT_S)
+        publication = await publish([server], weights, [probe], limits=LIMITS, timeout_s=LIMIT_S)
         return publication.quarantined[self.url]
 
     async def complete(self, version: int | None, prompt: Sequence[int] = PROMPT) -> Completion:
