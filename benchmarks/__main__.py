@@ -23,6 +23,7 @@ NAMES = (
     "soak",
     "chaos",
     "learning",
+    "serving",
     "phase_shares",
     "fuzz",
 )
