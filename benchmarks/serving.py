@@ -1,10 +1,10 @@
 """How fast is a policy served: the torch engine beside vLLM, in one run, over their own clients?
 
 Both serve the same policy folder on this machine, and are asked in turn, cell by cell, round by round: prompts of 600
-random tokens that share nothing, or all but 60; 1 to 32 requests at once. Told are new tokens a second by the clock, and
-by a second of the servers' CPU, and a request's time at p50 and p95. A control asks the torch servers twice in a round:
-the ratio to itself shows what a ratio is worth here. Last, what vLLM says of its replies' log-probabilities is held
-against the torch engine's.
+random tokens that share nothing, or all but 60; 1 to 32 requests at once. Told are new tokens a second by the clock,
+and by a second of the servers' CPU, and a request's time at p50 and p95. A control asks the torch servers twice in a
+round: the ratio to itself shows what a ratio is worth here. Last, what vLLM says of its replies' log-probabilities is
+held against the torch engine's.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ class RolloutPool:
             raise RolloutStopped(str(error), run.stop(codes.STALLED)) from error
         finally:
             self._gate.leave()
-        return run.result()
+        return run.played()
 
     def close(self) -> None:
         """Close all browsers and end all workers; safe to call twice."""
@@ -242,9 +242,9 @@ class _Run:
     def stop(self, code: FailureCode) -> RolloutResult:
         """Account for what was sent and is unfinished, and return the result."""
         self._ledger.abandon(Failure(code, "the run stopped before this episode was finished"))
-        return self.result()
+        return self.played()
 
-    def result(self) -> RolloutResult:
+    def played(self) -> RolloutResult:
         """Return what was done."""
         seconds = time.monotonic() - self._started
         return RolloutResult(

@@ -36,7 +36,8 @@ class VllmServer:
         try:
             # Ray calls this within its event loop, which cannot run another.
             with ThreadPoolExecutor(1) as thread:
-                thread.submit(self._come_up, Path(published)).result()
+                limit_s = 2 * options.start_timeout_s + settings.publish_timeout_s  # the sum of its parts'
+                thread.submit(self._come_up, Path(published)).result(limit_s)
         except BaseException:
             self._process.kill()
             raise
@@ -45,20 +46,26 @@ class VllmServer:
         self._process.wait(lambda: asyncio.run(self._is_up()), self._options.start_timeout_s)
         asyncio.run(self._warm_up())
         if published.is_file():
-            asyncio.run(self.load_weights(read_published(published)))
+            asyncio.run(self._catch_up(read_published(published)))
+
+    async def _is_up(self) -> bool:
+        try:
+            async with asyncio.timeout(self._settings.attempt_timeout_s), self._api() as api:
+                return await api.is_up()
+        except TimeoutError:
+            return False
 
     async def _warm_up(self) -> None:
         """Let the engine compile what a first request needs, before the watch expects answers."""
-        async with VllmApi(self._process.url, self._token) as api:
+        async with asyncio.timeout(self._options.start_timeout_s), self._api() as api:
             await api.complete([0], Sampling(max_new_tokens=2), stop_ids=(), seeds=False)
 
-    async def _is_up(self) -> bool:
-        async with VllmApi(self._process.url, self._token) as api:
-            return await api.is_up()
+    async def _catch_up(self, weights: PublishedWeights) -> None:
+        async with asyncio.timeout(self._settings.publish_timeout_s):
+            await self.load_weights(weights)
 
-    async def _served(self) -> PublishedWeights:
-        async with VllmApi(self._process.url, self._token) as api:
-            return await api.served()
+    def _api(self) -> VllmApi:
+        return VllmApi(self._process.url, self._token)
 
     async def url(self) -> str:
         """Return where the server answers."""
@@ -72,14 +79,14 @@ class VllmServer:
         """Take new weights between replies; see ``VllmApi.take_weights``. A repetition is harmless."""
         self._taking = True
         try:
-            async with VllmApi(self._process.url, self._token) as api:
+            async with self._api() as api:
                 return await api.take_weights(weights, drain_timeout_s=self._options.drain_timeout_s)
         finally:
             self._taking = False
 
     async def score(self, prompt_ids: Sequence[int], action_ids: Sequence[int]) -> list[float]:
         """Return the log-probabilities (A,) of ``action_ids`` at temperature 1."""
-        async with VllmApi(self._process.url, self._token) as api:
+        async with self._api() as api:
             return await api.score(prompt_ids, action_ids)
 
     async def ping(self) -> str:
@@ -96,7 +103,8 @@ class VllmServer:
         try:
             # Before the watch takes the actor for hung: only the actor can end a process that stands still.
             async with asyncio.timeout(self._settings.hang_timeout_s / 2):
-                await self._served()
+                async with self._api() as api:
+                    await api.served()
         except (TimeoutError, ServerUnreachable):
             return self._taking
         return True
