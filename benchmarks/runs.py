@@ -113,8 +113,7 @@ class FinishedRun:
     @property
     def model(self) -> str:
         """What the learner loads its model from."""
-        model = self.recipe.policy.model
-        return str(self.folders.policy) if model == "tiny" else model
+        return str(self.folders.policy)
 
     @property
     def last_checkpoint(self) -> Path:

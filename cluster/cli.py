@@ -71,14 +71,14 @@ def train(
             "package has changed since."
         ),
     ] = Resume.AUTO,
-    from_scratch: Annotated[
-        bool, typer.Option("--from-scratch", help="Clone a new policy even where the recipe names one.")
+    clone: Annotated[
+        bool, typer.Option("--clone", help="Clone demonstrations before RL, whatever the recipe says of it.")
     ] = False,
     overrides: SetOption = None,
 ) -> None:
     """Train, or go on training: every phase from the warm start to the report."""
-    scratch = ["run.from_scratch=true"] if from_scratch else []
-    loaded, folder = _load(recipe, out, [*scratch, *(overrides or [])])
+    asked = ["warm_start.clone=always"] if clone else []
+    loaded, folder = _load(recipe, out, [*asked, *(overrides or [])])
     _require_ready(loaded, folder)
     from cluster.train import train as run
 
@@ -106,9 +106,8 @@ def evaluate(
 
     if split not in SPLITS:
         raise RecipeError(f"--split: expected one of {', '.join(SPLITS)}; found {split!r}")
-    loaded, folder = _load(
-        recipe, None, [*(overrides or []), f"policy.model={json.dumps(str(policy), ensure_ascii=False)}"]
-    )
+    named = f"policy.model={json.dumps(str(policy), ensure_ascii=False)}"
+    loaded, folder = _load(recipe, None, ["policy.revision=''", *(overrides or []), named, "warm_start.checkpoint=''"])
     _require_ready(loaded, folder)
     from cluster.display.result_table import evaluation_table
     from cluster.evaluation import evaluate as run

@@ -6,6 +6,7 @@ and the probe of a snapshot; nothing is left but the result, and of a failure th
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ from cluster.errors import ProcessLost, RunStopped
 from cluster.ray_runtime import ray_runtime
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.layout import RunFolders
+from cluster.run_folder.named_model import lay_out_model
 from cluster.run_folder.stage_data import split_results
 from cluster.run_folder.stage_results import Evaluated
 from cluster.task_sets import TaskSets
@@ -38,7 +40,7 @@ def evaluate(recipe: Recipe, *, policy: Path, split: str, passes: int = 1) -> Sp
         RunError: see ``cluster.errors``; the same command evaluates anew.
     """
     settings = replace(recipe.run.evaluation, splits=(split,), passes=passes)
-    run = replace(recipe.run, evaluation=settings, phases=0, from_scratch=False)
+    run = replace(recipe.run, evaluation=settings, phases=0)
     recipe = recipe.model_copy(update={"run": run, "policy": replace(recipe.policy, model=str(policy))})
     with (
         interruptible(_STOPPED),
@@ -48,7 +50,7 @@ def evaluate(recipe: Recipe, *, policy: Path, split: str, passes: int = 1) -> Sp
         ray_runtime(recipe),
         interruptible(_STOPPED),  # Ray takes the signals for itself when it starts: take them back
     ):
-        return _played(recipe, RunFolders(out), split)
+        return _played(recipe, RunFolders(out.resolve()), split)
 
 
 def _played(recipe: Recipe, folders: RunFolders, split: str) -> SplitResult:
@@ -56,7 +58,8 @@ def _played(recipe: Recipe, folders: RunFolders, split: str) -> SplitResult:
     from cluster.players import Players  # with Ray, which reads its environment when it is first imported
 
     tasks, settings = TaskSets(recipe), recipe.run.evaluation
-    with RunDisplay(0) as display, Players(recipe, folders, tasks, recipe.policy.model) as players:
+    lay_out_model(recipe.policy, folders.policy, os.symlink)
+    with RunDisplay(0) as display, Players(recipe, folders, tasks, str(folders.policy)) as players:
         display.phase(0)
         display.stage(Evaluated.stage)
         players.publish(*_snapshot(recipe, folders, players.probes))
@@ -76,7 +79,7 @@ def _snapshot(
     file = str((folders.weights / "policy.safetensors").resolve())
     folders.weights.mkdir(parents=True, exist_ok=True)
     task = ray.remote(take_snapshot).options(num_cpus=resources.learner_cpus, num_gpus=resources.learner_gpus)
-    reply = task.remote(recipe.policy.model, file, 0, asked, recipe.learner.device)
+    reply = task.remote(str(folders.policy), file, 0, asked, recipe.learner.device)
     try:
         taken: tuple[PublishedWeights, list[Probe]] = ray.get(reply, timeout=limit_s)
         return taken

@@ -127,7 +127,7 @@ class LearnerClient:
 
 
 def start_learner(recipe: Recipe, model: str, folders: RunFolders) -> LearnerClient:
-    """Start the learner's process; ``model`` is a policy folder or hub name."""
+    """Start the learner's process; ``model`` is a policy folder."""
     resources = recipe.run.resources
     settings = replace(recipe.learner, seed=recipe.learner.seed + recipe.run.seed)
     actor: Any = (

@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 
 class Players:
-    """Context manager over the servers of ``model`` (a policy folder or hub name) and the workers that ask them."""
+    """Context manager over the servers of ``model`` (a policy folder) and the workers that ask them."""
 
     def __init__(self, recipe: Recipe, folders: RunFolders, tasks: TaskSets, model: str) -> None:
         self._recipe = recipe

@@ -28,7 +28,7 @@ from rollout_workers.spec import EpisodeSpec, WorkerConfig
 class Rollouts:
     """Context manager over everything that plays episodes; needs a running Ray.
 
-    ``policy`` says how workers reach the policy, ``tokenizer`` is a path or hub name.
+    ``policy`` says how workers reach the policy, ``tokenizer`` is the path of a policy folder.
     """
 
     def __init__(self, recipe: Recipe, folders: RunFolders, *, policy: PolicySource, tokenizer: str) -> None:

@@ -14,11 +14,14 @@ from cluster.learner_client import start_learner
 from cluster.players import Players
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.layout import RunFolders
+from cluster.run_folder.manifest import read_header
+from cluster.run_folder.named_model import copy_model
 from cluster.run_folder.policy_folder import build_policy, check_policy, copy_checkpoint
 from cluster.run_folder.stage_results import Published
 from cluster.task_sets import TaskSets
 from learner.algorithms import Algorithm, resolve
 from policy.publication import Probe
+from policy.settings import TINY
 
 
 class System:
@@ -43,8 +46,8 @@ class System:
 
     @property
     def clones(self) -> bool:
-        """Whether the warm start is cloned here rather than taken from a checkpoint."""
-        return self.recipe.run.from_scratch or not self.recipe.warm_start.checkpoint
+        """Whether demonstrations are cloned before RL."""
+        return self.recipe.clones
 
     def __enter__(self) -> System:
         """Prepare the policy folder and start the players and the learner."""
@@ -72,12 +75,12 @@ class System:
         return self.players.publish(weights, probes)
 
     def _prepared_policy(self) -> str:
-        """Return the folder or hub name that models and tokenizers are loaded from; make the folder if need be."""
-        if self.recipe.policy.model != "tiny":
-            return self.recipe.policy.model
-        folder = self.folders.policy
+        """Return the folder that models and tokenizers are loaded from; make it if need be."""
+        folder, policy = self.folders.policy, self.recipe.policy
         if folder.exists():
             check_policy(folder)
+        elif policy.model != TINY:
+            copy_model(policy, read_header(self.folders.out)["model"], folder)
         elif self.clones:
             count = self.recipe.warm_start.tokenizer_demonstrations
             specs = self._tasks.demonstrations("tokenizer", count, flawless=True)

@@ -1,31 +1,33 @@
 """The policy that a run starts from and the devices that it is computed on, looked at before anything is loaded.
 
-Owns ``check_start`` and ``check_devices``. Files are looked for and not read, and no GPU is touched.
+Owns ``check_start`` and ``check_devices``. Files are looked for, the weights' index is read and no weights are, and no
+GPU is touched.
 Imports neither torch nor Ray.
 """
 
 from __future__ import annotations
 
-import re
+import json
 import sys
 from pathlib import Path
 
 from cluster.preflight.machine import Machine
 from cluster.recipe.recipe import Recipe
+from learner.algorithms import resolve
+from policy.hub import names_folder
+from policy.settings import TINY, PolicySettings
 from records.checks import Check, Status
+from records.durable import open_file, read_text
 
 _NEEDED = ("config.json", "tokenizer.json", "*.safetensors")
-_HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
+_PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")
+_INDEX = "model.safetensors.index.json"
+_LFS_POINTER = b"version https://git-lfs"
 
 
 def check_start(recipe: Recipe) -> list[Check]:
-    """The policy that the recipe names is there; none is named where the run makes one."""
-    if recipe.policy.model != "tiny":
-        return [_model(recipe.policy.model)]
-    if not recipe.warm_start.checkpoint or recipe.run.from_scratch:
-        return []
-    advice = "name a folder that Waymark exported, or leave it empty to clone"
-    return [_folder("warm_start.checkpoint", recipe.checkpoint_path, (*_NEEDED, "checksums.json"), advice)]
+    """The policy that the recipe names is there, and it names only one; nothing is looked for where a run makes one."""
+    return [*_revision(recipe.policy), *(_tiny(recipe) if recipe.policy.model == TINY else _named(recipe))]
 
 
 def check_devices(recipe: Recipe, machine: Machine) -> list[Check]:
@@ -36,24 +38,84 @@ def check_devices(recipe: Recipe, machine: Machine) -> list[Check]:
     return [_device(name, device, machine) for name, device in devices.items() if device != "cpu"]
 
 
-def _model(model: str) -> Check:
-    """Look at a policy folder, or at what can only be a model's name on the hub."""
-    folder = Path(model)
-    among_folders = folder.parent != Path() and folder.parent.is_dir()
-    if folder.exists() or among_folders or _HUB_NAME.fullmatch(model) is None or model.startswith((".", "~")):
+def _tiny(recipe: Recipe) -> list[Check]:
+    """A ``tiny`` has learned something, or is about to."""
+    start = recipe.warm_start
+    if start.checkpoint and start.clone != "always":
+        advice = "name a folder that Waymark exported, or leave it empty to clone"
+        return [_folder("warm_start.checkpoint", recipe.checkpoint_path, (*_NEEDED, "checksums.json"), advice)]
+    if start.clone == "never":
+        found = "nothing is cloned onto tiny, and no checkpoint is named: its weights would be random"
+        return [Check("warm_start.clone", Status.FAIL, found, "choose auto, or name warm_start.checkpoint")]
+    return []
+
+
+def _named(recipe: Recipe) -> list[Check]:
+    """The named model is there, is the only start, and learns from demonstrations where the algorithm needs it."""
+    checks = [_model(recipe.policy)]
+    if recipe.warm_start.checkpoint:
+        found = f"policy.model names {recipe.policy.model} to start from, and this {recipe.warm_start.checkpoint}"
+        checks.append(
+            Check("warm_start.checkpoint", Status.FAIL, found, "set one of them: this to '', or that to tiny")
+        )
+    if not recipe.clones and not resolve(recipe.learner).needs_phases:
+        found = f"learner.algorithm {recipe.learner.algorithm} ends with cloning, but a named model is taken as it is"
+        checks.append(Check("warm_start.clone", Status.WARN, found, "set it to always to clone demonstrations onto it"))
+    return checks
+
+
+def _revision(policy: PolicySettings) -> list[Check]:
+    if not policy.revision or (policy.model != TINY and not names_folder(policy.model)):
+        return []
+    found = f"{policy.revision}, but {policy.model} is no model on the Hugging Face hub and has none"
+    return [Check("policy.revision", Status.FAIL, found, "leave it empty, or name a model on the hub")]
+
+
+def _model(policy: PolicySettings) -> Check:
+    """Look at a model's folder, or at what can only be a model's name on the hub."""
+    if names_folder(policy.model):
         advice = "name a folder with these files, a model on the Hugging Face hub, or tiny"
-        return _folder("policy.model", folder, _NEEDED, advice)
-    found = f"{model} is no folder here, so it is taken for a model on the Hugging Face hub"
+        return _folder("policy.model", Path(policy.model), _NEEDED, advice)
+    found = f"{policy.model} is no folder here, so it is taken for a model on the Hugging Face hub"
+    if not policy.revision:
+        found += ", at its newest commit when the run begins (policy.revision is empty)"
     return Check("policy.model", Status.WARN, found, "the hub is asked when the run starts")
 
 
 def _folder(name: str, folder: Path, needed: tuple[str, ...], advice: str) -> Check:
     if not folder.is_dir():
         return Check(name, Status.FAIL, f"{folder} is not a folder", advice)
-    missing = [pattern for pattern in needed if not any(path.is_file() for path in folder.glob(pattern))]
+    missing = [pattern for pattern in needed if not _files(folder, pattern)]
     if missing:
-        return Check(name, Status.FAIL, f"{folder} has no {', '.join(missing)}", advice)
+        pickled = [path.name for pattern in _PICKLED for path in _files(folder, pattern)]
+        found = f"{folder} has no {', '.join(missing)}"
+        if "*.safetensors" in missing and pickled:
+            found += f"; its weights are pickled ({pickled[0]}), which Waymark never loads: convert them to safetensors"
+        return Check(name, Status.FAIL, found, advice)
+    damaged = _not_downloaded(folder)
+    if damaged:
+        return Check(name, Status.FAIL, f"{folder}: {damaged}", "download the model again, whole")
     return Check(name, Status.OK, str(folder))
+
+
+def _files(folder: Path, pattern: str) -> list[Path]:
+    return sorted(path for path in folder.glob(pattern) if path.is_file())
+
+
+def _not_downloaded(folder: Path) -> str:
+    """Return what of the weights is not there although others of their files are, or an empty text."""
+    for path in _files(folder, "*.safetensors"):
+        with open_file(path) as file:
+            if file.read(len(_LFS_POINTER)) == _LFS_POINTER:
+                return f"{path.name} is a pointer of Git LFS, not the file itself"
+    if not (folder / _INDEX).is_file():
+        return ""
+    try:
+        shards = set(json.loads(read_text(folder / _INDEX))["weight_map"].values())
+        gone = sorted(name for name in shards if not (folder / name).is_file())
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        return f"{_INDEX} cannot be read: {type(error).__name__}: {error}"
+    return f"{_INDEX} names {', '.join(gone)}, which is not there" if gone else ""
 
 
 def _device(name: str, device: str, machine: Machine) -> Check:

@@ -31,7 +31,7 @@ from judges.kinds import Judges
 from learner.settings import LearnerSettings
 from plugs.options import over_defaults
 from policy.backend import with_options
-from policy.settings import PolicySettings
+from policy.settings import TINY, PolicySettings
 from records.bounds import SettingError
 from replay.settings import ReplaySettings
 from rollout_workers.settings import RolloutSettings
@@ -82,6 +82,12 @@ class Recipe(BaseModel):
         """Where ``warm_start.checkpoint`` lies: as named from the working folder, else from Waymark's own."""
         named = Path(self.warm_start.checkpoint).expanduser()
         return named if named.is_absolute() or named.exists() else _WAYMARK / named
+
+    @property
+    def clones(self) -> bool:
+        """Whether demonstrations are cloned before RL; see ``warm_start.clone``."""
+        unless_there = self.policy.model == TINY and not self.warm_start.checkpoint
+        return self.warm_start.clone == "always" or (self.warm_start.clone == "auto" and unless_there)
 
 
 def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:

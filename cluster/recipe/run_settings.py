@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from records.bounds import LARGEST, at_least, require, share, times
+from records.bounds import LARGEST, at_least, one_of, require, share, times
 
 _ADDRESS = re.compile(r"|auto|(ray://)?[\w.\-\[\]:]+:\d{1,5}")
 SPLITS = ("train", "validation", "test", "validation_templates", "test_templates")
@@ -116,12 +116,18 @@ class ResourceSettings:
 
 @dataclass(frozen=True)
 class WarmStartSettings:
-    """The policy that RL starts from: a checkpoint, or behaviour cloning on the scripted experts' demonstrations."""
+    """What happens before RL: from which policy it starts, and what is learned from the scripted experts first."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     checkpoint: str = ""
-    """Folder of a cloned policy to start from, relative to the working folder or to Waymark's; empty clones."""
+    """Folder of a policy that Waymark exported to start from, with its checksums, relative to the working folder or to
+    Waymark's; where ``policy.model`` is ``tiny``."""
+
+    clone: str = "auto"
+    """Whether demonstrations are cloned before RL. ``auto``: only onto a fresh ``tiny``; a checkpoint, or the model of
+    ``policy.model``, is taken as it is. ``always``: onto that model, or onto a fresh ``tiny`` in place of a checkpoint.
+    ``never``: not at all."""
 
     tokenizer_demonstrations: int = 400
     """Flawless demonstrations whose pages and actions the tiny policy's tokenizer is trained on."""
@@ -160,6 +166,7 @@ class WarmStartSettings:
 
     def __post_init__(self) -> None:
         """Refuse shares outside [0, 1] and an empty set of demonstrations."""
+        one_of(self, "clone", ("auto", "always", "never"))
         at_least(self, 0, "value_demonstrations", "habits_seed")
         at_least(self, 1, "tokenizer_demonstrations", "demonstrations", "potential_demonstrations", "long_horizon")
         share(self, "long_share", "faulty_low", "faulty_high", "detours", "habitual")
@@ -192,9 +199,6 @@ class RunSettings:
 
     attempts_per_task: int = 1
     """Episodes of each task the curriculum chose for a phase, sampled independently."""
-
-    from_scratch: bool = False
-    """Clone the warm start from demonstrations even where ``warm_start.checkpoint`` names a policy."""
 
     keep_checkpoints: int = 2
     """Newest checkpoints kept on disk (actor, critics, optimiser); older ones are removed after a phase is complete."""

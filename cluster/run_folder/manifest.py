@@ -18,23 +18,28 @@ from cluster.demonstrated import demonstrated_sites
 from cluster.errors import ManifestError
 from cluster.recipe.recipe import Recipe, config_hash, flatten, resolved
 from cluster.run_folder.durable import sha256_file, write_atomic
+from cluster.run_folder.named_model import model_record, require_same_model
 from cluster.run_folder.stage_files import StageEntry, scan_stages, write_stage
 from cluster.run_folder.stage_results import R, StageResult, read_result
 from cluster.run_folder.starts import note_start, require_same_code, start_files
 from cluster.run_folder.versions import versions
 from records.durable import read_text
 
-FORMAT = 4
+FORMAT = 5
 FILE_NAME = "manifest.json"
 Resume = Literal["auto", "never", "other-code"]
 
 
 class RunHeader(TypedDict):
-    """What ``OUT/manifest.json`` says: the resolved recipe with its hash, its seeds and versions."""
+    """What ``OUT/manifest.json`` says: the resolved recipe with its hash, its seeds and versions.
+
+    ``model`` is what the run depends on of the model that the recipe names; see ``cluster.run_folder.named_model``.
+    """
 
     format: int
     config_hash: str
     config: dict[str, Any]
+    model: dict[str, str]
     seeds: dict[str, int]
     versions: dict[str, str | None]
     created: str
@@ -67,6 +72,7 @@ class RunManifest:
             )
         manifest = cls.read(out)
         manifest._require_recipe(recipe)
+        require_same_model(recipe.policy, manifest.header["model"])
         if resume != "other-code":
             require_same_code(out)
         return manifest
@@ -217,6 +223,7 @@ def _new_header(recipe: Recipe) -> RunHeader:
         "format": FORMAT,
         "config_hash": config_hash(recipe),
         "config": resolved(recipe),
+        "model": model_record(recipe.policy),
         "seeds": {
             "run": recipe.run.seed,
             "sites": demonstrated_sites(recipe).seed,

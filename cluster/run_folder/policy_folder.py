@@ -36,12 +36,12 @@ def copy_checkpoint(source: Path, target: Path) -> None:
     if wrong == [CHECKSUMS]:
         raise MissingError(
             f"warm_start.checkpoint {source}: cannot read {CHECKSUMS}; name a folder that Waymark exported, "
-            "or set run.from_scratch to clone a policy here"
+            "or set warm_start.clone to always to clone a policy here"
         )
     if wrong:
         raise MissingError(
             f"warm_start.checkpoint {source}: {', '.join(wrong)} are missing or have changed; restore them "
-            "(git checkout), or set run.from_scratch to clone a policy here"
+            "(git checkout), or set warm_start.clone to always to clone a policy here"
         )
     scratch = scratch_folder(target)
     shutil.copytree(source, scratch)
@@ -54,7 +54,7 @@ def build_policy(recipe: Recipe, tasks: list[Task], target: Path) -> None:
 
     corpus = asyncio.run(read_along(tasks, demonstrated_sites(recipe).seed))
     scratch = scratch_folder(target)
-    prepare_policy(recipe.policy, scratch, corpus=corpus, seed=recipe.run.seed)
+    prepare_policy(recipe.policy.tiny, scratch, corpus=corpus, seed=recipe.run.seed)
     write_checksums(scratch)
     put_folder(scratch, target)
 

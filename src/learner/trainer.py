@@ -48,7 +48,7 @@ class Learner:
 
     Args:
         settings: algorithm and constants.
-        model_dir: a policy directory (``config.json``, ``model.safetensors``, tokenizer), or a hub name.
+        model_dir: a policy directory (``config.json``, ``model.safetensors``, tokenizer).
 
     Raises:
         ValueError: unknown names in the settings, or an architecture whose output layer is not known.

@@ -25,7 +25,7 @@ S = TypeVar("S")
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """What is to be served: ``model`` is a policy folder or hub name.
+    """What is to be served: ``model`` is a policy folder.
 
     ``published`` is the file that names the weights that were published last, if there are any; a server that starts
     or starts again serves these. ``run`` is a text of this run's own, for names that others may see.

@@ -21,11 +21,11 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 _TOKENIZER_FILES = (TOKENIZER_FILE, "tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja")
 
 
-def load_causal_lm(name_or_path: str | Path, *, dtype: str = "float32", device: str = "cpu") -> PreTrainedModel:
+def load_causal_lm(path: str | Path, *, dtype: str = "float32", device: str = "cpu") -> PreTrainedModel:
     """Load a causal language model in evaluation mode.
 
     Args:
-        name_or_path: a policy directory, or a model's name on the Hugging Face hub.
+        path: a policy directory.
         dtype: ``float32`` or ``bfloat16``.
         device: torch device to put it on.
 
@@ -37,7 +37,7 @@ def load_causal_lm(name_or_path: str | Path, *, dtype: str = "float32", device: 
         raise ValueError(f"dtype must be one of {sorted(DTYPES)}, found {dtype!r}")
     transformers_logging.disable_progress_bar()
     model: PreTrainedModel = AutoModelForCausalLM.from_pretrained(
-        str(name_or_path), dtype=DTYPES[dtype], use_safetensors=True, trust_remote_code=False
+        str(path), dtype=DTYPES[dtype], use_safetensors=True, trust_remote_code=False
     )
     model.to(device)  # type: ignore[arg-type]
     return model.eval()

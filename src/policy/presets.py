@@ -1,4 +1,4 @@
-"""Make the policy directory that a run starts from; above all the ``tiny`` policy.
+"""Make the ``tiny`` policy.
 
 Owns ``prepare_policy`` and the construction of ``tiny``, a Gemma3 decoder small enough to train on two
 CPU cores. All its layers attend to the whole prompt and the output embedding is tied to the input's.
@@ -14,12 +14,10 @@ from pathlib import Path
 import torch
 from transformers import Gemma3ForCausalLM, Gemma3TextConfig, PreTrainedModel
 
-from policy.models import load_causal_lm, save_policy
-from policy.settings import PolicySettings, TinyShape
-from policy.tokenizer import TextTokenizer, model_folder
+from policy.models import save_policy
+from policy.settings import TinyShape
+from policy.tokenizer import TextTokenizer
 from policy.tokenizer_training import train_tokenizer
-
-TINY = "tiny"
 
 
 def tiny_config(shape: TinyShape, tokenizer: TextTokenizer) -> Gemma3TextConfig:
@@ -52,21 +50,19 @@ def build_tiny(shape: TinyShape, tokenizer: TextTokenizer, seed: int) -> PreTrai
         return Gemma3ForCausalLM(tiny_config(shape, tokenizer)).eval()
 
 
-def prepare_policy(settings: PolicySettings, directory: str | Path, *, corpus: Iterable[str], seed: int) -> Path:
-    """Write the untrained (``tiny``) or pretrained policy of ``settings`` to ``directory``, weights in fp32.
+def prepare_policy(shape: TinyShape, directory: str | Path, *, corpus: Iterable[str], seed: int) -> Path:
+    """Write an untrained ``tiny`` to ``directory``, weights in fp32.
 
     Args:
-        settings: ``model`` chooses the policy.
+        shape: its sizes.
         directory: where to; must not exist yet.
-        corpus: observations, instructions and actions for the tokenizer of ``tiny``; not read otherwise.
-        seed: of the weights of ``tiny``.
+        corpus: observations, instructions and actions for its tokenizer.
+        seed: of its weights.
 
     Returns:
         The directory, with model and tokenizer.
     """
-    if settings.model != TINY:
-        return save_policy(load_causal_lm(settings.model), model_folder(settings.model), directory)
     with tempfile.TemporaryDirectory() as scratch:
-        tokenizer_dir = train_tokenizer(corpus, settings.tiny.vocab_size, scratch)
-        model = build_tiny(settings.tiny, TextTokenizer.load(tokenizer_dir), seed)
+        tokenizer_dir = train_tokenizer(corpus, shape.vocab_size, scratch)
+        model = build_tiny(shape, TextTokenizer.load(tokenizer_dir), seed)
         return save_policy(model, tokenizer_dir, directory)

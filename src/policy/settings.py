@@ -13,6 +13,9 @@ from records.bounds import above, at_least, one_of, require, times
 
 DEVICE = re.compile(r"cpu|mps|cuda(:\d{1,3})?")
 """Torch devices that a recipe may name."""
+_REVISION = re.compile(r"|\w[\w./-]{0,199}")
+TINY = "tiny"
+"""The name of the preset that is built here, in place of a model."""
 SMALLEST_VOCABULARY = 531
 """Tokens that the tiny tokenizer has before it learns any: bytes, digits, the grammar, markers."""
 
@@ -57,8 +60,11 @@ class PolicySettings:
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
-    model: str = "tiny"
-    """``tiny`` (built from ``tiny`` below), a policy directory, or a model's name on the Hugging Face hub."""
+    model: str = TINY
+    """What the run starts from: ``tiny`` (built from ``tiny`` below), or the model in a folder or on the Hugging Face
+    hub, as it is (docs/guides/models.md)."""
+    revision: str = ""
+    """Commit, tag or branch of a model on the hub; empty takes the newest commit. A run keeps to what it began with."""
     tiny: TinyShape = field(default_factory=TinyShape)
     """Sizes of the preset; used where ``model`` is ``tiny``."""
     dtype: str = "float32"
@@ -96,6 +102,8 @@ class PolicySettings:
         """Refuse choices that do not exist, counts and waits of nothing."""
         one_of(self, "dtype", ("float32", "bfloat16"))
         one_of(self, "prompt_format", ("waymark", "webrl"))
+        hub = "empty, or a commit, tag or branch of the model on the Hugging Face hub"
+        require(_REVISION.fullmatch(self.revision) is not None, "revision", hub, self.revision)
         require(DEVICE.fullmatch(self.device) is not None, "device", "cpu, cuda, cuda:N or mps", self.device)
         require(
             self.model != "", "model", "tiny, a policy folder, or a model's name on the Hugging Face hub", self.model

@@ -15,7 +15,7 @@ from policy.published_weights import PublishedWeights
 def take_snapshot(
     model: str, file: str, version: int, asked: Sequence[tuple[Ids, Ids]], device: str
 ) -> tuple[PublishedWeights, list[Probe]]:
-    """Write the weights of ``model`` (a policy folder or hub name) to ``file``; return what names them, and probes.
+    """Write the weights of ``model`` (a policy folder) to ``file``; return what names them, and probes.
 
     The probes hold the model's own log-probabilities of the actions ``asked`` (after their prompts), for servers to be
     held against.

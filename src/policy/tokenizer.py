@@ -57,19 +57,19 @@ class TextTokenizer:
         self.digest: str = hashlib.sha256(identity.encode()).hexdigest()
 
     @classmethod
-    def load(cls, path_or_name: str | Path) -> TextTokenizer:
-        """Load from a model directory, or by its name on the Hugging Face hub.
+    def load(cls, path: str | Path) -> TextTokenizer:
+        """Load from a model directory.
 
         Raises:
-            FileNotFoundError: the directory has no ``tokenizer.json``.
+            FileNotFoundError: there is no such directory, or it has no ``tokenizer.json``.
             ValueError: no file names a stop token.
         """
-        folder = model_folder(path_or_name)
+        folder = Path(path)
         file = folder / TOKENIZER_FILE
         if not file.is_file():
             raise FileNotFoundError(
                 f"expected {TOKENIZER_FILE} in {folder}, found {sorted(p.name for p in folder.glob('*'))}; "
-                "give the directory of a saved model or the name of one on the hub"
+                "give the directory of a saved model"
             )
         tokenizer = Tokenizer.from_file(str(file))
         generation, model, text = (_read_json(folder / name) for name in _SETTINGS_FILES)
@@ -117,22 +117,6 @@ class TextTokenizer:
         """Return the text of ``ids``; control tokens appear by name, so that nothing is hidden."""
         text: str = self._tokenizer.decode(list(ids), skip_special_tokens=False)
         return text
-
-
-def model_folder(path_or_name: str | Path) -> Path:
-    """Return the directory with a model's tokenizer and settings; a name on the hub is fetched (no weights).
-
-    Raises:
-        FileNotFoundError: a path that is no directory.
-    """
-    folder = Path(path_or_name)
-    if folder.is_dir():
-        return folder
-    if isinstance(path_or_name, Path) or str(path_or_name).startswith((".", "/", "~")):
-        raise FileNotFoundError(f"expected a model directory at {folder}; there is none")
-    from huggingface_hub import snapshot_download  # only for names on the hub; costs 0.3 s to import
-
-    return Path(snapshot_download(path_or_name, allow_patterns=[TOKENIZER_FILE, *_SETTINGS_FILES]))
 
 
 def _read_json(path: Path) -> dict[str, Any]:

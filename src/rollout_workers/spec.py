@@ -56,7 +56,7 @@ class WorkerConfig:
 
     ``environment`` names a kind of environment (``environments.kinds.KINDS``), ``options`` are its settings or what
     becomes them, and ``connection`` leads to what its service runs. ``judges`` are the judges of the run, of which
-    ``settings`` names those that are asked. ``tokenizer`` is a path or hub name. ``policy`` may be None for workers
+    ``settings`` names those that are asked. ``tokenizer`` is a policy folder. ``policy`` may be None for workers
     that play demonstrations only; ``policy_settings`` gives the prompt format and the limits in tokens. Shards go under
     ``shard_dir``; screenshots under ``screenshot_dir``, or nowhere when that is empty.
     """

@@ -92,12 +92,12 @@ def test_every_problem_is_reported_at_once() -> None:
 
 def test_overrides_are_yaml_scalars_applied_in_order() -> None:
     overrides = [
-        "run.phases=7", "run.phases=8", "run.from_scratch=true", "run.evaluation.splits=[test]", "run.name=x=y",
+        "run.phases=7", "run.phases=8", "run.dashboard=false", "run.evaluation.splits=[test]", "run.name=x=y",
         "learner.actor.learning_rate=3e-4", "learner.clone.time_limit_s=null",
     ]  # fmt: skip
     recipe = build_recipe({"run": {"phases": 1}}, overrides)
     assert recipe.run.phases == 8
-    assert recipe.run.from_scratch is True
+    assert recipe.run.dashboard is False
     assert recipe.run.evaluation.splits == ("test",)
     assert recipe.run.name == "x=y"
     assert recipe.learner.actor.learning_rate == 3e-4

@@ -132,7 +132,7 @@ WHOLE = ("config.json", "tokenizer.json", "model-00001-of-00002.safetensors", "c
 def test_a_missing_warm_start_fails_unless_the_run_clones_anyway(tmp_path: Path) -> None:
     gone = [f"warm_start.checkpoint={tmp_path / 'none'}"]
     assert [check.status for check in check_start(build_recipe({}, gone))] == [Status.FAIL]
-    assert check_start(build_recipe({}, [*gone, "run.from_scratch=true"])) == []
+    assert check_start(build_recipe({}, [*gone, "warm_start.clone=always"])) == []
     whole = policy_folder(tmp_path / "whole", *WHOLE)
     assert [c.status for c in check_start(build_recipe({}, [f"warm_start.checkpoint={whole}"]))] == [Status.OK]
 

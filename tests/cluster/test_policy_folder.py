@@ -59,7 +59,7 @@ def test_a_file_that_is_not_the_shipped_one_is_named_and_nothing_is_copied(
         copy_checkpoint(shipped, tmp_path / "policy")
     assert "model.safetensors" in str(caught.value)
     assert "config.json" not in str(caught.value)
-    assert "run.from_scratch" in str(caught.value)
+    assert "warm_start.clone" in str(caught.value)
     assert left_in(tmp_path) == {"shipped"}
 
 

@@ -49,6 +49,7 @@ ANY_NUMBER = "learner.losses.hard_filter.threshold"
 
 LOOKED_UP = {
     "run.environment", "warm_start.checkpoint", "browser.executable", "policy.model", "policy.backend",
+    "policy.revision",
     "rollout.trajectory_judge", "rollout.milestone_judge", "judges.evaluators.answer_judge",
     "environments.webarena.credentials_file",
 }  # fmt: skip

@@ -8,6 +8,7 @@ import pytest
 import torch
 from transformers import AutoTokenizer
 
+from cluster.run_folder.named_model import copy_model
 from policy.models import load_causal_lm, save_policy
 from policy.presets import build_tiny, prepare_policy
 from policy.settings import PolicySettings, TinyShape
@@ -66,9 +67,10 @@ def test_an_unknown_precision_is_refused(tmp_path: Path) -> None:
 
 def test_a_run_can_start_from_nothing_or_from_a_model(corpus: list[str], tmp_path: Path) -> None:
     shape = TinyShape(width=32, layers=1, heads=2, key_value_heads=2, mlp_width=32, vocab_size=700)
-    fresh = prepare_policy(PolicySettings(tiny=shape), tmp_path / "fresh", corpus=corpus, seed=3)
-    again = prepare_policy(PolicySettings(tiny=shape), tmp_path / "again", corpus=corpus, seed=3)
-    taken = prepare_policy(PolicySettings(model=str(fresh)), tmp_path / "taken", corpus=[], seed=0)
+    fresh = prepare_policy(shape, tmp_path / "fresh", corpus=corpus, seed=3)
+    again = prepare_policy(shape, tmp_path / "again", corpus=corpus, seed=3)
+    taken = tmp_path / "taken"
+    copy_model(PolicySettings(model=str(fresh)), {}, taken)
     assert TextTokenizer.load(fresh).vocab_size == load_causal_lm(fresh).config.vocab_size <= 700
     weights = {path.name: (path / "model.safetensors").read_bytes() for path in (fresh, again, taken)}
     assert weights["fresh"] == weights["again"] == weights["taken"]

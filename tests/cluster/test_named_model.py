@@ -1,0 +1,203 @@
+"""A run starts from the model that its recipe names, as it is, and goes on only while it is that model."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import huggingface_hub
+import pytest
+
+from cluster.errors import ManifestError, MissingError
+from cluster.preflight.start import check_start
+from cluster.recipe.recipe import Recipe, build_recipe
+from cluster.run_folder.manifest import RunManifest
+from cluster.run_folder.named_model import copy_model, lay_out_model, model_record
+from cluster.run_folder.policy_folder import check_policy
+from records.checks import Check, Status
+
+WHOLE = {
+    "config.json": "{}",
+    "tokenizer.json": "{}",
+    "chat_template.jinja": "{{ messages }}",
+    "model-00001-of-00002.safetensors": "first",
+    "model-00002-of-00002.safetensors": "second",
+    "model.safetensors.index.json": '{"weight_map": {"a": "model-00001-of-00002.safetensors", '
+    '"b": "model-00002-of-00002.safetensors"}}',
+}
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+def fill(folder: Path, **more: str) -> Path:
+    folder.mkdir(parents=True)
+    for name, text in {**WHOLE, **more}.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return fill(tmp_path / "models" / "some")
+
+
+def named(model: object, *overrides: str) -> Recipe:
+    return build_recipe({}, [f"policy.model={model}", *overrides])
+
+
+def failed(recipe: Recipe) -> list[Check]:
+    return [check for check in check_start(recipe) if check.status is Status.FAIL]
+
+
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [
+        ([], True),
+        (["warm_start.checkpoint=x"], False),
+        (["warm_start.checkpoint=x", "warm_start.clone=always"], True),
+        (["policy.model=some/model"], False),
+        (["policy.model=some/model", "warm_start.clone=always"], True),
+        (["warm_start.checkpoint=x", "warm_start.clone=never"], False),
+    ],
+)
+def test_demonstrations_are_cloned_onto_a_fresh_tiny_or_where_asked(start: list[str], expected: bool) -> None:
+    assert build_recipe({}, start).clones is expected
+
+
+def test_the_run_has_a_copy_of_the_model_and_of_nothing_else(model: Path, tmp_path: Path) -> None:
+    for name in ("pytorch_model.bin", "modeling_own.py", "README.md"):
+        (model / name).write_text("not wanted")
+    policy = tmp_path / "out" / "policy"
+    copy_model(named(model).policy, {}, policy)
+    copied = {path.name: path.read_text() for path in policy.iterdir() if path.name != "checksums.json"}
+    assert copied == WHOLE
+    check_policy(policy)
+    (policy / "model-00001-of-00002.safetensors").write_text("other")
+    with pytest.raises(ManifestError, match=r"model-00001-of-00002\.safetensors are missing or have changed"):
+        check_policy(policy)
+
+
+def test_an_evaluation_reads_the_files_where_they_lie(model: Path, tmp_path: Path) -> None:
+    lay_out_model(named(model).policy, tmp_path / "seen", os.symlink)
+    assert {path.name: path.read_text() for path in (tmp_path / "seen").iterdir()} == WHOLE
+    assert all(path.is_symlink() for path in (tmp_path / "seen").iterdir())
+
+
+@pytest.mark.parametrize("harm", ["changed", "gone", "more"])
+def test_a_run_goes_on_only_with_the_files_that_it_began_with(model: Path, tmp_path: Path, harm: str) -> None:
+    out = tmp_path / "out"
+    RunManifest.open(out, named(model))
+    RunManifest.open(out, named(model))
+    weights = model / "model-00002-of-00002.safetensors"
+    if harm == "gone":
+        weights.unlink()
+    else:
+        (weights if harm == "changed" else model / "adapter.safetensors").write_text("Second")
+    with pytest.raises(ManifestError) as caught:
+        RunManifest.open(out, named(model))
+    said = str(caught.value)
+    assert ("adapter.safetensors" if harm == "more" else weights.name) in said
+    assert "config.json" not in said
+    assert f"policy.model {model}" in said
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
+    """A hub with one model at one commit; the revisions that it is asked for."""
+    snapshot = fill(tmp_path / "cache" / "snapshots" / COMMIT)
+    asked: list[str | None] = []
+
+    def fetch(name: str, *, revision: str | None, allow_patterns: list[str]) -> str:
+        assert name == "organisation/some"
+        assert not any(pattern.endswith((".py", ".bin")) for pattern in allow_patterns)
+        asked.append(revision)
+        if revision not in (None, COMMIT, "v1"):
+            raise huggingface_hub.errors.LocalEntryNotFoundError(f"no {revision}")
+        return str(snapshot)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", fetch)
+    return asked
+
+
+@pytest.mark.parametrize("revision", ["", "v1", COMMIT])
+def test_a_model_of_the_hub_stays_at_the_commit_that_the_run_began_with(
+    hub: list[str | None], tmp_path: Path, revision: str
+) -> None:
+    recipe, out = named("organisation/some", f"policy.revision={revision!r}"), tmp_path / "out"
+    header = RunManifest.open(out, recipe).header
+    assert header["model"] == {"commit": COMMIT}
+    copy_model(recipe.policy, header["model"], out / "policy")
+    assert hub == [revision or None, COMMIT]
+    assert (out / "policy" / "config.json").read_text() == "{}"
+    RunManifest.open(out, recipe)
+    assert len(hub) == 2, "going on asks the hub for nothing"
+
+
+def test_what_the_hub_does_not_give_is_said_in_a_sentence(hub: list[str | None]) -> None:
+    with pytest.raises(
+        MissingError, match=r"policy\.model organisation/some, policy\.revision gone: .*no gone; look at"
+    ):
+        model_record(named("organisation/some", "policy.revision=gone").policy)
+
+
+def test_tiny_has_no_record() -> None:
+    assert model_record(Recipe().policy) == {}
+
+
+def test_a_whole_model_is_found(model: Path) -> None:
+    assert [check.status for check in check_start(named(model))] == [Status.OK]
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        ({"pytorch_model.bin": "x"}, "its weights are pickled (pytorch_model.bin), which Waymark never loads"),
+        ({"model-00001-of-00002.safetensors": "version https://git-lfs.github.com/spec/v1"}, "a pointer of Git LFS"),
+        ({"model.safetensors.index.json": "[]"}, "model.safetensors.index.json cannot be read"),
+        (
+            {"model.safetensors.index.json": '{"weight_map": {"a": "gone.safetensors"}}'},
+            "names gone.safetensors, which",
+        ),
+    ],
+)
+def test_weights_that_cannot_be_loaded_are_told_before_anything_starts(
+    model: Path, harm: dict[str, str], said: str
+) -> None:
+    for name, text in harm.items():
+        (model / name).write_text(text)
+    if "pytorch_model.bin" in harm:
+        for path in model.glob("*.safetensors"):
+            path.unlink()
+    (check,) = failed(named(model))
+    assert check.name == "policy.model"
+    assert said in check.found
+
+
+@pytest.mark.parametrize(
+    ("overrides", "name"),
+    [
+        (["policy.revision=v1"], "policy.revision"),
+        (["policy.model=tiny", "policy.revision=v1"], "policy.revision"),
+        (["warm_start.checkpoint=somewhere"], "warm_start.checkpoint"),
+        (["policy.model=tiny", "warm_start.clone=never"], "warm_start.clone"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_told(model: Path, overrides: list[str], name: str) -> None:
+    assert [check.name for check in failed(named(model, *overrides))] == [name]
+
+
+def test_an_algorithm_that_only_clones_is_told_that_nothing_is_cloned(model: Path) -> None:
+    def warned(*overrides: str) -> list[str]:
+        checks = check_start(named(model, "learner.algorithm=sft", *overrides))
+        return [check.name for check in checks if check.status is Status.WARN]
+
+    assert warned() == ["warm_start.clone"]
+    assert warned("warm_start.clone=always") == []
+
+
+def test_a_moving_revision_is_named() -> None:
+    def said(*overrides: str) -> Any:
+        return check_start(named("organisation/some", *overrides))[0]
+
+    assert "newest commit" in said().found
+    assert "newest commit" not in said(f"policy.revision={COMMIT}").found
