@@ -219,7 +219,9 @@ def _served(name: str, options: argparse.Namespace) -> Iterator[Arm]:
     )  # fmt: skip
     backend, read = backend_of(settings)
     with tempfile.TemporaryDirectory() as folder:
-        serving = Serving(settings, str(options.policy), Path(folder) / "current.json", f"{NAME}-{os.getpid()}")
+        serving = Serving(
+            settings, str(options.policy), Path(folder) / "current.json", f"{NAME}-{os.getpid()}", Path(folder)
+        )
         with backend.serve(serving, read) as service:
             make = cast("Callable[..., PolicyClient]", load(service.source.factory))
             client = make(**service.source.options)

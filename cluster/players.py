@@ -56,7 +56,9 @@ class Players:
         """Start the watch, the servers and what episodes are played on."""
         settings, run = self._recipe.policy, secrets.token_hex(8)
         backend, options = backend_of(settings)
-        serving = Serving(settings, self._model, self._folders.current_weights.resolve(), run)
+        serving = Serving(
+            settings, self._model, self._folders.current_weights.resolve(), run, self._folders.logs.resolve()
+        )
         with ExitStack() as started:
             head = ray.get_runtime_context().gcs_address
             self._head = started.enter_context(HeadWatch(head, self._recipe.run.head_timeout_s))

@@ -27,6 +27,8 @@ class RunFolders:
         """The policy after the last phase, as a folder that can be loaded by name."""
         self.current_weights = out / "weights" / "current.json"
         """Names the weights that were published last; a restarted server reads it."""
+        self.logs = out / "logs"
+        """What policy servers that are processes of others print."""
         self.rollbacks = out / ROLLBACKS
         """What was set aside because something that the run depended on was damaged."""
 

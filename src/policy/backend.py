@@ -28,13 +28,15 @@ class Serving:
     """What is to be served: ``model`` is a policy folder.
 
     ``published`` is the file that names the weights that were published last, if there are any; a server that starts
-    or starts again serves these. ``run`` is a text of this run's own, for names that others may see.
+    or starts again serves these. ``run`` is a text of this run's own, for names that others may see; ``logs`` a folder
+    for what servers print, which need not exist.
     """
 
     settings: PolicySettings
     model: str
     published: Path
     run: str
+    logs: Path
 
 
 class PolicyService(Protocol):

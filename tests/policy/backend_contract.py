@@ -81,7 +81,7 @@ class BackendContract(ABC):
     ) -> Iterator[Served]:
         settings, published = cls.settings(), tmp_path_factory.mktemp("published") / "current.json"
         backend, options = backend_of(settings)
-        serving = Serving(settings, str(policy_dir), published, run=f"contract-{time.monotonic_ns()}")
+        serving = Serving(settings, str(policy_dir), published, f"contract-{time.monotonic_ns()}", published.parent)
         with backend.serve(serving, options) as service:
             yield Served(service, published, *two_weights, settings)
 
@@ -138,7 +138,9 @@ class BackendContract(ABC):
     async def test_after_its_end_nothing_answers(self, policy_dir: Path, tmp_path: Path) -> None:
         settings = replace(self.settings(), deadline_s=5.0, attempt_timeout_s=2.0)
         backend, options = backend_of(settings)
-        serving = Serving(settings, str(policy_dir), tmp_path / "current.json", run=f"ended-{time.monotonic_ns()}")
+        serving = Serving(
+            settings, str(policy_dir), tmp_path / "current.json", f"ended-{time.monotonic_ns()}", tmp_path
+        )
         with backend.serve(serving, options) as service:
             make: Any = load(service.source.factory)
             client: PolicyClient = make(**service.source.options)

@@ -1,12 +1,8 @@
-"""What comes of a server's answer, whatever it says: a small HTTP server plays vLLM and answers as it is told."""
+"""What comes of a server's answer, whatever it says: another plays vLLM and answers as it is told."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -19,6 +15,7 @@ from policy.vllm.api import UNPUBLISHED, VllmApi
 from policy.vllm.client import VllmEndpoint, vllm_client
 from policy.vllm.service import _addresses
 from records.failures import EpisodeFailed
+from tests.policy.told_server import Told, told
 
 SEVEN = f"7-{'a' * 64}"
 WEIGHTS = PublishedWeights(7, "a" * 64, "/weights/7")
@@ -34,54 +31,6 @@ def reply(**changes: Any) -> dict[str, Any]:
         "weight_versions": [{"version": SEVEN, "start": 0, "end": 2}],
     }
     return {"choices": [{**choice, **changes}], "prompt_logprobs": None}
-
-
-@dataclass
-class Told:
-    """Answers by path: (status, body), or None to cut the connection; ``heard`` is what was asked, in order."""
-
-    answers: dict[str, tuple[int, object] | None]
-    pause_s: float = 0.0
-    heard: list[tuple[str, Any]] = field(default_factory=list)
-    headers: list[bytes] = field(default_factory=list)
-    port: int = 0
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            head = await reader.readuntil(b"\r\n\r\n")
-            target = head.split(b" ", 2)[1].decode()
-            fields = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:] if b": " in line)
-            body = await reader.readexactly(int(fields.get(b"content-length", b"0")))
-            self.heard.append((target, json.loads(body) if body else None))
-            self.headers.append(fields.get(b"authorization", b""))
-            await asyncio.sleep(self.pause_s)
-            answer = self.answers[target.partition("?")[0]]
-            if answer is not None:
-                content = answer[1] if isinstance(answer[1], bytes) else json.dumps(answer[1]).encode()
-                start = f"HTTP/1.1 {answer[0]} X\r\nContent-Length: {len(content)}\r\nConnection: close\r\n\r\n"
-                writer.write(start.encode() + content)
-                await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass  # the client gave up
-        finally:
-            writer.close()
-
-
-@asynccontextmanager
-async def told(pause_s: float = 0.0, **answers: tuple[int, object] | None) -> AsyncIterator[Told]:
-    """A server whose answers are named by their path's last part."""
-    paths = {"/inference/v1/generate" if name == "generate" else f"/{name}": a for name, a in answers.items()}
-    server_told = Told(paths, pause_s)
-    server = await asyncio.start_server(server_told.serve, "127.0.0.1", 0)
-    server_told.port = server.sockets[0].getsockname()[1]
-    try:
-        yield server_told
-    finally:
-        server.close()
 
 
 async def complete(server: Told, sampling: Sampling = GREEDY, *, seeds: bool = False) -> Any:
@@ -176,7 +125,7 @@ async def test_scores_are_those_of_the_action_after_the_prompt() -> None:
 
 
 PUBLICATION = ("pause", "collective_rpc", "update_weight_version", "reset_prefix_cache", "resume", "weight_info")
-RIGHT: dict[str, tuple[int, object] | None] = {
+RIGHT: dict[str, Any] = {
     "pause": (200, {}),
     "collective_rpc": (200, {"results": [{"refused": ""}]}),
     "update_weight_version": (200, {}),

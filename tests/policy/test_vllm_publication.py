@@ -106,7 +106,9 @@ def served(tokenizer: TextTokenizer, tokenizer_dir: Path, tmp_path_factory: pyte
     args = ("--enforce-eager", "--worker-extension-cls", "control_worker.ControlExtension")
     options = VllmSettings(args=args)
     settings = PolicySettings(backend="vllm", options=options, max_prompt_tokens=400, max_new_tokens=32)
-    process = VllmProcess(settings, options, str(model), python=str(python), host="127.0.0.1", token=TOKEN)
+    process = VllmProcess(
+        settings, options, str(model), python=str(python), host="127.0.0.1", token=TOKEN, log_file=folder / "log"
+    )
 
     async def is_up() -> bool:
         async with VllmApi(process.url, TOKEN) as api:

@@ -173,6 +173,10 @@ class VllmApi:
             raise WeightsRejected(refused)
         return await self.served()
 
+    async def disown(self) -> None:
+        """Let replies name no version from now on."""
+        await self._send("POST", "/update_weight_version", json={"new_version": "refused"})
+
     async def is_up(self) -> bool:
         """Whether the server says that it is ready."""
         try:

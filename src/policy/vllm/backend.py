@@ -21,8 +21,8 @@ from policy.tokenizer import TextTokenizer
 from records.bounds import at_least, one_of, require, times
 from records.checks import Check, Status
 
-_PYTHON_LIMIT_S = 60.0
-"""Fixed: finding a package without importing it takes about a second."""
+_LOOK_LIMIT_S = 60.0
+"""Fixed: finding a package without importing it takes about a second, and so does a health check."""
 _FIND = (
     "import importlib.util as u, importlib.metadata as m\n"
     "found = u.find_spec('vllm')\n"
@@ -94,8 +94,8 @@ def processes(options: VllmSettings) -> ServerProcesses:
 
 
 def preflight(settings: PolicySettings, options: VllmSettings) -> list[Check]:
-    """The Python named has vLLM, and the model's tokenizer fits its head."""
-    checks = [] if options.urls else [_installed(options.interpreter)]
+    """The Python named has vLLM, or the servers named answer; and the model's tokenizer fits its head."""
+    checks = [_answers(url) for url in options.urls] or [_installed(options.interpreter)]
     folder = Path(settings.model)
     if folder.is_dir():
         checks.append(_tokenizer_fits(folder))
@@ -106,7 +106,7 @@ def _installed(python: str) -> Check:
     todo = "set policy.options.python to a Python that has vllm; on a machine without a GPU, `make vllm` makes one"
     try:
         found = subprocess.run(
-            [python, "-c", _FIND], capture_output=True, text=True, timeout=_PYTHON_LIMIT_S, check=False
+            [python, "-c", _FIND], capture_output=True, text=True, timeout=_LOOK_LIMIT_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return Check("policy.options.python", Status.FAIL, f"{python} does not run: {error}", todo)
@@ -114,6 +114,17 @@ def _installed(python: str) -> Check:
     if not version:
         return Check("policy.options.python", Status.FAIL, f"{python} has no vllm", todo)
     return Check("policy.options.python", Status.OK, f"vLLM {version} in {python}")
+
+
+def _answers(url: str) -> Check:
+    import httpx
+
+    try:
+        status = httpx.get(f"{url}/health", timeout=_LOOK_LIMIT_S, trust_env=False).status_code
+    except httpx.HTTPError as error:
+        todo = "correct policy.options.urls, unless only the cluster reaches it"
+        return Check("policy.options.urls", Status.WARN, f"{url} does not answer from here: {error!r}", todo)
+    return Check("policy.options.urls", Status.OK if status == httpx.codes.OK else Status.WARN, f"{url}: {status}")
 
 
 def _tokenizer_fits(folder: Path) -> Check:

@@ -37,7 +37,8 @@ class VllmEndpoint:
         except TimeoutError as error:
             raise ServerUnreachable(f"policy server {self._name} did not answer within {timeout_s:.1f} s") from error
         except ServerUnreachable:
-            self._api = None  # it may be back elsewhere
+            if not self._address.startswith("http"):
+                self._api = None  # it may be back elsewhere
             raise
 
     async def _found(self, timeout_s: float) -> VllmApi:

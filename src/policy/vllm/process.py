@@ -1,7 +1,7 @@
 """One server of vLLM on this machine, from its start to its end.
 
-Owns the command line and the environment. Invariants: the process sees no secret of ours but its own
-token; it ends with whoever started it, however that ends; what it printed last is told when it does not start.
+Owns the command line and the environment. Invariants: the process sees no secret but its own token and the hub's; it
+ends with whoever started it, however that ends; what it printed last is told when it does not start.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -32,14 +31,26 @@ class StartFailed(RuntimeError):
 
 
 class VllmProcess:
-    """Starts a server for ``model`` (a policy folder or hub name) in ``python``, at a free port of ``host``."""
+    """Starts a server for ``model`` (a policy folder or hub name) in ``python``, at a free port of ``host``.
+
+    What it prints is appended to ``log_file``.
+    """
 
     def __init__(
-        self, settings: PolicySettings, options: VllmSettings, model: str, *, python: str, host: str, token: str
+        self,
+        settings: PolicySettings,
+        options: VllmSettings,
+        model: str,
+        *,
+        python: str,
+        host: str,
+        token: str,
+        log_file: Path,
     ) -> None:
         self.url = f"http://{host}:{(port := _free_port(host))}"
-        self.log = Path(tempfile.mkdtemp(prefix="waymark-vllm-")) / "server.log"
-        with self.log.open("wb") as log:
+        self._log = log_file
+        log_file.parent.mkdir(parents=True, exist_ok=True)
+        with log_file.open("ab") as log:
             self._process = subprocess.Popen(
                 [python, str(_INSIDE / "launch.py"), *_arguments(settings, options, model)]
                 + ["--host", host, "--port", str(port)],
@@ -73,7 +84,8 @@ class VllmProcess:
         self._process.wait(_KILL_LIMIT_S)
 
     def _last_words(self) -> str:
-        return f"{self.log}: …{self.log.read_text(encoding='utf-8', errors='replace')[-_LOG_TAIL_CHARS:]}"
+        said = self._log.read_text(encoding="utf-8", errors="replace").strip()
+        return f"see {self._log}, which ends: {said[-_LOG_TAIL_CHARS:]}"
 
 
 def _arguments(settings: PolicySettings, options: VllmSettings, model: str) -> list[str]:

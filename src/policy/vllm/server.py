@@ -1,8 +1,7 @@
 """The actor that owns one server of vLLM.
 
 Owns ``VllmServer``. It builds everything when it is constructed, so a restart by Ray is a fresh start; it comes back
-with the weights that were last published. Completions do not pass through it: clients ask the
-server itself.
+with the weights that were last published. Completions do not pass through it: clients ask the server itself.
 """
 
 from __future__ import annotations
@@ -13,31 +12,32 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from policy.backend import Serving
 from policy.client import Sampling
 from policy.publication import ServerUnreachable
 from policy.published_weights import PublishedWeights, read_published
-from policy.settings import PolicySettings
 from policy.vllm.api import VllmApi
 from policy.vllm.backend import VllmSettings
 from policy.vllm.process import VllmProcess
 
 
 class VllmServer:
-    """Serves ``model``; ``published`` is the file that names the published weights, if there are any yet."""
+    """Serves what ``serving`` names, by vLLM in ``python``; it prints to ``log_file`` and hears who has ``token``."""
 
-    def __init__(
-        self, settings: PolicySettings, options: VllmSettings, model: str, published: str, python: str, token: str
-    ) -> None:
+    def __init__(self, serving: Serving, options: VllmSettings, *, log_file: Path, python: str, token: str) -> None:
+        settings, host = serving.settings, _host(options.bind)
         self._settings = settings
         self._options = options
         self._token = token
         self._taking = False
-        self._process = VllmProcess(settings, options, model, python=python, host=_host(options.bind), token=token)
+        self._process = VllmProcess(
+            settings, options, serving.model, python=python, host=host, token=token, log_file=log_file
+        )
         try:
             # Ray calls this within its event loop, which cannot run another.
             with ThreadPoolExecutor(1) as thread:
                 limit_s = 2 * options.start_timeout_s + settings.publish_timeout_s  # the sum of its parts'
-                thread.submit(self._come_up, Path(published)).result(limit_s)
+                thread.submit(self._come_up, serving.published).result(limit_s)
         except BaseException:
             self._process.kill()
             raise

@@ -12,8 +12,8 @@ import os
 import secrets
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import urlsplit, urlunsplit
@@ -35,12 +35,14 @@ from policy.vllm.server import VllmServer
 _FACTORY = "policy.vllm.client:vllm_client"
 _LOOK_PAUSE_S = 5.0
 """Fixed: a pace within ``policy.deadline_s``."""
+_LOCK_PAUSE_S = 0.1
+"""Fixed: a pace within ``policy.publish_timeout_s``."""
 _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class VllmService:
-    """A ``policy.backend.PolicyService`` over servers by name; ``again`` starts one afresh."""
+    """A ``policy.backend.PolicyService`` over servers by name; ``again`` is what replaces one."""
 
     source: PolicySource
     servers: Mapping[str, WeightServer]
@@ -51,7 +53,7 @@ class VllmService:
         return list(self.servers.values())
 
     def replace(self, name: str) -> None:
-        """Start a server afresh, or give it once more what is published."""
+        """Start a server afresh, or keep one that is not ours from answering until the next publication."""
         self.again(name)
 
 
@@ -81,9 +83,8 @@ def _start(serving: Serving, options: VllmSettings, name: str, token: str) -> Ac
         max_restarts=options.restarts,
         max_task_retries=0,
     )
-    handle: Any = actor.remote(
-        serving.settings, options, serving.model, str(serving.published), options.interpreter, token
-    )
+    log_file = serving.logs / f"vllm-{name.rpartition('-')[2]}.log"
+    handle: Any = actor.remote(serving, options, log_file=log_file, python=options.interpreter, token=token)
     return cast("ActorHandle[VllmServer]", handle)
 
 
@@ -94,53 +95,72 @@ def found_servers(serving: Serving, options: VllmSettings) -> Iterator[VllmServi
     urls = [address for url in options.urls for address in _addresses(url)]
     servers = {url: FoundServer(url, token, options.drain_timeout_s) for url in urls}
     source = PolicySource(_FACTORY, _client_options(serving, options, {url: url for url in urls}, token))
-    watch = _PublicationWatch(serving, list(servers.values()))
+    watch = _PublicationWatch(serving, servers)
     try:
-        yield VllmService(source, servers, watch.look_at)
+        yield VllmService(source, servers, watch.refuse)
     finally:
         watch.close()
 
 
 class FoundServer:
-    """A ``policy.publication.WeightServer`` at a URL."""
+    """A ``policy.publication.WeightServer`` at a URL; takes weights from one caller at a time, in any thread."""
 
     def __init__(self, url: str, token: str, drain_timeout_s: float) -> None:
         self.name = url
         self._token = token
         self._drain_timeout_s = drain_timeout_s
+        self._busy = threading.Lock()
+        self.refused = False
+        """Whether its answers to the probes were wrong; it is left alone until the next publication."""
 
     async def load_weights(self, weights: PublishedWeights) -> PublishedWeights:
         """Hand over weights; raise ``WeightsRejected`` or ``ServerUnreachable``."""
-        async with VllmApi(self.name, self._token) as api:
-            return await api.take_weights(weights, drain_timeout_s=self._drain_timeout_s)
+        async with self._alone(), VllmApi(self.name, self._token) as api:
+            taken = await api.take_weights(weights, drain_timeout_s=self._drain_timeout_s)
+            self.refused = False
+            return taken
+
+    async def catch_up(self, weights: PublishedWeights) -> None:
+        """Hand over weights again where others are served, unless the server is refused; raise as ``load_weights``."""
+        async with self._alone(), VllmApi(self.name, self._token) as api:
+            served = await api.served()
+            if not self.refused and (served.version, served.checksum) != (weights.version, weights.checksum):
+                await api.take_weights(weights, drain_timeout_s=self._drain_timeout_s)
+
+    async def refuse(self) -> None:
+        """Let the server's replies name no version, so that nobody takes them; raise ``ServerUnreachable``."""
+        self.refused = True
+        async with self._alone(), VllmApi(self.name, self._token) as api:
+            await api.disown()
+
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        while not self._busy.acquire(blocking=False):
+            await asyncio.sleep(_LOCK_PAUSE_S)
+        try:
+            yield
+        finally:
+            self._busy.release()
 
     async def score(self, prompt_ids: Sequence[int], action_ids: Sequence[int]) -> list[float]:
         """Return the server's log-probabilities (A,); raise ``ServerUnreachable``."""
         async with VllmApi(self.name, self._token) as api:
             return await api.score(prompt_ids, action_ids)
 
-    async def serves(self, weights: PublishedWeights) -> bool:
-        """Whether these weights are served; raise ``ServerUnreachable``."""
-        async with VllmApi(self.name, self._token) as api:
-            served = await api.served()
-        return (served.version, served.checksum) == (weights.version, weights.checksum)
-
 
 class _PublicationWatch:
     """Gives servers that others started again what is published, in a thread, until closed."""
 
-    def __init__(self, serving: Serving, servers: Sequence[FoundServer]) -> None:
+    def __init__(self, serving: Serving, servers: Mapping[str, FoundServer]) -> None:
         self._serving = serving
-        self._servers = {server.name: server for server in servers}
+        self._servers = dict(servers)
         self._closing = threading.Event()
-        self._looking = threading.Lock()
         self._thread = threading.Thread(target=self._watch, name="publication-watch", daemon=True)
         self._thread.start()
 
-    def look_at(self, name: str) -> None:
-        """Give a server what is published, if it serves anything else."""
-        with self._looking:
-            asyncio.run(self._catch_up(self._servers[name]))
+    def refuse(self, name: str) -> None:
+        """Keep a server from answering that missed a publication."""
+        self._try(name, self._servers[name].refuse())
 
     def close(self) -> None:
         """Stop watching."""
@@ -149,19 +169,18 @@ class _PublicationWatch:
 
     def _watch(self) -> None:
         while not self._closing.wait(_LOOK_PAUSE_S):
-            for name in self._servers:
-                self.look_at(name)
+            for name, server in self._servers.items():
+                if self._serving.published.is_file():
+                    self._try(name, self._catch_up(server))
 
     async def _catch_up(self, server: FoundServer) -> None:
-        if not self._serving.published.is_file():
-            return
+        await server.catch_up(read_published(self._serving.published))
+
+    def _try(self, name: str, work: Coroutine[Any, Any, None]) -> None:
         try:
-            async with asyncio.timeout(self._serving.settings.publish_timeout_s):
-                weights = read_published(self._serving.published)
-                if not await server.serves(weights):
-                    await server.load_weights(weights)
+            asyncio.run(asyncio.wait_for(work, self._serving.settings.publish_timeout_s))
         except (TimeoutError, WeightsRejected, RequestRefused, ServerUnreachable) as error:
-            _LOG.warning("policy server %s does not take what is published: %s", server.name, error)
+            _LOG.warning("policy server %s does not take what is published: %s", name, error)
 
 
 def _client_options(
