@@ -36,7 +36,7 @@ from cluster.stage_runner import StageRunner
 from cluster.system import System
 from cluster.task_sets import TaskSets
 from replay.buffer import ReplayBuffer
-from replay.perplexity import Kept, band_filter
+from replay.perplexity import Kept, fill_cap
 from rollout_workers.results import RolloutResult
 from rollout_workers.spec import EpisodeSpec
 
@@ -137,8 +137,9 @@ class Controller:
         counted = {episode_id for one in earlier for episode_id in self._counted(one)}
         stored = [i for i in self.buffer.successes(phases=earlier) if i in counted] if wanted != "none" else []
         settings = self.recipe.replay
-        kept, audit = band_filter(
-            self.system.learner.score(stored) if stored else (),
+        kept, audit = fill_cap(
+            stored,
+            self.system.learner.score,
             low=settings.perplexity_low if wanted == "perplexity" else 1.0,
             high=settings.perplexity_high if wanted == "perplexity" else sys.float_info.max,  # the audit is JSON
             per=settings.per,

@@ -1,6 +1,6 @@
 """Perplexity of stored episodes under the current policy, and the band filter with its record of every decision.
 
-Owns ``perplexity``, ``band_filter`` and ``FilterRecord``. Pure: takes log-probabilities that the learner
+Owns ``perplexity``, ``band_filter``, ``fill_cap`` and ``FilterRecord``. Pure: takes log-probabilities that the learner
 computed, returns what to replay and why the rest was left out. The result does not depend on the order
 of the records. Sources: MiRA alg. 2; WebRL's released code for the filter per step.
 """
@@ -8,14 +8,16 @@ of the records. Sources: MiRA alg. 2; WebRL's released code for the filter per s
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+SCORED_AT_ONCE = 512
+"""Fewest stored episodes that are scored before the filter looks whether its cap is full."""
 HISTOGRAM_INNER_EDGES = (1.01, 1.03, 1.06, 1.2, 1.35, 1.5, 1.75, 2.5, 3.0, 4.0, 6.0, 10.0, 100.0)
 
 
@@ -66,7 +68,7 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class FilterSummary:
-    """The filter's settings, how many units got each reason, and the histogram of all finite perplexities."""
+    """The filter's settings, units by reason, the histogram of finite perplexities, and episodes left unscored."""
 
     low: float
     high: float
@@ -74,6 +76,7 @@ class FilterSummary:
     cap: int | None
     counts: dict[str, int]
     histogram: Histogram
+    unscored: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,8 @@ class FilterRecord:
     per: str
     cap: int | None
     decisions: tuple[Decision, ...]
+    unscored: int = 0
+    """Episodes that were not looked at, because the cap was full."""
 
     def counts(self) -> dict[str, int]:
         """Return how many units got each reason; every reason is named, also with 0."""
@@ -106,7 +111,13 @@ class FilterRecord:
         """Return the filter's settings and counts, without the single decisions."""
         edges, counts = self.histogram()
         return FilterSummary(
-            self.low, self.high, self.per, self.cap, self.counts(), Histogram((*edges[:-1], None), counts)
+            self.low,
+            self.high,
+            self.per,
+            self.cap,
+            self.counts(),
+            Histogram((*edges[:-1], None), counts),
+            self.unscored,
         )
 
 
@@ -154,6 +165,35 @@ def band_filter(
             left_out = decisions[index]
             decisions[index] = Decision(left_out.episode_id, left_out.step, left_out.perplexity, Reason.OVER_CAP)
     return _collect(ordered, decisions), FilterRecord(low, high, per, cap, tuple(decisions))
+
+
+def fill_cap(
+    episode_ids: Sequence[str],
+    score: Callable[[Sequence[str]], Sequence[ScoredEpisode]],
+    *,
+    low: float,
+    high: float,
+    per: Literal["trajectory", "step"],
+    cap: int,
+    seed: int,
+) -> tuple[tuple[Kept, ...], FilterRecord]:
+    """Score stored episodes in random order until ``cap`` units lie in the band, then choose as ``band_filter`` does.
+
+    Each unit in the band is kept with the same probability as if all were scored: the order is drawn with ``seed``, and
+    which come first does not depend on their scores. Few episodes are scored at once, in the order given.
+    """
+    at_once = max(SCORED_AT_ONCE, 2 * cap)
+    order = list(episode_ids)
+    if len(order) > at_once:
+        order = [order[i] for i in np.random.default_rng((seed, 1)).permutation(len(order))]
+    scored: list[ScoredEpisode] = []
+    while True:
+        following = order[len(scored) : len(scored) + at_once]
+        scored += score(following) if following else ()
+        kept, record = band_filter(scored, low=low, high=high, per=per, cap=cap, seed=seed)
+        full = record.counts()[Reason.KEPT.value] == cap
+        if full or len(scored) >= len(order):
+            return kept, replace(record, unscored=len(order) - len(scored))
 
 
 def _units(episode: ScoredEpisode, per: str) -> list[tuple[str, int | None, npt.NDArray[np.float64]]]:

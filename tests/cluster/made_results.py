@@ -46,7 +46,7 @@ def made(phase: int, stage: str, played: WithEpisodes = NO_EPISODES, **changes: 
         if phase
         else CriticsPretrained(**counts, checkpoint="x", metrics={}),
         "rollouts": RolloutsPlayed(**counts),
-        "replay": ReplayFiltered(kept={}, audit=FilterSummary(1.0, 2.0, "trajectory", None, {}, Histogram((), ()))),
+        "replay": ReplayFiltered(kept={}, audit=FilterSummary(1.0, 2.0, "trajectory", None, {}, Histogram((), ()), 0)),
         "actor": ActorTrained(checkpoint="x", metrics=actor_update(phase)),
         "publish": Published(PublishedWeights(phase, "", ""), ("server-0",), {}, {}, seconds=0.0),
         "evaluate": Evaluated(**counts, splits={}),

@@ -107,7 +107,7 @@ def test_a_phase_is_summarised_as_far_as_it_has_come(tmp_path: Path, manifest: R
     assert half.seconds == {"rollouts": 4.0}
 
     counts = {"kept": 2, "below_band": 3, "above_band": 1, "over_cap": 0}
-    audit = FilterSummary(1.1, 2.0, "trajectory", None, counts, Histogram((), ()))
+    audit = FilterSummary(1.1, 2.0, "trajectory", None, counts, Histogram((), ()), 0)
     manifest.complete_stage(1, made(1, "replay", audit=audit), seconds=1.0)
     manifest.complete_stage(1, made(1, "critics"))
     manifest.complete_stage(1, made(1, "actor"))

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from dataclasses import asdict
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replay.perplexity import Reason, ScoredEpisode, band_filter, perplexity
+from replay.perplexity import SCORED_AT_ONCE, Reason, ScoredEpisode, band_filter, fill_cap, perplexity
 from replay.settings import ReplaySettings
 
 
@@ -118,3 +119,55 @@ def test_settings_cap_relative_to_rollouts_and_reject_nonsense():
     assert ReplaySettings(cap_per_rollout=0.5).cap(5) == 2
     with pytest.raises(ValueError, match="perplexity_low"):
         ReplaySettings(perplexity_low=3.0)
+
+
+class Learner:
+    """Scores episodes whose ids end in an even number inside the band, and counts how many it was asked for."""
+
+    def __init__(self):
+        self.asked = []
+
+    def score(self, ids):
+        self.asked.append(list(ids))
+        return [ScoredEpisode(i, [np.log([0.7 if int(i[1:]) % 2 == 0 else 0.999])]) for i in ids]
+
+
+BAND = {"low": 1 / 0.9, "high": 2.0, "per": "trajectory"}
+
+
+def stored(count):
+    return [f"e{i:05}" for i in range(count)]
+
+
+def test_few_episodes_are_scored_at_once_in_their_order_and_filtered_as_before():
+    learner = Learner()
+    kept, record = fill_cap(stored(300), learner.score, cap=20, seed=3, **BAND)
+    assert learner.asked == [stored(300)]
+    assert (kept, record) == band_filter(Learner().score(stored(300)), cap=20, seed=3, **BAND)
+    assert fill_cap([], learner.score, cap=20, seed=3, **BAND)[0] == ()
+    assert len(learner.asked) == 1, "of nothing nobody is asked"
+
+
+def test_scoring_stops_when_the_cap_is_full_and_goes_on_until_it_is():
+    learner = Learner()
+    kept, record = fill_cap(stored(5000), learner.score, cap=20, seed=3, **BAND)
+    assert len(kept) == 20
+    assert [len(ids) for ids in learner.asked] == [SCORED_AT_ONCE]
+    assert record.unscored == 5000 - SCORED_AT_ONCE
+    learner = Learner()
+    kept, record = fill_cap(stored(1200), learner.score, cap=600, seed=3, **BAND)
+    assert len(kept) == 600
+    assert sorted(i for ids in learner.asked for i in ids) == stored(1200)
+    assert record.unscored == 0
+
+
+def test_each_episode_in_the_band_is_as_likely_as_if_all_were_scored():
+    counts = Counter()
+    for seed in range(300):
+        kept, _ = fill_cap(stored(1040), Learner().score, cap=52, seed=seed, **BAND)
+        counts.update(unit.episode_id for unit in kept)
+    drawn = np.array([counts[i] for i in stored(1040)[::2]])
+    # 300 draws of 52 among 520: 30 each; a chi-square of 519 degrees of freedom lies below 660 in 99.998 % of cases.
+    assert drawn.sum() == 300 * 52
+    assert ((drawn - 30) ** 2 / (30 * 0.9)).sum() < 660
+    assert counts.total() == drawn.sum(), "none from outside the band"
