@@ -14,6 +14,7 @@ from pathlib import Path
 from cluster.preflight.machine import Machine
 from cluster.recipe.recipe import Recipe
 from learner.algorithms import resolve
+from policy.chat_template import chat_marks_of, has_chat_template
 from policy.hub import names_folder
 from policy.settings import TINY, PolicySettings
 from records.checks import Check, Status
@@ -41,6 +42,9 @@ def check_devices(recipe: Recipe, machine: Machine) -> list[Check]:
 def _tiny(recipe: Recipe) -> list[Check]:
     """A ``tiny`` has learned something, or is about to."""
     start = recipe.warm_start
+    if recipe.policy.prompt_format == "chat":
+        found = "chat, but tiny has no chat template"
+        return [Check("policy.prompt_format", Status.FAIL, found, "choose waymark, or name a model with one")]
     if start.checkpoint and start.clone != "always":
         advice = "name a folder that Waymark exported, or leave it empty to clone"
         return [_folder("warm_start.checkpoint", recipe.checkpoint_path, (*_NEEDED, "checksums.json"), advice)]
@@ -53,6 +57,8 @@ def _tiny(recipe: Recipe) -> list[Check]:
 def _named(recipe: Recipe) -> list[Check]:
     """The named model is there, is the only start, and learns from demonstrations where the algorithm needs it."""
     checks = [_model(recipe.policy)]
+    if names_folder(recipe.policy.model) and checks[0].status is Status.OK:
+        checks += _dialogue(recipe.policy)
     if recipe.warm_start.checkpoint:
         found = f"policy.model names {recipe.policy.model} to start from, and this {recipe.warm_start.checkpoint}"
         checks.append(
@@ -62,6 +68,20 @@ def _named(recipe: Recipe) -> list[Check]:
         found = f"learner.algorithm {recipe.learner.algorithm} ends with cloning, but a named model is taken as it is"
         checks.append(Check("warm_start.clone", Status.WARN, found, "set it to always to clone demonstrations onto it"))
     return checks
+
+
+def _dialogue(policy: PolicySettings) -> list[Check]:
+    """A chat template makes a dialogue where one is asked for, and is not forgotten."""
+    name, folder = "policy.prompt_format", Path(policy.model)
+    try:
+        if policy.prompt_format == "chat":
+            chat_marks_of(folder)
+        elif policy.prompt_format == "waymark" and has_chat_template(folder):
+            found = f"waymark, but {folder} has a chat template: the model was trained on dialogue"
+            return [Check(name, Status.WARN, found, "set it to chat")]
+    except (OSError, ValueError) as error:
+        return [Check(name, Status.FAIL, str(error), "look at the model's tokenizer_config.json and chat template")]
+    return []
 
 
 def _revision(policy: PolicySettings) -> list[Check]:

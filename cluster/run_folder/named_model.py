@@ -16,6 +16,8 @@ from typing import Any
 from cluster.errors import ManifestError, MissingError
 from cluster.run_folder.durable import put_folder, scratch_folder, sha256_file
 from cluster.run_folder.policy_folder import write_checksums
+from policy.chat_marks import write_chat_marks
+from policy.chat_template import ChatTemplateError, chat_marks_of
 from policy.hub import ModelUnavailable, located_model, model_files, names_folder
 from policy.settings import TINY, PolicySettings
 
@@ -56,11 +58,22 @@ def copy_model(settings: PolicySettings, record: Mapping[str, str], target: Path
 
 
 def lay_out_model(settings: PolicySettings, folder: Path, place: Callable[[Path, Path], Any]) -> None:
-    """Make ``folder`` with the named model's files, each put there by ``place`` (source, target)."""
+    """Make ``folder`` with the named model's files, each put there by ``place`` (source, target).
+
+    For prompts that are a dialogue, the marks of its turns are written beside them.
+
+    Raises:
+        MissingError: the hub does not give the model, or its chat template makes no dialogue.
+    """
     source, _ = _located(settings)
     folder.mkdir(parents=True)
     for file in model_files(source):
         place(file.resolve(), folder / file.name)
+    if settings.prompt_format == "chat":
+        try:
+            write_chat_marks(chat_marks_of(folder), folder)
+        except ChatTemplateError as error:
+            raise MissingError(f"policy.model {settings.model}: {error}") from error
 
 
 def _located(settings: PolicySettings) -> tuple[Path, str]:

@@ -1,6 +1,7 @@
-"""Prompt formats by name, and the compact ``waymark`` format.
+"""Prompt formats by name: the compact ``waymark`` format, and ``chat``, which says the same as turns of a dialogue.
 
-Owns the registry and ``WaymarkFormat``; what formats share, and their invariants, is in ``policy.prompts``.
+Owns the registry, ``WaymarkFormat`` and ``ChatFormat``; what formats share, and their invariants, is in
+``policy.prompts``.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from policy.chat_marks import CHAT_FILE, ChatMarks
 from policy.formats_webrl import WebRLFormat
-from policy.prompts import PastAction, PromptFormat
+from policy.prompts import PastAction, PromptFormat, without_stop
 from policy.tokenizer import TextTokenizer
 
 INSTRUCTIONS = """You operate a web browser to carry out a task. Each turn you see the current page,
@@ -68,17 +70,61 @@ class WaymarkFormat(PromptFormat):
         return tokenizer.encode("\nAction:\n")
 
 
+PAST_PAGE = "(an earlier page)"
+
+
+@dataclass(frozen=True)
+class ChatFormat(WaymarkFormat):
+    """A dialogue as the model was trained on it: pages are the user's turns, actions the assistant's.
+
+    The first turn has the task. An earlier page is a stand-in, so that a prompt holds one page however long the episode
+    is, and begins as the prompt before it did. The marks of turns are ids of the model's own chat template.
+    """
+
+    name: ClassVar[str] = "chat"
+
+    def begin(self, tokenizer: TextTokenizer) -> list[int]:
+        """Return no ids: the template's own opening has the begin mark, where it has one."""
+        return []
+
+    def before_page(
+        self, tokenizer: TextTokenizer, intent: str, history: Sequence[PastAction], feedback: str | None
+    ) -> list[int]:
+        """Return the ids of all turns before the current one, and of its words before the page."""
+        marks, opening = _chat_marks(tokenizer), INSTRUCTIONS if self.instructions else ""
+        told = [None, *(past.feedback for past in history[:-1]), feedback] if history else [feedback]
+        words = ["".join([_feedback_line(line) if line else "", "Page:\n"]) for line in told]
+        words[0] = f"{opening}Task: {_one_line(intent)}\n{words[0]}"
+        ids = list(marks.opening)
+        for past, said in zip(history, words, strict=False):
+            ids += [*tokenizer.encode(said + PAST_PAGE), *marks.reply]
+            ids += [*without_stop(tokenizer, past.action_ids), *marks.user]
+        return [*ids, *tokenizer.encode(words[-1])]
+
+    def after_page(self, tokenizer: TextTokenizer) -> list[int]:
+        """Return the ids that end the user's turn and open the assistant's."""
+        return list(_chat_marks(tokenizer).cue)
+
+
+def _chat_marks(tokenizer: TextTokenizer) -> ChatMarks:
+    if tokenizer.chat is None:
+        raise ValueError(f"a chat prompt needs a policy folder with {CHAT_FILE}, which a run with this format makes")
+    return tokenizer.chat
+
+
 def get_format(name: str, *, instructions: bool = False) -> PromptFormat:
-    """Return a prompt format by name: ``waymark``, or ``webrl`` (which has no instructions to add).
+    """Return a prompt format by name: ``chat``, ``waymark``, or ``webrl`` (which has no instructions to add).
 
     Raises:
         ValueError: no format has this name.
     """
+    if name == "chat":
+        return ChatFormat(instructions=instructions)
     if name == "waymark":
         return WaymarkFormat(instructions=instructions)
     if name == "webrl":
         return WebRLFormat()
-    raise ValueError(f"prompt format must be 'waymark' or 'webrl', found {name!r}")
+    raise ValueError(f"prompt format must be 'chat', 'waymark' or 'webrl', found {name!r}")
 
 
 def _one_line(text: str) -> str:

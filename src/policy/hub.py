@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from policy.chat_marks import CHAT_FILE
 from policy.settings import PolicySettings
 
 _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
@@ -27,8 +28,8 @@ def names_folder(model: str) -> bool:
 
 
 def model_files(folder: Path) -> list[Path]:
-    """Return what a model consists of (settings, tokenizer, chat template, weights), sorted; a model card is none."""
-    files = (path for path in folder.iterdir() if path.suffix in _KINDS)
+    """Return what a model consists of (settings, tokenizer, template, weights), sorted, without what Waymark adds."""
+    files = (path for path in folder.iterdir() if path.suffix in _KINDS and path.name != CHAT_FILE)
     return sorted(path for path in files if path.is_file())
 
 

@@ -15,10 +15,17 @@ import torch
 from transformers import AutoModelForCausalLM, PreTrainedModel
 from transformers.utils import logging as transformers_logging
 
+from policy.chat_marks import CHAT_FILE
 from policy.tokenizer import TOKENIZER_FILE
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-_TOKENIZER_FILES = (TOKENIZER_FILE, "tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja")
+_TOKENIZER_FILES = (
+    TOKENIZER_FILE,
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "chat_template.jinja",
+    CHAT_FILE,
+)
 
 
 def load_causal_lm(path: str | Path, *, dtype: str = "float32", device: str = "cpu") -> PreTrainedModel:

@@ -58,6 +58,10 @@ class PromptFormat(ABC):
     framed: ClassVar[re.Pattern[str]]
     """Matches (with no characters) where a line begins as something else than a page."""
 
+    def begin(self, tokenizer: TextTokenizer) -> list[int]:
+        """Return the ids that open every prompt."""
+        return [] if tokenizer.bos_id is None else [tokenizer.bos_id]
+
     @abstractmethod
     def before_page(
         self, tokenizer: TextTokenizer, intent: str, history: Sequence[PastAction], feedback: str | None
@@ -87,7 +91,7 @@ class PromptFormat(ABC):
         Raises:
             PromptTooLong: what may not be cut exceeds ``max_prompt_tokens``.
         """
-        head = [] if tokenizer.bos_id is None else [tokenizer.bos_id]
+        head = self.begin(tokenizer)
         head += self.before_page(tokenizer, intent, history, feedback or (history[-1].feedback if history else None))
         tail = self.after_page(tokenizer)
         room = max_prompt_tokens - len(head) - len(tail)

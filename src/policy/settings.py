@@ -72,9 +72,10 @@ class PolicySettings:
     device: str = "cpu"
     """Torch device of the servers."""
     prompt_format: str = "waymark"
-    """``waymark`` (compact) or ``webrl`` (for checkpoints of that lineage)."""
+    """``waymark`` (compact), ``chat`` (turns by the model's own chat template, for models trained on dialogue) or
+    ``webrl`` (for checkpoints of that lineage)."""
     instructions: bool = False
-    """Open each ``waymark`` prompt with a description of the action grammar, for models not trained on it."""
+    """Open each ``waymark`` or ``chat`` prompt with a description of the actions, for models not trained on them."""
     max_prompt_tokens: int = 512
     """Longest prompt; beyond it the page loses its last lines."""
     max_new_tokens: int = 64
@@ -101,7 +102,7 @@ class PolicySettings:
     def __post_init__(self) -> None:
         """Refuse choices that do not exist, counts and waits of nothing."""
         one_of(self, "dtype", ("float32", "bfloat16"))
-        one_of(self, "prompt_format", ("waymark", "webrl"))
+        one_of(self, "prompt_format", ("waymark", "chat", "webrl"))
         hub = "empty, or a commit, tag or branch of the model on the Hugging Face hub"
         require(_REVISION.fullmatch(self.revision) is not None, "revision", hub, self.revision)
         require(DEVICE.fullmatch(self.device) is not None, "device", "cpu, cuda, cuda:N or mps", self.device)

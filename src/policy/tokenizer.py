@@ -17,6 +17,8 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
+from policy.chat_marks import ChatMarks, read_chat_marks
+
 TOKENIZER_FILE = "tokenizer.json"
 _SETTINGS_FILES = ("generation_config.json", "config.json", "tokenizer_config.json")
 
@@ -35,9 +37,18 @@ class TextTokenizer:
         stop_ids: ids that end a reply; the first is the one demonstrations end with.
         bos_id: id that opens every prompt, None where the model has none.
         pad_id: id for padding; the first stop id where the model names none.
+        chat: what stands around the turns of the model's dialogue, where prompts are one.
     """
 
-    def __init__(self, tokenizer: Tokenizer, *, stop_ids: Sequence[int], bos_id: int | None, pad_id: int) -> None:
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        *,
+        stop_ids: Sequence[int],
+        bos_id: int | None,
+        pad_id: int,
+        chat: ChatMarks | None = None,
+    ) -> None:
         if not stop_ids:
             raise ValueError("a policy tokenizer needs at least one stop id; found none")
         tokenizer.no_truncation()
@@ -47,10 +58,13 @@ class TextTokenizer:
         self.stop_ids: tuple[int, ...] = tuple(stop_ids)
         self.bos_id = bos_id
         self.pad_id = pad_id
+        self.chat = chat
         self.vocab_size: int = tokenizer.get_vocab_size(with_added_tokens=True)
         added = tokenizer.get_added_tokens_decoder()
         special = {i for i, token in added.items() if token.special or _MARKER.fullmatch(token.content)}
-        self.control_ids = frozenset(special | set(stop_ids) | {pad_id} | ({bos_id} if bos_id is not None else set()))
+        marks = set(chat.ids & added.keys()) if chat is not None else set()
+        begin = {bos_id} if bos_id is not None else set()
+        self.control_ids = frozenset(special | set(stop_ids) | {pad_id} | begin | marks)
         texts = sorted(text for i in self.control_ids if (text := tokenizer.id_to_token(i)))
         self._spelled = re.compile(f"(?={'|'.join(map(re.escape, texts)) or '(?!)'})")
         identity = json.dumps([list(self.stop_ids), bos_id, pad_id]) + tokenizer.to_str()
@@ -77,12 +91,14 @@ class TextTokenizer:
         stop_ids += _ids(model.get("eos_token_id")) + _ids(_token_id(tokenizer, text.get("eos_token")))
         if not stop_ids:
             raise ValueError(f"no stop token: expected eos_token_id or eos_token in {', '.join(_SETTINGS_FILES)}")
-        stop_ids = list(dict.fromkeys(stop_ids))
+        chat = read_chat_marks(folder)
+        stop_ids = list(dict.fromkeys(stop_ids if chat is None else [chat.end_of_reply, *stop_ids]))
         bos_id = _token_id(tokenizer, text.get("bos_token"))
         if not text.get("add_bos_token", True):
             bos_id = None
         pad_id = _token_id(tokenizer, text.get("pad_token"))
-        return cls(tokenizer, stop_ids=stop_ids, bos_id=bos_id, pad_id=stop_ids[0] if pad_id is None else pad_id)
+        pad_id = stop_ids[0] if pad_id is None else pad_id
+        return cls(tokenizer, stop_ids=stop_ids, bos_id=bos_id, pad_id=pad_id, chat=chat)
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of ``text``; none of them is a control id, whatever the text says."""

@@ -15,12 +15,14 @@ from cluster.recipe.recipe import Recipe, build_recipe
 from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.named_model import copy_model, lay_out_model, model_record
 from cluster.run_folder.policy_folder import check_policy
+from policy.chat_marks import CHAT_FILE
+from policy.tokenizer import TextTokenizer
 from records.checks import Check, Status
+from tests.model_families import FAMILIES, save_tokenizer
 
 WHOLE = {
     "config.json": "{}",
     "tokenizer.json": "{}",
-    "chat_template.jinja": "{{ messages }}",
     "model-00001-of-00002.safetensors": "first",
     "model-00002-of-00002.safetensors": "second",
     "model.safetensors.index.json": '{"weight_map": {"a": "model-00001-of-00002.safetensors", '
@@ -201,3 +203,42 @@ def test_a_moving_revision_is_named() -> None:
 
     assert "newest commit" in said().found
     assert "newest commit" not in said(f"policy.revision={COMMIT}").found
+
+
+@pytest.fixture
+def talker(model: Path) -> Path:
+    """A model that was trained on dialogue."""
+    save_tokenizer(FAMILIES["qwen"], model)
+    return model
+
+
+def test_the_marks_of_a_dialogue_are_made_once_and_are_part_of_the_runs_policy(talker: Path, tmp_path: Path) -> None:
+    policy = tmp_path / "out" / "policy"
+    copy_model(named(talker, "policy.prompt_format=chat").policy, {}, policy)
+    assert TextTokenizer.load(policy).chat is not None
+    check_policy(policy)
+    (policy / CHAT_FILE).write_text((policy / CHAT_FILE).read_text() + " ")
+    with pytest.raises(ManifestError, match=CHAT_FILE):
+        check_policy(policy)
+    assert not (talker / CHAT_FILE).exists()
+    lay_out_model(named(policy).policy, tmp_path / "plain", os.symlink)
+    assert not (tmp_path / "plain" / CHAT_FILE).exists(), "prompts that are no dialogue end as the model's files say"
+
+
+def test_a_model_without_a_chat_template_makes_no_dialogue(model: Path, tmp_path: Path) -> None:
+    with pytest.raises(MissingError, match=f"policy.model {model}: .* has no chat template"):
+        copy_model(named(model, "policy.prompt_format=chat").policy, {}, tmp_path / "policy")
+    assert not (tmp_path / "policy").exists()
+
+
+def test_a_check_says_whether_prompts_fit_the_model(model: Path) -> None:
+    def found(*overrides: str) -> list[tuple[str, Status]]:
+        return [(c.name, c.status) for c in check_start(named(model, *overrides)) if c.status is not Status.OK]
+
+    chat = "policy.prompt_format=chat"
+    assert found() == []
+    assert found(chat) == [("policy.prompt_format", Status.FAIL)]
+    save_tokenizer(FAMILIES["gemma"], model)
+    assert found(chat) == []
+    assert found() == [("policy.prompt_format", Status.WARN)]
+    assert found(chat, "policy.model=tiny") == [("policy.prompt_format", Status.FAIL)]
