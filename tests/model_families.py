@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import (
+    Gemma3Config,
     Gemma3ForCausalLM,
+    Gemma3ForConditionalGeneration,
     Gemma3TextConfig,
     LlamaConfig,
     LlamaForCausalLM,
@@ -195,43 +197,55 @@ def _qwen(common: dict[str, Any]) -> PreTrainedModel:
     return Qwen2ForCausalLM(Qwen2Config(**common, tie_word_embeddings=True))
 
 
-def _gemma(common: dict[str, Any]) -> PreTrainedModel:
-    layers = ["sliding_attention", "full_attention"]
-    config = Gemma3TextConfig(
-        **common, head_dim=8, query_pre_attn_scalar=8, sliding_window=32, layer_types=layers, tie_word_embeddings=True
-    )
-    return Gemma3ForCausalLM(config)
-
-
-FAMILIES = {
-    family.name: family
-    for family in (
-        Family(
-            "llama",
-            "<|eot_id|>",
-            ("<|end_of_text|>", "<|eom_id|>", "<|eot_id|>"),
-            LLAMA_TEMPLATE,
-            {"bos_token": "<|begin_of_text|>", "eos_token": "<|eot_id|>", "pad_token": "<|finetune_right_pad_id|>"},
-            _llama_tokenizer,
-            _llama,
-        ),
-        Family(
-            "qwen",
-            "<|im_end|>",
-            ("<|endoftext|>",),  # as in its base models, which do not name the end of a turn
-            QWEN_TEMPLATE,
-            {"bos_token": None, "eos_token": "<|endoftext|>", "pad_token": "<|endoftext|>", "add_bos_token": False},
-            _qwen_tokenizer,
-            _qwen,
-        ),
-        Family(
-            "gemma",
-            "<end_of_turn>",
-            ("<eos>", "<end_of_turn>"),
-            GEMMA_TEMPLATE,
-            {"bos_token": "<bos>", "eos_token": "<eos>", "pad_token": "<pad>", "unk_token": "<unk>"},
-            _gemma_tokenizer,
-            _gemma,
-        ),
-    )
+_GEMMA: dict[str, Any] = {
+    "head_dim": 8,
+    "query_pre_attn_scalar": 8,
+    "sliding_window": 32,
+    "layer_types": ["sliding_attention", "full_attention"],
+    "tie_word_embeddings": True,
 }
+
+
+def _gemma(common: dict[str, Any]) -> PreTrainedModel:
+    return Gemma3ForCausalLM(Gemma3TextConfig(**common, **_GEMMA))
+
+
+def _gemma_with_images(common: dict[str, Any]) -> PreTrainedModel:
+    """As the larger ones of the family are published: a text model inside one that sees."""
+    seeing = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
+              "image_size": 28, "patch_size": 14}  # fmt: skip
+    config = Gemma3Config(text_config={**common, **_GEMMA}, vision_config=seeing, mm_tokens_per_image=1)
+    return Gemma3ForConditionalGeneration(config)
+
+
+_TEXT_MODELS = (
+    Family(
+        "llama",
+        "<|eot_id|>",
+        ("<|end_of_text|>", "<|eom_id|>", "<|eot_id|>"),
+        LLAMA_TEMPLATE,
+        {"bos_token": "<|begin_of_text|>", "eos_token": "<|eot_id|>", "pad_token": "<|finetune_right_pad_id|>"},
+        _llama_tokenizer,
+        _llama,
+    ),
+    Family(
+        "qwen",
+        "<|im_end|>",
+        ("<|endoftext|>",),  # as in its base models, which do not name the end of a turn
+        QWEN_TEMPLATE,
+        {"bos_token": None, "eos_token": "<|endoftext|>", "pad_token": "<|endoftext|>", "add_bos_token": False},
+        _qwen_tokenizer,
+        _qwen,
+    ),
+    Family(
+        "gemma",
+        "<end_of_turn>",
+        ("<eos>", "<end_of_turn>"),
+        GEMMA_TEMPLATE,
+        {"bos_token": "<bos>", "eos_token": "<eos>", "pad_token": "<pad>", "unk_token": "<unk>"},
+        _gemma_tokenizer,
+        _gemma,
+    ),
+)
+FAMILIES = {family.name: family for family in _TEXT_MODELS}
+SEEING = replace(FAMILIES["gemma"], name="gemma with images", model=_gemma_with_images)

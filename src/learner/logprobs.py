@@ -36,7 +36,7 @@ def _action_logits(model: PreTrainedModel, batch: Batch) -> Tensor:
 def _logits(model: PreTrainedModel, hidden: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
     """Return (N, vocabulary) float32 logits by the hidden states at [row, column]."""
     logits: Tensor = model.get_output_embeddings()(hidden[rows, columns]).float()
-    cap = getattr(model.config, "final_logit_softcapping", None)
+    cap = getattr(model.config.get_text_config(), "final_logit_softcapping", None)
     return logits if cap is None else torch.tanh(logits / cap) * cap
 
 

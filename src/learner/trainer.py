@@ -63,7 +63,7 @@ class Learner:
         check_output_layer(self.actor)
         self.compute = Compute(
             device=self.actor.device,
-            pad_id=int(self.actor.config.pad_token_id or 0),
+            pad_id=int(self.actor.config.get_text_config().pad_token_id or 0),
             max_tokens=settings.micro_batch_tokens,
             precision=settings.precision,
         )
