@@ -57,7 +57,7 @@ def _read_shard(content: bytes, folder: Path) -> None:
     path = folder / "shard.arrow"
     path.write_bytes(content)
     buffer = ReplayBuffer(folder)  # a scan survives any file
-    require(buffer.scan.shards + len(buffer.report.skipped) == 1, "a scan uses a file or reports it")
+    require(buffer.scan.shards + len(buffer.scan.skipped) == 1, "a scan uses a file or reports it")
     for episode in read_shard(path):
         require((episode.outcome is None) != (episode.failure is None), "an episode has a verdict or a failure")
         require(all(len(step.action_ids) == len(step.logprobs) for step in episode.steps), "a log-probability each")

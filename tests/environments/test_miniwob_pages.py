@@ -88,7 +88,7 @@ def test_what_does_not_exist_is_named() -> None:
 def test_a_recipe_that_names_miniwob_draws_its_tasks() -> None:
     run = {"environment": "miniwob", "training_tasks": 200, "evaluation": {"tasks_per_split": 40}}
     sets = TaskSets(build_recipe({"run": run, "curriculum": {"tasks_per_phase": 30}}))
-    assert {task.site for task in sets.pool} == {"miniwob"}
+    assert {task.site for task in sets.training.tasks} == {"miniwob"}
     first = sets.rollouts(1, None)
     chosen = sets.choose(2, [first[0].task.task_id], first, {}).tasks
     second = sets.rollouts(2, chosen)

@@ -88,7 +88,7 @@ def judged(shard_dir: str, result: RolloutResult) -> list[Trajectory]:
     """All episodes in the shards, which must be exactly those that the report counts."""
     buffer = ReplayBuffer(shard_dir)
     assert buffer.ids() == result.episode_ids
-    assert not buffer.result.skipped
+    assert not buffer.scan.skipped
     return list(buffer.trajectories(result.episode_ids))
 
 

@@ -7,6 +7,7 @@ and Ray wait; what is awaited through other names has its limit where it is defi
 from __future__ import annotations
 
 import ast
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,7 +45,18 @@ ALLOWED = {
 
 def unlimited(source: str, name: str) -> Iterator[str]:
     """Yield each call in ``source`` that may wait for ever, as ``name: code``."""
-    yield from _visit(ast.parse(source), name, limited=False)
+    yield from _visit(_parsed(source), name, limited=False)
+
+
+def _parsed(source: str) -> ast.AST:
+    """Parse without a garbage collection in between, which can make Python 3.11's parser raise (CPython gh-106905)."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return ast.parse(source)
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _visit(node: ast.AST, name: str, limited: bool) -> Iterator[str]:

@@ -21,8 +21,13 @@ ALLOWED = {
     ("cluster/boundary.py", ".format"): "logging's own layout of a line, which it then makes printable",
     ("src/analysis/charts.py", "Markup"): "the drawing library's own SVG, whose texts it escapes; the label is escaped",
     ("src/environments/browser/tab.py", ".format"): "the two forms of a call into the page; what goes in is JSON",
+    (
+        "src/policy/chat_rendering.py",
+        "from_string",
+    ): "a model's chat template, in Jinja's sandbox, in a process that has little time and memory and no secrets",
     ("src/sites/code/generation.py", ".format"): "phrases of the generated data, written by us",
     ("src/sites/forum/data.py", ".format"): "phrases of the generated data, written by us",
+    ("src/sites/forms.py", ".format"): "the name of a page's template, written by us; its route limits what goes in",
     ("src/sites/tasks.py", ".format"): "the intent of a template of the embedded sites, written by us",
     (
         "src/plugs/registry.py",
