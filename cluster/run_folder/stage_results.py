@@ -84,7 +84,7 @@ class WithEpisodes(StageResult):
 
 @dataclass(frozen=True)
 class Cloned(WithCheckpoint, WithEpisodes):
-    """The warm start's policy; ``metrics`` are None where the recipe starts from a cloned one."""
+    """The warm start's policy; ``metrics`` are None where nothing was cloned."""
 
     stage: ClassVar[str] = "clone"
     metrics: CloneUpdate | None

@@ -60,7 +60,7 @@ def clone_actions(
             on_update(len(losses), loss)
 
     return CloneUpdate(
-        loss=float(np.mean(losses[-max(len(losses) // 10, 1) :])) if losses else float("nan"),
+        loss=float(np.mean(losses[-max(len(losses) // 10, 1) :])) if losses else None,
         updates=len(losses),
         epochs=taught / max(len(samples), 1),
         seconds=time.perf_counter() - started,

@@ -103,9 +103,12 @@ class ActorMetrics:
 
 @dataclass(frozen=True, slots=True)
 class CloneUpdate:
-    """What cloning reports: ``loss`` of the last tenth, in nats per action token; ``epochs`` may be a fraction."""
+    """What cloning reports; ``epochs`` may be a fraction.
 
-    loss: float
+    ``loss`` is that of the last tenth, in nats per action token; None where there were no updates.
+    """
+
+    loss: float | None
     updates: int
     epochs: float
     seconds: float

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 import torch
 
+from cluster.run_folder.stage_data import NO_EPISODES
+from cluster.run_folder.stage_results import Cloned, read_result
 from learner.settings import ActorSettings, CloneSettings, CriticSettings, LearnerSettings
 from learner.trainer import Learner
 from policy.models import load_causal_lm
@@ -61,9 +63,22 @@ def test_cloning_overfits_a_few_demonstrations(model_dir: Path, trajectory: Call
     assert metrics.updates == 120
     assert list(seen) == list(range(1, 121))
     assert seen[1] > 2.0
+    assert metrics.loss is not None
     assert metrics.loss < 0.1
     for scores in learner.score(demonstrations):
         assert np.exp(min(float(step.sum()) for step in scores)) > 0.8
+
+
+def test_cloning_without_updates_leaves_the_policy_and_has_no_loss(
+    model_dir: Path, trajectory: Callable[..., Trajectory]
+) -> None:
+    learner = Learner(replace(SETTINGS, clone=CloneSettings(updates=0)), model_dir)
+    before = weights(learner)
+    metrics = learner.clone(bandit(trajectory, 4))
+    assert (metrics.loss, metrics.updates) == (None, 0)
+    assert all(torch.equal(tensor, before[name]) for name, tensor in weights(learner).items())
+    result = Cloned(**vars(NO_EPISODES), checkpoint="cloned", metrics=metrics)
+    assert read_result(0, "clone", result.to_json()) == result
 
 
 def test_cloning_is_deterministic_and_stops_at_its_time_limit(

@@ -93,9 +93,10 @@ def test_past_replies_are_the_ids_that_the_policy_produced(text: TextTokenizer) 
     assert prompt(text, "@ Lamps", [PastAction(cut)]) == found, "a reply that was cut short ends its turn all the same"
 
 
-def test_a_prompt_begins_as_the_one_before_it_did(text: TextTokenizer, page: str) -> None:
+@pytest.mark.parametrize("actions", [0, 1, 2])
+def test_a_prompt_begins_as_the_one_before_it_did(text: TextTokenizer, page: str, actions: int) -> None:
     """Servers keep what they have computed of a prompt's beginning."""
-    shorter, longer = (prompt(text, page, past(text, count)) for count in (2, 3))
+    shorter, longer = (prompt(text, page, past(text, count)) for count in (actions, actions + 1))
     before_page = len(shorter) - len(text.encode(page)) - len(CHAT.after_page(text))
     assert shorter[:before_page] == longer[:before_page]
 
