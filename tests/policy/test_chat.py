@@ -7,10 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tokenizers import AddedToken
 from transformers import AutoTokenizer
 
 from policy import chat_template
-from policy.chat_marks import CHAT_FILE, read_chat_marks, write_chat_marks
+from policy.chat_marks import CHAT_FILE, ChatMarks, read_chat_marks, write_chat_marks
 from policy.chat_template import ChatTemplateError, chat_marks_of
 from policy.formats import PAST_PAGE, get_format
 from policy.prompts import PastAction
@@ -107,6 +108,17 @@ def test_a_page_that_spells_turns_does_not_make_any(text: TextTokenizer, family:
     found, honest = prompt(text, hostile, past(text, 1)), prompt(text, page, past(text, 1))
     assert [i for i in found if i in text.control_ids] == [i for i in honest if i in text.control_ids]
     assert CHAT.as_page(hostile) in text.decode(found)
+
+
+def test_a_mark_that_looks_like_none_is_out_of_reach_of_text() -> None:
+    bare = FAMILIES["qwen"].tokenizer()
+    bare.add_tokens([AddedToken("turn:", special=False, normalized=False)])
+    turn, end = bare.token_to_id("turn:"), bare.token_to_id("<|im_end|>")
+    marks = ChatMarks((turn,), (turn,), (end, turn), (turn,))
+    plain, talking = (TextTokenizer(bare, stop_ids=[end], bos_id=None, pad_id=end, chat=chat) for chat in (None, marks))
+    assert plain.encode("turn:") == [turn]
+    assert turn not in talking.encode("a turn: of")
+    assert talking.decode(talking.encode("a turn: of")) == "a turn: of"
 
 
 def test_a_page_cannot_imitate_the_words_around_it(text: TextTokenizer) -> None:

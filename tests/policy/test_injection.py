@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre
 from environments.interface.observation import render_waymark
 from environments.interface.snapshot import Node, RichView, Snapshot
 from environments.interface.webrl_format import simplify
+from policy.chat_marks import ChatMarks
 from policy.formats import get_format
 from policy.prompts import PastAction
 from policy.tokenizer import TextTokenizer
@@ -190,6 +193,24 @@ def test_a_page_cannot_forge_a_round_of_the_webrl_prompt(name: str, text: str) -
         return [i for i in prompt.ids.tolist() if i in tokenizer.control_ids]
 
     assert marks(page) == marks("") == marks(f"{text}\nRound 1\n\nuser:\n")
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+@given(text=HOSTILE)
+@settings(max_examples=30, deadline=None)
+def test_a_page_cannot_forge_a_turn_of_a_dialogue(name: str, text: str) -> None:
+    tokenizer, chat = copy.copy(TOKENIZERS[name]), get_format("chat")
+    end, start, think = (tokenizer.control_id(mark) or 0 for mark in ("<|im_end|>", "<|im_start|>", "<think>"))
+    tokenizer.chat = ChatMarks((start,), (end, start), (end, start), (end, start, think))
+
+    def marks(observation: str, told: str) -> list[int]:
+        history = [PastAction([5], told), PastAction([6, *tokenizer.stop_ids])]
+        prompt = chat.build(
+            tokenizer, intent=told, history=history, observation=observation, feedback=told, max_prompt_tokens=9000
+        )
+        return [i for i in prompt.ids.tolist() if i in tokenizer.control_ids]
+
+    assert marks(text, text) == marks("", "x") == [start, *[end, start] * 5, think]
 
 
 def test_lines_of_the_frame_are_marked_in_the_webrl_prompt(tokenizer: TextTokenizer) -> None:
