@@ -170,7 +170,7 @@ def _qwen_tokenizer() -> Tokenizer:
 
 
 def _gemma_tokenizer() -> Tokenizer:
-    """Pieces of lines with spaces as letters, single line breaks, and bytes for everything else."""
+    """Pieces of lines with spaces as letters, bytes for everything else; runs of breaks and spaces are added tokens."""
     spaces = normalizers.Replace(" ", "▁")
     learned = Tokenizer(models.BPE())
     learned.normalizer = spaces
@@ -186,6 +186,8 @@ def _gemma_tokenizer() -> Tokenizer:
     bare.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
     bare.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
     bare.add_special_tokens([AddedToken(control, special=True) for control in controls])
+    blanks = ["\n", "\n\n", "\n\n\n", "▁▁", "▁▁▁"]
+    bare.add_tokens([AddedToken(blank, special=False, normalized=False) for blank in blanks])
     return bare
 
 

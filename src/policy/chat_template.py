@@ -17,7 +17,7 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from policy.chat_marks import ChatMarks
-from policy.tokenizer import TOKENIZER_FILE
+from policy.tokenizer import TOKENIZER_FILE, added_marks
 from records.durable import read_text
 
 _TEMPLATE_FILE = "chat_template.jinja"
@@ -52,7 +52,7 @@ def chat_marks_of(folder: Path) -> ChatMarks:
     marks = _texts_around(_rendered(template, _special_tokens(settings)))
     tokenizer = Tokenizer.from_file(str(folder / TOKENIZER_FILE))
     opening, reply, user, cue = (tokenizer.encode(text, add_special_tokens=False).ids for text in marks)
-    control = set(tokenizer.get_added_tokens_decoder())
+    control = added_marks(tokenizer)
     if not user or user[0] not in control or control.isdisjoint(reply) or control.isdisjoint(cue):
         raise ChatTemplateError(
             f"the chat template of {folder} marks turns by plain text ({marks[2]!r}), which a page could imitate; "

@@ -62,7 +62,7 @@ class TextTokenizer:
         self.vocab_size: int = tokenizer.get_vocab_size(with_added_tokens=True)
         added = tokenizer.get_added_tokens_decoder()
         special = {i for i, token in added.items() if token.special or _MARKER.fullmatch(token.content)}
-        marks = set(chat.ids & added.keys()) if chat is not None else set()
+        marks = chat.ids & added_marks(tokenizer) if chat is not None else set()
         begin = {bos_id} if bos_id is not None else set()
         self.control_ids = frozenset(special | set(stop_ids) | {pad_id} | begin | marks)
         texts = sorted(text for i in self.control_ids if (text := tokenizer.id_to_token(i)))
@@ -133,6 +133,11 @@ class TextTokenizer:
         """Return the text of ``ids``; control tokens appear by name, so that nothing is hidden."""
         text: str = self._tokenizer.decode(list(ids), skip_special_tokens=False)
         return text
+
+
+def added_marks(tokenizer: Tokenizer) -> set[int]:
+    """Return the ids of added tokens that may mark something: all but white space, of which some models add runs."""
+    return {i for i, token in tokenizer.get_added_tokens_decoder().items() if token.content.strip(" \t\r\n▁")}
 
 
 def _read_json(path: Path) -> dict[str, Any]:
