@@ -44,8 +44,8 @@ def require_same_model(settings: PolicySettings, record: Mapping[str, str]) -> N
     differing = sorted(name for name in {*record, *now} if record.get(name) != now.get(name))
     if differing:
         raise ManifestError(
-            f"policy.model {settings.model}: {', '.join(differing)} are not what they were when the run began; put "
-            "them back to go on with that run, or choose another --out for a new one"
+            f"policy.model {settings.model} has changed since the run began: {', '.join(differing)}; put back what "
+            "it was to go on with that run, or choose another --out for a new one"
         )
 
 
