@@ -126,7 +126,7 @@ def check(recipe: RecipeArgument, out: OutOption = None, overrides: SetOption = 
 
     from cluster.preflight.doctor import examine
     from cluster.preflight.machine import Machine
-    from cluster.preflight.plan import make_plan
+    from cluster.preflight.plan import planned
     from cluster.recipe.recipe import config_hash, resolved
 
     loaded, folder = _load(recipe, out, overrides)
@@ -135,8 +135,10 @@ def check(recipe: RecipeArgument, out: OutOption = None, overrides: SetOption = 
     shown = yaml.safe_dump(resolved(loaded), sort_keys=False, allow_unicode=True)
     shown += f"\nconfig hash  {config_hash(loaded)}\nrun folder   {folder}\n"
     console.print(Text(printable(shown)), soft_wrap=True)
-    plan = make_plan(loaded, machine)
+    plan = planned(loaded, machine)
     console.print(_plan_table(plan))
+    if any(process.parts for process in plan.processes):
+        console.print(_memory_table(plan))
     _report(console, [entry for entry in examine(loaded, folder, machine, plan) if entry.status != "ok"])
     console.print("Nothing is missing.")
 
@@ -271,6 +273,19 @@ def _plan_table(plan: Plan) -> Table:
         table.add_row(part.name, *numbers, Text(printable(part.note)))
     table.add_section()
     table.add_row("all", "", f"{plan.ray_cpus:g}", f"{plan.ray_gpus:g}", str(plan.memory_mb))
+    return table
+
+
+def _memory_table(plan: Plan) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(title="Memory by part", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    for heading in ("process", "part", "MiB each", "on", ""):
+        table.add_column(heading)
+    for process in plan.processes:
+        for part in process.parts:
+            table.add_row(process.name, part.name, str(part.mib), "GPU" if part.on_gpu else "host", part.why)
     return table
 
 

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from cluster.preflight.machine import Machine
-from cluster.preflight.plan import Plan, make_plan
+from cluster.preflight.plan import Plan, planned
 from cluster.preflight.start import check_devices, check_start
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.versions import package_version
@@ -66,7 +66,7 @@ def examine(recipe: Recipe, out: Path, machine: Machine | None = None, plan: Pla
         *check_devices(recipe, machine),
         *check_policy(recipe),
         *check_environment(recipe),
-        *check_plan(plan or make_plan(recipe, machine)),
+        *check_plan(plan or planned(recipe, machine)),
     ]
 
 

@@ -7,22 +7,29 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 MIB = 1024 * 1024
+_LOOK_LIMIT_S = 10.0
+"""Fixed: nvidia-smi answers within a second, unless its driver hangs."""
 _CGROUP = Path("/sys/fs/cgroup")
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Usable resources: ``cores`` (fractions under a container quota), memory in MiB, NVIDIA ``gpus``."""
+    """Usable resources: ``cores`` (fractions under a container quota), memory in MiB, NVIDIA ``gpus``.
+
+    ``gpu_memory_mb`` is the smallest of these GPUs' memory, None where it cannot be asked for.
+    """
 
     cores: float
     memory_mb: int
     available_mb: int
     shared_memory_mb: int | None
     gpus: int
+    gpu_memory_mb: int | None = None
 
     @classmethod
     def here(cls) -> Machine:
@@ -31,7 +38,8 @@ class Machine:
         limit, used = _cgroup_memory_mb()
         if limit is not None and limit < total:
             total, available = limit, min(available, max(0, limit - used))
-        return cls(_cores(), total, available, _shared_memory_mb(), _gpus())
+        gpus = _gpus()
+        return cls(_cores(), total, available, _shared_memory_mb(), gpus, _gpu_memory_mb() if gpus else None)
 
 
 def _cores() -> float:
@@ -75,6 +83,27 @@ def _gpus() -> int:
         return len([name for name in visible.split(",") if name.strip() not in {"", "-1"}])
     gpus = Path("/proc/driver/nvidia/gpus")
     return len(list(gpus.iterdir())) if gpus.is_dir() else 0
+
+
+def _gpu_memory_mb() -> int | None:
+    asked = ["nvidia-smi", "--query-gpu=index,uuid,memory.total", "--format=csv,noheader,nounits"]
+    try:
+        answer = subprocess.run(asked, capture_output=True, text=True, timeout=_LOOK_LIMIT_S, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return smallest_gpu_mb(answer, os.environ.get("CUDA_VISIBLE_DEVICES"))
+
+
+def smallest_gpu_mb(table: str, visible: str | None) -> int | None:
+    """Return the least memory among the ``visible`` GPUs (None: all) in ``table``: lines of index, UUID and MiB."""
+    rows = [[cell.strip() for cell in line.split(",")] for line in table.splitlines()]
+    names = None if visible is None else {name.strip() for name in visible.split(",")}
+    found = [
+        int(row[2])
+        for row in rows
+        if len(row) == 3 and row[2].isdigit() and (names is None or names & {row[0], row[1]})
+    ]
+    return min(found, default=None)
 
 
 def _lines(path: Path) -> list[str]:

@@ -1,24 +1,35 @@
 """The resource plan: which processes a recipe starts, and whether this machine can hold them.
 
-Owns the arithmetic between a recipe and a machine; pure, so that ``waymark check`` needs no Ray.
-Invariant: the plan's totals are the very numbers Ray is started with.
+Owns the arithmetic between a recipe and a machine; ``make_plan`` is pure, so that ``waymark check`` needs no Ray.
+Invariants: the plan's totals are the very numbers Ray is started with; a process is counted with its setting, or with
+the parts of its model where they are more.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cluster.preflight.machine import Machine
+from cluster.preflight.memory import (
+    above_settings,
+    on_gpus,
+    parts_of_learner,
+    parts_of_server,
+    size_of_start,
+    total_mib,
+)
 from cluster.recipe.recipe import Recipe
 from environments.kinds import KINDS, ServiceProcess
 from policy.backend import backend_of
+from policy.model_size import ModelSize, ModelSizeUnknown
+from records.memory import MemoryPart
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessPlan:
-    """``count`` processes of one kind; cores, GPUs and memory (MiB) are per process."""
+    """``count`` processes of one kind; cores, GPUs, memory (MiB) and its parts where they are known are per process."""
 
     name: str
     count: int
@@ -26,6 +37,7 @@ class ProcessPlan:
     gpus: float
     memory_mb: int
     note: str = ""
+    parts: tuple[MemoryPart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,28 +52,55 @@ class Plan:
     warnings: tuple[str, ...] = ()
 
 
-def make_plan(recipe: Recipe, machine: Machine) -> Plan:
-    """Return the plan of a recipe on a machine.
+def planned(recipe: Recipe, machine: Machine) -> Plan:
+    """Return the plan of a recipe on a machine with the model that the run starts from, as far as its size is known."""
+    try:
+        return make_plan(recipe, machine, size_of_start(recipe))
+    except ModelSizeUnknown as unknown:
+        counted = "the plan counts what run.resources.learner_memory_mb and policy.options.memory_mb say"
+        line = f"memory: the size of the model is not known, so {counted}: {unknown}"
+    plan = make_plan(recipe, machine)
+    return replace(plan, warnings=(*plan.warnings, line))
+
+
+def make_plan(recipe: Recipe, machine: Machine, size: ModelSize | None = None) -> Plan:
+    """Return the plan of a recipe with a model of ``size`` on a machine; without a size, memory is what settings say.
 
     A run that joins a cluster (``run.resources.address``) is not held against this machine: its
     actors live elsewhere and the cluster grows for them.
     """
-    processes = _processes(recipe)
+    resources = recipe.run.resources
+    backend, options = backend_of(recipe.policy)
+    servers = backend.processes(options)
+    learner = tuple(parts_of_learner(recipe, size)) if size else ()
+    server = tuple(parts_of_server(recipe, size)) if size else ()
+    processes = (
+        *_around(recipe),
+        ProcessPlan(
+            "policy server", servers.count, servers.cpus, servers.gpus,
+            max(servers.memory_mb, total_mib(server, on_gpu=False)), f"model {recipe.policy.model}", server,
+        ),
+        ProcessPlan(
+            "learner", 1, resources.learner_cpus, resources.learner_gpus,
+            max(resources.learner_memory_mb, total_mib(learner, on_gpu=False)), "actor and its critics", learner,
+        ),
+    )  # fmt: skip
     cpus = sum(process.count * process.cpus for process in processes)
     gpus = sum(process.count * process.gpus for process in processes)
     memory = sum(process.count * process.memory_mb for process in processes)
-    if recipe.run.resources.address:
-        return Plan(processes, cpus, gpus, memory)
+    above = above_settings(learner, server, resources.learner_memory_mb, servers.memory_mb)
+    if resources.address:
+        return Plan(processes, cpus, gpus, memory, warnings=tuple(above))
     ray_cpus = float(max(math.ceil(cpus), math.ceil(machine.cores)))
-    return Plan(
-        processes, ray_cpus, gpus, memory, _missing(gpus, memory, machine), _warnings(recipe, cpus, memory, machine)
-    )
+    too_large, barely = on_gpus(learner, server, servers.count, machine)
+    missing = (*_missing(gpus, memory, machine, bool(above)), *too_large)
+    warnings = (*_warnings(recipe, cpus, memory, machine), *above, *barely)
+    return Plan(processes, ray_cpus, gpus, memory, missing, warnings)
 
 
-def _processes(recipe: Recipe) -> tuple[ProcessPlan, ...]:
+def _around(recipe: Recipe) -> tuple[ProcessPlan, ...]:
+    """Return the processes that hold no model."""
     resources, rollout = recipe.run.resources, recipe.rollout
-    backend, options = backend_of(recipe.policy)
-    servers = backend.processes(options)
     browser_mb = rollout.contexts_per_worker * resources.memory_mb_per_context
     processes = [
         ProcessPlan("controller", 1, 0.0, 0.0, resources.controller_memory_mb, "the driver"),
@@ -70,14 +109,6 @@ def _processes(recipe: Recipe) -> tuple[ProcessPlan, ...]:
             "rollout worker", rollout.workers, rollout.worker_cpus, 0.0,
             resources.memory_mb_per_rollout_worker + browser_mb,
             f"a browser each, {rollout.contexts_per_worker} episodes at once",
-        ),
-        ProcessPlan(
-            "policy server", servers.count, servers.cpus, servers.gpus, servers.memory_mb,
-            f"model {recipe.policy.model}",
-        ),
-        ProcessPlan(
-            "learner", 1, resources.learner_cpus, resources.learner_gpus, resources.learner_memory_mb,
-            "actor and two critics",
         ),
     ]  # fmt: skip
     if not resources.address:
@@ -94,13 +125,15 @@ def _served(recipe: Recipe) -> Sequence[ServiceProcess]:
         return ()  # where there is no such environment, its own check says so
 
 
-def _missing(gpus: float, memory_mb: int, machine: Machine) -> tuple[str, ...]:
+def _missing(gpus: float, memory_mb: int, machine: Machine, large_model: bool) -> tuple[str, ...]:
     missing = []
     if memory_mb > machine.memory_mb:
-        missing.append(
-            f"memory: the plan needs {memory_mb} MiB, this machine has {machine.memory_mb} MiB; lower "
-            "rollout.workers or rollout.contexts_per_worker, or correct the estimates in run.resources"
+        advice = (
+            "choose a smaller model, an algorithm with fewer critics or a larger machine; waymark check lists parts"
+            if large_model
+            else "lower rollout.workers or rollout.contexts_per_worker, or correct the estimates in run.resources"
         )
+        missing.append(f"memory: the plan needs {memory_mb} MiB, this machine has {machine.memory_mb} MiB; {advice}")
     if gpus > machine.gpus:
         missing.append(f"GPUs: the plan needs {gpus:g}, this machine has {machine.gpus}; see run.resources")
     return tuple(missing)

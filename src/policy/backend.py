@@ -16,9 +16,11 @@ from typing import Any, Generic, Protocol, TypeVar
 from plugs.options import read_options
 from plugs.registry import Registry
 from policy.client import PolicySource
+from policy.model_size import ModelSize
 from policy.publication import WeightServer
 from policy.settings import PolicySettings
 from records.checks import Check
+from records.memory import MemoryPart
 
 S = TypeVar("S")
 
@@ -71,12 +73,14 @@ class PolicyBackend(Generic[S]):
     """A way of serving policies.
 
     ``settings`` is the class of its options (a frozen dataclass that forbids extra keys), ``policy.options`` of a
-    recipe. ``processes`` says what it will start, ``preflight`` looks whether this machine can; ``serve`` is a context
-    manager that starts the servers, watches them and ends them.
+    recipe. ``processes`` says what it will start, and ``memory`` what one of its servers holds for a model of a known
+    size (nothing where it starts none); ``preflight`` looks whether this machine can. ``serve`` is a context manager
+    that starts the servers, watches them and ends them.
     """
 
     settings: type[S]
     processes: Callable[[S], ServerProcesses]
+    memory: Callable[[PolicySettings, S, ModelSize], tuple[MemoryPart, ...]]
     preflight: Callable[[PolicySettings, S], list[Check]]
     serve: Callable[[Serving, S], AbstractContextManager[PolicyService]]
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache, CacheLayerMixin
 
-_COLUMN_BLOCK = 128
+from policy.torch_backend import COLUMN_BLOCK
 
 
 class KeyValueSlots:
@@ -90,7 +90,7 @@ class KeyValueSlots:
 
     def _reserve(self, columns: int) -> None:
         if columns > self.columns:
-            self.columns = -(-columns // _COLUMN_BLOCK) * _COLUMN_BLOCK
+            self.columns = -(-columns // COLUMN_BLOCK) * COLUMN_BLOCK
 
 
 class _SlotLayer(CacheLayerMixin):

@@ -13,6 +13,8 @@ from records.bounds import above, at_least, one_of, require, times
 
 DEVICE = re.compile(r"cpu|mps|cuda(:\d{1,3})?")
 """Torch devices that a recipe may name."""
+DTYPE_BYTES = {"float32": 4, "bfloat16": 2}
+"""Bytes of one served weight, by ``policy.dtype``."""
 _REVISION = re.compile(r"|\w[\w./-]{0,199}")
 TINY = "tiny"
 """The name of the preset that is built here, in place of a model."""
@@ -101,7 +103,7 @@ class PolicySettings:
 
     def __post_init__(self) -> None:
         """Refuse choices that do not exist, counts and waits of nothing."""
-        one_of(self, "dtype", ("float32", "bfloat16"))
+        one_of(self, "dtype", tuple(DTYPE_BYTES))
         one_of(self, "prompt_format", ("waymark", "chat", "webrl"))
         hub = "empty, or a commit, tag or branch of the model on the Hugging Face hub"
         require(_REVISION.fullmatch(self.revision) is not None, "revision", hub, self.revision)

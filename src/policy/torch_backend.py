@@ -12,9 +12,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from policy.backend import PolicyBackend, PolicyService, ServerProcesses, Serving
-from policy.settings import PolicySettings
+from policy.model_size import ModelSize
+from policy.settings import DTYPE_BYTES, PolicySettings
 from records.bounds import at_least
 from records.checks import Check, Status
+from records.memory import TORCH_PROCESS_MIB, MemoryPart
+
+COLUMN_BLOCK = 128
+"""Slots of keys and values grow by so many tokens."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,32 @@ def processes(options: TorchSettings) -> ServerProcesses:
     return ServerProcesses(options.servers, options.cpus, options.gpus, options.memory_mb)
 
 
+def memory(settings: PolicySettings, options: TorchSettings, size: ModelSize) -> tuple[MemoryPart, ...]:
+    """Return what one server holds; b is 4 bytes, or 2 where ``policy.dtype`` is ``bfloat16``.
+
+    Weights b a parameter. Keys and values b x ``ModelSize.keys_values`` for each token of ``max_batch`` slots, each as
+    long as the longest prompt and reply, in blocks of 128. A prefill: keys and values of its tokens once more, four
+    inner states of one layer's feed-forward part, and the logits of each prompt at each prompt's end in fp32. While
+    weights are taken, on the host, the file's bytes and its tensors, each 4 bytes a parameter.
+    """
+    number, on_gpu = DTYPE_BYTES[settings.dtype], settings.device.startswith("cuda")
+    slots = 1 if options.batch_invariant else options.max_batch
+    longest = settings.max_prompt_tokens + settings.max_new_tokens
+    columns = -(-longest // COLUMN_BLOCK) * COLUMN_BLOCK
+    prefill = max(options.max_prefill_tokens, settings.max_prompt_tokens)
+    step = prefill * (size.keys_values + 4 * size.mlp // size.layers) * number + 4 * slots * slots * size.vocabulary
+    held = {
+        "weights": (size.parameters * number, f"{number} bytes a parameter"),
+        "keys and values": (slots * columns * size.keys_values * number, f"{slots} replies of {columns} tokens"),
+        "prefill": (step, f"{prefill} prompt tokens"),
+    }
+    return (
+        *(MemoryPart.of_bytes(name, count, on_gpu, why) for name, (count, why) in held.items()),
+        MemoryPart.of_bytes("files", 8 * size.parameters, False, "published weights while they are taken"),
+        MemoryPart("process", TORCH_PROCESS_MIB, False, "torch and transformers"),
+    )
+
+
 def preflight(settings: PolicySettings, options: TorchSettings) -> list[Check]:
     """Torch and transformers are installed."""
     missing = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
@@ -70,4 +101,4 @@ def serve(serving: Serving, options: TorchSettings) -> Iterator[PolicyService]:
         yield service
 
 
-TORCH = PolicyBackend(TorchSettings, processes, preflight, serve)
+TORCH = PolicyBackend(TorchSettings, processes, memory, preflight, serve)

@@ -109,7 +109,7 @@ def test_training_does_not_start_where_something_is_missing(
 def test_check_shows_the_resolved_recipe_and_the_plan(recipe: Path, complete_machine: None) -> None:
     done = RUNNER.invoke(cli.app, ["check", str(recipe), "--set", "learner.gamma=0.77"], catch_exceptions=False)
     assert done.exit_code == 0
-    for text in ("gamma: 0.77", "config hash", "runs/mine", "rollout worker", "Nothing is missing."):
+    for text in ("gamma: 0.77", "config hash", "runs/mine", "rollout worker", "optimiser", "Nothing is missing."):
         assert text in done.output
 
 

@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import ClassVar
 
 from policy.backend import PolicyBackend, PolicyService, ServerProcesses, Serving
-from policy.settings import PolicySettings
+from policy.model_size import ModelSize
+from policy.settings import DTYPE_BYTES, PolicySettings
 from policy.tokenizer import TextTokenizer
 from records.bounds import at_least, one_of, require, times
 from records.checks import Check, Status
+from records.memory import MIB, MemoryPart
 
 _LOOK_LIMIT_S = 60.0
 """Fixed: finding a package without importing it takes about a second, and so does a health check."""
@@ -93,6 +95,28 @@ def processes(options: VllmSettings) -> ServerProcesses:
     return ServerProcesses(options.servers, options.cpus, options.gpus, options.memory_mb)
 
 
+def memory(settings: PolicySettings, options: VllmSettings, size: ModelSize) -> tuple[MemoryPart, ...]:
+    """Return what one server cannot do without, vLLM's own code aside; with several GPUs, on each of them.
+
+    Weights in ``policy.dtype``. Keys and values: on a CPU the ``kv_cache_gib`` that vLLM is told; on a GPU it takes
+    what is free, and needs those of the longest prompt and reply. While weights are taken, on the host, the file's
+    bytes and its tensors, each 4 bytes a parameter.
+    """
+    if options.urls:
+        return ()
+    number, gpus = DTYPE_BYTES[settings.dtype], max(1, int(options.gpus))
+    longest = settings.max_prompt_tokens + settings.max_new_tokens
+    keys_values, why = options.kv_cache_gib * 1024 * MIB, "policy.options.kv_cache_gib"
+    if options.gpus:
+        keys_values, why = longest * size.keys_values * number // gpus, f"at least {longest} tokens of one reply"
+    weights = size.parameters * number // gpus
+    return (
+        MemoryPart.of_bytes("weights", weights, options.gpus > 0, f"{number} bytes a parameter"),
+        MemoryPart.of_bytes("keys and values", keys_values, options.gpus > 0, why),
+        MemoryPart.of_bytes("files", 8 * size.parameters, False, "published weights while they are taken"),
+    )
+
+
 def preflight(settings: PolicySettings, options: VllmSettings) -> list[Check]:
     """The Python named has vLLM, or the servers named answer; and the model's tokenizer fits its head."""
     checks = [_answers(url) for url in options.urls] or [_installed(options.interpreter)]
@@ -150,4 +174,4 @@ def serve(serving: Serving, options: VllmSettings) -> Iterator[PolicyService]:
         yield service
 
 
-VLLM = PolicyBackend(VllmSettings, processes, preflight, serve)
+VLLM = PolicyBackend(VllmSettings, processes, memory, preflight, serve)
