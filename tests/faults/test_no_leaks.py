@@ -125,7 +125,7 @@ async def test_forty_episodes_in_chromium_leave_nothing(tmp_path: Path) -> None:
 
         def counts(worker: RolloutWorker) -> tuple[int, int]:
             assert worker._slots is not None
-            browser = worker._slots._host._session._browser  # type: ignore[union-attr]
+            browser = worker._slots._host._browser._browser  # type: ignore[union-attr]
             return len(browser.contexts), sessions_of(server)
 
         before, after = await before_and_after(made(tmp_path, "embedded", server), 10, 30, counts)
