@@ -87,11 +87,15 @@ def main() -> None:
         stack.enter_context(_ray())
         arms = {name: stack.enter_context(_served(name, options)) for name in ARMS[:2]}
         arms["torch again"] = arms["torch"]
-        numbers = asyncio.run(_measure(arms, options))
-        agreement = asyncio.run(_agreement(arms["vllm"], options))
+        numbers, agreement = asyncio.run(_asked(arms, options))
     _tell(recording, numbers, agreement)
     recording.write({"rounds": options.rounds, "cells": numbers, "agreement": agreement,
                      "verdicts": _verdicts(numbers, agreement)})  # fmt: skip
+
+
+async def _asked(arms: dict[str, Arm], options: argparse.Namespace) -> tuple[list[dict[str, Any]], dict[str, float]]:
+    """Measure and compare within one event loop, to which connections belong."""
+    return await _measure(arms, options), await _agreement(arms["vllm"], options)
 
 
 async def _measure(arms: dict[str, Arm], options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -220,7 +224,7 @@ def _served(name: str, options: argparse.Namespace) -> Iterator[Arm]:
     backend, read = backend_of(settings)
     with tempfile.TemporaryDirectory() as folder:
         serving = Serving(
-            settings, str(options.policy), Path(folder) / "current.json", f"{NAME}-{os.getpid()}", Path(folder)
+            settings, str(options.policy), Path(folder) / "current.json", f"{NAME}-{name}-{os.getpid()}", Path(folder)
         )
         with backend.serve(serving, read) as service:
             make = cast("Callable[..., PolicyClient]", load(service.source.factory))
