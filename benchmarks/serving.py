@@ -38,6 +38,10 @@ DEFAULT_CONCURRENCY = 6
 """Most requests at once for which the torch engine is the default: the episodes of the laptop's one worker."""
 AGREEMENT = 1e-3
 ARMS = ("torch", "vllm", "torch again")
+_REQUESTS = 32
+"""Fewest requests of a cell: replies are short, and fewer vary by a factor of two."""
+_PAUSE_S = 1.5
+"""Before a cell: threads of the server asked before spin on for a while."""
 _WAIT_S = 900.0
 
 
@@ -107,9 +111,10 @@ async def _measure(arms: dict[str, Arm], options: argparse.Namespace) -> list[di
         for concurrency in options.concurrency:
             cells: dict[str, list[Cell]] = {name: [] for name in ARMS}
             for turn in range(options.rounds):
-                prompts = _prompts(generator, max(8, 2 * concurrency), shared)
+                prompts = _prompts(generator, max(_REQUESTS, 2 * concurrency), shared)
                 order = ARMS[turn % len(ARMS) :] + ARMS[: turn % len(ARMS)]
                 for name in order:
+                    await asyncio.sleep(_PAUSE_S)
                     cells[name].append(await _ask(arms[name], prompts, concurrency))
             numbers.append({"prompts": sharing, "concurrency": concurrency, **_summary(cells)})
     return numbers
