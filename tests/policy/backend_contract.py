@@ -15,9 +15,14 @@ import pytest
 from plugs.registry import load
 from policy.backend import PolicyBackend, PolicyService, Serving, backend_of
 from policy.client import Completion, PolicyClient, Sampling
+from policy.engine import GenerationEngine
+from policy.models import load_causal_lm
+from policy.presets import build_tiny
 from policy.publication import Probe, ProbeLimits, Publication, publish
 from policy.published_weights import PublishedWeights, write_published
-from policy.settings import PolicySettings
+from policy.settings import PolicySettings, TinyShape
+from policy.tokenizer import TextTokenizer
+from policy.weights import put_weights, read_weights, write_weights
 from records.checks import Status
 from records.failures import EpisodeFailed, FailureKind
 
@@ -56,6 +61,17 @@ class Served:
         return await publish(servers, weights, [Probe(PROMPT, ACTION, probe)], limits=LIMITS, timeout_s=WAIT_S)
 
 
+def two_published(
+    shape: TinyShape, tokenizer: TextTokenizer, folder: Path
+) -> tuple[PublishedWeights, PublishedWeights]:
+    """Two sets of weights that differ, as versions 1 and 2."""
+    first, second = (
+        write_weights(build_tiny(shape, tokenizer, seed).state_dict(), folder / f"{seed}.safetensors", seed)
+        for seed in (1, 2)
+    )
+    return first, second
+
+
 class BackendContract(ABC):
     """The points of the contract, in order; all of them use one service with two servers."""
 
@@ -70,9 +86,11 @@ class BackendContract(ABC):
         """Let a server stand still; return what says whether another process has taken its place."""
 
     @staticmethod
-    @abstractmethod
     def logprobs_of(weights: PublishedWeights, model: Path) -> tuple[float, ...]:
         """The log-probabilities of the probe under published weights, computed without the backend."""
+        loaded = load_causal_lm(model)
+        put_weights(loaded, read_weights(weights))
+        return tuple(GenerationEngine(loaded, TextTokenizer.load(model).stop_ids).score(PROMPT, ACTION))
 
     @pytest.fixture(scope="class")
     @classmethod

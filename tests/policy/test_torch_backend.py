@@ -5,21 +5,15 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import ray
-from transformers import PreTrainedModel
 
-from policy.engine import GenerationEngine
-from policy.models import load_causal_lm
-from policy.presets import build_tiny
 from policy.published_weights import PublishedWeights
 from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
-from policy.weights import put_weights, read_weights, write_weights
-from tests.policy.backend_contract import ACTION, PROMPT, WAIT_S, BackendContract, Served
+from tests.policy.backend_contract import WAIT_S, BackendContract, Served, two_published
 from tests.policy.conftest import TINY
 from tests.rollout_workers.ray_cluster import small_ray
 
@@ -36,13 +30,7 @@ def ray_cluster() -> Iterator[None]:
 def two_weights(
     tokenizer: TextTokenizer, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[PublishedWeights, PublishedWeights]:
-    folder = tmp_path_factory.mktemp("weights")
-    models: list[PreTrainedModel] = [build_tiny(TINY, tokenizer, seed) for seed in (1, 2)]
-    first, second = (
-        write_weights(model.state_dict(), folder / f"{version}.safetensors", version)
-        for version, model in enumerate(models, start=1)
-    )
-    return first, second
+    return two_published(TINY, tokenizer, tmp_path_factory.mktemp("weights"))
 
 
 def process_id(server: Any) -> int:
@@ -68,9 +56,3 @@ class TestTorchBackend(BackendContract):
                 return False
 
         return replaced
-
-    @staticmethod
-    def logprobs_of(weights: PublishedWeights, model: Path) -> tuple[float, ...]:
-        loaded = load_causal_lm(model)
-        put_weights(loaded, read_weights(weights))
-        return tuple(GenerationEngine(loaded, TextTokenizer.load(model).stop_ids).score(PROMPT, ACTION))

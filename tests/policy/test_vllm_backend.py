@@ -9,16 +9,13 @@ from pathlib import Path
 
 import pytest
 import ray
-from transformers import PreTrainedModel
 
-from policy.engine import GenerationEngine
-from policy.models import load_causal_lm, save_policy
+from policy.models import save_policy
 from policy.presets import build_tiny
 from policy.published_weights import PublishedWeights
 from policy.settings import PolicySettings, TinyShape
 from policy.tokenizer import TextTokenizer
-from policy.weights import put_weights, read_weights, write_weights
-from tests.policy.backend_contract import ACTION, PROMPT, WAIT_S, BackendContract, Served
+from tests.policy.backend_contract import WAIT_S, BackendContract, Served, two_published
 from tests.policy.vllm_python import VLLM_PYTHON, needs_vllm
 from tests.rollout_workers.ray_cluster import small_ray
 
@@ -43,13 +40,7 @@ def policy_dir(tokenizer: TextTokenizer, tokenizer_dir: Path, tmp_path_factory: 
 def two_weights(
     tokenizer: TextTokenizer, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[PublishedWeights, PublishedWeights]:
-    folder = tmp_path_factory.mktemp("weights")
-    models: list[PreTrainedModel] = [build_tiny(SHAPE, tokenizer, seed) for seed in (1, 2)]
-    first, second = (
-        write_weights(model.state_dict(), folder / f"{version}.safetensors", version)
-        for version, model in enumerate(models, start=1)
-    )
-    return first, second
+    return two_published(SHAPE, tokenizer, tmp_path_factory.mktemp("weights"))
 
 
 class TestVllmBackend(BackendContract):
@@ -79,9 +70,3 @@ class TestVllmBackend(BackendContract):
                 return False
 
         return replaced
-
-    @staticmethod
-    def logprobs_of(weights: PublishedWeights, model: Path) -> tuple[float, ...]:
-        loaded = load_causal_lm(model)
-        put_weights(loaded, read_weights(weights))
-        return tuple(GenerationEngine(loaded, TextTokenizer.load(model).stop_ids).score(PROMPT, ACTION))

@@ -10,6 +10,7 @@ import asyncio
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 from policy.backend import Serving
@@ -33,14 +34,13 @@ class VllmServer:
         self._process = VllmProcess(
             settings, options, serving.model, python=python, host=host, token=token, log_file=log_file
         )
-        try:
+        with ExitStack() as unless_up:
+            unless_up.callback(self._process.kill)
             # Ray calls this within its event loop, which cannot run another.
             with ThreadPoolExecutor(1) as thread:
                 limit_s = 2 * options.start_timeout_s + settings.publish_timeout_s  # the sum of its parts'
                 thread.submit(self._come_up, serving.published).result(limit_s)
-        except BaseException:
-            self._process.kill()
-            raise
+            unless_up.pop_all()
 
     def _come_up(self, published: Path) -> None:
         self._process.wait(lambda: asyncio.run(self._is_up()), self._options.start_timeout_s)
