@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from policy.client import RequestRefused
 from policy.published_weights import PublishedWeights, WeightsRejected
 from policy.settings import PolicySettings
 
@@ -40,7 +41,7 @@ class WeightServer(Protocol):
         ...
 
     async def score(self, prompt_ids: Sequence[int], action_ids: Sequence[int]) -> list[float]:
-        """Return the log-probabilities (A,) of ``action_ids`` at temperature 1."""
+        """Return the log-probabilities (A,) of ``action_ids`` at temperature 1; raise also ``RequestRefused``."""
         ...
 
 
@@ -129,7 +130,7 @@ async def _publish_to(
             found = [await server.score(probe.prompt_ids, probe.action_ids) for probe in probes]
     except TimeoutError:
         return _Answer(server.name, None, f"no answer within {timeout_s:g} s")
-    except (WeightsRejected, ServerUnreachable) as error:
+    except (WeightsRejected, RequestRefused, ServerUnreachable) as error:
         return _Answer(server.name, None, str(error))
     gaps = [gap for probe, logprobs in zip(probes, found, strict=True) for gap in probe_gaps(probe.logprobs, logprobs)]
     gap, mean = max(gaps), sum(gaps) / len(gaps)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from policy.client import RequestRefused
 from policy.publication import (
     Probe,
     ProbeLimits,
@@ -68,6 +69,7 @@ async def test_a_server_that_agrees_is_accepted() -> None:
         (Server("bad", logprobs=(-0.5,)), "off by inf"),
         (Server("bad", error=WeightsRejected("torn file")), "torn file"),
         (Server("bad", error=ServerUnreachable("gone")), "gone"),
+        (Server("bad", error=RequestRefused("the probe exceeds the context")), "exceeds the context"),
         (Server("bad", delay_s=60), "no answer within 1 s"),
     ],
 )

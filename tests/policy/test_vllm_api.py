@@ -147,6 +147,7 @@ async def test_a_publication_pauses_loads_names_forgets_and_resumes_in_this_orde
     ("broken", "says"),
     [
         ({"collective_rpc": (500, b"half way")}, "half way"),
+        ({"collective_rpc": (400, b"no such method")}, "status 400, no such method"),
         ({"collective_rpc": (200, {"results": []})}, "no worker"),
         ({"update_weight_version": (500, b"")}, "status 500"),
         ({"reset_prefix_cache": (200, {"success": False})}, "keeps what it cached"),
@@ -179,7 +180,7 @@ async def test_replies_that_do_not_end_are_broken_off_after_the_drain_limit() ->
 
 async def test_an_endpoint_gives_up_in_time_and_looks_for_the_server_again() -> None:
     async with told(pause_s=20, generate=(200, reply())) as server:
-        endpoint = VllmEndpoint("a", server.url, token="", stop_ids=(9,), seeds=False)
+        endpoint = VllmEndpoint("a", server.url, token="", stop_ids=(9,), seeds=False, in_flight=4)
         async with asyncio.timeout(10):
             with pytest.raises(ServerUnreachable, match=r"did not answer within 0\.2 s"):
                 await endpoint.complete([1], GREEDY, 0.2)
@@ -190,7 +191,7 @@ async def test_an_endpoint_gives_up_in_time_and_looks_for_the_server_again() -> 
 async def test_an_episode_stays_with_one_server_and_moves_when_that_is_away() -> None:
     settings = PolicySettings(attempt_timeout_s=5, deadline_s=20)
     async with told(generate=(200, reply())) as one, told(generate=(200, reply())) as two:
-        client = vllm_client({"a": one.url, "b": two.url}, settings, token="", stop_ids=(9,), seeds=False)
+        client = vllm_client({"a": one.url, "b": two.url}, settings, token="", stop_ids=(9,), seeds=False, in_flight=4)
         for _ in range(3):
             await client.complete([1], GREEDY, episode="e")
     assert sorted([len(one.heard), len(two.heard)]) == [0, 3]
@@ -199,10 +200,45 @@ async def test_an_episode_stays_with_one_server_and_moves_when_that_is_away() ->
 async def test_a_server_that_never_answers_fails_the_episode_within_the_deadline() -> None:
     settings = PolicySettings(attempt_timeout_s=0.2, deadline_s=1.0)
     async with told(generate=None) as server, asyncio.timeout(30):
-        client = vllm_client({"a": server.url}, settings, token="", stop_ids=(9,), seeds=False)
+        client = vllm_client({"a": server.url}, settings, token="", stop_ids=(9,), seeds=False, in_flight=4)
         with pytest.raises(EpisodeFailed) as failed:
             await client.complete([1], GREEDY, episode="e")
     assert failed.value.failure.code.name == "deadline"
+
+
+async def test_no_more_requests_are_under_way_than_a_server_may_be_asked_at_once() -> None:
+    async with told(pause_s=0.1, generate=(200, reply())) as server:
+        endpoint = VllmEndpoint("a", server.url, token="", stop_ids=(9,), seeds=False, in_flight=2)
+        asked = [asyncio.create_task(endpoint.complete([1], GREEDY, 10)) for _ in range(6)]
+        while not all(task.done() for task in asked):
+            assert server.under_way <= 2
+            await asyncio.sleep(0.01)
+        assert [task.result().action_ids for task in asked] == [(5, 6)] * 6
+    assert server.most_under_way == 2
+
+
+async def test_a_request_that_finds_no_room_says_so_in_time_and_leaves_the_place_to_others() -> None:
+    async with told(pause_s=20, generate=(200, reply())) as server, asyncio.timeout(10):
+        endpoint = VllmEndpoint("a", server.url, token="", stop_ids=(9,), seeds=False, in_flight=1)
+        holds = asyncio.create_task(endpoint.complete([1], GREEDY, 0.6))
+        await asyncio.sleep(0.1)
+        with pytest.raises(ServerUnreachable, match=r"had no room for a further request within 0\.2 s"):
+            await endpoint.complete([1], GREEDY, 0.2)
+        with pytest.raises(ServerUnreachable, match="did not answer"):
+            await holds
+        server.pause_s = 0
+        assert (await endpoint.complete([1], GREEDY, 5)).action_ids == (5, 6)
+    assert len(server.heard) == 2
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_server_that_is_full_is_asked_again_within_the_deadline(status: int) -> None:
+    full = iter([(status, b"full"), (status, b"full")])
+    async with told(generate=lambda _: next(full, (200, reply()))) as server, asyncio.timeout(30):
+        settings = PolicySettings(attempt_timeout_s=5, deadline_s=20)
+        client = vllm_client({"a": server.url}, settings, token="", stop_ids=(9,), seeds=False, in_flight=4)
+        assert (await client.complete([1], GREEDY, episode="e")).action_ids == (5, 6)
+    assert len(server.heard) == 3
 
 
 def test_a_name_is_as_many_servers_as_it_has_addresses(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -122,6 +122,18 @@ async def test_a_server_that_fails_the_proof_is_not_heard_until_the_next_publica
         await until(lambda: stub.label == label(EIGHT))
 
 
+@pytest.mark.parametrize(
+    "path", ["pause", "collective_rpc", "update_weight_version", "resume", "weight_info", "generate"]
+)
+async def test_a_server_that_does_not_understand_a_publication_is_quarantined(
+    path: str, tmp_path: Path, policy_dir: Path
+) -> None:
+    answers = {**Stub().answers(), path: (400, b"no such thing")}
+    async with told(**answers) as server, found(server.url, tmp_path, policy_dir) as running:
+        quarantined = await published(running, SEVEN, tmp_path / "current.json")
+    assert "no such thing" in quarantined[server.url]
+
+
 async def test_a_publication_and_the_watch_do_not_load_at_once(tmp_path: Path, policy_dir: Path) -> None:
     stub = Stub()
     async with told(pause_s=0.02, **stub.answers()) as server, found(server.url, tmp_path, policy_dir) as running:

@@ -22,6 +22,8 @@ class Told:
     heard: list[tuple[str, Any]] = field(default_factory=list)
     headers: list[bytes] = field(default_factory=list)
     port: int = 0
+    under_way: int = 0
+    most_under_way: int = 0
 
     @property
     def url(self) -> str:
@@ -35,7 +37,12 @@ class Told:
             body = await reader.readexactly(int(fields.get(b"content-length", b"0")))
             self.heard.append((target, json.loads(body) if body else None))
             self.headers.append(fields.get(b"authorization", b""))
-            await asyncio.sleep(self.pause_s)
+            self.under_way += 1
+            self.most_under_way = max(self.most_under_way, self.under_way)
+            try:
+                await asyncio.sleep(self.pause_s)
+            finally:
+                self.under_way -= 1
             answer = self.answers[target.partition("?")[0]]
             if callable(answer):
                 answer = answer(self.heard[-1][1])

@@ -26,6 +26,10 @@ _LABEL = re.compile(r"(\d+)-([0-9a-f]{64})")
 _Reply = TypeVar("_Reply", bound=BaseModel)
 
 
+class _BadRequest(ServerUnreachable):
+    """The server does not take what it was sent."""
+
+
 class _Logprob(BaseModel):
     logprob: float
 
@@ -117,7 +121,7 @@ class VllmApi:
         body = self._request(prompt_ids, parameters)
         if sampling.version is not None:
             body["cache_salt"] = f"version-{sampling.version}"  # no keys and values of other weights
-        reply = await self._ask(_Generated, "POST", "/inference/v1/generate", json=body)
+        reply = await self._generate(body)
         if len(reply.choices) != 1 or reply.choices[0].logprobs is None:
             raise ServerUnreachable(f"{self._url} gave {len(reply.choices)} replies, or no log-probabilities")
         choice, scored = reply.choices[0], reply.choices[0].logprobs.content
@@ -132,10 +136,15 @@ class VllmApi:
         return Completion(tuple(choice.token_ids), logprobs, version, choice.finish_reason)
 
     async def score(self, prompt_ids: Sequence[int], action_ids: Sequence[int]) -> list[float]:
-        """Return the log-probabilities (A,) of ``action_ids`` at temperature 1, computed without cached keys."""
+        """Return the log-probabilities (A,) of ``action_ids`` at temperature 1, computed without cached keys.
+
+        Raises:
+            RequestRefused: the server cannot score them, as where they exceed its context.
+            ServerUnreachable: no answer, or one about other tokens.
+        """
         whole = [*prompt_ids, *action_ids]
         body = self._request(whole, {"temperature": 1.0, "max_tokens": 1, "prompt_logprobs": 0})
-        reply = await self._ask(_Generated, "POST", "/inference/v1/generate", json=body)
+        reply = await self._generate(body)
         found = (reply.prompt_logprobs or [])[len(prompt_ids) :]
         try:
             return [(scored or {})[token].logprob for scored, token in zip(found, action_ids, strict=True)]
@@ -197,6 +206,13 @@ class VllmApi:
         plain = {"top_p": 1.0, "top_k": 0, "min_p": 0.0, "detokenize": False, "skip_special_tokens": False}
         return {"token_ids": list(prompt_ids), "sampling_params": {**plain, **parameters}}
 
+    async def _generate(self, body: dict[str, Any]) -> _Generated:
+        """Ask for tokens; of all that a server is asked, this alone can be refused for what it says."""
+        try:
+            return await self._ask(_Generated, "POST", "/inference/v1/generate", json=body)
+        except _BadRequest as error:
+            raise RequestRefused(str(error)) from error
+
     async def _ask(self, kind: type[_Reply], method: str, path: str, **content: Any) -> _Reply:
         response = await self._send(method, path, **content)
         try:
@@ -210,7 +226,7 @@ class VllmApi:
         except httpx.HTTPError as error:
             raise ServerUnreachable(f"{self._url}{path} does not answer: {error!r}") from error
         if response.status_code == httpx.codes.BAD_REQUEST:
-            raise RequestRefused(f"{self._url}{path}: {_said(response)}")
+            raise _BadRequest(f"{self._url}{path}: status 400, {_said(response)}")
         if response.status_code == httpx.codes.NOT_FOUND:
             raise ServerUnreachable(f"{self._url} knows no {path}; how to start it: docs/guides/vllm.md")
         if not response.is_success:

@@ -58,6 +58,9 @@ class VllmSettings:
     """Memory for keys and values of one server on a CPU, in GiB; on a GPU vLLM takes what is free."""
     max_batch: int = 32
     """Most replies that one server generates at once."""
+    in_flight: int = 0
+    """Most requests that one rollout worker has at one server at a time; further ones wait their turn, within
+    ``policy.attempt_timeout_s``. 0 is ``max_batch``: what a server generates at once, more would wait there."""
     python: str = ""
     """Python in which vLLM is installed, from the working folder; empty is Waymark's own."""
     bind: str = "loopback"
@@ -76,11 +79,16 @@ class VllmSettings:
     def __post_init__(self) -> None:
         """Refuse counts of nothing, and addresses that are none."""
         at_least(self, 1, "servers", "threads", "kv_cache_gib", "max_batch", "memory_mb")
-        at_least(self, 0, "cpus", "gpus", "restarts")
+        at_least(self, 0, "cpus", "gpus", "in_flight", "restarts")
         one_of(self, "bind", ("loopback", "node"))
         for url in self.urls:
             require(url.startswith(("http://", "https://")), "urls", "addresses such as http://host:8000", url)
         times(self)
+
+    @property
+    def most_in_flight(self) -> int:
+        """What ``in_flight`` means."""
+        return self.in_flight or self.max_batch
 
     @property
     def interpreter(self) -> str:

@@ -1,7 +1,8 @@
 """Ask servers of vLLM for completions: the rollouts' side, over HTTP.
 
-Owns ``VllmEndpoint`` and ``vllm_client``. Invariants: every wait ends; a server that moved is looked for again. Its
-address is a URL, or the name of the actor that runs it and knows the URL.
+Owns ``VllmEndpoint`` and ``vllm_client``. Invariants: every wait ends; a client has no more requests under way at a
+server than it is told; a server that moved is looked for again. Its address is a URL, or the name of the actor that
+runs it and knows the URL.
 """
 
 from __future__ import annotations
@@ -18,24 +19,30 @@ from policy.vllm.api import VllmApi
 
 
 class VllmEndpoint:
-    """A ``policy.routing.PolicyEndpoint``: a URL, or the actor of this name."""
+    """A ``policy.routing.PolicyEndpoint``: a URL, or the actor of this name; it gets ``in_flight`` requests at once."""
 
-    def __init__(self, name: str, address: str, *, token: str, stop_ids: Sequence[int], seeds: bool) -> None:
+    def __init__(
+        self, name: str, address: str, *, token: str, stop_ids: Sequence[int], seeds: bool, in_flight: int
+    ) -> None:
         self._name = name
         self._address = address
         self._token = token
         self._stop_ids = tuple(stop_ids)
         self._seeds = seeds
         self._api: VllmApi | None = None
+        self._admitted = asyncio.Semaphore(in_flight)
 
     async def complete(self, prompt_ids: Sequence[int], sampling: Sampling, timeout_s: float) -> Completion:
         """Return one completion; see ``PolicyEndpoint``. A request that is given up is dropped by the server."""
+        admitted = False
         try:
-            async with asyncio.timeout(timeout_s):
+            async with asyncio.timeout(timeout_s), self._admitted:
+                admitted = True
                 api = self._api or await self._found(timeout_s)
                 return await api.complete(prompt_ids, sampling, stop_ids=self._stop_ids, seeds=self._seeds)
         except TimeoutError as error:
-            raise ServerUnreachable(f"policy server {self._name} did not answer within {timeout_s:.1f} s") from error
+            late = "did not answer" if admitted else "had no room for a further request"
+            raise ServerUnreachable(f"policy server {self._name} {late} within {timeout_s:.1f} s") from error
         except ServerUnreachable:
             if not self._address.startswith("http"):
                 self._api = None  # it may be back elsewhere
@@ -50,11 +57,17 @@ class VllmEndpoint:
 
 
 def vllm_client(
-    servers: Mapping[str, str], settings: PolicySettings, *, token: str, stop_ids: Sequence[int], seeds: bool
+    servers: Mapping[str, str],
+    settings: PolicySettings,
+    *,
+    token: str,
+    stop_ids: Sequence[int],
+    seeds: bool,
+    in_flight: int,
 ) -> RoutedClient:
     """Return a client of servers given by their addresses: URLs, or names of actors."""
     endpoints = {
-        name: VllmEndpoint(name, address, token=token, stop_ids=stop_ids, seeds=seeds)
+        name: VllmEndpoint(name, address, token=token, stop_ids=stop_ids, seeds=seeds, in_flight=in_flight)
         for name, address in servers.items()
     }
     return RoutedClient(endpoints, settings)

@@ -22,7 +22,7 @@ import ray
 from ray.actor import ActorHandle
 
 from policy.backend import Serving
-from policy.client import PolicySource, RequestRefused
+from policy.client import PolicySource
 from policy.publication import ServerUnreachable, WeightServer
 from policy.published_weights import PublishedWeights, WeightsRejected, read_published
 from policy.ray_client import RayWeightServer
@@ -143,7 +143,7 @@ class FoundServer:
             self._busy.release()
 
     async def score(self, prompt_ids: Sequence[int], action_ids: Sequence[int]) -> list[float]:
-        """Return the server's log-probabilities (A,); raise ``ServerUnreachable``."""
+        """Return the server's log-probabilities (A,); raise ``RequestRefused`` or ``ServerUnreachable``."""
         async with VllmApi(self.name, self._token) as api:
             return await api.score(prompt_ids, action_ids)
 
@@ -179,7 +179,7 @@ class _PublicationWatch:
     def _try(self, name: str, work: Coroutine[Any, Any, None]) -> None:
         try:
             asyncio.run(asyncio.wait_for(work, self._serving.settings.publish_timeout_s))
-        except (TimeoutError, WeightsRejected, RequestRefused, ServerUnreachable) as error:
+        except (TimeoutError, WeightsRejected, ServerUnreachable) as error:
             _LOG.warning("policy server %s does not take what is published: %s", name, error)
 
 
@@ -187,7 +187,7 @@ def _client_options(
     serving: Serving, options: VllmSettings, addresses: Mapping[str, str], token: str
 ) -> dict[str, object]:
     stop_ids = TextTokenizer.load(serving.model).stop_ids
-    asked = {"token": token, "stop_ids": stop_ids, "seeds": options.seeds}
+    asked = {"token": token, "stop_ids": stop_ids, "seeds": options.seeds, "in_flight": options.most_in_flight}
     return {"servers": dict(addresses), "settings": serving.settings, **asked}
 
 
