@@ -7,11 +7,12 @@ file, or half a folder, under its final name, even after a power cut.
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from records.durable import force_to_disk, open_file, replace_file
+from records.durable import force_to_disk, open_file, read_text, replace_file
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:
@@ -54,6 +55,17 @@ def sha256_file(path: Path) -> str:
     """Return the SHA-256 of a file's bytes in hex; raise as ``records.durable.open_file`` does."""
     with open_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def digests_as_written(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of each file of a learner's checkpoint, by name, as computed when it was written.
+
+    Nothing where ``folder`` is no checkpoint.
+    """
+    if not (folder / "COMPLETE").is_file():
+        return {}
+    digests: dict[str, str] = json.loads(read_text(folder / "manifest.json"))
+    return digests
 
 
 def sha256_text(text: str) -> str:

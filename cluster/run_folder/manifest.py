@@ -17,7 +17,7 @@ from typing import Any, Literal, TypedDict
 from cluster.demonstrated import demonstrated_sites
 from cluster.errors import ManifestError
 from cluster.recipe.recipe import Recipe, config_hash, flatten, resolved
-from cluster.run_folder.durable import sha256_file, write_atomic
+from cluster.run_folder.durable import digests_as_written, sha256_file, write_atomic
 from cluster.run_folder.named_model import model_record, require_same_model
 from cluster.run_folder.stage_files import StageEntry, scan_stages, write_stage
 from cluster.run_folder.stage_results import R, StageResult, read_result
@@ -125,7 +125,7 @@ class RunManifest:
         return list(self._entries)
 
     def complete_stage(self, phase: int, result: StageResult, files: Sequence[Path] = (), seconds: float = 0.0) -> None:
-        """Record a stage as done, durably. ``files`` lie under the run folder and are hashed.
+        """Record a stage as done, durably. ``files`` lie under the run folder and are hashed, unless they were already.
 
         Raises ``ManifestError`` when the stage is already there, when its result cannot be read back, or when
         a file is missing or lies elsewhere.
@@ -177,7 +177,7 @@ class RunManifest:
 
     def _hash(self, file: Path) -> str:
         try:
-            return sha256_file(file)
+            return digests_as_written(file.parent).get(file.name) or sha256_file(file)
         except OSError as error:
             raise ManifestError(f"cannot record {file}: {error.strerror}") from error
 

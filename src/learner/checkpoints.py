@@ -1,8 +1,9 @@
 """Checkpoints of the learner: safetensors for numbers, JSON for the rest, nothing pickled.
 
-Owns the layout of a checkpoint directory: ``<name>.safetensors`` per module, ``<name>.optimiser.safetensors``
-per optimiser, ``state.json``, ``manifest.json`` with a SHA-256 of each, and ``COMPLETE``, written last, which
-holds the manifest's SHA-256. A directory appears whole or not at all, and loading restores every bit.
+Owns the layout of a checkpoint directory: the files of each module and of each optimiser, one a rank
+(``learner.pieces``), ``state.json``, ``manifest.json`` with a SHA-256 of each, and ``COMPLETE``, written last, which
+holds the manifest's SHA-256. A directory appears whole or not at all, and loading restores every bit, into any number
+of ranks. Each file is hashed as it is written, by the rank that writes it.
 """
 
 from __future__ import annotations
@@ -17,146 +18,181 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from learner.errors import CheckpointError
-from records.durable import force_to_disk
+from learner.pieces import StoredPart, write_part
+from learner.ranks import ALONE, Ranks
+from policy.weights import own_tensors
+from records.durable import force_to_disk, replace_file
 
 COMPLETE = "COMPLETE"
 MANIFEST = "manifest.json"
 STATE = "state.json"
-
-
-def own_tensors(module: nn.Module) -> dict[str, Tensor]:
-    """Return the module's parameters and stored buffers by name, tied ones once, under their first name."""
-    seen: set[tuple[int, torch.Size]] = set()
-    tensors: dict[str, Tensor] = {}
-    for name, tensor in module.state_dict().items():
-        key = (tensor.data_ptr(), tensor.shape)
-        if key not in seen:
-            seen.add(key)
-            tensors[name] = tensor
-    return tensors
+_EXPECTED = (OSError, SafetensorError, CheckpointError)
+Optimisers = Mapping[str, torch.optim.Optimizer]
 
 
 def write_checkpoint(
     path: str | Path,
     modules: Mapping[str, nn.Module],
-    optimisers: Mapping[str, torch.optim.Optimizer],
+    optimisers: Optimisers,
     state: Mapping[str, Any],
+    ranks: Ranks = ALONE,
 ) -> Path:
-    """Write a checkpoint to ``path`` and return it.
+    """Write a checkpoint to ``path`` and return it; every rank calls this, and ``state`` is rank 0's.
 
     What is there already is replaced, once the new one is complete: a stage that was stopped between its
     checkpoint and its acknowledgement runs again and writes the same checkpoint again.
     """
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    replaced = scratch.with_name(scratch.name + ".replaced")
+    scratch = Path(ranks.told(ranks.together(lambda: _scratch(target) if ranks.first else "", _EXPECTED))[0])
     try:
-        for name, module in modules.items():
-            _save(own_tensors(module), scratch / f"{name}.safetensors")
-        groups = {}
-        for name, optimiser in optimisers.items():
-            tensors, groups[name] = _flatten(optimiser)
-            _save(tensors, scratch / f"{name}.optimiser.safetensors")
-        body = json.dumps({"state": dict(state), "optimisers": groups}, indent=1, sort_keys=True)
-        (scratch / STATE).write_text(body, encoding="utf-8")
-        digests = {file.name: _sha256(file) for file in sorted(scratch.iterdir())}
-        (scratch / MANIFEST).write_text(json.dumps(digests, indent=1), encoding="utf-8")
-        _sync(scratch)
-        (scratch / COMPLETE).write_text(_sha256(scratch / MANIFEST), encoding="utf-8")
-        _sync(scratch)
-        scratch.chmod(0o755)
-        if target.exists():
-            os.rename(target, replaced)
-        os.rename(scratch, target)
-        force_to_disk(target.parent)
-        shutil.rmtree(replaced, ignore_errors=True)
+        own = ranks.together(lambda: _write_own(scratch, modules, optimisers, ranks), _EXPECTED)
+        digests = {name: digest for text in ranks.told(json.dumps(own)) for name, digest in json.loads(text).items()}
+        groups = {name: optimiser.state_dict()["param_groups"] for name, optimiser in optimisers.items()}
+        content = {"state": dict(state), "optimisers": groups}
+        ranks.together(lambda: _complete(scratch, target, content, digests) if ranks.first else None, _EXPECTED)
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        if ranks.first:
+            shutil.rmtree(scratch, ignore_errors=True)
     return target
 
 
 def read_checkpoint(
-    path: str | Path, modules: Mapping[str, nn.Module], optimisers: Mapping[str, torch.optim.Optimizer]
+    path: str | Path, modules: Mapping[str, nn.Module], optimisers: Optimisers, ranks: Ranks = ALONE
 ) -> dict[str, Any]:
     """Load a checkpoint into ``modules`` and ``optimisers`` and return its state; nothing changes if it is bad.
+
+    Everything is verified and compared first, and then read piece by piece.
 
     Raises:
         CheckpointError: absent, incomplete, damaged, or made for other modules; the message says which.
     """
     source = Path(path)
-    _verify(source)
+    names = ranks.together(lambda: _verified(source, ranks), _EXPECTED)
     content = json.loads((source / STATE).read_text(encoding="utf-8"))
-    loaded = {name: _matching(source / f"{name}.safetensors", own_tensors(module)) for name, module in modules.items()}
-    restored = {}
-    for name, optimiser in optimisers.items():
-        if name not in content["optimisers"]:
-            raise CheckpointError(f"{source}: no optimiser {name!r}; it was written by another algorithm")
-        tensors = load_file(source / f"{name}.optimiser.safetensors")
-        restored[name] = _unflatten(tensors, content["optimisers"][name], optimiser, source)
+    stored = {name: _of_module(source, name, names, module) for name, module in modules.items()}
+    groups: dict[str, list[dict[str, Any]]] = content["optimisers"]
+    moments = {
+        name: _of_optimiser(source, name, names, optimiser, groups.get(name)) for name, optimiser in optimisers.items()
+    }
     with torch.no_grad():
         for name, module in modules.items():
             for key, tensor in own_tensors(module).items():
-                tensor.copy_(loaded[name][key])
-    for name, optimiser in optimisers.items():
-        optimiser.load_state_dict(restored[name])
+                stored[name].read_into(key, tensor)
+        for name, optimiser in optimisers.items():
+            _restore(optimiser, moments[name], groups[name])
     state: dict[str, Any] = content["state"]
     return state
 
 
-def _verify(source: Path) -> None:
+def checkpoint_id(path: str | Path) -> str:
+    """Return what names a checkpoint by its content: the SHA-256 of its manifest."""
+    return (Path(path) / COMPLETE).read_text(encoding="utf-8").strip()
+
+
+def _scratch(target: Path) -> str:
+    """Make the hidden folder that becomes ``target``, and return its path."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent)
+
+
+def _write_own(scratch: Path, modules: Mapping[str, nn.Module], optimisers: Optimisers, ranks: Ranks) -> dict[str, str]:
+    """Write this rank's files and return each one's SHA-256."""
+    digests: dict[str, str] = {}
+    for name, module in modules.items():
+        digests |= write_part(scratch, name, own_tensors(module), ranks)
+    for name, optimiser in optimisers.items():
+        digests |= write_part(scratch, f"{name}.optimiser", _moments(optimiser), ranks)
+    return digests
+
+
+def _complete(scratch: Path, target: Path, content: Mapping[str, Any], digests: Mapping[str, str]) -> None:
+    """Write the files that rank 0 writes, and give the folder its name."""
+    body = json.dumps(content, indent=1, sort_keys=True).encode()
+    listed = dict(sorted({**digests, STATE: hashlib.sha256(body).hexdigest()}.items()))
+    manifest = json.dumps(listed, indent=1).encode()
+    replace_file(scratch / STATE, body)
+    replace_file(scratch / MANIFEST, manifest)
+    replace_file(scratch / COMPLETE, hashlib.sha256(manifest).hexdigest().encode())
+    scratch.chmod(0o755)
+    replaced = scratch.with_name(scratch.name + ".replaced")
+    if target.exists():
+        os.rename(target, replaced)
+    os.rename(scratch, target)
+    force_to_disk(target.parent)
+    shutil.rmtree(replaced, ignore_errors=True)
+
+
+def _verified(source: Path, ranks: Ranks) -> list[str]:
+    """Return the names of the checkpoint's files; this rank hashes its share of them."""
     if not (source / COMPLETE).is_file():
         raise CheckpointError(f"{source}: no {COMPLETE} marker; the checkpoint is absent or was interrupted")
-    expected = (source / COMPLETE).read_text(encoding="utf-8").strip()
-    if _sha256(source / MANIFEST) != expected:
+    if _sha256(source / MANIFEST) != checkpoint_id(source):
         raise CheckpointError(f"{source}: {MANIFEST} does not match {COMPLETE}; the checkpoint is damaged")
-    for name, digest in json.loads((source / MANIFEST).read_text(encoding="utf-8")).items():
-        if not (source / name).is_file() or _sha256(source / name) != digest:
+    digests: dict[str, str] = json.loads((source / MANIFEST).read_text(encoding="utf-8"))
+    for name, counts in ranks.shared_out(sorted(digests)):
+        if counts and (not (source / name).is_file() or _sha256(source / name) != digests[name]):
             raise CheckpointError(f"{source}: {name} is missing or does not match its SHA-256; delete the checkpoint")
+    return list(digests)
 
 
-def _matching(file: Path, wanted: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Load ``file`` and check that it holds exactly the wanted names and shapes."""
-    if not file.is_file():
-        raise CheckpointError(f"{file} is missing; the checkpoint was written by another algorithm")
-    found = load_file(file)
-    if {k: tuple(v.shape) for k, v in found.items()} != {k: tuple(v.shape) for k, v in wanted.items()}:
-        raise CheckpointError(f"{file}: names or shapes differ from the model's; it was made for another model")
-    return found
+def _of_module(source: Path, name: str, names: list[str], module: nn.Module) -> StoredPart:
+    """Return what is stored of a module, once it is known to hold exactly the module's names and shapes."""
+    stored = StoredPart(source, name, names)
+    if stored.shapes != {key: tuple(tensor.shape) for key, tensor in own_tensors(module).items()}:
+        raise CheckpointError(f"{source}: {name}: names or shapes differ from the model's; it was made for another")
+    return stored
 
 
-def _flatten(optimiser: torch.optim.Optimizer) -> tuple[dict[str, Tensor], list[dict[str, Any]]]:
-    """Return the optimiser's tensors as ``<parameter>.<name>`` and its groups as JSON."""
-    content = optimiser.state_dict()
-    tensors = {f"{i}.{name}": value for i, entry in content["state"].items() for name, value in entry.items()}
-    return tensors, content["param_groups"]
-
-
-def _unflatten(
-    tensors: Mapping[str, Tensor], groups: list[dict[str, Any]], optimiser: torch.optim.Optimizer, source: Path
-) -> dict[str, Any]:
-    present = [len(group["params"]) for group in optimiser.state_dict()["param_groups"]]
-    if [len(group["params"]) for group in groups] != present:
+def _of_optimiser(
+    source: Path,
+    name: str,
+    names: list[str],
+    optimiser: torch.optim.Optimizer,
+    groups: list[dict[str, Any]] | None,
+) -> StoredPart:
+    """Return what is stored of an optimiser, once it is known to be of the same parameters."""
+    if groups is None:
+        raise CheckpointError(f"{source}: no optimiser {name!r}; it was written by another algorithm")
+    stored, parameters = StoredPart(source, f"{name}.optimiser", names), _parameters(optimiser)
+    shapes = {key: tuple(parameters[int(key.partition(".")[0])].shape) for key in stored.shapes}
+    present = [len(group["params"]) for group in optimiser.param_groups]
+    if [len(group["params"]) for group in groups] != present or any(
+        shape not in ((), shapes[key]) for key, shape in stored.shapes.items()
+    ):
         raise CheckpointError(f"{source}: the optimiser has other parameters than the model's; it was made for another")
-    entries: dict[int, dict[str, Tensor]] = {}
-    for key, tensor in tensors.items():
+    return stored
+
+
+def _parameters(optimiser: torch.optim.Optimizer) -> list[Tensor]:
+    return [parameter for group in optimiser.param_groups for parameter in group["params"]]
+
+
+def _moments(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Return the optimiser's tensors as ``<parameter>.<name>``."""
+    return {
+        f"{index}.{name}": value
+        for index, parameter in enumerate(_parameters(optimiser))
+        for name, value in optimiser.state.get(parameter, {}).items()
+    }
+
+
+def _restore(optimiser: torch.optim.Optimizer, stored: StoredPart, groups: list[dict[str, Any]]) -> None:
+    """Give the optimiser what is stored, one tensor after the other."""
+    parameters = _parameters(optimiser)
+    optimiser.state.clear()
+    for key, shape in stored.shapes.items():
         index, name = key.split(".", 1)
-        entries.setdefault(int(index), {})[name] = tensor
-    return {"state": entries, "param_groups": groups}
-
-
-def _save(tensors: Mapping[str, Tensor], file: Path) -> None:
-    save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, file)
-
-
-def _sync(directory: Path) -> None:
-    """Flush every file of ``directory``, and the directory, to disk."""
-    for entry in [*directory.iterdir(), directory]:
-        force_to_disk(entry)
+        parameter = parameters[int(index)]
+        # A count is kept where its parameter is, as fused AdamW wants it (``learner.optimiser``).
+        like = torch.empty_like(parameter) if shape else torch.empty((), dtype=torch.float32, device=parameter.device)
+        stored.read_into(key, like)
+        optimiser.state[parameter][name] = like
+    for group, saved in zip(optimiser.param_groups, groups, strict=True):
+        group.update({name: value for name, value in saved.items() if name != "params"})
 
 
 def _sha256(file: Path) -> str:

@@ -5,3 +5,7 @@ from __future__ import annotations
 
 class CheckpointError(Exception):
     """A checkpoint is absent, incomplete, damaged, or of another model."""
+
+
+class RankError(Exception):
+    """Another rank of the learner failed; the message says which, and how."""

@@ -21,7 +21,7 @@ from torch import nn
 from learner.actor import update_actor
 from learner.algorithms import resolve
 from learner.batching import Sample
-from learner.checkpoints import own_tensors, read_checkpoint, write_checkpoint
+from learner.checkpoints import read_checkpoint, write_checkpoint
 from learner.clone import clone_actions
 from learner.credit import assign_credit
 from learner.data_choices import MASKS
@@ -36,7 +36,7 @@ from learner.settings import LearnerSettings
 from learner.trained_critics import TrainedCritic
 from policy.models import load_causal_lm, save_policy
 from policy.published_weights import PublishedWeights
-from policy.weights import write_weights
+from policy.weights import own_tensors, write_weights
 from records.episodes import FloatArray, IntArray, Trajectory
 
 _CLONE, _ACTOR = 0, 3

@@ -7,36 +7,53 @@ not at all; what is loaded is what was hashed; a model takes all tensors or none
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load, save
+from safetensors.torch import load
 
 from policy.published_weights import PublishedWeights, WeightsRejected
-from records.durable import open_file, replace_file
+from policy.tensor_files import write_tensors
+from records.durable import file_replacing, open_file
 
 Tensors = dict[str, torch.Tensor]
 
 
-def write_weights(state_dict: Mapping[str, torch.Tensor], path: str | Path, version: int) -> PublishedWeights:
-    """Write ``state_dict`` to the file ``path`` durably and return what names it.
+def own_tensors(module: torch.nn.Module) -> Tensors:
+    """Return the module's parameters and stored buffers by name, tied ones once, under their first name.
 
-    Names that share memory (tied embeddings) are stored once, under the first of them.
+    Tied ones are one object under two names. (An address would not tell: that of a tensor spread over processes is 0.)
+    """
+    own = module.state_dict(keep_vars=True)
+    first = {id(tensor): name for name, tensor in reversed(own.items())}
+    return {name: tensor.detach() for name, tensor in own.items() if first[id(tensor)] == name}
+
+
+def write_weights(
+    tensors: Mapping[str, torch.Tensor],
+    path: str | Path,
+    version: int,
+    whole: Callable[[torch.Tensor], torch.Tensor] = lambda tensor: tensor,
+) -> PublishedWeights:
+    """Write ``tensors`` to the file ``path`` durably and return what names it.
+
+    Names that share memory (tied embeddings) are stored once, under the first of them. ``whole`` is that of
+    ``policy.tensor_files.write_tensors``.
     """
     stored: Tensors = {}
     seen: set[tuple[int, torch.Size]] = set()
-    for name, tensor in state_dict.items():
-        place = (tensor.data_ptr(), tensor.shape)
+    for name, tensor in tensors.items():
+        place = (tensor.data_ptr() or id(tensor), tensor.shape)
         if tensor.numel() and place in seen:
             continue
         seen.add(place)
-        stored[name] = tensor.detach().cpu().contiguous()
-    content = save(stored, metadata={"version": str(version)})
+        stored[name] = tensor
     target = Path(path)
-    replace_file(target, content)
-    return PublishedWeights(version, hashlib.sha256(content).hexdigest(), str(target))
+    with file_replacing(target) as file:
+        checksum = write_tensors(file, stored, {"version": str(version)}, whole)
+    return PublishedWeights(version, checksum, str(target))
 
 
 def read_weights(weights: PublishedWeights) -> Tensors:
@@ -65,10 +82,10 @@ def read_weights(weights: PublishedWeights) -> Tensors:
 
 def check_weights(model: torch.nn.Module, tensors: Mapping[str, torch.Tensor]) -> None:
     """Raise ``WeightsRejected`` unless ``tensors`` are exactly this model's, tied names aside."""
-    own = model.state_dict()
+    own = model.state_dict(keep_vars=True)
     unknown = sorted(set(tensors) - set(own))
-    given = {own[name].data_ptr() for name in tensors if name in own}
-    missing = sorted(name for name, tensor in own.items() if name not in tensors and tensor.data_ptr() not in given)
+    given = {id(own[name]) for name in tensors if name in own}
+    missing = sorted(name for name, tensor in own.items() if id(tensor) not in given)
     wrong = [
         f"{name} {tuple(tensor.shape)} instead of {tuple(own[name].shape)}"
         for name, tensor in tensors.items()

@@ -1,21 +1,32 @@
 """Files that are either wholly there or not there: write beside, fsync, rename, fsync the folder.
 
-Owns ``replace_file``, by which every package writes what must survive a crash, and ``open_file``, by which it is read
-back. Invariants: a reader never sees half a file under its final name, even after a power cut; it never waits for
-something that lies there in place of a file, such as a pipe. Imports only the standard library.
+Owns ``replace_file`` and ``file_replacing``, by which every package writes what must survive a crash, and
+``open_file``, by which it is read back. Invariants: a reader never sees half a file under its final name, even after a
+power cut; it never waits for something that lies there in place of a file, such as a pipe. Imports only the standard
+library.
 """
 
 from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
+from typing import BinaryIO
 from uuid import uuid4
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Put ``content`` at ``path`` and return once it is durable; the folder is created where it is missing.
+    """Put ``content`` at ``path``; see ``file_replacing``."""
+    with file_replacing(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def file_replacing(path: Path) -> Iterator[BinaryIO]:
+    """Put what the block writes at ``path``, durable at the block's end; the folder is created where it is missing.
 
     Raises:
         OSError: where the disk refuses; what was at ``path`` before is still there then, and nothing beside it.
@@ -26,7 +37,7 @@ def replace_file(path: Path, content: bytes) -> None:
     scratch = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
     try:
         with scratch.open("xb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(scratch, path)

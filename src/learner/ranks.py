@@ -1,0 +1,104 @@
+"""The learner's ranks: one process, or several that train one model together.
+
+Owns what ranks tell each other. Invariants: every rank makes the same calls in the same order; what is told is a text
+or an array, never an object; a wait for others ends by the group's own limit; an expected error of one rank is raised
+on all of them. Alone, nothing is told and nothing is waited for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.distributed.tensor import DTensor
+
+from learner.errors import RankError
+
+T = TypeVar("T")
+Item = TypeVar("Item")
+Numbers = npt.NDArray[np.floating]
+
+
+class Ranks:
+    """Rank ``rank`` of ``size``; without a process group there is one. ``device`` holds what is told."""
+
+    def __init__(self, device: torch.device | str = "cpu") -> None:
+        together = dist.is_available() and dist.is_initialized()
+        self.rank, self.size = (dist.get_rank(), dist.get_world_size()) if together else (0, 1)
+        self.device = torch.device(device)
+
+    @property
+    def first(self) -> bool:
+        """Whether this is rank 0, which writes what is written once."""
+        return self.rank == 0
+
+    def shared_out(self, items: Sequence[Item]) -> Iterator[tuple[Item, bool]]:
+        """Yield this rank's items, as many on every rank, and whether each counts: one that fills up does not."""
+        for start in range(0, len(items), self.size):
+            mine = start + self.rank < len(items)
+            yield items[start + self.rank if mine else start], mine
+
+    def summed(self, values: Numbers) -> Numbers:
+        """Return the sum of every rank's ``values``, of the same shape and type."""
+        return self._reduced(values, dist.ReduceOp.SUM)
+
+    def largest(self, values: Numbers) -> Numbers:
+        """Return the largest of every rank's ``values`` at each place."""
+        return self._reduced(values, dist.ReduceOp.MAX)
+
+    def by_first(self, value: float) -> float:
+        """Return rank 0's ``value``, such as a time on its clock."""
+        return float(self.summed(np.asarray([value if self.first else 0.0]))[0])
+
+    def told(self, text: str) -> list[str]:
+        """Return every rank's text, by rank."""
+        if self.size == 1:
+            return [text]
+        content = torch.tensor(list(text.encode()), dtype=torch.uint8, device=self.device)
+        lengths = [torch.zeros(1, dtype=torch.int64, device=self.device) for _ in range(self.size)]
+        dist.all_gather(lengths, torch.tensor([len(content)], dtype=torch.int64, device=self.device))
+        longest = int(max(lengths))
+        padded = torch.zeros(longest, dtype=torch.uint8, device=self.device)
+        padded[: len(content)] = content
+        gathered = [torch.zeros_like(padded) for _ in range(self.size)]
+        dist.all_gather(gathered, padded)
+        return [bytes(one[: int(length)].tolist()).decode() for one, length in zip(gathered, lengths, strict=True)]
+
+    def together(self, work: Callable[[], T], expected: tuple[type[Exception], ...]) -> T:
+        """Return what ``work`` gives here, once every rank has done its own.
+
+        Raises:
+            Exception: what ``work`` raised here, where it is ``expected``.
+            RankError: it succeeded here and not elsewhere.
+        """
+        failed: Exception | None = None
+        try:
+            result = work()
+        except expected as error:
+            failed = error
+        said = self.told("" if failed is None else f"{type(failed).__name__}: {failed}")
+        if failed is not None:
+            raise failed
+        for rank, what in enumerate(said):
+            if what:
+                raise RankError(f"rank {rank}: {what}")
+        return result
+
+    def whole(self, tensor: Tensor) -> Tensor:
+        """Return the whole of a tensor that is spread over the ranks; every rank calls this."""
+        return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+
+    def _reduced(self, values: Numbers, how: dist.ReduceOp.RedOpType) -> Numbers:
+        if self.size == 1:
+            return values
+        tensor = torch.from_numpy(values.copy()).to(self.device)
+        dist.all_reduce(tensor, how)
+        return tensor.cpu().numpy()
+
+
+ALONE = Ranks()
