@@ -31,7 +31,8 @@ class Serving:
 
     ``published`` is the file that names the weights that were published last, if there are any; a server that starts
     or starts again serves these. ``run`` is a text of this run's own, for names that others may see; ``logs`` a folder
-    for what servers print, which need not exist.
+    for what servers print, which need not exist. ``adapter_rank`` is that of the adapters that will be published on
+    the model; 0 where whole models are.
     """
 
     settings: PolicySettings
@@ -39,6 +40,7 @@ class Serving:
     published: Path
     run: str
     logs: Path
+    adapter_rank: int = 0
 
 
 class PolicyService(Protocol):

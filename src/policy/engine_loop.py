@@ -11,18 +11,16 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
-import torch
-
 from policy.client import Completion, EngineStopped, RequestRefused, Sampling
 from policy.engine import GenerationEngine, GenerationRequest
 from policy.published_weights import PublishedWeights
-from policy.weights import check_weights, put_weights, read_weights
+from policy.weights import Contents, check_weights, put_weights, read_weights
 
 _log = logging.getLogger(__name__)
 _IDLE_WAIT_S = 30.0
@@ -74,7 +72,7 @@ class EngineLoop:
         self._on_failure = on_failure
         self._version, self._checksum = version, checksum
         self._jobs: deque[tuple[Callable[[], None], Future[Any]]] = deque()
-        self._swaps: deque[tuple[PublishedWeights, Mapping[str, torch.Tensor], Future[PublishedWeights]]] = deque()
+        self._swaps: deque[tuple[PublishedWeights, Contents, Future[PublishedWeights]]] = deque()
         self._replies: dict[int, Future[Completion]] = {}
         self._next_id = 0
         self._wake = threading.Condition()
@@ -105,10 +103,10 @@ class EngineLoop:
         Raises:
             WeightsRejected: checksum, names or shapes are wrong; the old weights go on serving.
         """
-        tensors = read_weights(weights)
-        check_weights(self._engine.model, tensors)
+        contents = read_weights(weights)
+        check_weights(self._engine.model, contents)
         future: Future[PublishedWeights] = Future()
-        self._enqueue(partial(self._swaps.append, (weights, tensors, future)), future)
+        self._enqueue(partial(self._swaps.append, (weights, contents, future)), future)
         return future
 
     def stats(self) -> EngineStats:
@@ -195,10 +193,8 @@ class EngineLoop:
             future = self._replies.pop(result.request_id)
             _resolve(future, Completion(result.action_ids, result.logprobs, self._version, result.finish_reason))
 
-    def _swap(
-        self, weights: PublishedWeights, tensors: Mapping[str, torch.Tensor], future: Future[PublishedWeights]
-    ) -> None:
-        put_weights(self._engine.model, tensors)
+    def _swap(self, weights: PublishedWeights, contents: Contents, future: Future[PublishedWeights]) -> None:
+        put_weights(self._engine.model, contents)
         self._version, self._checksum = weights.version, weights.checksum
         self._loads += 1
         _resolve(future, weights)

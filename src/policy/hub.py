@@ -14,6 +14,8 @@ from policy.settings import PolicySettings
 
 _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 _KINDS = (".json", ".jinja", ".safetensors")
+_NOT_THE_MODELS = (CHAT_FILE, "adapter_config.json")
+"""Waymark's own, and what lets transformers load another model than the folder's."""
 
 
 class ModelUnavailable(ValueError):
@@ -29,7 +31,7 @@ def names_folder(model: str) -> bool:
 
 def model_files(folder: Path) -> list[Path]:
     """Return what a model consists of (settings, tokenizer, template, weights), sorted, without what Waymark adds."""
-    files = (path for path in folder.iterdir() if path.suffix in _KINDS and path.name != CHAT_FILE)
+    files = (path for path in folder.iterdir() if path.suffix in _KINDS and path.name not in _NOT_THE_MODELS)
     return sorted(path for path in files if path.is_file())
 
 

@@ -1,24 +1,32 @@
 """Weights on their way from the learner to the servers: a safetensors file with version and checksum.
 
-Owns writing, verified reading, and putting weights into a model. Invariants: a file appears whole or
-not at all; what is loaded is what was hashed; a model takes all tensors or none.
+Owns writing, verified reading, and putting weights into a model. A file holds a whole model's tensors, or an adapter's
+with its shape in the file's header. Invariants: a file appears whole or not at all; what is loaded is what was hashed;
+a model takes all tensors or none.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load
+from transformers import PreTrainedModel
 
+from policy.adapters import Adapter, AdapterShape, check_adapter, put_adapter
 from policy.published_weights import PublishedWeights, WeightsRejected
 from policy.tensor_files import write_tensors
 from records.durable import file_replacing, open_file
 
 Tensors = dict[str, torch.Tensor]
+Contents = Tensors | Adapter
+"""What a file of weights holds: a whole model's tensors by name, or an adapter."""
+_SHAPE = "adapter"
+"""Where an adapter's shape is in a file's header; the servers of vLLM look there too (``waymark_worker``)."""
 
 
 def own_tensors(module: torch.nn.Module) -> Tensors:
@@ -50,14 +58,29 @@ def write_weights(
             continue
         seen.add(place)
         stored[name] = tensor
+    return _write(stored, path, version, {}, whole)
+
+
+def write_adapter(adapter: Adapter, path: str | Path, version: int) -> PublishedWeights:
+    """Write ``adapter`` to the file ``path`` durably and return what names it."""
+    return _write(adapter.tensors, path, version, {_SHAPE: adapter.shape.to_json()})
+
+
+def _write(
+    tensors: Mapping[str, torch.Tensor],
+    path: str | Path,
+    version: int,
+    metadata: Mapping[str, str],
+    whole: Callable[[torch.Tensor], torch.Tensor] = lambda tensor: tensor,
+) -> PublishedWeights:
     target = Path(path)
     with file_replacing(target) as file:
-        checksum = write_tensors(file, stored, {"version": str(version)}, whole)
+        checksum = write_tensors(file, tensors, {"version": str(version), **metadata}, whole)
     return PublishedWeights(version, checksum, str(target))
 
 
-def read_weights(weights: PublishedWeights) -> Tensors:
-    """Return the tensors of published weights.
+def read_weights(weights: PublishedWeights) -> Contents:
+    """Return what published weights consist of.
 
     Raises:
         WeightsRejected: the file is missing or unreadable, or its checksum is another one.
@@ -77,11 +100,20 @@ def read_weights(weights: PublishedWeights) -> Tensors:
         tensors: Tensors = load(content)
     except SafetensorError as error:
         raise WeightsRejected(f"{weights.path} is not a safetensors file: {error}") from error
-    return tensors
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    shape = (header.get("__metadata__") or {}).get(_SHAPE)
+    return tensors if shape is None else Adapter(AdapterShape.from_json(shape), tensors)
 
 
-def check_weights(model: torch.nn.Module, tensors: Mapping[str, torch.Tensor]) -> None:
-    """Raise ``WeightsRejected`` unless ``tensors`` are exactly this model's, tied names aside."""
+def check_weights(model: PreTrainedModel, contents: Contents) -> None:
+    """Raise ``WeightsRejected`` unless these are exactly this model's tensors, tied names aside, or its adapter's."""
+    if isinstance(contents, Adapter):
+        check_adapter(model, contents)
+    else:
+        _check_tensors(model, contents)
+
+
+def _check_tensors(model: PreTrainedModel, tensors: Tensors) -> None:
     own = model.state_dict(keep_vars=True)
     unknown = sorted(set(tensors) - set(own))
     given = {id(own[name]) for name in tensors if name in own}
@@ -98,13 +130,16 @@ def check_weights(model: torch.nn.Module, tensors: Mapping[str, torch.Tensor]) -
 
 
 @torch.no_grad()
-def put_weights(model: torch.nn.Module, tensors: Mapping[str, torch.Tensor]) -> None:
-    """Copy ``tensors`` into ``model`` in place, so that tied weights stay tied.
+def put_weights(model: PreTrainedModel, contents: Contents) -> None:
+    """Copy tensors into ``model`` in place, so that tied weights stay tied, or into its adapter.
 
     Raises:
         WeightsRejected: they do not fit; the model is as it was.
     """
-    check_weights(model, tensors)
+    if isinstance(contents, Adapter):
+        put_adapter(model, contents)
+        return
+    _check_tensors(model, contents)
     own = model.state_dict()
-    for name, tensor in tensors.items():
+    for name, tensor in contents.items():
         own[name].copy_(tensor)

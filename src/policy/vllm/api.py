@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -64,6 +65,7 @@ class _WeightInfo(BaseModel):
 
 class _Taken(BaseModel):
     refused: str
+    folder: str = ""
 
 
 class _Results(BaseModel):
@@ -80,14 +82,16 @@ class VllmApi:
     Args:
         url: such as ``http://127.0.0.1:8000``.
         token: what the server asks for; empty sends none.
+        adapters: whether published weights are adapters on the model that the server started with, one name each.
     """
 
-    def __init__(self, url: str, token: str) -> None:
+    def __init__(self, url: str, token: str, *, adapters: bool = False) -> None:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=64)
         # Deadlines are the callers': asyncio's, so that a slow trickle of bytes does not outlive them.
         self._http = httpx.AsyncClient(base_url=url, headers=headers, timeout=None, limits=limits, trust_env=False)
         self._url = url
+        self._adapters = adapters
 
     async def __aenter__(self) -> VllmApi:
         return self
@@ -118,7 +122,7 @@ class VllmApi:
         }
         if seeds:
             parameters["seed"] = sampling.seed
-        body = self._request(prompt_ids, parameters)
+        body = self._request(prompt_ids, parameters) | await self._model(sampling.version)
         if sampling.version is not None:
             body["cache_salt"] = f"version-{sampling.version}"  # no keys and values of other weights
         reply = await self._generate(body)
@@ -144,7 +148,7 @@ class VllmApi:
         """
         whole = [*prompt_ids, *action_ids]
         body = self._request(whole, {"temperature": 1.0, "max_tokens": 1, "prompt_logprobs": 0})
-        reply = await self._generate(body)
+        reply = await self._generate(body | await self._model(None))
         found = (reply.prompt_logprobs or [])[len(prompt_ids) :]
         try:
             return [(scored or {})[token].logprob for scored, token in zip(found, action_ids, strict=True)]
@@ -167,11 +171,10 @@ class VllmApi:
             ServerUnreachable: no answer, or the server cannot take weights.
         """
         await self._pause(drain_timeout_s)
-        body = {"method": "waymark_take_weights", "args": [weights.path, weights.checksum]}
-        taken = await self._ask(_Results, "POST", "/collective_rpc", json=body)
-        refused = next((result.refused for result in taken.results if result.refused), "")
-        if not taken.results:
-            raise ServerUnreachable(f"{self._url} has no worker that takes weights")
+        if self._adapters:
+            refused = await self._take_adapter(weights)
+        else:
+            refused, _ = await self._tell_workers("waymark_take_weights", weights.path, weights.checksum)
         if not refused:
             label = f"{weights.version}-{weights.checksum}"
             await self._send("POST", "/update_weight_version", json={"new_version": label})
@@ -181,6 +184,35 @@ class VllmApi:
         if refused:
             raise WeightsRejected(refused)
         return await self.served()
+
+    async def _take_adapter(self, weights: PublishedWeights) -> str:
+        """Let the server load an adapter in the place of the one that it has; return why not, or nothing."""
+        before = (await self.served()).version
+        refused, folders = await self._tell_workers("waymark_lay_out_adapter", weights.path, weights.checksum)
+        if refused:
+            return refused
+        for version in {before, weights.version}:  # the same version, too: it may have been another file
+            with suppress(ServerUnreachable):  # says that it has none of this name
+                await self._send("POST", "/v1/unload_lora_adapter", json={"lora_name": _adapter_name(version)})
+        named = {"lora_name": _adapter_name(weights.version), "lora_path": folders[0]}
+        await self._send("POST", "/v1/load_lora_adapter", json=named)
+        await self._tell_workers("waymark_forget_folders", folders)
+        return ""
+
+    async def _tell_workers(self, method: str, *args: object) -> tuple[str, list[str]]:
+        """Call a method of ``waymark_worker``; return why a worker refused, or nothing, and the workers' folders."""
+        taken = await self._ask(_Results, "POST", "/collective_rpc", json={"method": method, "args": list(args)})
+        if not taken.results:
+            raise ServerUnreachable(f"{self._url} has no worker that takes weights")
+        refused = next((result.refused for result in taken.results if result.refused), "")
+        return refused, [result.folder for result in taken.results]
+
+    async def _model(self, version: int | None) -> dict[str, str]:
+        """Return what names the adapter of ``version`` (None: the one served) in a request, where there are any."""
+        if not self._adapters:
+            return {}
+        asked = (await self.served()).version if version is None else version
+        return {} if asked == UNPUBLISHED else {"model": _adapter_name(asked)}
 
     async def disown(self) -> None:
         """Let replies name no version from now on."""
@@ -227,11 +259,17 @@ class VllmApi:
             raise ServerUnreachable(f"{self._url}{path} does not answer: {error!r}") from error
         if response.status_code == httpx.codes.BAD_REQUEST:
             raise _BadRequest(f"{self._url}{path}: status 400, {_said(response)}")
+        if response.status_code == httpx.codes.NOT_FOUND and "model" in content.get("json", {}):
+            raise WrongVersion(f"expected the adapter {content['json']['model']}: {_said(response)}")
         if response.status_code == httpx.codes.NOT_FOUND:
             raise ServerUnreachable(f"{self._url} knows no {path}; how to start it: docs/guides/vllm.md")
         if not response.is_success:
             raise ServerUnreachable(f"{self._url}{path}: status {response.status_code}, {_said(response)}")
         return response
+
+
+def _adapter_name(version: int) -> str:
+    return f"version-{version}"
 
 
 def _version_of(choice: _Choice) -> int:

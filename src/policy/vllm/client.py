@@ -22,13 +22,22 @@ class VllmEndpoint:
     """A ``policy.routing.PolicyEndpoint``: a URL, or the actor of this name; it gets ``in_flight`` requests at once."""
 
     def __init__(
-        self, name: str, address: str, *, token: str, stop_ids: Sequence[int], seeds: bool, in_flight: int
+        self,
+        name: str,
+        address: str,
+        *,
+        token: str,
+        stop_ids: Sequence[int],
+        seeds: bool,
+        in_flight: int,
+        adapters: bool = False,
     ) -> None:
         self._name = name
         self._address = address
         self._token = token
         self._stop_ids = tuple(stop_ids)
         self._seeds = seeds
+        self._adapters = adapters
         self._api: VllmApi | None = None
         self._admitted = asyncio.Semaphore(in_flight)
 
@@ -52,7 +61,7 @@ class VllmEndpoint:
         url = self._address
         if not url.startswith("http"):
             url = await ask_actor(named_actor(self._address).url.remote(), self._name, timeout_s)
-        self._api = VllmApi(url, self._token)
+        self._api = VllmApi(url, self._token, adapters=self._adapters)
         return self._api
 
 
@@ -64,10 +73,13 @@ def vllm_client(
     stop_ids: Sequence[int],
     seeds: bool,
     in_flight: int,
+    adapters: bool = False,
 ) -> RoutedClient:
     """Return a client of servers given by their addresses: URLs, or names of actors."""
     endpoints = {
-        name: VllmEndpoint(name, address, token=token, stop_ids=stop_ids, seeds=seeds, in_flight=in_flight)
+        name: VllmEndpoint(
+            name, address, token=token, stop_ids=stop_ids, seeds=seeds, in_flight=in_flight, adapters=adapters
+        )
         for name, address in servers.items()
     }
     return RoutedClient(endpoints, settings)

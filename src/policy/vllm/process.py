@@ -24,6 +24,8 @@ _PAUSE_S = 0.5
 _KILL_LIMIT_S = 10.0
 """Fixed: a killed process is gone at once, or its machine is."""
 _LOG_TAIL_CHARS = 1500
+VLLM_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
+"""What vLLM takes as the largest rank."""
 
 
 class StartFailed(RuntimeError):
@@ -33,7 +35,7 @@ class StartFailed(RuntimeError):
 class VllmProcess:
     """Starts a server for ``model`` (a policy folder or hub name) in ``python``, at a free port of ``host``.
 
-    What it prints is appended to ``log_file``.
+    What it prints is appended to ``log_file``. Adapters of up to ``adapter_rank`` are served; 0 serves whole models.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class VllmProcess:
         host: str,
         token: str,
         log_file: Path,
+        adapter_rank: int = 0,
     ) -> None:
         self.url = f"http://{host}:{(port := _free_port(host))}"
         self._log = log_file
@@ -53,7 +56,7 @@ class VllmProcess:
         with log_file.open("ab") as log:
             self._process = subprocess.Popen(
                 [python, str(_INSIDE / "launch.py"), *_arguments(settings, options, model)]
-                + ["--host", host, "--port", str(port)],
+                + [*_for_adapters(adapter_rank), "--host", host, "--port", str(port)],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -113,6 +116,12 @@ def _arguments(settings: PolicySettings, options: VllmSettings, model: str) -> l
     ]
 
 
+def _for_adapters(rank: int) -> list[str]:
+    if not rank:
+        return []
+    return ["--enable-lora", "--max-loras", "1", "--max-lora-rank", str(min(r for r in VLLM_RANKS if r >= rank))]
+
+
 def _environment(options: VllmSettings, token: str, own: Mapping[str, str]) -> dict[str, str]:
     kept = {n: v for n, v in own.items() if n in _KEPT_VARIABLES or n.startswith(_KEPT_PREFIXES)}
     return {
@@ -121,6 +130,7 @@ def _environment(options: VllmSettings, token: str, own: Mapping[str, str]) -> d
         "WAYMARK_VLLM_TOKEN": token,
         "VLLM_SERVER_DEV_MODE": "1",
         "VLLM_NO_USAGE_STATS": "1",
+        "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True",
         "VLLM_CPU_KVCACHE_SPACE": str(options.kv_cache_gib),
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",
         "OMP_NUM_THREADS": str(options.threads),

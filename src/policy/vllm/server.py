@@ -30,10 +30,12 @@ class VllmServer:
         self._settings = settings
         self._options = options
         self._token = token
+        self._adapters = serving.adapter_rank > 0
         self._taking = False
         self._process = VllmProcess(
-            settings, options, serving.model, python=python, host=host, token=token, log_file=log_file
-        )
+            settings, options, serving.model, python=python, host=host, token=token, log_file=log_file,
+            adapter_rank=serving.adapter_rank,
+        )  # fmt: skip
         with ExitStack() as unless_up:
             unless_up.callback(self._process.kill)
             # Ray calls this within its event loop, which cannot run another.
@@ -65,7 +67,7 @@ class VllmServer:
             await self.load_weights(weights)
 
     def _api(self) -> VllmApi:
-        return VllmApi(self._process.url, self._token)
+        return VllmApi(self._process.url, self._token, adapters=self._adapters)
 
     async def url(self) -> str:
         """Return where the server answers."""

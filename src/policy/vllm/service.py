@@ -93,7 +93,8 @@ def found_servers(serving: Serving, options: VllmSettings) -> Iterator[VllmServi
     """Find the servers of ``policy.options.urls`` and watch what they serve; nothing of them is started or ended."""
     token = os.environ.get(options.token_variable, "")
     urls = [address for url in options.urls for address in _addresses(url)]
-    servers = {url: FoundServer(url, token, options.drain_timeout_s) for url in urls}
+    adapters = serving.adapter_rank > 0
+    servers = {url: FoundServer(url, token, options.drain_timeout_s, adapters=adapters) for url in urls}
     source = PolicySource(_FACTORY, _client_options(serving, options, {url: url for url in urls}, token))
     watch = _PublicationWatch(serving, servers)
     try:
@@ -105,9 +106,10 @@ def found_servers(serving: Serving, options: VllmSettings) -> Iterator[VllmServi
 class FoundServer:
     """A ``policy.publication.WeightServer`` at a URL; takes weights from one caller at a time, in any thread."""
 
-    def __init__(self, url: str, token: str, drain_timeout_s: float) -> None:
+    def __init__(self, url: str, token: str, drain_timeout_s: float, *, adapters: bool = False) -> None:
         self.name = url
         self._token = token
+        self._adapters = adapters
         self._drain_timeout_s = drain_timeout_s
         self._busy = threading.Lock()
         self.refused = False
@@ -115,14 +117,14 @@ class FoundServer:
 
     async def load_weights(self, weights: PublishedWeights) -> PublishedWeights:
         """Hand over weights; raise ``WeightsRejected`` or ``ServerUnreachable``."""
-        async with self._alone(), VllmApi(self.name, self._token) as api:
+        async with self._alone(), self._api() as api:
             taken = await api.take_weights(weights, drain_timeout_s=self._drain_timeout_s)
             self.refused = False
             return taken
 
     async def catch_up(self, weights: PublishedWeights) -> None:
         """Hand over weights again where others are served, unless the server is refused; raise as ``load_weights``."""
-        async with self._alone(), VllmApi(self.name, self._token) as api:
+        async with self._alone(), self._api() as api:
             served = await api.served()
             if not self.refused and (served.version, served.checksum) != (weights.version, weights.checksum):
                 await api.take_weights(weights, drain_timeout_s=self._drain_timeout_s)
@@ -130,8 +132,11 @@ class FoundServer:
     async def refuse(self) -> None:
         """Let the server's replies name no version, so that nobody takes them; raise ``ServerUnreachable``."""
         self.refused = True
-        async with self._alone(), VllmApi(self.name, self._token) as api:
+        async with self._alone(), self._api() as api:
             await api.disown()
+
+    def _api(self) -> VllmApi:
+        return VllmApi(self.name, self._token, adapters=self._adapters)
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
@@ -144,7 +149,7 @@ class FoundServer:
 
     async def score(self, prompt_ids: Sequence[int], action_ids: Sequence[int]) -> list[float]:
         """Return the server's log-probabilities (A,); raise ``RequestRefused`` or ``ServerUnreachable``."""
-        async with VllmApi(self.name, self._token) as api:
+        async with self._api() as api:
             return await api.score(prompt_ids, action_ids)
 
 
@@ -187,7 +192,13 @@ def _client_options(
     serving: Serving, options: VllmSettings, addresses: Mapping[str, str], token: str
 ) -> dict[str, object]:
     stop_ids = TextTokenizer.load(serving.model).stop_ids
-    asked = {"token": token, "stop_ids": stop_ids, "seeds": options.seeds, "in_flight": options.most_in_flight}
+    asked = {
+        "token": token,
+        "stop_ids": stop_ids,
+        "seeds": options.seeds,
+        "in_flight": options.most_in_flight,
+        "adapters": serving.adapter_rank > 0,
+    }
     return {"servers": dict(addresses), "settings": serving.settings, **asked}
 
 

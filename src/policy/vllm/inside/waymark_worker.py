@@ -1,13 +1,17 @@
 """What Waymark adds to vLLM's workers: taking weights from a published safetensors file.
 
-Owns ``WorkerExtension``, whose method vLLM's ``collective_rpc`` calls. Invariants: a file is taken only if its bytes
-have the checksum that was published and its tensors are the served model's; otherwise the model is as it was. A head
-that shares the embedding's weights follows it. It imports torch, safetensors and vLLM, and nothing of Waymark.
+Owns ``WorkerExtension``, whose methods vLLM's ``collective_rpc`` calls. Invariants: a file is taken only if its bytes
+have the checksum that was published and its tensors are the served model's, or an adapter's for it; otherwise the model
+is as it was. A head that shares the embedding's weights follows it. It imports torch, safetensors and vLLM, and nothing
+of Waymark.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +22,13 @@ from vllm.config import set_current_vllm_config
 from vllm.model_executor.model_loader.reload import finalize_layerwise_reload, initialize_layerwise_reload
 
 Shapes = dict[str, tuple[int, ...]]
+Tensors = dict[str, torch.Tensor]
+_PREFIX = "base_model.model."
+_NOT_TEXT = ("vision", "audio")
+
+
+class _Refused(ValueError):
+    """A file that is not what was published, or not for this model; nothing was changed."""
 
 
 class WorkerExtension:
@@ -30,16 +41,9 @@ class WorkerExtension:
     def waymark_take_weights(self, path: str, checksum: str) -> dict[str, str]:
         """Load the file at ``path`` if its SHA-256 is ``checksum``; return ``refused``, empty where it was loaded."""
         try:
-            content = Path(path).read_bytes()
-        except OSError as error:
-            return {"refused": f"cannot read {path}: {error.strerror}"}
-        found = hashlib.sha256(content).hexdigest()
-        if found != checksum:
-            return {"refused": f"{path}: expected checksum {checksum[:12]}…, found {found[:12]}…; publish them again"}
-        try:
-            tensors = load(content)
-        except SafetensorError as error:
-            return {"refused": f"{path} is not a safetensors file: {error}"}
+            _, tensors = _verified(path, checksum)
+        except _Refused as refused:
+            return {"refused": str(refused)}
         misfit = _misfit(_own_shapes(Path(self.model_config.model)), tensors)
         if misfit:
             return {"refused": f"{path} does not fit the served model: {misfit}"}
@@ -50,6 +54,43 @@ class WorkerExtension:
             finalize_layerwise_reload(model, self.model_config)
             _refresh_tied_head(model)
         return {"refused": ""}
+
+    def waymark_lay_out_adapter(self, path: str, checksum: str) -> dict[str, str]:
+        """Lay the adapter in the file at ``path`` out as vLLM loads it; return its ``folder``, or why it is refused."""
+        try:
+            content, tensors = _verified(path, checksum)
+        except _Refused as refused:
+            return {"refused": str(refused)}
+        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        shape = header.get("__metadata__", {}).get("adapter", "{}")
+        misfit = _adapter_misfit(_own_shapes(Path(self.model_config.model)), json.loads(shape), tensors)
+        if misfit:
+            return {"refused": f"{path} does not fit the served model: {misfit}"}
+        folder = Path(tempfile.mkdtemp(prefix="waymark-adapter-"))
+        (folder / "adapter_config.json").write_text(shape, encoding="utf-8")
+        (folder / "adapter_model.safetensors").write_bytes(content)
+        return {"refused": "", "folder": str(folder)}
+
+    def waymark_forget_folders(self, folders: list[str]) -> dict[str, str]:
+        """Remove folders that ``waymark_lay_out_adapter`` made: vLLM has read them."""
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
+        return {"refused": ""}
+
+
+def _verified(path: str, checksum: str) -> tuple[bytes, Tensors]:
+    """Return a file's bytes and tensors; raise ``_Refused`` where it is not the one of this SHA-256."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise _Refused(f"cannot read {path}: {error.strerror}") from error
+    found = hashlib.sha256(content).hexdigest()
+    if found != checksum:
+        raise _Refused(f"{path}: expected checksum {checksum[:12]}…, found {found[:12]}…; publish them again")
+    try:
+        return content, load(content)
+    except SafetensorError as error:
+        raise _Refused(f"{path} is not a safetensors file: {error}") from error
 
 
 def _own_shapes(folder: Path) -> Shapes:
@@ -62,7 +103,31 @@ def _own_shapes(folder: Path) -> Shapes:
     return shapes
 
 
-def _misfit(own: Shapes, given: dict[str, torch.Tensor]) -> str:
+def _adapter_misfit(own: Shapes, shape: dict[str, Any], given: Tensors) -> str:
+    """Return what keeps ``given`` from being an adapter of this shape for the model; empty where nothing does.
+
+    Layers are compared by their names within the decoder: what stands before differs between files and models.
+    """
+    rank, wanted = shape.get("r"), Shapes()
+    layers = {_within(name): sides for name, sides in own.items() if not any(word in name for word in _NOT_TEXT)}
+    for module in shape.get("target_modules", []):
+        sides = layers.get(f"{_within(module)}.weight")
+        if own and sides is None:
+            return f"the model has no {module}"
+        for part, expected in (("A", sides and (rank, sides[1])), ("B", sides and (sides[0], rank))):
+            name = f"{_PREFIX}{module}.lora_{part}.weight"
+            if name not in given or expected not in (None, tuple(given[name].shape)):
+                return f"{name} is missing or of another shape"
+            wanted[name] = tuple(given[name].shape)
+    unknown = sorted(set(given) - set(wanted))
+    return f"unknown {unknown[:3]}" if unknown or not wanted else ""
+
+
+def _within(name: str) -> str:
+    return name[max(name.find("layers."), 0) :]
+
+
+def _misfit(own: Shapes, given: Tensors) -> str:
     """Return what keeps ``given`` from being the model's tensors, each of them; empty where nothing does."""
     if not own:
         return ""
