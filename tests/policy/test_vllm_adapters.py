@@ -156,6 +156,20 @@ async def test_an_adapter_taken_wrongly_is_refused_though_the_server_claims_it(s
     assert (await served.publish(weights)).accepted, "the same adapter, taken rightly"
 
 
+async def test_a_server_that_claims_an_adapter_and_has_none_is_refused(served: Served) -> None:
+    weights = served.publish_file(15)
+
+    class Claiming(FoundServer):
+        async def load_weights(self, weights: PublishedWeights) -> PublishedWeights:
+            label = f"{weights.version}-{weights.checksum}"
+            await served.send("/update_weight_version", {"new_version": label})
+            return replace(weights, path="")
+
+    publication = await served.publish(weights, Claiming(served.url, TOKEN, 10.0, adapters=True))
+    assert "expected the adapter version-15" in publication.quarantined[served.url]
+    assert (await served.publish(weights)).accepted
+
+
 async def test_the_adapter_on_another_base_model_is_refused(
     served: Served, tokenizer: TextTokenizer, tokenizer_dir: Path
 ) -> None:

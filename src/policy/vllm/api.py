@@ -144,11 +144,14 @@ class VllmApi:
 
         Raises:
             RequestRefused: the server cannot score them, as where they exceed its context.
-            ServerUnreachable: no answer, or one about other tokens.
+            ServerUnreachable: no answer, one about other tokens, or without the adapter that is said to be served.
         """
         whole = [*prompt_ids, *action_ids]
         body = self._request(whole, {"temperature": 1.0, "max_tokens": 1, "prompt_logprobs": 0})
-        reply = await self._generate(body | await self._model(None))
+        try:
+            reply = await self._generate(body | await self._model(None))
+        except WrongVersion as error:
+            raise ServerUnreachable(str(error)) from error
         found = (reply.prompt_logprobs or [])[len(prompt_ids) :]
         try:
             return [(scored or {})[token].logprob for scored, token in zip(found, action_ids, strict=True)]
