@@ -12,10 +12,10 @@ import time
 import numpy as np
 import numpy.typing as npt
 import torch
-from transformers import PreTrainedModel
 
 from learner.batching import epoch_batches
 from learner.credit import Credit
+from learner.language_model import LanguageModel
 from learner.losses import PolicyLoss
 from learner.metrics import ActorMetrics, Mismatch, RatioMetrics, ratio_metrics
 from learner.objective import ActorData, Scores, make_objective
@@ -25,13 +25,13 @@ from learner.statistics import summarise
 
 
 def update_actor(
-    actor: PreTrainedModel,
+    actor: LanguageModel,
     optimiser: torch.optim.Optimizer,
     data: ActorData,
     policy_loss: PolicyLoss,
     settings: LearnerSettings,
     *,
-    reference: PreTrainedModel | None,
+    reference: LanguageModel | None,
     generator: np.random.Generator,
     compute: Compute,
 ) -> ActorMetrics:
@@ -46,11 +46,10 @@ def update_actor(
 
     started = time.perf_counter()
     set_learning_rate(optimiser, own.learning_rate)
-    lengths = [sample.length for sample in samples]
     losses: list[float] = []
     norms: list[float] = []
     for _ in range(own.epochs if samples else 0):
-        for chosen in epoch_batches(lengths, own.batch_steps, generator, settings.sort_window_batches):
+        for chosen in epoch_batches(data.episodes, own.batch_steps, generator, settings.shuffle):
             value, norm = update(
                 actor, optimiser, samples, chosen, objective,
                 divide_by=policy_loss.divide_by(tokens[chosen]), max_grad_norm=own.max_grad_norm, compute=compute,
@@ -74,7 +73,7 @@ def update_actor(
         negative_share=_negative_share(credit, np.ones(len(samples), dtype=np.bool_)),
         negative_share_of_successes=_negative_share(credit, data.outcomes == 1.0),
         ratio=_achieved(actor, data, compared, own, generator, compute),
-        tokens_per_s=own.epochs * sum(lengths) / seconds if losses else None,
+        tokens_per_s=own.epochs * sum(sample.length for sample in samples) / seconds if losses else None,
     )
 
 
@@ -92,7 +91,7 @@ def _entropy(scores: Scores) -> float | None:
 
 
 def _achieved(
-    actor: PreTrainedModel,
+    actor: LanguageModel,
     data: ActorData,
     reference: Scores,
     settings: ActorSettings,

@@ -1,8 +1,8 @@
-"""From steps to padded micro-batches.
+"""From steps to packed micro-batches.
 
-Owns the order of samples and their padding. Invariants: every sample is in exactly one micro-batch of its
-batch; prompts are padded on the right, so with causal attention no real position sees padding and no
-attention mask is needed; the order depends on nothing but lengths and the generator passed in.
+Owns the order of samples and how they share a row. Invariants: every sample is in exactly one micro-batch of its
+batch; samples lie behind one another without padding; the head that a sample shares with the one before it is there
+once; the order depends on nothing but episodes, lengths and the generator passed in.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from learner.attention import Segments
 from records.episodes import IntArray
 
 Indices = npt.NDArray[np.int64]
@@ -36,91 +37,136 @@ class Sample:
         """Tokens that a forward pass reads: the action's last token is only predicted."""
         return len(self.prompt_ids) + max(len(self.action_ids) - 1, 0)
 
+    @property
+    def read_ids(self) -> IntArray:
+        """The tokens (``length``,) that a forward pass reads."""
+        return np.concatenate([self.prompt_ids, self.action_ids[:-1]])
+
+    def shared_with(self, other: Sample) -> int:
+        """Return how many of the tokens that are read at the head of both are the same."""
+        own, others = self.read_ids, other.read_ids
+        count = min(len(own), len(others))
+        differ = np.flatnonzero(own[:count] != others[:count])
+        return int(differ[0]) if len(differ) else count
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """B right-padded samples.
+    """B samples in one row of N tokens, of which M actions' tokens are to be predicted.
 
-    ``input_ids`` (B, L); ``rows``, ``columns`` and ``targets`` (N,) name the N action tokens: the hidden state
-    at [row, column] predicts the target. ``last_prompt`` (B,) is the column of each prompt's last token,
-    ``temperatures`` (B,) are the samples'.
+    ``input_ids`` and ``position_ids`` (1, N), the latter counted within each sample. ``at``, ``rows`` and ``targets``
+    (M,): the hidden state at ``at`` predicts the target, a token of the action of sample ``rows``. ``last_prompt`` (B,)
+    is the place of each prompt's last token, which critics read. ``paths`` holds where each sample's ``lengths[i]``
+    tokens lie in the row, one sample after the other. ``temperatures`` (B,) are the samples' own.
     """
 
     input_ids: Tensor
+    position_ids: Tensor
+    segments: Segments
+    at: Tensor
     rows: Tensor
-    columns: Tensor
     targets: Tensor
     last_prompt: Tensor
+    paths: Tensor
+    lengths: list[int]
     temperatures: Tensor
 
     @property
     def size(self) -> int:
         """Number of samples B."""
-        return int(self.input_ids.shape[0])
+        return len(self.lengths)
+
+    def prompt_pairs(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Return (K,) places in the row of prompts' tokens but their last, of what follows them, and their rows."""
+        counts = torch.tensor(self.lengths, device=self.paths.device)
+        of_row = torch.arange(self.size, device=self.paths.device).repeat_interleave(counts)
+        position = self.position_ids[0]
+        in_prompt = position[self.paths] <= position[self.last_prompt][of_row]
+        inner = torch.nonzero((of_row[:-1] == of_row[1:]) & in_prompt[1:]).squeeze(1)
+        return self.paths[inner], self.paths[inner + 1], of_row[inner]
 
 
-def collate(samples: Sequence[Sample], pad_id: int, device: torch.device) -> Batch:
-    """Pad ``samples`` on the right with ``pad_id`` and locate their action tokens."""
-    width = max(sample.length for sample in samples)
-    ids = np.full((len(samples), width), pad_id, dtype=np.int64)
-    rows, columns, targets, last = [], [], [], np.zeros(len(samples), dtype=np.int64)
-    for row, sample in enumerate(samples):
-        prompt, action = len(sample.prompt_ids), len(sample.action_ids)
-        ids[row, :prompt] = sample.prompt_ids
-        if action > 1:
-            ids[row, prompt : prompt + action - 1] = sample.action_ids[:-1]
-        rows.append(np.full(action, row, dtype=np.int64))
-        columns.append(np.arange(prompt - 1, prompt - 1 + action, dtype=np.int64))
-        targets.append(np.asarray(sample.action_ids, dtype=np.int64))
-        last[row] = prompt - 1
+def collate(samples: Sequence[Sample], device: torch.device) -> Batch:
+    """Lay ``samples`` behind one another, each without the head that the one before it has too, and locate actions."""
+    ids: list[IntArray] = []
+    positions: list[Indices] = []
+    paths: list[Indices] = []
+    at: list[Indices] = []
+    owned: list[int] = []
+    end = 0
+    for i, sample in enumerate(samples):
+        shared = sample.shared_with(samples[i - 1]) if i else 0
+        own = sample.length - shared
+        path = np.concatenate([paths[-1][:shared] if i else np.zeros(0, dtype=np.int64), np.arange(end, end + own)])
+        end += own
+        ids.append(sample.read_ids[shared:])
+        positions.append(np.arange(shared, sample.length))
+        prompt = len(sample.prompt_ids)
+        at.append(path[prompt - 1 : prompt - 1 + len(sample.action_ids)])
+        paths.append(path)
+        owned.append(own)
+
+    def tensor(values: Sequence[npt.NDArray[np.integer]]) -> Tensor:
+        return torch.from_numpy(np.concatenate(values).astype(np.int64)).to(device)
+
+    lengths = [sample.length for sample in samples]
+    # A sample that owns nothing asks for nothing; what it shares is there.
+    asking = [i for i, own in enumerate(owned) if own]
+    seen = tensor([paths[i] for i in asking]) if end < sum(lengths) else None
     return Batch(
-        input_ids=torch.from_numpy(ids).to(device),
-        rows=torch.from_numpy(np.concatenate(rows)).to(device),
-        columns=torch.from_numpy(np.concatenate(columns)).to(device),
-        targets=torch.from_numpy(np.concatenate(targets)).to(device),
-        last_prompt=torch.from_numpy(last).to(device),
+        input_ids=tensor(ids)[None],
+        position_ids=tensor(positions)[None],
+        segments=Segments(
+            [owned[i] for i in asking], [lengths[i] for i in asking], None if end == sum(lengths) else seen
+        ),
+        at=tensor(at),
+        rows=tensor([np.full(len(sample.action_ids), row) for row, sample in enumerate(samples)]),
+        targets=tensor([sample.action_ids for sample in samples]),
+        last_prompt=tensor([path[[len(s.prompt_ids) - 1]] for path, s in zip(paths, samples, strict=True)]),
+        paths=tensor(paths),
+        lengths=lengths,
         temperatures=torch.tensor([sample.temperature for sample in samples], dtype=torch.float32, device=device),
     )
 
 
-def micro_batches(lengths: Sequence[int] | npt.NDArray[np.integer], max_tokens: int) -> list[Indices]:
-    """Split samples, longest first, so that each padded micro-batch has at most ``max_tokens`` tokens.
+def micro_batches(samples: Sequence[Sample], max_tokens: int) -> list[Indices]:
+    """Split samples, in their order, so that each micro-batch's row has at most ``max_tokens`` tokens.
 
     A sample that is longer than ``max_tokens`` gets a micro-batch of its own.
     """
-    order = np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable")
-    groups: list[Indices] = []
-    start = 0
-    while start < len(order):
-        count = max(1, max_tokens // max(int(lengths[order[start]]), 1))
-        groups.append(order[start : start + count])
-        start += count
-    return groups
+    groups: list[list[int]] = []
+    tokens = 0
+    for i, sample in enumerate(samples):
+        own = sample.length - (sample.shared_with(samples[i - 1]) if i and groups else 0)
+        if groups and tokens + own <= max_tokens:
+            groups[-1].append(i)
+            tokens += own
+        else:
+            groups.append([i])
+            tokens = sample.length
+    return [np.asarray(group, dtype=np.int64) for group in groups]
 
 
-def epoch_batches(
-    lengths: Sequence[int] | npt.NDArray[np.integer], batch_size: int, generator: np.random.Generator, window: int
-) -> list[Indices]:
-    """Return one epoch's batches in random order, each of ``batch_size`` samples but for one.
+def epoch_batches(episodes: Indices, batch_size: int, generator: np.random.Generator, shuffle: str) -> list[Indices]:
+    """Return one epoch's batches, each of ``batch_size`` samples but for the last.
 
-    Samples are shuffled, then sorted by length within windows of ``window`` batches, which saves padding and
-    keeps batches random; ``window`` 1 sorts nothing across batches.
+    ``episodes`` (N,) says to which episode each sample belongs. ``shuffle`` ``steps`` draws every sample by itself;
+    ``episodes`` draws episodes, so that steps with a common head come into the same batch. Within a batch samples are
+    in their own order.
     """
-    order = generator.permutation(len(lengths))
-    size = np.asarray(lengths, dtype=np.int64)
-    batches: list[Indices] = []
-    for start in range(0, len(order), batch_size * window):
-        chunk = order[start : start + batch_size * window]
-        chunk = chunk[np.argsort(size[chunk], kind="stable")]
-        batches.extend(chunk[at : at + batch_size] for at in range(0, len(chunk), batch_size))
-    return [batches[i] for i in generator.permutation(len(batches))]
+    if shuffle == "steps":
+        order = generator.permutation(len(episodes))
+    else:
+        _, number = np.unique(episodes, return_inverse=True)
+        order = np.argsort(generator.permutation(int(number.max(initial=-1)) + 1)[number], kind="stable")
+    return [np.sort(order[at : at + batch_size]) for at in range(0, len(order), batch_size)]
 
 
 def endless_batches(
-    lengths: Sequence[int] | npt.NDArray[np.integer], batch_size: int, generator: np.random.Generator, window: int
+    episodes: Indices, batch_size: int, generator: np.random.Generator, shuffle: str
 ) -> Iterator[Indices]:
     """Yield batches of epoch after epoch, without end."""
-    if len(lengths) == 0:
+    if len(episodes) == 0:
         raise ValueError("no samples to train on: expected at least one step with an action")
     while True:
-        yield from epoch_batches(lengths, batch_size, generator, window)
+        yield from epoch_batches(episodes, batch_size, generator, shuffle)

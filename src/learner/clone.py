@@ -13,9 +13,9 @@ from functools import partial
 
 import numpy as np
 from torch import Tensor
-from transformers import PreTrainedModel
 
 from learner.batching import Batch, Indices, Sample, endless_batches
+from learner.language_model import LanguageModel
 from learner.logprobs import action_and_prompt_logprobs, action_logprobs
 from learner.metrics import CloneUpdate
 from learner.optimiser import Compute, adamw, learning_rate_factor, set_learning_rate, update
@@ -23,21 +23,23 @@ from learner.settings import CloneSettings
 
 
 def clone_actions(
-    actor: PreTrainedModel,
+    actor: LanguageModel,
     samples: Sequence[Sample],
+    episodes: Indices,
     settings: CloneSettings,
     *,
-    window: int,
+    shuffle: str,
     generator: np.random.Generator,
     compute: Compute,
     on_update: Callable[[int, float], None] | None = None,
 ) -> CloneUpdate:
     """Train ``actor`` in place on the samples' actions with a fresh optimiser.
 
+    ``episodes`` (N,) says to which episode each sample belongs, for the ``shuffle``.
     ``on_update`` is told the number of updates so far and the batch's loss.
     """
     optimiser = adamw(actor, settings.learning_rate, settings.weight_decay)
-    batches = endless_batches([sample.length for sample in samples], settings.batch_steps, generator, window)
+    batches = endless_batches(episodes, settings.batch_steps, generator, shuffle)
     losses: list[float] = []
     taught = 0
     started = time.perf_counter()
@@ -67,11 +69,11 @@ def clone_actions(
     )
 
 
-def _decision_losses(actor: PreTrainedModel, prompt_factor: float, batch: Batch, members: Indices) -> Tensor:
+def _decision_losses(actor: LanguageModel, prompt_factor: float, batch: Batch, members: Indices) -> Tensor:
     """Return (B,) -log pi(a|s), plus the prompts' -log-probability times ``prompt_factor``."""
     if not prompt_factor:
-        return -action_logprobs(actor, batch)
-    actions, prompts = action_and_prompt_logprobs(actor, batch)
+        return -actor(action_logprobs, batch)
+    actions, prompts = actor(action_and_prompt_logprobs, batch)
     return -actions - prompt_factor * prompts
 
 

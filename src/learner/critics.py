@@ -13,9 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
 
 from learner.batching import Batch, Sample, collate, micro_batches
+from learner.language_model import LanguageModel, hidden_states
 from learner.optimiser import Compute
 from records.episodes import FloatArray
 
@@ -34,18 +34,17 @@ class Critic(nn.Module):
         self.head = nn.Sequential(hidden, nn.GELU(), out)
 
     @classmethod
-    def from_actor(cls, actor: PreTrainedModel, seed: int) -> Critic:
+    def from_actor(cls, actor: LanguageModel, seed: int) -> Critic:
         """Return a critic on a copy of the actor's backbone, on the actor's device."""
-        width = int(actor.get_output_embeddings().weight.shape[1])
-        critic = cls(copy.deepcopy(actor.base_model), width, seed).to(actor.device)
+        width = int(actor.model.get_output_embeddings().weight.shape[1])
+        critic = cls(copy.deepcopy(actor.model.base_model), width, seed).to(actor.device)
         critic.requires_grad_(True)
-        return critic.eval()
+        critic.head.eval()  # not the backbone, whose layers may have been told to compute activations again
+        return critic
 
     def forward(self, batch: Batch) -> Tensor:
         """Return logits (B,) in float32, read at the last prompt token."""
-        hidden = self.backbone(input_ids=batch.input_ids, use_cache=False).last_hidden_state
-        at = torch.arange(batch.size, device=hidden.device)
-        logits: Tensor = self.head(hidden[at, batch.last_prompt]).squeeze(-1)
+        logits: Tensor = self.head(hidden_states(self.backbone, batch)[batch.last_prompt]).squeeze(-1)
         return logits.float()
 
 
@@ -53,7 +52,7 @@ def predict(critic: Critic, samples: Sequence[Sample], compute: Compute) -> Floa
     """Return the critic's answers (N,) in [0, 1] for the samples' prompts, without gradient."""
     answers = np.zeros(len(samples), dtype=np.float32)
     with torch.no_grad(), compute.autocast():
-        for group in micro_batches([sample.length for sample in samples], compute.max_tokens):
-            batch = collate([samples[i] for i in group], compute.pad_id, compute.device)
+        for group in micro_batches(samples, compute.max_tokens):
+            batch = collate([samples[i] for i in group], compute.device)
             answers[group] = torch.sigmoid(critic(batch)).cpu().numpy()
     return answers

@@ -41,6 +41,12 @@ def states(trajectories: Sequence[Trajectory]) -> list[Sample]:
     return [Sample(step.prompt_ids, _NO_TOKENS) for trajectory in trajectories for step in trajectory.steps]
 
 
+def episode_numbers(trajectories: Sequence[Trajectory]) -> npt.NDArray[np.int64]:
+    """Return for every step (N,) the number of its trajectory."""
+    lengths = np.asarray([len(trajectory.steps) for trajectory in trajectories], dtype=np.int64)
+    return np.repeat(np.arange(len(trajectories)), lengths)
+
+
 def per_trajectory(flat: npt.NDArray[_Number], trajectories: Sequence[Trajectory]) -> list[npt.NDArray[_Number]]:
     """Split one number per step (N,) into one array (T,) per trajectory."""
     ends = np.cumsum([len(trajectory.steps) for trajectory in trajectories])

@@ -1,8 +1,8 @@
 """Log-probabilities of actions under a causal language model.
 
-Owns the one way in which the learner reads the policy. The output layer is applied at action tokens alone,
-which for short actions after long prompts saves most of its cost. Temperature is 1 where nothing else
-is said.
+Owns the one way in which the learner reads the policy. The output layer is applied at the tokens asked for alone, a
+chunk at a time, so that logits are never there for all of them. Temperature is 1 where nothing else is said.
+Functions of (model, batch) are what ``LanguageModel`` is asked to read.
 """
 
 from __future__ import annotations
@@ -12,111 +12,149 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 from transformers import PreTrainedModel
 
+from learner.attention import SEGMENTS
 from learner.batching import Batch, Sample, collate, micro_batches
+from learner.language_model import LanguageModel, hidden_states
+from learner.memory import LOGITS_AT_ONCE
 from records.episodes import FloatArray
 
 
 def token_logprobs(model: PreTrainedModel, batch: Batch) -> Tensor:
-    """Return (N,) float32 log-probabilities of the batch's action tokens at temperature 1, in sample order."""
-    return _chosen(_action_logits(model, batch), batch.targets)
+    """Return (M,) float32 log-probabilities of the batch's action tokens at temperature 1, in sample order."""
+    return _logprobs(model, hidden_states(model.base_model, batch)[batch.at], batch.targets, _plain)
 
 
 def tempered_logprobs(model: PreTrainedModel, batch: Batch) -> Tensor:
-    """Return (N,) float32 log-probabilities of the action tokens at their samples' temperatures."""
-    return _chosen(_action_logits(model, batch) / batch.temperatures[batch.rows, None], batch.targets)
-
-
-def _action_logits(model: PreTrainedModel, batch: Batch) -> Tensor:
-    hidden = model.base_model(input_ids=batch.input_ids, use_cache=False).last_hidden_state
-    return _logits(model, hidden, batch.rows, batch.columns)
-
-
-def _logits(model: PreTrainedModel, hidden: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-    """Return (N, vocabulary) float32 logits by the hidden states at [row, column]."""
-    logits: Tensor = model.get_output_embeddings()(hidden[rows, columns]).float()
-    cap = getattr(model.config.get_text_config(), "final_logit_softcapping", None)
-    return logits if cap is None else torch.tanh(logits / cap) * cap
-
-
-def _chosen(logits: Tensor, targets: Tensor) -> Tensor:
-    """Return (N,) log-probabilities of ``targets`` (N,)."""
-    return torch.log_softmax(logits, dim=-1).gather(1, targets[:, None]).squeeze(1)
+    """Return (M,) float32 log-probabilities of the action tokens at their samples' temperatures."""
+    states = hidden_states(model.base_model, batch)[batch.at]
+    return _logprobs(model, states, batch.targets, _tempered, batch.temperatures[batch.rows])
 
 
 def action_logprobs(model: PreTrainedModel, batch: Batch) -> Tensor:
     """Return (B,) log-probabilities of whole actions: sums over their tokens."""
-    tokens = token_logprobs(model, batch)
-    return torch.zeros(batch.size, device=tokens.device).index_add(0, batch.rows, tokens)
+    return _sums(token_logprobs(model, batch), batch.rows, batch)
 
 
 def action_and_prompt_logprobs(model: PreTrainedModel, batch: Batch) -> tuple[Tensor, Tensor]:
     """Return (B,) log-probabilities of whole actions, and of their prompts after the first token, in one pass."""
-    hidden = model.base_model(input_ids=batch.input_ids, use_cache=False).last_hidden_state
-    none = torch.zeros(batch.size, device=hidden.device)
-    taken = _chosen(_logits(model, hidden, batch.rows, batch.columns), batch.targets)
-    actions = none.index_add(0, batch.rows, taken)
-    following = torch.arange(batch.input_ids.shape[1] - 1, device=hidden.device)
-    rows, columns = torch.nonzero(following[None] < batch.last_prompt[:, None], as_tuple=True)
-    prompts = _chosen(_logits(model, hidden, rows, columns), batch.input_ids[rows, columns + 1])
-    return actions, none.index_add(0, rows, prompts)
+    hidden = hidden_states(model.base_model, batch)
+    actions = _logprobs(model, hidden[batch.at], batch.targets, _plain)
+    before, after, rows = batch.prompt_pairs()
+    prompts = _logprobs(model, hidden[before], batch.input_ids[0, after], _plain)
+    return _sums(actions, batch.rows, batch), _sums(prompts, rows, batch)
 
 
-def score_samples(
-    model: PreTrainedModel, samples: Sequence[Sample], *, pad_id: int, max_tokens: int
-) -> list[FloatArray]:
+def both_temperatures(model: PreTrainedModel, batch: Batch) -> Tensor:
+    """Return (2, M): ``token_logprobs`` and ``tempered_logprobs``, in one pass."""
+    states = hidden_states(model.base_model, batch)[batch.at]
+    return _logprobs(model, states, batch.targets, _both, batch.temperatures[batch.rows])
+
+
+def _sums(tokens: Tensor, rows: Tensor, batch: Batch) -> Tensor:
+    """Return (B,) sums over the tokens of each sample."""
+    return torch.zeros(batch.size, device=tokens.device).index_add(0, rows, tokens)
+
+
+def _plain(logits: Tensor, targets: Tensor) -> Tensor:
+    """Return (N,) log-probabilities of ``targets`` (N,)."""
+    return torch.log_softmax(logits, dim=-1).gather(1, targets[:, None]).squeeze(1)
+
+
+def _tempered(logits: Tensor, targets: Tensor, temperatures: Tensor) -> Tensor:
+    return _plain(logits / temperatures[:, None], targets)
+
+
+def _both(logits: Tensor, targets: Tensor, temperatures: Tensor) -> Tensor:
+    return torch.stack([_plain(logits, targets), _tempered(logits, targets, temperatures)])
+
+
+def _logprobs(
+    model: PreTrainedModel, states: Tensor, targets: Tensor, read: Callable[..., Tensor], *also: Tensor
+) -> Tensor:
+    """Return (..., N) what ``read`` makes of the logits after ``states`` (N, width), of ``targets`` and ``also`` (N,).
+
+    Where that takes several chunks, a chunk's logits are computed again for its gradient.
+    """
+    head = model.get_output_embeddings()
+    cap = getattr(model.config.get_text_config(), "final_logit_softcapping", None)
+
+    def of_chunk(states: Tensor, *others: Tensor) -> Tensor:
+        logits: Tensor = head(states).float()
+        return read(logits if cap is None else torch.tanh(logits / cap) * cap, *others)
+
+    size = max(LOGITS_AT_ONCE // int(head.weight.shape[0]), 1)
+    if len(targets) <= size:
+        return of_chunk(states, targets, *also)
+    chunks = zip(*(values.split(size) for values in (states, targets, *also)), strict=True)
+    if not torch.is_grad_enabled():
+        return torch.cat([of_chunk(*chunk) for chunk in chunks], dim=-1)
+    parts = [checkpoint(of_chunk, *chunk, use_reentrant=False, preserve_rng_state=False) for chunk in chunks]
+    return torch.cat(parts, dim=-1)
+
+
+def score_samples(model: LanguageModel, samples: Sequence[Sample], max_tokens: int) -> list[FloatArray]:
     """Return for each sample its action tokens' log-probabilities (A,), in the order given, without gradient."""
-    scores = _score(model, samples, pad_id, max_tokens, lambda batch: token_logprobs(model, batch)[None])
-    return [score[0] for score in scores]
+    return [score[0] for score in _score(model, samples, max_tokens, lambda *args: token_logprobs(*args)[None])]
 
 
 def score_both_temperatures(
-    model: PreTrainedModel, samples: Sequence[Sample], *, pad_id: int, max_tokens: int
+    model: LanguageModel, samples: Sequence[Sample], max_tokens: int
 ) -> tuple[list[FloatArray], list[FloatArray]]:
     """Return what ``score_samples`` returns, and the same at the samples' own temperatures, in one pass."""
-
-    def both(batch: Batch) -> Tensor:
-        logits = _action_logits(model, batch)
-        tempered = logits / batch.temperatures[batch.rows, None]
-        return torch.stack([_chosen(logits, batch.targets), _chosen(tempered, batch.targets)])
-
-    scores = _score(model, samples, pad_id, max_tokens, both)
+    scores = _score(model, samples, max_tokens, both_temperatures)
     return [score[0] for score in scores], [score[1] for score in scores]
 
 
 def _score(
-    model: PreTrainedModel, samples: Sequence[Sample], pad_id: int, max_tokens: int, read: Callable[[Batch], Tensor]
+    model: LanguageModel,
+    samples: Sequence[Sample],
+    max_tokens: int,
+    read: Callable[[PreTrainedModel, Batch], Tensor],
 ) -> list[FloatArray]:
-    """Return for each sample (K, A) what ``read`` makes (K, N) of its batch, without gradient."""
-    scores: list[FloatArray] = [np.zeros((0, 0), dtype=np.float32)] * len(samples)
+    """Return for each sample (K, A) what ``read`` makes (K, M) of its batch, without gradient."""
+    scores: list[FloatArray] = []
     with torch.no_grad():
-        for group in micro_batches([sample.length for sample in samples], max_tokens):
+        for group in micro_batches(samples, max_tokens):
             members = [samples[i] for i in group]
-            flat = read(collate(members, pad_id, model.device)).cpu().numpy()
+            flat = model(read, collate(members, model.device)).cpu().numpy()
             ends = np.cumsum([len(member.action_ids) for member in members])
-            for i, piece in zip(group, np.split(flat, ends[:-1], axis=1), strict=True):
-                scores[i] = piece.astype(np.float32)
+            scores += [piece.astype(np.float32) for piece in np.split(flat, ends[:-1], axis=1)]
     return scores
 
 
-def check_output_layer(model: PreTrainedModel, tolerance: float = 1e-3) -> None:
-    """Make sure that this module's short cut gives the model's own log-probabilities.
+def check_reading(model: LanguageModel, tolerance: float = 1e-3) -> None:
+    """Make sure that packed rows and this module's short cut give the model's own log-probabilities.
 
     Raises:
-        ValueError: the architecture does more between its last hidden state and its logits than is known here.
+        ValueError: the architecture does more in its attention or after its last hidden state than is known here.
     """
-    vocabulary = int(model.get_output_embeddings().weight.shape[0])
-    ids = (np.arange(8, dtype=np.int32) * 7 + 3) % vocabulary
-    sample = Sample(prompt_ids=ids[:5], action_ids=ids[5:])
-    with torch.no_grad():
-        short = token_logprobs(model, collate([sample], 0, model.device))
-        logits = model(input_ids=torch.from_numpy(ids.astype(np.int64))[None].to(model.device), use_cache=False).logits
-    whole = torch.log_softmax(logits[0, 4:7].float(), dim=-1)
-    expected = whole.gather(1, torch.from_numpy(ids[5:].astype(np.int64))[:, None].to(model.device)).squeeze(1)
-    gap = float((short - expected).abs().max())
-    if gap > tolerance:
+    own = model.model
+    ids = (np.arange(12, dtype=np.int32) * 7 + 3) % int(own.get_output_embeddings().weight.shape[0])
+    samples = [Sample(ids[:6], ids[6:9]), Sample(np.concatenate([ids[:5], ids[8:10]]), ids[9:])]
+    expected = [_alone(own, sample) for sample in samples]
+    gap = max(
+        float(np.abs(found - true).max())
+        for found, true in zip(score_samples(model, samples, max_tokens=64), expected, strict=True)
+    )
+    if not gap <= tolerance:
         raise ValueError(
-            f"{type(model).__name__}: log-probabilities from the last hidden state differ by {gap:.3g} from the "
-            f"model's own (allowed: {tolerance:g}); teach learner.logprobs this architecture's output layer"
+            f"{type(own).__name__}: the learner's log-probabilities differ by {gap:.3g} from the model's own (allowed: "
+            f"{tolerance:g}); teach learner.attention its attention, or learner.logprobs its output layer"
         )
+
+
+@torch.no_grad()
+def _alone(model: PreTrainedModel, sample: Sample) -> FloatArray:
+    """Return the model's own log-probabilities (A,) of one sample, by its own forward pass and attention."""
+    model.set_attn_implementation("sdpa")
+    try:
+        ids = torch.from_numpy(sample.read_ids.astype(np.int64))[None].to(model.device)
+        logits = model(input_ids=ids, use_cache=False).logits[0, len(sample.prompt_ids) - 1 :]
+    finally:
+        model.set_attn_implementation(SEGMENTS)
+    targets = torch.from_numpy(sample.action_ids.astype(np.int64)).to(model.device)
+    found: FloatArray = _plain(logits.float(), targets).cpu().numpy()
+    return found

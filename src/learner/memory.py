@@ -12,15 +12,16 @@ algorithm asks for, t = a + k c are trained. In bytes:
 - activations: per token of a micro-batch 12 n + b (2 q + v + 4 m), with n, q, v, m = ``ModelSize.norms``, ``queries``,
   ``keys_values`` and ``mlp``, and b = 4, or 2 in bf16. A norm keeps its input, the normed state and what linear layers
   are given of it (in bf16 about twice in half the bytes); attention keeps queries, keys, values and its output; a gated
-  feed-forward part gate, its activation, up and their product. Nothing is computed anew, so all layers' are there.
+  feed-forward part gate, its activation, up and their product. All layers' are there; with ``learner.recompute`` one
+  layer's, 4 bytes for each number of the states between layers, and what the last norm keeps.
 - logits 12 per token and entry of the vocabulary: three of their kind in fp32 (logits and log-probabilities going
-  forward, log-probabilities and two gradients going back). Counted as if every token of a micro-batch were predicted,
-  as in cloning with ``learner.clone.prompt_weight``; otherwise only actions' tokens are.
+  forward, log-probabilities and two gradients going back), for as many tokens as ``LOGITS_AT_ONCE`` allows.
 - on the host, 8 a for a publication (a copy and its file's bytes); for a learner on a GPU 12 t + reference instead,
   which is what a checkpoint takes while it is read.
 
 A micro-batch has ``learner.micro_batch_tokens`` tokens, or one sample's where that is longer. Of a model that also sees
-or hears, the whole is counted as trained: an upper bound. Not counted are a GPU's context and what its allocator loses.
+or hears, the whole is counted as trained: an upper bound. Not counted are a GPU's context, what its allocator loses,
+and the keys and values of a shared head, which each sample that has it gathers again.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ from learner.algorithms import resolve
 from learner.settings import LearnerSettings
 from policy.model_size import ModelSize
 from records.memory import TORCH_PROCESS_MIB, MemoryPart
+
+LOGITS_AT_ONCE = 1 << 24
+"""Entries of the vocabulary times tokens whose logits are there at once: 64 MiB of float32."""
 
 
 def learner_memory(settings: LearnerSettings, size: ModelSize, longest: int) -> tuple[MemoryPart, ...]:
@@ -43,6 +47,9 @@ def learner_memory(settings: LearnerSettings, size: ModelSize, longest: int) -> 
     half = settings.precision == "bfloat16"
     reference = 4 * actor if algorithm.reference == "warm_start" else 0
     kept = 12 * size.norms + (2 if half else 4) * (2 * size.queries + size.keys_values + 4 * size.mlp)
+    if settings.recompute:
+        kept = 4 * size.width * (size.layers + 3) + kept // size.layers
+    predicted = min(tokens, max(LOGITS_AT_ONCE // size.vocabulary, 1))
     on_gpu = settings.device.startswith("cuda")
     held = {
         "weights": (4 * trained, f"4 bytes a parameter: actor and {critics} critics"),
@@ -51,7 +58,7 @@ def learner_memory(settings: LearnerSettings, size: ModelSize, longest: int) -> 
         "reference": (reference, "the policy at the warm start, 4 bytes a parameter"),
         "bf16 copies": (2 * actor * half, "of the model in work, 2 bytes a parameter"),
         "activations": (kept * tokens, f"{kept} bytes for each of {tokens} tokens of a micro-batch"),
-        "logits": (12 * size.vocabulary * tokens, f"12 bytes x {size.vocabulary} entries x {tokens} tokens"),
+        "logits": (12 * size.vocabulary * predicted, f"12 bytes x {size.vocabulary} entries x {predicted} tokens"),
     }
     files = (12 * trained + reference, "a checkpoint while it is read") if on_gpu else (8 * actor, "a publication")
     return (

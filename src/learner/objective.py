@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel
 
 from learner.advantages import Advantages
 from learner.batching import Batch, Indices, Sample
 from learner.credit import Credit
+from learner.language_model import LanguageModel
 from learner.logprobs import action_logprobs, score_both_temperatures, tempered_logprobs
 from learner.losses import ActionLoss, Counts, PolicyLoss
 from learner.optimiser import Compute
@@ -37,10 +37,10 @@ class Scores:
     sampled: list[FloatArray]
 
     @classmethod
-    def under(cls, policy: PreTrainedModel, samples: Sequence[Sample], compute: Compute) -> Scores:
+    def under(cls, policy: LanguageModel, samples: Sequence[Sample], compute: Compute) -> Scores:
         """Score ``samples``, without gradient."""
         with compute.autocast():
-            return cls(*score_both_temperatures(policy, samples, pad_id=compute.pad_id, max_tokens=compute.max_tokens))
+            return cls(*score_both_temperatures(policy, samples, compute.max_tokens))
 
     def totals(self) -> npt.NDArray[np.float64]:
         """Return log pi (N,) of whole actions at temperature 1."""
@@ -51,11 +51,13 @@ class Scores:
 class ActorData:
     """N decisions to learn from.
 
-    ``behaviour``: log-probabilities (A,) of each action as recorded when it was sampled. ``fresh`` (N,): whether it was
-    sampled in this phase. ``outcomes`` (N,): of its trajectory. ``credit``: None where the policy loss uses none.
+    ``episodes`` (N,): the number of the trajectory of each. ``behaviour``: log-probabilities (A,) of each action as
+    recorded when it was sampled. ``fresh`` (N,): whether it was sampled in this phase. ``outcomes`` (N,): of its
+    trajectory. ``credit``: None where the policy loss uses none.
     """
 
     samples: Sequence[Sample]
+    episodes: Indices
     behaviour: Sequence[FloatArray]
     fresh: npt.NDArray[np.bool_]
     outcomes: Floats
@@ -73,7 +75,7 @@ class ActorData:
 
 
 def make_objective(
-    actor: PreTrainedModel,
+    actor: LanguageModel,
     data: ActorData,
     reference: Scores | None,
     policy_loss: PolicyLoss,
@@ -90,7 +92,7 @@ def make_objective(
 
 
 def _of_actions(
-    actor: PreTrainedModel,
+    actor: LanguageModel,
     data: ActorData,
     reference: Scores | None,
     loss: Callable[[PolicyTerms], Tensor],
@@ -106,7 +108,7 @@ def _of_actions(
     def losses(batch: Batch, members: Indices) -> Tensor:
         at = torch.from_numpy(members).to(compute.device)
         terms = PolicyTerms(
-            logprobs=action_logprobs(actor, batch),
+            logprobs=actor(action_logprobs, batch),
             reference=None if compared is None else compared[at],
             advantages=advantages[at],
             tokens=tokens[at],
@@ -119,7 +121,7 @@ def _of_actions(
 
 
 def _of_tokens(
-    actor: PreTrainedModel,
+    actor: LanguageModel,
     data: ActorData,
     reference: Scores | None,
     loss: Callable[[TokenTerms], Tensor],
@@ -133,7 +135,7 @@ def _of_tokens(
 
     def losses(batch: Batch, members: Indices) -> Tensor:
         terms = TokenTerms(
-            logprobs=tempered_logprobs(actor, batch),
+            logprobs=actor(tempered_logprobs, batch),
             behaviour=gathered(data.behaviour, members),
             reference=None if reference is None else gathered(reference.sampled, members),
             advantages=gathered(advantages, members),

@@ -20,10 +20,9 @@ from learner.batching import Batch, Indices, Sample, collate, micro_batches
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """How to run the model: device, padding token, arithmetic and the size of a forward pass in tokens."""
+    """How to run the model: device, arithmetic and the size of a forward pass in tokens."""
 
     device: torch.device
-    pad_id: int
     max_tokens: int
     precision: str = "float32"
 
@@ -85,9 +84,9 @@ def update(
     """
     optimiser.zero_grad(set_to_none=True)
     total = 0.0
-    for group in micro_batches([samples[i].length for i in chosen], compute.max_tokens):
+    for group in micro_batches([samples[i] for i in chosen], compute.max_tokens):
         members = chosen[group]
-        batch = collate([samples[i] for i in members], compute.pad_id, compute.device)
+        batch = collate([samples[i] for i in members], compute.device)
         with compute.autocast():
             part = loss(batch, members).sum() / divide_by
         part.backward()

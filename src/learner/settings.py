@@ -239,10 +239,14 @@ class LearnerSettings:
     threads: int = 1
     """CPU threads of torch in the learner's process."""
     micro_batch_tokens: int = 4096
-    """Most tokens, padding included, in one forward pass; no influence on the result beyond rounding. 2048-4096 is
-    fastest for tiny models on a CPU, a GPU wants more."""
-    sort_window_batches: int = 4
-    """Batches are cut from samples sorted by length within windows of this many batches (less padding); 1 = off."""
+    """Most tokens in one forward pass; no influence on the result beyond rounding. 2048-4096 is fastest for tiny models
+    on a CPU, a GPU wants more."""
+    shuffle: str = "steps"
+    """What an epoch draws: ``steps``, each by itself, or ``episodes``, so that an episode's steps come into the same
+    batch, which computes the head that their prompts share once."""
+    recompute: bool = False
+    """Activation checkpointing: layers keep their inputs alone and compute the rest again for the gradient, which takes
+    a third more time and a fraction of the memory."""
 
     def __post_init__(self) -> None:
         """Refuse names that do not exist, choices that do not go together and numbers that make no sense."""
@@ -251,7 +255,8 @@ class LearnerSettings:
         one_of(self, "precision", ("float32", "bfloat16"))
         share(self, "gamma", "lam")
         at_least(self, 0, "alpha", "seed")
-        at_least(self, 1, "threads", "micro_batch_tokens", "sort_window_batches")
+        at_least(self, 1, "threads", "micro_batch_tokens")
+        one_of(self, "shuffle", ("steps", "episodes"))
         known = re.fullmatch(r"cpu|mps|cuda(:\d+)?", self.device)
         require(known is not None, "device", "'cpu', 'cuda', 'cuda:N' or 'mps'", self.device)
 

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel
 
 from learner.batching import Batch, Indices, epoch_batches
 from learner.critic_kinds import CRITICS
 from learner.critics import Critic, predict
-from learner.dataset import per_trajectory, states, with_verdict
+from learner.dataset import episode_numbers, per_trajectory, states, with_verdict
+from learner.language_model import LanguageModel
 from learner.metrics import CriticMetrics
 from learner.optimiser import Compute, adamw, set_learning_rate, update
 from learner.settings import LearnerSettings
@@ -31,7 +31,7 @@ class TrainedCritic:
         KeyError: no row of ``critic_kinds.CRITICS`` has this name.
     """
 
-    def __init__(self, name: str, actor: PreTrainedModel, settings: LearnerSettings, compute: Compute) -> None:
+    def __init__(self, name: str, actor: LanguageModel, settings: LearnerSettings, compute: Compute) -> None:
         self.kind = CRITICS[name]
         self.settings = self.kind.settings(settings)
         self.model = Critic.from_actor(actor, settings.seed + self.kind.number - 1)
@@ -54,7 +54,7 @@ class TrainedCritic:
         set_learning_rate(self.optimiser, own.pretrain_learning_rate if pretrain else own.learning_rate)
         wanted = torch.from_numpy(targets).to(compute.device)
         answers = np.zeros(len(samples), dtype=np.float32)
-        lengths = [sample.length for sample in samples]
+        episodes = episode_numbers(data)
         losses: list[float] = []
         norms: list[float] = []
 
@@ -67,7 +67,7 @@ class TrainedCritic:
                     answers[members] = torch.sigmoid(logits.detach()).cpu().numpy()
                 return self.kind.loss(logits, wanted[torch.from_numpy(members).to(compute.device)])
 
-            for chosen in epoch_batches(lengths, own.batch_steps, generator, self._learner.sort_window_batches):
+            for chosen in epoch_batches(episodes, own.batch_steps, generator, self._learner.shuffle):
                 value, norm = update(
                     self.model, self.optimiser, samples, chosen, state_losses,
                     divide_by=len(chosen), max_grad_norm=own.max_grad_norm, compute=compute,
@@ -81,7 +81,7 @@ class TrainedCritic:
             updates=len(norms),
             loss=sum(losses) / len(samples) if losses else None,
             grad_norm=float(np.mean(norms)) if norms else None,
-            tokens_per_s=epochs * sum(lengths) / seconds if norms else None,
+            tokens_per_s=epochs * sum(sample.length for sample in samples) / seconds if norms else None,
             ratings=self.kind.rate(answers, data) if norms else {},
         )
 

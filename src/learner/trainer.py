@@ -25,8 +25,9 @@ from learner.checkpoints import read_checkpoint, write_checkpoint
 from learner.clone import clone_actions
 from learner.credit import assign_credit
 from learner.data_choices import MASKS
-from learner.dataset import decisions, outcome_targets, with_verdict
-from learner.logprobs import check_output_layer, score_samples
+from learner.dataset import decisions, episode_numbers, outcome_targets, with_verdict
+from learner.language_model import LanguageModel, compute_again
+from learner.logprobs import check_reading, score_samples
 from learner.losses import POLICY_LOSSES
 from learner.metrics import ActorUpdate, CloneUpdate, CriticMetrics, CriticsUpdate
 from learner.objective import ActorData
@@ -59,11 +60,12 @@ class Learner:
         self.settings = settings
         self.algorithm = resolve(settings)
         self.model_dir = model_dir
-        self.actor = load_causal_lm(model_dir, device=settings.device)
-        check_output_layer(self.actor)
+        self.actor = LanguageModel(load_causal_lm(model_dir, device=settings.device))
+        check_reading(self.actor)
+        if settings.recompute:
+            compute_again(self.actor.model)
         self.compute = Compute(
             device=self.actor.device,
-            pad_id=int(self.actor.config.get_text_config().pad_token_id or 0),
             max_tokens=settings.micro_batch_tokens,
             precision=settings.precision,
         )
@@ -90,11 +92,13 @@ class Learner:
         on_update: Callable[[int, float], None] | None = None,
     ) -> CloneUpdate:
         """Clone the behaviour in ``trajectories`` (those with a verdict, failures too), then start the critics anew."""
+        judged = with_verdict(trajectories)
         metrics = clone_actions(
             self.actor,
-            decisions(with_verdict(trajectories)),
+            decisions(judged),
+            episode_numbers(judged),
             self.settings.clone,
-            window=self.settings.sort_window_batches,
+            shuffle=self.settings.shuffle,
             generator=self._generator(seed, 0, _CLONE),
             compute=self.compute,
             on_update=on_update,
@@ -222,6 +226,7 @@ class Learner:
         behaviour = [step.logprobs for trajectory in batch.trajectories for step in trajectory.steps]
         return ActorData(
             samples=[samples[i] for i in chosen],
+            episodes=episode_numbers(batch.trajectories)[chosen],
             behaviour=[behaviour[i] for i in chosen],
             fresh=batch.steps(batch.is_fresh)[chosen],
             outcomes=outcome_targets(batch.trajectories)[chosen],
@@ -232,11 +237,11 @@ class Learner:
         """Write the actor's weights to a file in ``directory`` and return what names them, which servers verify."""
         path = Path(directory) / f"actor-{version:06d}.safetensors"
         path.parent.mkdir(parents=True, exist_ok=True)
-        return write_weights(own_tensors(self.actor), path, version)
+        return write_weights(own_tensors(self.actor.model), path, version)
 
     def export(self, path: str | Path) -> Path:
         """Write the actor as a policy directory of its own, with the tokenizer of ``model_dir``."""
-        return save_policy(self.actor, self.model_dir, path)
+        return save_policy(self.actor.model, self.model_dir, path)
 
     def save(self, path: str | Path) -> Path:
         """Write everything that the next phase depends on; see ``learner.checkpoints``."""
@@ -251,15 +256,15 @@ class Learner:
         self.phases = int(read_checkpoint(path, self._modules(), self._optimisers())["phases"])
 
     def _modules(self) -> dict[str, nn.Module]:
-        reference = {} if self.warm_start is None else {"warm_start": self.warm_start}
-        return {"actor": self.actor, **reference, **{name: critic.model for name, critic in self.critics.items()}}
+        reference = {} if self.warm_start is None else {"warm_start": self.warm_start.model}
+        return {"actor": self.actor.model, **reference, **{name: critic.model for name, critic in self.critics.items()}}
 
     def _optimisers(self) -> dict[str, torch.optim.Optimizer]:
         return {"actor": self.actor_optimiser, **{name: critic.optimiser for name, critic in self.critics.items()}}
 
     def _score(self, samples: Sequence[Sample]) -> list[FloatArray]:
         with self.compute.autocast():
-            return score_samples(self.actor, samples, pad_id=self.compute.pad_id, max_tokens=self.compute.max_tokens)
+            return score_samples(self.actor, samples, self.compute.max_tokens)
 
     def _critic(self, name: str) -> TrainedCritic:
         if name not in self.critics:

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from learner.batching import Sample, collate
+from learner.batching import Batch, Sample, collate
 from learner.critics import Critic
+from learner.language_model import LanguageModel, compute_again, hidden_states
 from learner.memory import learner_memory
 from learner.settings import LearnerSettings
 from policy.model_size import size_in_folder
@@ -28,7 +29,7 @@ def test_a_models_and_its_critics_parameters_are_those_that_torch_counts(family:
     folder = save(family, tmp_path / "model")
     size, actor = size_in_folder(folder), load_causal_lm(folder)
     assert size.parameters == counted(actor)
-    assert size.critic_parameters == counted(Critic.from_actor(actor, seed=0))
+    assert size.critic_parameters == counted(Critic.from_actor(LanguageModel(actor), seed=0))
     text = actor.config.get_text_config()
     head_width = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
     assert (size.vocabulary, size.width, size.layers) == (text.vocab_size, text.hidden_size, text.num_hidden_layers)
@@ -37,25 +38,39 @@ def test_a_models_and_its_critics_parameters_are_those_that_torch_counts(family:
 
 
 @pytest.mark.parametrize("family", list(FAMILIES.values()), ids=lambda family: family.name)
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize(
+    ("precision", "recompute"), [("float32", False), ("bfloat16", False), ("float32", True), ("bfloat16", True)]
+)
 def test_the_activations_counted_are_those_kept_for_the_backward_pass(
-    family: Family, precision: str, tmp_path: Path
+    family: Family, precision: str, recompute: bool, tmp_path: Path
 ) -> None:
     folder = save(family, tmp_path / "model")
-    actor, tokens = load_causal_lm(folder), 20_480
-    samples = [Sample(np.arange(256, dtype=np.int32), np.zeros(1, dtype=np.int32)) for _ in range(tokens // 256)]
-    batch = collate(samples, 0, torch.device("cpu"))
+    tokens, half = 20_480, precision == "bfloat16"
+    ids = np.random.default_rng(0).integers(0, 90, (tokens // 256, 256), dtype=np.int32)
+    ids[:, 0] = np.arange(tokens // 256)  # no two have a head in common
+    batch = collate([Sample(prompt, np.zeros(1, dtype=np.int32)) for prompt in ids], torch.device("cpu"))
+    expected = kept_mib(LanguageModel(load_causal_lm(folder)), batch, half)
+    size = size_in_folder(folder)
+    if recompute:  # of all layers but one, only what goes in is there
+        actor = LanguageModel(load_causal_lm(folder))
+        compute_again(actor.model)
+        expected = expected / size.layers + kept_mib(actor, batch, half)
+    settings = LearnerSettings(micro_batch_tokens=tokens, precision=precision, recompute=recompute)
+    parts = {part.name: part.mib for part in learner_memory(settings, size, longest=1)}
+    assert 0.95 < parts["activations"] / expected < 1.25
+
+
+def kept_mib(actor: LanguageModel, batch: Batch, half: bool) -> float:
+    """What a forward pass keeps for the backward pass, weights and positions aside."""
     kept: dict[int, int] = {}
 
     def keep(tensor: torch.Tensor) -> torch.Tensor:
         storage = tensor.untyped_storage()
-        if tensor.numel() >= tokens:  # no weights, and no positions
+        if tensor.numel() >= batch.input_ids.numel():
             kept[storage.data_ptr()] = storage.nbytes()
         return tensor
 
-    half = torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bfloat16")
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor), half:
-        actor.base_model(input_ids=batch.input_ids, use_cache=False)
-    settings = LearnerSettings(micro_batch_tokens=tokens, precision=precision)
-    parts = {part.name: part.mib for part in learner_memory(settings, size_in_folder(folder), longest=1)}
-    assert 0.95 < parts["activations"] / (sum(kept.values()) / 2**20) < 1.25
+    autocast = torch.autocast("cpu", dtype=torch.bfloat16, enabled=half)
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor), autocast:
+        hidden_states(actor.model.base_model, batch)
+    return sum(kept.values()) / 2**20

@@ -119,12 +119,14 @@ def test_a_phase_trains_and_its_weights_are_what_a_server_then_has(
     policy: Policy, episodes: list[Trajectory], tmp_path: Path
 ) -> None:
     learner = Learner(SETTINGS, policy.folder)
-    before = {name: tensor.clone() for name, tensor in learner.actor.state_dict().items()}
+    before = {name: tensor.clone() for name, tensor in learner.actor.model.state_dict().items()}
     run_phase(learner, episodes, [], 1)
-    after = learner.actor.state_dict()
+    after = learner.actor.model.state_dict()
     assert all(bool(torch.isfinite(tensor).all()) for tensor in after.values())
     changed = {name for name in before if not torch.equal(before[name], after[name])}
-    read = {name for name, _ in learner.actor.named_parameters() if not ("vision" in name or "multi_modal" in name)}
+    read = {
+        name for name, _ in learner.actor.model.named_parameters() if not ("vision" in name or "multi_modal" in name)
+    }
     assert read <= changed
 
     server = load_causal_lm(policy.folder)
@@ -144,8 +146,8 @@ def test_a_learner_goes_on_where_it_was_stopped(policy: Policy, episodes: list[T
     resumed.load(tmp_path / "checkpoint")
     for learner in (undisturbed, resumed):
         run_phase(learner, episodes, [], 2)
-    expected = undisturbed.actor.state_dict()
-    assert all(torch.equal(tensor, expected[name]) for name, tensor in resumed.actor.state_dict().items())
+    expected = undisturbed.actor.model.state_dict()
+    assert all(torch.equal(tensor, expected[name]) for name, tensor in resumed.actor.model.state_dict().items())
 
 
 def test_what_is_exported_is_such_a_model_again(policy: Policy, tmp_path: Path) -> None:

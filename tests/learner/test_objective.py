@@ -15,6 +15,7 @@ from learner import algorithms, losses
 from learner.advantages import Advantages
 from learner.batching import Sample, collate
 from learner.credit import Credit
+from learner.language_model import LanguageModel
 from learner.losses import TokenLoss
 from learner.metrics import Mismatch
 from learner.objective import ActorData, Scores, make_objective
@@ -28,7 +29,7 @@ from policy.models import load_causal_lm
 from records.episodes import Trajectory
 from tests.learner.phases import run_phase
 
-CPU = Compute(torch.device("cpu"), 0, 4096)
+CPU = Compute(torch.device("cpu"), 4096)
 SAMPLES = [
     Sample(np.array([3, 4, 30], dtype=np.int32), np.array([10, 11, 2], dtype=np.int32), 0.8),
     Sample(np.array([3, 5], dtype=np.int32), np.array([20], dtype=np.int32), 1.0),
@@ -62,7 +63,7 @@ def test_the_clipped_ratio_by_hand() -> None:
 
 
 def test_scores_are_at_temperature_1_and_as_sampled(model_dir: Path) -> None:
-    scores = Scores.under(load_causal_lm(model_dir), SAMPLES, CPU)
+    scores = Scores.under(LanguageModel(load_causal_lm(model_dir)), SAMPLES, CPU)
     for sample, plain, sampled in zip(SAMPLES, scores.plain, scores.sampled, strict=True):
         np.testing.assert_allclose(plain, by_hand(model_dir, sample, 1.0), atol=2e-5)
         np.testing.assert_allclose(sampled, by_hand(model_dir, sample, sample.temperature), atol=2e-5)
@@ -72,7 +73,7 @@ def test_scores_are_at_temperature_1_and_as_sampled(model_dir: Path) -> None:
 @pytest.mark.parametrize("own_tokens", [False, True])
 def test_a_token_loss_sees_each_token_in_its_action(model_dir: Path, own_tokens: bool) -> None:
     """Members 2 and 0 in this order: their recorded numbers, references and advantages follow them."""
-    model = load_causal_lm(model_dir)
+    model = LanguageModel(load_causal_lm(model_dir))
     seen: list[TokenTerms] = []
 
     def remember(terms: TokenTerms) -> Tensor:
@@ -82,6 +83,7 @@ def test_a_token_loss_sees_each_token_in_its_action(model_dir: Path, own_tokens:
     tokens = (np.array([1.0, 2.0, 3.0]), np.array([4.0]), np.array([5.0, 6.0])) if own_tokens else None
     data = ActorData(
         samples=SAMPLES,
+        episodes=np.arange(3),
         behaviour=[np.array([-1.0, -2.0, -3.0]), np.array([-4.0]), np.array([-5.0, -6.0])],
         fresh=np.ones(3, dtype=np.bool_),
         outcomes=np.ones(3),
@@ -90,7 +92,7 @@ def test_a_token_loss_sees_each_token_in_its_action(model_dir: Path, own_tokens:
     reference = Scores.under(model, SAMPLES, CPU)
     objective = make_objective(model, data, reference, TokenLoss(lambda _: remember), LearnerSettings(), CPU)
     members = np.array([2, 0])
-    found = objective(collate([SAMPLES[i] for i in members], 0, CPU.device), members)
+    found = objective(collate([SAMPLES[i] for i in members], CPU.device), members)
     (terms,) = seen
     assert found.shape == (5,)
     assert terms.rows.tolist() == [0, 0, 1, 1, 1]

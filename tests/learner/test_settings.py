@@ -28,7 +28,7 @@ from cluster.recipe.recipe import build_recipe
         ({"alpha": -1.0}, "learner.alpha must be at least 0, found -1.0"),
         ({"threads": 0}, "learner.threads must be at least 1, found 0"),
         ({"micro_batch_tokens": 0}, "learner.micro_batch_tokens must be at least 1, found 0"),
-        ({"sort_window_batches": 0}, "learner.sort_window_batches must be at least 1, found 0"),
+        ({"shuffle": "windows"}, "learner.shuffle must be"),
         ({"seed": -1}, "learner.seed must be at least 0, found -1"),
         ({"clone": {"decay": "staircase"}}, "learner.clone.decay must be 'cosine' or 'linear' or 'constant'"),
         ({"clone": {"updates": -1}}, "learner.clone.updates must be at least 0, found -1"),

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from transformers.modeling_layers import GradientCheckpointingLayer
 
 from cluster.run_folder.stage_data import NO_EPISODES
 from cluster.run_folder.stage_results import Cloned, read_result
@@ -48,7 +49,7 @@ def logprob(learner: Learner, action: list[int], page: int = 30) -> float:
 
 
 def weights(learner: Learner) -> dict[str, torch.Tensor]:
-    modules = {"actor": learner.actor, **{name: critic.model for name, critic in learner.critics.items()}}
+    modules = {"actor": learner.actor.model, **{name: critic.model for name, critic in learner.critics.items()}}
     return {f"{n}.{k}": v.clone() for n, m in modules.items() for k, v in m.state_dict().items()}
 
 
@@ -99,7 +100,7 @@ def test_cloning_is_deterministic_and_stops_at_its_time_limit(
 def test_critics_start_from_the_cloned_backbone(model_dir: Path, trajectory: Callable[..., Trajectory]) -> None:
     learner = Learner(replace(SETTINGS, clone=replace(SETTINGS.clone, updates=3)), model_dir)
     learner.clone(bandit(trajectory))
-    actor = learner.actor.base_model.state_dict()
+    actor = learner.actor.model.base_model.state_dict()
     for name, tensor in learner.critics["value"].model.backbone.state_dict().items():
         assert torch.equal(tensor, actor[name])
     assert set(np.concatenate(learner.ask("value", bandit(trajectory, 2))).tolist()) == {0.5}
@@ -224,10 +225,10 @@ def test_the_warm_start_is_the_policy_after_cloning(model_dir: Path, trajectory:
     learner = Learner(replace(SETTINGS, reference="warm_start"), model_dir)
     learner.clone(bandit(trajectory))
     assert learner.warm_start is not None
-    cloned = {name: tensor.clone() for name, tensor in learner.actor.state_dict().items()}
+    cloned = {name: tensor.clone() for name, tensor in learner.actor.model.state_dict().items()}
     run_phase(learner, bandit(trajectory), [], phase_index=1)
-    assert all(torch.equal(tensor, cloned[name]) for name, tensor in learner.warm_start.state_dict().items())
-    assert not all(torch.equal(tensor, cloned[name]) for name, tensor in learner.actor.state_dict().items())
+    assert all(torch.equal(tensor, cloned[name]) for name, tensor in learner.warm_start.model.state_dict().items())
+    assert not all(torch.equal(tensor, cloned[name]) for name, tensor in learner.actor.model.state_dict().items())
     assert Learner(SETTINGS, model_dir).warm_start is None
 
 
@@ -330,3 +331,28 @@ def test_cloning_can_learn_to_predict_prompts_too(model_dir: Path, trajectory: C
         return float(learner.probe(*ask).sum() - before)
 
     assert prompt_gain(1.0) > prompt_gain(0.0) + 1.0
+
+
+def test_recomputing_reaches_the_critics_and_changes_no_number(
+    model_dir: Path, trajectory: Callable[..., Trajectory]
+) -> None:
+    plain, again = (Learner(replace(SETTINGS, recompute=chosen), model_dir) for chosen in (False, True))
+    for learner, expected in ((plain, 0), (again, 1)):
+        for module in (learner.actor, *(critic.model for critic in learner.critics.values())):
+            layers = [layer for layer in module.modules() if isinstance(layer, GradientCheckpointingLayer)]
+            assert [layer.training for layer in layers] == [bool(expected)] * len(layers) != []
+    first, second = (run_phase(learner, bandit(trajectory), [], phase_index=1) for learner in (plain, again))
+    assert second.actor.loss == pytest.approx(first.actor.loss, rel=1e-5)
+    assert second.critics["value"].loss == pytest.approx(first.critics["value"].loss, rel=1e-5)
+
+
+def test_a_batch_of_whole_episodes_teaches_the_same(model_dir: Path, trajectory: Callable[..., Trajectory]) -> None:
+    """With one batch for all there is nothing to draw: rows that share heads give the numbers of rows that do not."""
+    still = replace(SETTINGS.value, epochs=0)
+    actor = replace(SETTINGS.actor, batch_steps=10_000, epochs=1)
+    everything = replace(SETTINGS, actor=actor, value=still, potential=still, shuffle="episodes")
+    alone = replace(everything, shuffle="steps", micro_batch_tokens=1)
+    first, second = (
+        run_phase(Learner(s, model_dir), bandit(trajectory), [], phase_index=1) for s in (everything, alone)
+    )
+    assert first.actor.grad_norm == pytest.approx(second.actor.grad_norm, rel=1e-4)
