@@ -38,6 +38,12 @@ sites_app = typer.Typer(help="The embedded sites.", no_args_is_help=True)
 app.add_typer(sites_app, name="sites")
 env_app = typer.Typer(help="Environments: the built-in ones and your own.", no_args_is_help=True)
 app.add_typer(env_app, name="env")
+data_app = typer.Typer(help="Offline data: trajectories that others recorded.", no_args_is_help=True)
+app.add_typer(data_app, name="data")
+
+
+_NO_START = ("warm_start.checkpoint=''", "warm_start.data=''")
+"""What an evaluation, which learns nothing, does not ask of a recipe."""
 
 
 class Resume(StrEnum):
@@ -107,7 +113,7 @@ def evaluate(
     if split not in SPLITS:
         raise RecipeError(f"--split: expected one of {', '.join(SPLITS)}; found {split!r}")
     named = f"policy.model={json.dumps(str(policy), ensure_ascii=False)}"
-    loaded, folder = _load(recipe, None, ["policy.revision=''", *(overrides or []), named, "warm_start.checkpoint=''"])
+    loaded, folder = _load(recipe, None, ["policy.revision=''", *(overrides or []), named, *_NO_START])
     _require_ready(loaded, folder)
     from cluster.display.result_table import evaluation_table
     from cluster.evaluation import evaluate as run
@@ -215,6 +221,35 @@ def check_environment(
     show_findings(_console(), found)
     if found.broken:
         raise RunError(f"{path} breaks {found.broken} of {len(found.points)} points of the contract, see above")
+
+
+@data_app.command(name="import")
+def import_offline(
+    recipe: RecipeArgument,
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="SOURCE", help="A .json or .jsonl file of WebRL, or a folder of VAB-WebArena-Lite."),
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The folder to make. Default: the recipe's warm_start.data.")
+    ] = None,
+    overrides: SetOption = None,
+) -> None:
+    """Turn offline trajectories into data for the recipe's policy; exit code 1 when none of them can be used."""
+    from rich.text import Text
+
+    from cluster.data_import import import_data
+    from cluster.display.import_table import show_import
+
+    loaded, _ = _load(recipe, None, overrides)
+    folder = out or (loaded.data_path if loaded.warm_start.data else None)
+    if folder is None:
+        raise RecipeError("name the folder to make: --out FOLDER, or warm_start.data in the recipe")
+    report, console = import_data(loaded, source, folder), _console()
+    show_import(console, report)
+    if not report.episodes:
+        raise RunError(f"nothing of {source} can be used, see above; no folder was made")
+    console.print(Text(printable(f"Data: {folder}. A recipe names it as warm_start.data.")), soft_wrap=True)
 
 
 def main() -> None:

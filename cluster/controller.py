@@ -91,29 +91,36 @@ class Controller:
 
     def _clone(self, phase: int) -> Cloned:
         """Clone demonstrations, unless the recipe starts from a policy that has been through this."""
-        played, metrics = NO_EPISODES, None
-        if self.system.clones:
+        played, metrics, imported = NO_EPISODES, None, self.system.take_data()
+        self.buffer.refresh()
+        taught = tuple(i for i in imported if self.buffer.entry(i).outcome == 1.0)
+        if self.system.clones and not imported:
             specs = self.tasks.demonstrations("clone", self.recipe.warm_start.demonstrations)
             result = self._play(phase, Cloned.stage, specs, DEMONSTRATED)
             played = episode_counts(specs, result, self.buffer)
-            metrics = self.system.learner.clone(played.episodes)
+            taught = played.episodes
+        if self.system.clones:
+            metrics = self.system.learner.clone(taught)
         self.system.learner.save(CLONED)
-        return Cloned(**vars(played), checkpoint=CLONED, metrics=metrics)
+        return Cloned(**vars(played), checkpoint=CLONED, metrics=metrics, imported=imported)
 
     def _pretrain_critics(self, phase: int) -> CriticsPretrained:
-        """Teach the critics before the first phase: progress on flawless, the value on imperfect demonstrations."""
+        """Teach the critics before the first phase: progress on flawless, the value on imperfect demonstrations.
+
+        Both learn from imported data instead where there is some.
+        """
         self.system.learner.load(CLONED)
+        imported = list(self.manifest.result(phase, Cloned).imported)
         specs = {critic: self.tasks.critic_demonstrations(critic) for critic in self.system.algorithm.annotators}
         asked = [spec for critic in sorted(specs) for spec in specs[critic]]
         played = episode_counts(asked, self._play(phase, CriticsPretrained.stage, asked, DEMONSTRATED), self.buffer)
         judged = set(played.episodes)
-        metrics = {
-            critic: self.system.learner.pretrain(
-                critic, sorted(spec.episode_id for spec in specs[critic] if spec.episode_id in judged)
-            )
+        taught = {
+            critic: imported or sorted(spec.episode_id for spec in specs[critic] if spec.episode_id in judged)
             for critic in sorted(specs)
-            if specs[critic]
+            if imported or specs[critic]
         }
+        metrics = {critic: self.system.learner.pretrain(critic, ids) for critic, ids in taught.items()}
         self.system.learner.save(checkpoint_name(0))
         return CriticsPretrained(**vars(played), checkpoint=checkpoint_name(0), metrics=metrics)
 

@@ -15,6 +15,7 @@ from cluster.players import Players
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.manifest import read_header
+from cluster.run_folder.named_data import require_fitting_data, take_data
 from cluster.run_folder.named_model import copy_model
 from cluster.run_folder.policy_folder import build_policy, check_policy, copy_checkpoint
 from cluster.run_folder.stage_results import Published
@@ -22,6 +23,7 @@ from cluster.task_sets import TaskSets
 from learner.algorithms import Algorithm, resolve
 from policy.publication import Probe
 from policy.settings import TINY
+from policy.tokenizer import TextTokenizer
 
 
 class System:
@@ -53,6 +55,7 @@ class System:
         """Prepare the policy folder and start the players and the learner."""
         self.folders.clear_leftovers()
         model = self._prepared_policy()
+        require_fitting_data(self.recipe, TextTokenizer.load(model))
         with ExitStack() as started:
             self.players = started.enter_context(Players(self.recipe, self.folders, self._tasks, model))
             self.learner = start_learner(self.recipe, model, self.folders)
@@ -65,6 +68,15 @@ class System:
     ) -> None:
         """End everything that was started; Ray ends the learner. Raise ``ProcessLost`` where Ray's head was lost."""
         self._stack.__exit__(kind, error, trace)
+
+    def take_data(self) -> tuple[str, ...]:
+        """Make the data that the recipe names the run's own; return the ids of its episodes, none where it names none.
+
+        Raises:
+            RunStopped: see ``cluster.run_folder.named_data``.
+        """
+        record, tokenizer = read_header(self.folders.out)["data"], TextTokenizer.load(self.folders.policy)
+        return take_data(self.recipe, record, self.folders.episodes, tokenizer)
 
     def publish(self, version: int) -> Published:
         """Bring every server to the learner's weights as ``version``; raise ``ProcessLost`` where none takes them."""
@@ -81,7 +93,7 @@ class System:
             check_policy(folder)
         elif policy.model != TINY:
             copy_model(policy, read_header(self.folders.out)["model"], folder)
-        elif self.clones:
+        elif self.clones and not self.recipe.warm_start.data:
             count = self.recipe.warm_start.tokenizer_demonstrations
             specs = self._tasks.demonstrations("tokenizer", count, flawless=True)
             build_policy(self.recipe, [spec.task for spec in specs], folder)

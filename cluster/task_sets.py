@@ -94,6 +94,8 @@ class TaskSets:
 
     def critic_demonstrations(self, critic: str) -> list[EpisodeSpec]:
         """Return the demonstrations that teach a critic before the first phase; none where the recipe has none."""
+        if not self._recipe.demonstrates:
+            return []
         settings = self._recipe.warm_start
         count, flawless = {
             "potential": (settings.potential_demonstrations, True),

@@ -17,6 +17,7 @@ from cluster.run_folder.ledger import LedgerLine
 from cluster.run_folder.stage_files import StageEntry
 from cluster.run_folder.stage_results import (
     ActorTrained,
+    Cloned,
     Evaluated,
     Published,
     ReplayFiltered,
@@ -68,6 +69,9 @@ def check_episodes(run: RunRecord, phases: Collection[int]) -> AuditPart:
             first = seen.setdefault(episode_id, key)
             if key[0] in phases:
                 part.require(first == key, f"episode {episode_id}", f"is counted in {place(first)} and {place(key)}")
+                _check_stored(part, run, key, entry, episode_id)
+        if key[0] in phases and isinstance(entry.result, Cloned):
+            for episode_id in entry.result.imported:
                 _check_stored(part, run, key, entry, episode_id)
         if key[0] in phases and isinstance(entry.result, WithEpisodes):
             _check_counts(part, run, key, entry.result)

@@ -117,6 +117,10 @@ class RunRecord:
             by_stage[line.phase, line.stage].append(line)
         return by_stage
 
+    def is_imported(self, episode_id: str) -> bool:
+        """Return whether a stored episode is one of the data that the run began with, so that nobody played it."""
+        return self.buffer.entry(episode_id).shard.name in self.header["data"]
+
     @cached_property
     def records(self) -> Counter[str]:
         """How many stored records each episode has."""

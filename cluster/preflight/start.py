@@ -11,8 +11,10 @@ import json
 import sys
 from pathlib import Path
 
+from cluster.errors import RunError
 from cluster.preflight.machine import Machine
 from cluster.recipe.recipe import Recipe
+from cluster.run_folder.named_data import misfits, named_report, start_tokenizer
 from learner.algorithms import resolve
 from policy.chat_template import chat_marks_of, has_chat_template
 from policy.hub import names_folder
@@ -28,7 +30,8 @@ _LFS_POINTER = b"version https://git-lfs"
 
 def check_start(recipe: Recipe) -> list[Check]:
     """The policy that the recipe names is there, and it names only one; nothing is looked for where a run makes one."""
-    return [*_revision(recipe.policy), *(_tiny(recipe) if recipe.policy.model == TINY else _named(recipe))]
+    start = _tiny(recipe) if recipe.policy.model == TINY else _named(recipe)
+    return [*_revision(recipe.policy), *start, *_data(recipe)]
 
 
 def check_devices(recipe: Recipe, machine: Machine) -> list[Check]:
@@ -45,7 +48,7 @@ def _tiny(recipe: Recipe) -> list[Check]:
     if recipe.policy.prompt_format == "chat":
         found = "chat, but tiny has no chat template"
         return [Check("policy.prompt_format", Status.FAIL, found, "choose waymark, or name a model with one")]
-    if start.checkpoint and start.clone != "always":
+    if start.checkpoint and (start.clone != "always" or start.data):
         advice = "name a folder that Waymark exported, or leave it empty to clone"
         return [_folder("warm_start.checkpoint", recipe.checkpoint_path, (*_NEEDED, "checksums.json"), advice)]
     if start.clone == "never":
@@ -68,6 +71,26 @@ def _named(recipe: Recipe) -> list[Check]:
         found = f"learner.algorithm {recipe.learner.algorithm} ends with cloning, but a named model is taken as it is"
         checks.append(Check("warm_start.clone", Status.WARN, found, "set it to always to clone demonstrations onto it"))
     return checks
+
+
+def _data(recipe: Recipe) -> list[Check]:
+    """The imported data is there, and was made for the policy that learns from it."""
+    if not recipe.warm_start.data:
+        return []
+    name, policy = "warm_start.data", recipe.policy
+    try:
+        report = named_report(recipe)
+        of_hub = policy.model != TINY and not names_folder(policy.model)
+        found = misfits(report, recipe, None if of_hub else start_tokenizer(recipe))
+    except (RunError, OSError, ValueError) as error:
+        return [Check(name, Status.FAIL, str(error), "make it with `waymark data import`, for this recipe")]
+    if found:
+        return [Check(name, Status.FAIL, "; ".join(found), "import it again with this recipe")]
+    held = f"{report.episodes} episodes, {report.successes} of them solved, {report.steps} steps"
+    if "potential" in resolve(recipe.learner).annotators:
+        held += "; they tell of no milestones, so that the potential critic begins untaught"
+        return [Check(name, Status.WARN, held, "the first phases teach it")]
+    return [Check(name, Status.OK, held)]
 
 
 def _dialogue(policy: PolicySettings) -> list[Check]:

@@ -84,10 +84,21 @@ class Recipe(BaseModel):
         return named if named.is_absolute() or named.exists() else _WAYMARK / named
 
     @property
+    def data_path(self) -> Path:
+        """Where ``warm_start.data`` lies."""
+        return Path(self.warm_start.data).expanduser()
+
+    @property
     def clones(self) -> bool:
         """Whether demonstrations are cloned before RL; see ``warm_start.clone``."""
         unless_there = self.policy.model == TINY and not self.warm_start.checkpoint
-        return self.warm_start.clone == "always" or (self.warm_start.clone == "auto" and unless_there)
+        wanted = bool(self.warm_start.data) or unless_there
+        return self.warm_start.clone == "always" or (self.warm_start.clone == "auto" and wanted)
+
+    @property
+    def demonstrates(self) -> bool:
+        """Whether experts of the embedded sites teach: not beside other data, nor the critics of a model as it is."""
+        return not self.warm_start.data and (self.policy.model == TINY or self.clones)
 
 
 def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:

@@ -127,7 +127,11 @@ class WarmStartSettings:
     clone: str = "auto"
     """Whether demonstrations are cloned before RL. ``auto``: only onto a fresh ``tiny``; a checkpoint, or the model of
     ``policy.model``, is taken as it is. ``always``: onto that model, or onto a fresh ``tiny`` in place of a checkpoint.
-    ``never``: not at all."""
+    ``never``: not at all. Where ``data`` is named: what it shows solved, unless ``never``."""
+
+    data: str = ""
+    """Folder that ``waymark data import`` made, relative to the working folder. The policy is cloned on its solved
+    episodes and the critics learn from all of it, in place of demonstrations of the embedded sites."""
 
     tokenizer_demonstrations: int = 400
     """Flawless demonstrations whose pages and actions the tiny policy's tokenizer is trained on."""

@@ -18,6 +18,7 @@ from cluster.demonstrated import demonstrated_sites
 from cluster.errors import ManifestError
 from cluster.recipe.recipe import Recipe, config_hash, flatten, resolved
 from cluster.run_folder.durable import digests_as_written, sha256_file, write_atomic
+from cluster.run_folder.named_data import data_record, require_same_data
 from cluster.run_folder.named_model import model_record, require_same_model
 from cluster.run_folder.stage_files import StageEntry, scan_stages, write_stage
 from cluster.run_folder.stage_results import R, StageResult, read_result
@@ -25,7 +26,7 @@ from cluster.run_folder.starts import note_start, require_same_code, start_files
 from cluster.run_folder.versions import versions
 from records.durable import read_text
 
-FORMAT = 5
+FORMAT = 6
 FILE_NAME = "manifest.json"
 Resume = Literal["auto", "never", "other-code"]
 
@@ -33,13 +34,15 @@ Resume = Literal["auto", "never", "other-code"]
 class RunHeader(TypedDict):
     """What ``OUT/manifest.json`` says: the resolved recipe with its hash, its seeds and versions.
 
-    ``model`` is what the run depends on of the model that the recipe names; see ``cluster.run_folder.named_model``.
+    ``model`` and ``data`` are what the run depends on of the model and the imported data that the recipe names; see
+    ``cluster.run_folder.named_model`` and ``named_data``.
     """
 
     format: int
     config_hash: str
     config: dict[str, Any]
     model: dict[str, str]
+    data: dict[str, str]
     seeds: dict[str, int]
     versions: dict[str, str | None]
     created: str
@@ -73,6 +76,7 @@ class RunManifest:
         manifest = cls.read(out)
         manifest._require_recipe(recipe)
         require_same_model(recipe.policy, manifest.header["model"])
+        require_same_data(recipe, manifest.header["data"])
         if resume != "other-code":
             require_same_code(out)
         return manifest
@@ -224,6 +228,7 @@ def _new_header(recipe: Recipe) -> RunHeader:
         "config_hash": config_hash(recipe),
         "config": resolved(recipe),
         "model": model_record(recipe.policy),
+        "data": data_record(recipe),
         "seeds": {
             "run": recipe.run.seed,
             "sites": demonstrated_sites(recipe).seed,

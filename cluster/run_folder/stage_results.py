@@ -84,10 +84,19 @@ class WithEpisodes(StageResult):
 
 @dataclass(frozen=True)
 class Cloned(WithCheckpoint, WithEpisodes):
-    """The warm start's policy; ``metrics`` are None where nothing was cloned."""
+    """The warm start's policy; ``metrics`` are None where nothing was cloned.
+
+    ``imported`` are ids of episodes of ``warm_start.data``, which nobody played here.
+    """
 
     stage: ClassVar[str] = "clone"
     metrics: CloneUpdate | None
+    imported: tuple[str, ...] = ()
+
+    def files(self, folders: RunFolders, buffer: ReplayBuffer) -> list[Path]:
+        """Return also the shards that hold the imported episodes."""
+        shards = {buffer.entry(episode_id).shard for episode_id in self.imported}
+        return [*super().files(folders, buffer), *sorted(shards)]
 
     def learned(self) -> dict[str, Any]:
         """Return what cloning reported."""

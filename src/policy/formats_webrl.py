@@ -51,6 +51,13 @@ class WebRLFormat(PromptFormat):
         """Return the ids that open the assistant's turn."""
         return tokenizer.encode("\n\n") + _turn(tokenizer, "", "assistant")
 
+    def action_ids(self, tokenizer: TextTokenizer, action_text: str) -> list[int]:
+        """Return the ids of an action that did not come from the policy; it ends as a turn does, where that stops."""
+        end = tokenizer.control_id(_TURN_MARKS[0])
+        if end not in tokenizer.stop_ids:
+            return super().action_ids(tokenizer, action_text)
+        return [*tokenizer.encode(action_text), end]
+
 
 def _turn(tokenizer: TextTokenizer, before: str, role: str) -> list[int]:
     """Return ``before`` and the mark that opens a turn of ``role``."""

@@ -19,6 +19,8 @@ from records.failures import Failure
 
 IntArray = npt.NDArray[np.int32]
 FloatArray = npt.NDArray[np.float32]
+NO_POLICY = -1
+"""The policy version of actions that no policy produced."""
 
 
 class Source(StrEnum):

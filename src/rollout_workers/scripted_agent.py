@@ -16,16 +16,13 @@ from policy.prompts import PromptFormat
 from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
 from records import failure_codes as codes
-from records.episodes import Trajectory
+from records.episodes import NO_POLICY, Trajectory
 from records.failures import EpisodeFailed, Failure
 from rollout_workers.agent import Decision, Turn
 from rollout_workers.episode import play
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec
 from sites.experts import Expert, Intent, resolve
-
-NO_POLICY = -1
-"""The policy version of actions that no policy produced."""
 
 
 class ScriptedAgent:

@@ -19,7 +19,8 @@ from cluster.monitors.monitor import Monitors
 from cluster.recipe.recipe import Recipe, build_recipe
 from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.ledger import LedgerFile
-from cluster.run_folder.manifest import RunManifest
+from cluster.run_folder.manifest import RunManifest, read_header
+from cluster.run_folder.named_data import start_tokenizer, take_data
 from cluster.run_folder.stage_results import PHASE, WARM_START, Published
 from cluster.task_sets import TaskSets
 from learner.algorithms import resolve
@@ -119,6 +120,14 @@ class FakeSystem:
         self.luck = ""
         self.learner = FakeLearner(self.note, self.folders)
         self._fate = fate
+        self._recipe = recipe
+
+    def take_data(self) -> tuple[str, ...]:
+        if not self._recipe.warm_start.data:
+            return ()
+        self.note("take_data")
+        record = read_header(self.folders.out)["data"]
+        return take_data(self._recipe, record, self.folders.episodes, start_tokenizer(self._recipe))
 
     def note(self, *what: Any) -> None:
         self._fate(what)

@@ -62,7 +62,7 @@ def test_help_answers_in_under_a_second(child_env: dict[str, str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True, env=child_env)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert (after.ru_utime - before.ru_utime) + (after.ru_stime - before.ru_stime) < 1.0
-    for command in ("train", "eval", "check", "doctor", "sites"):
+    for command in ("train", "eval", "check", "doctor", "sites", "data"):
         assert command in done.stdout
 
 

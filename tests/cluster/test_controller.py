@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from cluster.audit.audit import audit
+from cluster.data_import import import_data
 from cluster.errors import RunStopped
 from cluster.run_folder.metrics_log import read_metrics
 from cluster.run_folder.stage_data import NO_EPISODES
@@ -18,6 +20,8 @@ from records.episodes import Source
 from replay.buffer import ReplayBuffer
 from replay.perplexity import Kept
 from tests.cluster.fake_run import ORDER, Killed, Run, at, before, task_sets
+from tests.model_families import FAMILIES, save
+from tests.offline.made_sources import FAILED, conversations, experience, write_json
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -212,6 +216,53 @@ def test_a_shipped_policy_is_not_cloned_but_its_critic_is_taught(run: Run) -> No
     assert ("clone",) not in system.moments()
     assert ("pretrain", "potential") in system.moments()
     assert run.manifest.result(0, Cloned) == Cloned(**vars(NO_EPISODES), checkpoint="cloned", metrics=None)
+
+
+def test_the_critics_of_a_model_as_it_is_learn_nothing_of_the_embedded_sites(tmp_path: Path) -> None:
+    run = Run(tmp_path / "out", policy={"model": str(save(FAMILIES["llama"], tmp_path / "llama"))})
+    system = run.start(clones=False)
+    moments = system.moments()
+    assert not [moment for moment in moments if moment[0] in ("clone", "pretrain")]
+    assert ("play", "demonstration", 0) not in moments
+    assert run.manifest.stages() == ORDER
+
+
+@pytest.fixture
+def data_run(tmp_path: Path) -> Run:
+    """A run that names imported data: two solved tasks and one that failed."""
+    model, source = save(FAMILIES["llama"], tmp_path / "llama"), tmp_path / "a.json"
+    failed = [experience(step, FAILED, 0) for step in range(2)]
+    write_json(source, [*conversations(), *conversations("Another task"), *failed])
+    policy = {"model": str(model), "prompt_format": "webrl", "max_prompt_tokens": 1900, "max_new_tokens": 100}
+    run = Run(tmp_path / "out", policy=policy, warm_start={"data": str(tmp_path / "data")})
+    import_data(run.recipe, source, tmp_path / "data")
+    return run
+
+
+def test_imported_episodes_are_learned_from_in_place_of_demonstrations(data_run: Run) -> None:
+    system = data_run.start()
+    learned = {what[0] if what[0] == "clone" else what[1]: what[-1] for what in system.asked
+               if what[0] in ("clone", "pretrain")}  # fmt: skip
+    imported = data_run.manifest.result(0, Cloned).imported
+    assert (len(imported), len(learned["clone"])) == (3, 2), "what failed is not cloned"
+    assert sorted(learned) == ["clone", "potential", "value"]
+    assert sorted(learned["value"]) == sorted(learned["potential"]) == sorted(imported)
+    assert ("play", "demonstration", 0) not in system.moments()
+    assert audit(data_run.out).findings == []
+
+
+def test_a_run_with_imported_data_goes_on_and_sets_itself_back_when_its_copy_is_damaged(data_run: Run) -> None:
+    with pytest.raises(Killed):
+        data_run.start(before(("clone",)))
+    assert audit(data_run.out).findings == []
+    with pytest.raises(Killed):
+        data_run.start(before(("update_critics", 1)))
+    (copy,) = (data_run.out / "episodes").glob("offline-*.arrow")
+    copy.write_bytes(copy.read_bytes()[:-1])
+    system = data_run.start()
+    assert ("clone",) in system.moments()
+    assert data_run.manifest.stages() == ORDER
+    assert [finding.subject for finding in audit(data_run.out).findings] == []
 
 
 @pytest.mark.parametrize(("algorithm", "scores"), [("webrl", True), ("filtered_bc", False)])

@@ -48,8 +48,8 @@ ANY_NUMBER = "learner.losses.hard_filter.threshold"
 """An advantage has no bounds."""
 
 LOOKED_UP = {
-    "run.environment", "warm_start.checkpoint", "browser.executable", "policy.model", "policy.backend",
-    "policy.revision",
+    "run.environment", "warm_start.checkpoint", "warm_start.data", "browser.executable", "policy.model",
+    "policy.backend", "policy.revision",
     "rollout.trajectory_judge", "rollout.milestone_judge", "judges.evaluators.answer_judge",
     "environments.webarena.credentials_file",
 }  # fmt: skip
