@@ -2,7 +2,8 @@
 
 Owns the process in which torch trains; ``cluster.learner_client`` starts it as a Ray actor. Invariants: trajectories
 are read here from their shards and never cross Ray; the actor starts from a policy folder or from a checkpoint and is
-otherwise stateless between stages, so a restart loses at most the running stage. Naming the class imports no torch.
+otherwise stateless between stages, so a restart loses what the running stage learned since its last bookmark, at most.
+Naming the class imports no torch.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import ray
 
 from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.lock import RunLock
+from learner.headway import Headway
 from learner.metrics import ActorUpdate, CloneUpdate, CriticMetrics, CriticsUpdate
 from learner.settings import LearnerSettings
 from policy.published_weights import PublishedWeights
@@ -21,6 +24,8 @@ from records.episodes import Trajectory
 from replay.buffer import ReplayBuffer
 from replay.perplexity import Kept, ScoredEpisode
 
+HEADWAY = "headway"
+"""Fixed: Ray's group of the calls that are answered while another one runs."""
 _LOCK_WAIT_S = 60.0
 """Fixed: Ray ends the learner of a lost driver within seconds; one that lives on is somebody's."""
 
@@ -34,8 +39,9 @@ class LearnerActor:
         # A learner whose driver was killed lives some moments longer, and must not write beside this one.
         self._lock = RunLock(Path(out), name="learner.lock", wait_s=_LOCK_WAIT_S)
         self._lock.__enter__()
-        self._learner = Learner(settings, policy)
-        self._buffer = ReplayBuffer(RunFolders(Path(out)).episodes)
+        folders = RunFolders(Path(out))
+        self._learner = Learner(settings, policy, folders.bookmarks)
+        self._buffer = ReplayBuffer(folders.episodes)
 
     def record(self, shards: Mapping[str, int]) -> None:
         """Let these shards' records count before any other of the same episodes; see ``ReplayBuffer.record``."""
@@ -104,6 +110,11 @@ class LearnerActor:
 
     def ready(self) -> None:
         """Answer once the models are built."""
+
+    @ray.method(concurrency_group=HEADWAY)
+    def headway(self) -> Headway:
+        """Return how far the learner is, while another call runs."""
+        return self._learner.compute.meter.now
 
     def _read(self, episode_ids: Sequence[str]) -> list[Trajectory]:
         self._buffer.refresh()

@@ -1,118 +1,130 @@
 """The learner as the controller sees it: one method for each thing that it does.
 
-Owns the calls to the learner's process and what their failures mean. Invariants: every call ends within
+Owns the calls to the learner's process and what their failures mean. Invariants: a call ends once nothing got done for
 ``run.learner_timeout_s``; what an error says of its cause is kept. Ids and names of checkpoints go in, records come
 out. Imports no torch: the learner's own process does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import ray
+from ray import ObjectRef
 from ray.actor import ActorHandle
-from ray.exceptions import GetTimeoutError, OutOfMemoryError, RayActorError, RayTaskError
+from ray.exceptions import GetTimeoutError, OutOfMemoryError, RayActorError, RayError, RayTaskError
 from safetensors import SafetensorError
 
 from cluster.errors import ProcessLost, RunStopped
-from cluster.learner_actor import LearnerActor
+from cluster.learner_actor import HEADWAY, LearnerActor
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.durable import put_folder, scratch_folder
 from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.policy_folder import write_checksums
 from learner.errors import CheckpointError
+from learner.headway import Headway
 from learner.metrics import ActorUpdate, CloneUpdate, CriticMetrics, CriticsUpdate
 from policy.published_weights import PublishedWeights
 from replay.perplexity import Kept, ScoredEpisode
 from replay.shards import ShardError
 
-T = TypeVar("T")
+_LOOK_S = 2.0
+"""Fixed: how often the learner is asked how far it is, and how long for an answer."""
+_FETCH_S = 60.0
+"""Fixed: an answer that is there is numbers, and comes at once."""
 _DEAD = "The actor is dead because "
 _GUESSES = ("Some common causes include", "There are some potential root causes")
 _SHORT_OF_MEMORY = ("OUT_OF_MEMORY", "OutOfMemory", "out of memory", "low on memory", "OOM", "SIGKILL")
 
 
 class LearnerClient:
-    """Asks the learner in the process ``actor``, which works in the run folder; ``timeout_s`` limits each call.
+    """Asks the learner in the process ``actor``, which works in the run folder.
 
-    Every method raises ``ProcessLost`` where the process died or took too long, and ``RunStopped`` where the learner
-    cannot read or write what it must.
+    ``timeout_s`` limits how long it may get nothing done; ``told`` is told its headway while it works. Every method
+    raises ``ProcessLost`` where the process died or took too long, and ``RunStopped`` where the learner cannot read or
+    write what it must.
     """
 
-    def __init__(self, actor: ActorHandle, folders: RunFolders, timeout_s: float) -> None:
+    def __init__(
+        self,
+        actor: ActorHandle,
+        folders: RunFolders,
+        timeout_s: float,
+        told: Callable[[Headway], None] = lambda headway: None,
+    ) -> None:
         self._actor = actor
         self._folders = folders
         self._timeout_s = timeout_s
+        self._told = told
 
     def ready(self) -> None:
         """Wait until the models are built."""
-        self._wait("start", self._actor.ready.remote())
+        self._call("start", lambda actor: actor.ready.remote())
 
     def record(self, shards: Mapping[str, int]) -> None:
         """Let these shards' records count before any other of the same episodes; see ``ReplayBuffer.record``."""
-        self._wait("record", self._actor.record.remote(shards))
+        self._call("record", lambda actor: actor.record.remote(shards))
 
     def clone(self, episode_ids: Sequence[str]) -> CloneUpdate:
         """Clone the successful and faulty demonstrations alike."""
-        return self._wait("clone", self._actor.clone.remote(episode_ids))
+        return self._call("clone", lambda actor: actor.clone.remote(episode_ids))
 
     def pretrain(self, critic: str, episode_ids: Sequence[str]) -> CriticMetrics:
         """Teach one critic on demonstrations before the first phase."""
-        return self._wait("pretrain", self._actor.pretrain.remote(critic, episode_ids))
+        return self._call("pretrain", lambda actor: actor.pretrain.remote(critic, episode_ids))
 
     def score(self, episode_ids: Sequence[str]) -> list[ScoredEpisode]:
         """Return every action's token log-probabilities under the current policy."""
-        return self._wait("score", self._actor.score.remote(episode_ids))
+        return self._call("score", lambda actor: actor.score.remote(episode_ids))
 
     def update_critics(
         self, rollout_ids: Sequence[str], replayed: Sequence[Kept], phase: int, seed: int
     ) -> CriticsUpdate:
         """Train the critics on a phase's data."""
-        return self._wait("update_critics", self._actor.update_critics.remote(rollout_ids, replayed, phase, seed))
+        return self._call(
+            "update_critics", lambda actor: actor.update_critics.remote(rollout_ids, replayed, phase, seed)
+        )
 
     def update_actor(self, rollout_ids: Sequence[str], replayed: Sequence[Kept], phase: int, seed: int) -> ActorUpdate:
         """Train the actor on the same data with the critics as they are (MiRA Alg. 1)."""
-        return self._wait("update_actor", self._actor.update_actor.remote(rollout_ids, replayed, phase, seed))
+        return self._call("update_actor", lambda actor: actor.update_actor.remote(rollout_ids, replayed, phase, seed))
 
     def ask(self, critic: str, episode_ids: Sequence[str]) -> dict[str, list[float]]:
         """Return for each episode one critic's answers for its states."""
-        return self._wait("ask", self._actor.ask.remote(critic, episode_ids))
+        return self._call("ask", lambda actor: actor.ask.remote(critic, episode_ids))
 
     def publish(self, version: int) -> PublishedWeights:
         """Write the actor's weights as one version and return what names them."""
-        return self._wait("publish", self._actor.publish.remote(str(self._folders.weights.resolve()), version))
+        return self._call("publish", lambda actor: actor.publish.remote(str(self._folders.weights.resolve()), version))
 
     def probe(self, prompt_ids: Sequence[int], action_ids: Sequence[int]) -> list[float]:
         """Return the learner's own token log-probabilities of one action, to compare with a server's."""
-        return self._wait("probe", self._actor.probe.remote(prompt_ids, action_ids))
+        return self._call("probe", lambda actor: actor.probe.remote(prompt_ids, action_ids))
 
     def export(self) -> None:
         """Write the policy as it is now to ``OUT/trained``, whole or not at all."""
         scratch = scratch_folder(self._folders.trained)
-        self._wait("export", self._actor.export.remote(str(scratch.resolve())))
+        self._call("export", lambda actor: actor.export.remote(str(scratch.resolve())))
         write_checksums(scratch)
         put_folder(scratch, self._folders.trained)
 
     def save(self, name: str) -> None:
         """Write a checkpoint."""
-        self._wait("save", self._actor.save.remote(str(self._folders.checkpoint(name))))
+        self._call("save", lambda actor: actor.save.remote(str(self._folders.checkpoint(name))))
 
     def load(self, name: str) -> None:
         """Go back to a checkpoint."""
-        self._wait("load", self._actor.load.remote(str(self._folders.checkpoint(name))))
+        self._call("load", lambda actor: actor.load.remote(str(self._folders.checkpoint(name))))
 
-    def _wait(self, method: str, reply: Awaitable[T]) -> T:
+    def _call(self, method: str, ask: Callable[[ActorHandle], ObjectRef]) -> Any:
+        reply = ask(self._actor)
         try:
-            answer: T = ray.get(reply, timeout=self._timeout_s)
-            return answer
-        except GetTimeoutError as error:
-            raise ProcessLost(
-                f"the learner's {method} took longer than run.learner_timeout_s ({self._timeout_s:g} s); raise it or "
-                "give the learner less to do"
-            ) from error
-        except (RayActorError, OutOfMemoryError) as error:
+            self._wait(method, reply)
+            return ray.get(reply, timeout=_FETCH_S)
+        except (RayActorError, OutOfMemoryError, GetTimeoutError) as error:
             cause = cause_of_death(str(error))
             advice = "; lower learner.micro_batch_tokens" if any(word in cause for word in _SHORT_OF_MEMORY) else ""
             raise ProcessLost(f"the learner's process ended during {method}: {cause}{advice}") from error
@@ -125,13 +137,37 @@ class LearnerClient:
                 ) from error
             raise
 
+    def _wait(self, method: str, reply: ObjectRef) -> None:
+        """Return once the learner answers; as long as it makes headway, it may take its time."""
+        heard, since = Headway(), time.monotonic()
+        while not ray.wait([reply], timeout=min(_LOOK_S, self._timeout_s))[0]:
+            headway = self._headway()
+            if headway is not None and headway != heard:
+                heard, since = headway, time.monotonic()
+                self._told(headway)
+            elif time.monotonic() - since > self._timeout_s:
+                raise ProcessLost(
+                    f"the learner's {method} made no headway for longer than run.learner_timeout_s "
+                    f"({self._timeout_s:g} s); raise it or give the learner less to do at once"
+                )
 
-def start_learner(recipe: Recipe, model: str, folders: RunFolders) -> LearnerClient:
-    """Start the learner's process; ``model`` is a policy folder."""
+    def _headway(self) -> Headway | None:
+        """Return how far the learner is; None where it does not say so now, as while its models are built."""
+        reply: ObjectRef = self._actor.headway.remote()
+        try:
+            ready, _ = ray.wait([reply], timeout=min(_LOOK_S, self._timeout_s))
+            return ray.get(reply, timeout=_FETCH_S) if ready else None
+        except RayError:
+            return None  # what is wrong, the running call says
+
+
+def start_learner(recipe: Recipe, model: str, folders: RunFolders, told: Callable[[Headway], None]) -> LearnerClient:
+    """Start the learner's process; ``model`` is a policy folder, and ``told`` is told the headway."""
     resources = recipe.run.resources
     settings = replace(recipe.learner, seed=recipe.learner.seed + recipe.run.seed)
-    actor: Any = (
-        ray.remote(LearnerActor)
+    remote: Any = ray.remote
+    actor = (
+        remote(concurrency_groups={HEADWAY: 1})(LearnerActor)
         .options(
             num_cpus=resources.learner_cpus,
             num_gpus=resources.learner_gpus,
@@ -139,7 +175,7 @@ def start_learner(recipe: Recipe, model: str, folders: RunFolders) -> LearnerCli
         )
         .remote(settings, model, str(folders.out.resolve()))
     )
-    return LearnerClient(actor, folders, recipe.run.learner_timeout_s)
+    return LearnerClient(actor, folders, recipe.run.learner_timeout_s, told)
 
 
 def cause_of_death(said: str) -> str:

@@ -6,6 +6,7 @@ play with nothing but what the learner published.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from types import TracebackType
 
@@ -21,16 +22,18 @@ from cluster.run_folder.policy_folder import build_policy, check_policy, copy_ch
 from cluster.run_folder.stage_results import Published
 from cluster.task_sets import TaskSets
 from learner.algorithms import Algorithm, resolve
+from learner.headway import Headway
 from policy.publication import Probe
 from policy.settings import TINY
 from policy.tokenizer import TextTokenizer
 
 
 class System:
-    """Context manager over all processes of one run; needs a running Ray."""
+    """Context manager over all processes of one run; needs a running Ray. ``told`` is told the learner's headway."""
 
-    def __init__(self, recipe: Recipe, folders: RunFolders, tasks: TaskSets) -> None:
+    def __init__(self, recipe: Recipe, folders: RunFolders, tasks: TaskSets, told: Callable[[Headway], None]) -> None:
         self.recipe = recipe
+        self._told = told
         self.folders = folders
         self.algorithm: Algorithm = resolve(recipe.learner)
         if recipe.run.phases and not self.algorithm.needs_phases:
@@ -58,7 +61,7 @@ class System:
         require_fitting_data(self.recipe, TextTokenizer.load(model))
         with ExitStack() as started:
             self.players = started.enter_context(Players(self.recipe, self.folders, self._tasks, model))
-            self.learner = start_learner(self.recipe, model, self.folders)
+            self.learner = start_learner(self.recipe, model, self.folders, self._told)
             self.learner.ready()
             self._stack = started.pop_all()
         return self

@@ -43,13 +43,13 @@ def train(recipe: Recipe, out: Path, resume: Resume = "auto") -> None:
             return
         lost = 0
         while True:
-            complete = manifest.stages()
+            before = _got_to(manifest)
             try:
                 display = _play_on(recipe, manifest)
                 break
             except ProcessLost as error:
                 manifest.reload()
-                lost = lost + 1 if manifest.stages() == complete else 1
+                lost = lost + 1 if _got_to(manifest) == before else 1
                 if lost > recipe.run.recoveries:
                     raise ProcessLost(f"{error}; start the same command again to go on") from error
                 logger.warning("%s", error)
@@ -75,13 +75,18 @@ def _play_on(recipe: Recipe, manifest: RunManifest) -> RunDisplay:
             if dashboard:
                 display.note(f"Ray dashboard: http://{dashboard}")
             display.note(f"Run folder: {out}")
-            with System(recipe, folders, tasks) as system, Monitors(out, recipe.monitors) as monitors:
+            with System(recipe, folders, tasks, display.headway) as system, Monitors(out, recipe.monitors) as monitors:
                 try:
                     Controller(recipe, manifest, system, tasks, display, monitors, ledger).run()
                 finally:
                     write_summary(out, _summary(recipe, manifest))
                 write_report(recipe, manifest, system, tasks)
     return display
+
+
+def _got_to(manifest: RunManifest) -> tuple[object, list[str]]:
+    """Return what tells whether a start of the processes got anywhere: complete stages, and bookmarks within one."""
+    return manifest.stages(), RunFolders(manifest.out).bookmarked()
 
 
 def _kept(out: Path) -> str:

@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cluster.display.run_state import RunState, StageState, duration
+from learner.headway import Headway
 from records.terminal import printable
 
 _FILE_WIDTH = 140
@@ -71,6 +72,15 @@ class RunDisplay:
             stage.total = total
         if self._clock() - self._last_line >= self._line_interval_s:
             self._line(f"{self._where()}: {stage.name} {self._counts(stage)}")
+
+    def headway(self, headway: Headway) -> None:
+        """How far the learner is in the stage."""
+        stage = self._state.stage
+        if stage is None or not headway.planned:
+            return
+        stage.headway = headway
+        if self._clock() - self._last_line >= self._line_interval_s:
+            self._line(f"{self._where()}: {stage.name} {_headway_text(headway)}")
 
     def losses(self, values: Mapping[str, float]) -> None:
         """The newest losses, by name."""
@@ -147,6 +157,8 @@ class RunDisplay:
             rows.add_row("stage", Text(f"{stage.name}  {self._counts(stage)}"))
             if stage.total:
                 rows.add_row("", ProgressBar(total=stage.total, completed=stage.done, width=40))
+            if stage.headway is not None:
+                rows.add_row("learner", Text(_headway_text(stage.headway)))
         if state.losses:
             rows.add_row("losses", Text(printable(_losses_text(state.losses))))
         if state.results:
@@ -167,6 +179,10 @@ def _console() -> Console:
 
 def _label(phase: int) -> str:
     return f"after {phase}:" if phase else "before RL:"
+
+
+def _headway_text(headway: Headway) -> str:
+    return f"{headway.training}: {headway.done}/{headway.planned} updates, {headway.tokens:,} tokens"
 
 
 def _losses_text(losses: Mapping[str, float]) -> str:

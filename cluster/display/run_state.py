@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from learner.headway import Headway
+
 
 @dataclass
 class StageState:
-    """The running stage: ``done`` of ``total`` units (0 where unknown), and its episodes if it plays any."""
+    """The running stage: ``done`` of ``total`` units (0 where unknown), its episodes, and how far the learner is."""
 
     name: str
     started: float
@@ -21,6 +23,7 @@ class StageState:
     succeeded: int = 0
     lost: int = 0
     steps: int = 0
+    headway: Headway | None = None
 
     @property
     def success(self) -> float | None:

@@ -211,7 +211,8 @@ class RunSettings:
     """Start the Ray dashboard with a local Ray."""
 
     learner_timeout_s: float = 3600.0
-    """Longest wait for one stage of the learner, in seconds."""
+    """Longest time in which the learner gets nothing done (no update, no scored batch) before it counts as lost, in
+    seconds. How long a stage takes has no limit. Loading a model, publishing and each checkpoint count as one thing."""
 
     head_timeout_s: float = 30.0
     """Seconds without Ray's head after which the run stops; Ray itself ends the process without a word after 60."""

@@ -27,6 +27,8 @@ class RunFolders:
         """The policy after the last phase, as a folder that can be loaded by name."""
         self.current_weights = out / "weights" / "current.json"
         """Names the weights that were published last; a restarted server reads it."""
+        self.bookmarks = out / "bookmarks"
+        """Where trainings within a stage stand, for a learner that dies (``learner.bookmarks``)."""
         self.logs = out / "logs"
         """What policy servers that are processes of others print."""
         self.rollbacks = out / ROLLBACKS
@@ -44,6 +46,10 @@ class RunFolders:
         """Return every checkpoint and every file of published weights that is there, sorted."""
         return sorted([*self.checkpoint(CLONED).parent.glob("[!.]*"), *self.weights.glob("[!.]*.safetensors")])
 
+    def bookmarked(self) -> list[str]:
+        """Return what names the bookmarks that are there, by their content."""
+        return [path.read_text(encoding="utf-8") for path in sorted(self.bookmarks.glob("[!.]*/COMPLETE"))]
+
     def forget_checkpoints(self, phase: int, keep: int) -> None:
         """Remove what ``kept_checkpoints`` does not name once ``phase`` is complete, and weights as old as that."""
         for old in range(0, phase + 1):
@@ -60,7 +66,14 @@ class RunFolders:
         The pointer to the served weights goes as well: servers that start now wait for a publication.
         """
         aside = (self.rollbacks, *self.rollbacks.glob("[0-9]*"))
-        folders = (self.episodes, self.weights, self.checkpoint(CLONED).parent, self.out / STAGES, *aside)
+        folders = (
+            self.episodes,
+            self.weights,
+            self.bookmarks,
+            self.checkpoint(CLONED).parent,
+            self.out / STAGES,
+            *aside,
+        )
         leftovers = [path for folder in folders if folder.is_dir() for path in folder.glob(".*")]
         for path in leftovers + [path for name in _WRITTEN for path in self.out.glob(f".{name}.*")]:
             if path.is_dir():

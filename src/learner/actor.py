@@ -7,7 +7,7 @@ log-probabilities of the actions, computed before the first update.
 
 from __future__ import annotations
 
-import time
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from learner.objective import ActorData, Scores, make_objective
 from learner.optimiser import Compute, set_learning_rate, update
 from learner.settings import ActorSettings, LearnerSettings
 from learner.statistics import summarise
+from learner.training import Training, facts_of
 
 
 def update_actor(
@@ -44,19 +45,22 @@ def update_actor(
     compared = start if reference is None or reference is actor else Scores.under(reference, samples, compute)
     objective = make_objective(actor, data, compared if reference is not None else None, policy_loss, settings, compute)
 
-    started = time.perf_counter()
     set_learning_rate(optimiser, own.learning_rate)
-    losses: list[float] = []
-    norms: list[float] = []
-    for _ in range(own.epochs if samples else 0):
-        for chosen in epoch_batches(data.episodes, own.batch_steps, generator, settings.shuffle):
-            value, norm = update(
-                actor, optimiser, samples, chosen, objective,
-                divide_by=policy_loss.divide_by(tokens[chosen]), max_grad_norm=own.max_grad_norm, compute=compute,
-            )  # fmt: skip
-            losses.append(value)
-            norms.append(norm)
-    seconds = time.perf_counter() - started
+    facts = chain(facts_of(generator, samples), (data.episodes.tobytes(), data.advantages.steps.tobytes()))
+    batches = [
+        chosen
+        for _ in range(own.epochs if samples else 0)
+        for chosen in epoch_batches(data.episodes, own.batch_steps, generator, settings.shuffle)
+    ]
+    training = Training(compute, "actor", actor, optimiser, facts, len(batches))
+    for chosen in batches[training.updates :]:
+        value, norm = update(
+            actor, optimiser, samples, chosen, objective,
+            divide_by=policy_loss.divide_by(tokens[chosen]), max_grad_norm=own.max_grad_norm, compute=compute,
+        )  # fmt: skip
+        training.note(value, norm, sum(samples[i].length for i in chosen))
+    training.end()
+    losses, norms, seconds = training.losses, training.norms, training.seconds()
 
     per_epoch = max(len(losses) // max(own.epochs, 1), 1)
     credit = data.credit

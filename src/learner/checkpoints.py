@@ -88,6 +88,19 @@ def read_checkpoint(
     return state
 
 
+def read_state(path: str | Path) -> dict[str, Any]:
+    """Return a checkpoint's state alone, without a look at its tensors.
+
+    Raises:
+        CheckpointError: it is absent or cannot be read.
+    """
+    try:
+        state: dict[str, Any] = json.loads((Path(path) / STATE).read_text(encoding="utf-8"))["state"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{path}: {STATE} cannot be read: {error}") from error
+    return state
+
+
 def checkpoint_id(path: str | Path) -> str:
     """Return what names a checkpoint by its content: the SHA-256 of its manifest."""
     return (Path(path) / COMPLETE).read_text(encoding="utf-8").strip()

@@ -7,9 +7,9 @@ updates and no time limit the result depends on data, settings and seed alone.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import chain
 
 import numpy as np
 from torch import Tensor
@@ -20,6 +20,7 @@ from learner.logprobs import action_and_prompt_logprobs, action_logprobs
 from learner.metrics import CloneUpdate
 from learner.optimiser import Compute, adamw, learning_rate_factor, set_learning_rate, update
 from learner.settings import CloneSettings
+from learner.training import Training, facts_of
 
 
 def clone_actions(
@@ -39,33 +40,35 @@ def clone_actions(
     ``on_update`` is told the number of updates so far and the batch's loss.
     """
     optimiser = adamw(actor, settings.learning_rate, settings.weight_decay)
+    facts = chain(facts_of(generator, samples), (episodes.tobytes(),))
+    training = Training(compute, "clone", actor, optimiser, facts, settings.updates)
     batches = endless_batches(episodes, settings.batch_steps, generator, shuffle)
-    losses: list[float] = []
-    taught = 0
-    started = time.perf_counter()
+    taught = sum(len(next(batches)) for _ in range(training.updates))
 
-    while (progress := _progress(len(losses), time.perf_counter() - started, settings)) < 1.0:
+    while (progress := _progress(training.updates, training.seconds(), settings)) < 1.0:
         chosen = next(batches)
         factor = learning_rate_factor(progress, settings.warmup_share, settings.decay, settings.final_share)
         set_learning_rate(optimiser, settings.learning_rate * factor)
         tokens = sum(len(samples[i].action_ids) for i in chosen)
         prompt_tokens = sum(len(samples[i].prompt_ids) - 1 for i in chosen)
         weight = settings.prompt_weight if progress < settings.prompt_share else 0.0
-        loss, _ = update(
+        loss, norm = update(
             actor, optimiser, samples, chosen,
             partial(_decision_losses, actor, weight * tokens / max(prompt_tokens, 1)),
             divide_by=float(max(tokens, 1)), max_grad_norm=settings.max_grad_norm, compute=compute,
         )  # fmt: skip
-        losses.append(loss)
+        training.note(loss, norm, sum(samples[i].length for i in chosen))
         taught += len(chosen)
         if on_update is not None:
-            on_update(len(losses), loss)
+            on_update(training.updates, loss)
+    training.end()
 
+    losses = training.losses
     return CloneUpdate(
         loss=float(np.mean(losses[-max(len(losses) // 10, 1) :])) if losses else None,
         updates=len(losses),
         epochs=taught / max(len(samples), 1),
-        seconds=time.perf_counter() - started,
+        seconds=training.seconds(),
     )
 
 

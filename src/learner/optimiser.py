@@ -10,21 +10,30 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
 
 from learner.batching import Batch, Indices, Sample, collate, micro_batches
+from learner.bookmarks import Bookmarks
+from learner.headway import Meter
+from learner.ranks import ALONE, Ranks
 
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """How to run the model: device, arithmetic and the size of a forward pass in tokens."""
+    """How to run the model: device, arithmetic and the size of a forward pass in tokens.
+
+    ``ranks`` run it together, ``meter`` notes what got done, ``bookmarks`` keep where a training stands.
+    """
 
     device: torch.device
     max_tokens: int
     precision: str = "float32"
+    ranks: Ranks = ALONE
+    meter: Meter = field(default_factory=Meter)
+    bookmarks: Bookmarks = field(default_factory=Bookmarks)
 
     def autocast(self) -> AbstractContextManager[None]:
         """Return the context of forward passes: ``bfloat16`` where ``precision`` says so."""

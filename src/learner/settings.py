@@ -238,6 +238,8 @@ class LearnerSettings:
     """Arithmetic of forward and backward passes: ``float32`` or ``bfloat16`` (autocast); weights stay float32."""
     threads: int = 1
     """CPU threads of torch in the learner's process."""
+    bookmark_every_s: float = 600.0
+    """Seconds after which a training writes down where it stands; a learner that dies goes on from there."""
     micro_batch_tokens: int = 4096
     """Most tokens in one forward pass; no influence on the result beyond rounding. 2048-4096 is fastest for tiny models
     on a CPU, a GPU wants more."""
@@ -254,6 +256,7 @@ class LearnerSettings:
         one_of(self, "value_target", ("outcome", "return"))
         one_of(self, "precision", ("float32", "bfloat16"))
         share(self, "gamma", "lam")
+        above(self, 0, "bookmark_every_s")
         at_least(self, 0, "alpha", "seed")
         at_least(self, 1, "threads", "micro_batch_tokens")
         one_of(self, "shuffle", ("steps", "episodes"))

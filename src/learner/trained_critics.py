@@ -6,8 +6,8 @@ phase to phase.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from learner.language_model import LanguageModel
 from learner.metrics import CriticMetrics
 from learner.optimiser import Compute, adamw, set_learning_rate, update
 from learner.settings import LearnerSettings
+from learner.training import Training, facts_of
 from records.episodes import FloatArray, Trajectory
 
 
@@ -32,6 +33,7 @@ class TrainedCritic:
     """
 
     def __init__(self, name: str, actor: LanguageModel, settings: LearnerSettings, compute: Compute) -> None:
+        self.name = name
         self.kind = CRITICS[name]
         self.settings = self.kind.settings(settings)
         self.model = Critic.from_actor(actor, settings.seed + self.kind.number - 1)
@@ -47,7 +49,7 @@ class TrainedCritic:
         The learning rate is constant; with ``pretrain`` it and the number of epochs are those of the pre-training. The
         answers given in the first epoch, each before the critic had learned from that state, are what is rated.
         """
-        own, compute, started = self.settings, self._compute, time.perf_counter()
+        own, compute = self.settings, self._compute
         data = [t for t in with_verdict(trajectories) if self.kind.learns_from(t, self._learner)]
         samples, targets = states(data), np.asarray(self.kind.targets(data, self._learner), dtype=np.float32)
         epochs = own.pretrain_epochs if pretrain else own.epochs
@@ -55,27 +57,35 @@ class TrainedCritic:
         wanted = torch.from_numpy(targets).to(compute.device)
         answers = np.zeros(len(samples), dtype=np.float32)
         episodes = episode_numbers(data)
-        losses: list[float] = []
-        norms: list[float] = []
+        name = f"{self.name}-pretraining" if pretrain else self.name
+        facts = chain(facts_of(generator, samples), (episodes.tobytes(), targets.tobytes()))
+        batches = [
+            epoch_batches(episodes, own.batch_steps, generator, self._learner.shuffle)
+            for _ in range(epochs if samples else 0)
+        ]
+        planned = [(chosen, epoch == 0) for epoch, batch in enumerate(batches) for chosen in batch]
+        training = Training(compute, name, self.model, self.optimiser, facts, len(planned), answers)
 
-        for epoch in range(epochs if samples else 0):
-            losses.clear()
+        for chosen, first in planned[training.updates :]:
 
-            def state_losses(batch: Batch, members: Indices, first: bool = epoch == 0) -> Tensor:
+            def state_losses(batch: Batch, members: Indices, first: bool = first) -> Tensor:
                 logits = self.model(batch)
                 if first:
                     answers[members] = torch.sigmoid(logits.detach()).cpu().numpy()
                 return self.kind.loss(logits, wanted[torch.from_numpy(members).to(compute.device)])
 
-            for chosen in epoch_batches(episodes, own.batch_steps, generator, self._learner.shuffle):
-                value, norm = update(
-                    self.model, self.optimiser, samples, chosen, state_losses,
-                    divide_by=len(chosen), max_grad_norm=own.max_grad_norm, compute=compute,
-                )  # fmt: skip
-                losses.append(value * len(chosen))
-                norms.append(norm)
+            value, norm = update(
+                self.model, self.optimiser, samples, chosen, state_losses,
+                divide_by=len(chosen), max_grad_norm=own.max_grad_norm, compute=compute,
+            )  # fmt: skip
+            training.note(value * len(chosen), norm, sum(samples[i].length for i in chosen))
+        training.end()
 
-        seconds = time.perf_counter() - started
+        losses, norms, seconds = (
+            training.losses[-len(batches[-1]) :] if batches else [],
+            training.norms,
+            training.seconds(),
+        )
         return CriticMetrics(
             states=len(samples),
             updates=len(norms),

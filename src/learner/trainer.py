@@ -21,7 +21,8 @@ from torch import nn
 from learner.actor import update_actor
 from learner.algorithms import resolve
 from learner.batching import Sample
-from learner.checkpoints import read_checkpoint, write_checkpoint
+from learner.bookmarks import Bookmarks
+from learner.checkpoints import checkpoint_id, read_checkpoint, write_checkpoint
 from learner.clone import clone_actions
 from learner.credit import assign_credit
 from learner.data_choices import MASKS
@@ -50,12 +51,13 @@ class Learner:
     Args:
         settings: algorithm and constants.
         model_dir: a policy directory (``config.json``, ``model.safetensors``, tokenizer).
+        bookmarks: where trainings that last leave what a learner that died goes on from (``learner.bookmarks``).
 
     Raises:
         ValueError: unknown names in the settings, or an architecture whose output layer is not known.
     """
 
-    def __init__(self, settings: LearnerSettings, model_dir: str | Path) -> None:
+    def __init__(self, settings: LearnerSettings, model_dir: str | Path, bookmarks: Path | None = None) -> None:
         torch.set_num_threads(settings.threads)
         self.settings = settings
         self.algorithm = resolve(settings)
@@ -68,6 +70,7 @@ class Learner:
             device=self.actor.device,
             max_tokens=settings.micro_batch_tokens,
             precision=settings.precision,
+            bookmarks=Bookmarks(bookmarks, settings.bookmark_every_s, settings=repr(settings)),
         )
         self.phases = 0
         self._start_training_state()
@@ -245,7 +248,9 @@ class Learner:
 
     def save(self, path: str | Path) -> Path:
         """Write everything that the next phase depends on; see ``learner.checkpoints``."""
-        return write_checkpoint(path, self._modules(), self._optimisers(), {"phases": self.phases})
+        written = write_checkpoint(path, self._modules(), self._optimisers(), {"phases": self.phases})
+        self.compute.bookmarks.saved(checkpoint_id(written))
+        return written
 
     def load(self, path: str | Path) -> None:
         """Go on exactly where ``save`` was called.
@@ -254,6 +259,7 @@ class Learner:
             CheckpointError: the checkpoint is incomplete, damaged or of another model or algorithm.
         """
         self.phases = int(read_checkpoint(path, self._modules(), self._optimisers())["phases"])
+        self.compute.bookmarks.loaded(checkpoint_id(path))
 
     def _modules(self) -> dict[str, nn.Module]:
         reference = {} if self.warm_start is None else {"warm_start": self.warm_start.model}

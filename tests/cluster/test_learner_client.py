@@ -12,8 +12,10 @@ import pytest
 import ray
 
 from cluster.errors import ProcessLost, RunStopped
+from cluster.learner_actor import HEADWAY
 from cluster.learner_client import LearnerClient, cause_of_death
 from cluster.run_folder.layout import RunFolders
+from learner.headway import Headway
 from tests.rollout_workers.ray_cluster import small_ray
 
 DIED = """The actor died unexpectedly before finishing this task.
@@ -55,6 +57,7 @@ class Dying:
     def __init__(self, refused: str = "") -> None:
         if refused:
             raise ValueError(refused)
+        self.now = Headway()
 
     def ready(self) -> None:
         """It is."""
@@ -67,6 +70,18 @@ class Dying:
 
     def ask(self, critic: str, episode_ids: Sequence[str]) -> None:
         time.sleep(60)
+
+    def pretrain(self, critic: str, episode_ids: Sequence[str]) -> str:
+        """Makes headway for some seconds, and then none."""
+        for done in range(int(critic)):
+            self.now = Headway("value", done, 20, 100 * done, done)
+            time.sleep(0.2)
+        time.sleep(60 if episode_ids else 0)
+        return "done"
+
+    @ray.method(concurrency_group=HEADWAY)
+    def headway(self) -> Headway:
+        return self.now
 
     def save(self, folder: str) -> None:
         raise OSError(28, "No space left on device", folder)
@@ -87,7 +102,8 @@ def folders(tmp_path: Path) -> RunFolders:
 
 
 def client(folders: RunFolders, timeout_s: float = 60.0, refused: str = "") -> LearnerClient:
-    actor: Any = ray.remote(Dying).options(num_cpus=0).remote(refused)
+    remote: Any = ray.remote
+    actor = remote(concurrency_groups={HEADWAY: 1}, num_cpus=0)(Dying).remote(refused)
     return LearnerClient(actor, folders, timeout_s)
 
 
@@ -111,7 +127,7 @@ def test_what_takes_too_long_is_lost_and_a_full_disk_stops_the_run(folders: RunF
     slow = client(folders)
     slow.ready()
     slow._timeout_s = 0.5
-    with pytest.raises(ProcessLost, match=r"the learner's ask took longer than run.learner_timeout_s \(0.5 s\)"):
+    with pytest.raises(ProcessLost, match=r"ask made no headway for longer than run.learner_timeout_s \(0.5 s\)"):
         slow.ask("value", [])
     with pytest.raises(RunStopped, match=r"the learner's save failed: OSError: .*No space left on device.*free space"):
         client(folders).save("phase-001")
@@ -119,14 +135,27 @@ def test_what_takes_too_long_is_lost_and_a_full_disk_stops_the_run(folders: RunF
         client(folders).load("phase-001")
 
 
+@pytest.mark.usefixtures("cluster")
+def test_a_call_may_take_its_time_while_it_makes_headway_which_is_told(folders: RunFolders) -> None:
+    told: list[Headway] = []
+    working = client(folders)
+    working.ready()
+    working._timeout_s, working._told = 1.0, told.append
+    assert working.pretrain("15", []) == "done"  # 3 s
+    assert len(told) > 2
+    assert [headway.done for headway in told] == sorted({headway.done for headway in told})
+    with pytest.raises(ProcessLost, match=r"pretrain made no headway"):
+        working.pretrain("5", ["e"])
+
+
 def test_memory_that_ran_out_is_told_with_what_to_do(folders: RunFolders, monkeypatch: pytest.MonkeyPatch) -> None:
-    def out_of_memory(reply: object, timeout: float) -> None:
+    def out_of_memory(reply: object, timeout: float) -> tuple[list[object], list[object]]:
         raise ray.exceptions.OutOfMemoryError("Task was killed due to the node running low on memory.\nused: 15 GB")
 
     class Handle:
         class ready:
             remote = staticmethod(lambda: None)
 
-    monkeypatch.setattr(ray, "get", out_of_memory)
+    monkeypatch.setattr(ray, "wait", out_of_memory)
     with pytest.raises(ProcessLost, match=r"running low on memory.*lower learner.micro_batch_tokens"):
         LearnerClient(Handle(), folders, 1.0).ready()  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ from cluster.display.result_table import evaluation_table, result_table
 from cluster.display.run_display import RunDisplay
 from cluster.display.run_state import RunState, duration
 from cluster.run_folder.summary import RunSummary
+from learner.headway import Headway
 
 
 class Clock:
@@ -181,3 +182,20 @@ def test_names_give_no_orders_to_the_terminal() -> None:
         assert r"\x1b[2J" in text
         assert "\x1b" not in text
         assert "\x9b" not in text
+
+
+def test_the_learners_headway_is_shown_while_it_trains_and_not_after() -> None:
+    clock, out = Clock(), io.StringIO()
+    display = RunDisplay(2, Console(file=out, width=140), line_interval_s=15.0, clock=clock)
+    display.phase(1)
+    display.stage("critics")
+    clock.now += 20
+    display.headway(Headway(signs=3))
+    display.headway(Headway("value", 12, 40, 3_000, 5))
+    clock.now += 5
+    display.headway(Headway("value", 13, 40, 3_200, 6))
+    assert "learner" in text_of(display._panel())
+    display.stage("actor")
+    assert "learner" not in text_of(display._panel())
+    shown = [line for line in out.getvalue().splitlines() if "updates" in line]
+    assert shown == ["phase 1/2: critics value: 12/40 updates, 3,000 tokens"]

@@ -18,7 +18,7 @@ SECTION = (
     (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8").split("\n## Waits\n", 1)[1].split("\n## ", 1)[0]
 )
 ROWS = re.findall(r"^\| `([^`]+)` \| ([^|]+?) \| ([^|]+) \|$", SECTION, re.MULTILINE)
-NOT_TIMES = {"environments.embedded.faults.slow_s"}
+NOT_TIMES = {"environments.embedded.faults.slow_s", "learner.bookmark_every_s"}
 """Settings in seconds that are no waits of Waymark's."""
 
 
