@@ -24,6 +24,7 @@ NAMES = (
     "chaos",
     "learning",
     "serving",
+    "learner",
     "phase_shares",
     "fuzz",
 )

@@ -125,13 +125,22 @@ def evaluate(
 
 
 @app.command()
-def check(recipe: RecipeArgument, out: OutOption = None, overrides: SetOption = None) -> None:
+def check(
+    recipe: RecipeArgument,
+    out: OutOption = None,
+    overrides: SetOption = None,
+    measure: Annotated[bool, typer.Option(help="Measure the learner's device, and tell the hours of a phase.")] = False,
+    tflops: Annotated[
+        float | None, typer.Option(min=1e-3, help="TFLOP/s of the learner's device, where this machine has none such.")
+    ] = None,
+) -> None:
     """Show what a recipe would do here, without starting anything; exit code 3 when something is missing."""
     import yaml
     from rich.text import Text
 
     from cluster.preflight.doctor import examine
     from cluster.preflight.machine import Machine
+    from cluster.preflight.pace import phase_pace
     from cluster.preflight.plan import planned
     from cluster.recipe.recipe import config_hash, resolved
 
@@ -145,6 +154,8 @@ def check(recipe: RecipeArgument, out: OutOption = None, overrides: SetOption = 
     console.print(_plan_table(plan))
     if any(process.parts for process in plan.processes):
         console.print(_memory_table(plan))
+    for line in phase_pace(loaded, tflops, measure=measure):
+        console.print(Text(line), soft_wrap=True)
     _report(console, [entry for entry in examine(loaded, folder, machine, plan) if entry.status != "ok"])
     console.print("Nothing is missing.")
 
