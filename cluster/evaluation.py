@@ -25,6 +25,7 @@ from cluster.run_folder.named_model import lay_out_model
 from cluster.run_folder.stage_data import split_results
 from cluster.run_folder.stage_results import Evaluated
 from cluster.task_sets import TaskSets
+from learner.settings import AdapterSettings
 from policy.publication import Ids, Probe
 from policy.published_weights import PublishedWeights
 from policy.snapshot import take_snapshot
@@ -41,7 +42,9 @@ def evaluate(recipe: Recipe, *, policy: Path, split: str, passes: int = 1) -> Sp
     """
     settings = replace(recipe.run.evaluation, splits=(split,), passes=passes)
     run = replace(recipe.run, evaluation=settings, phases=0)
-    recipe = recipe.model_copy(update={"run": run, "policy": replace(recipe.policy, model=str(policy))})
+    whole = replace(recipe.learner, adapters=AdapterSettings(), precision="float32")  # as a snapshot is taken
+    update = {"run": run, "policy": replace(recipe.policy, model=str(policy)), "learner": whole}
+    recipe = recipe.model_copy(update=update)
     with (
         interruptible(_STOPPED),
         _scratch() as out,

@@ -57,7 +57,12 @@ class Players:
         settings, run = self._recipe.policy, secrets.token_hex(8)
         backend, options = backend_of(settings)
         serving = Serving(
-            settings, self._model, self._folders.current_weights.resolve(), run, self._folders.logs.resolve()
+            settings,
+            self._model,
+            self._folders.current_weights.resolve(),
+            run,
+            self._folders.logs.resolve(),
+            self._recipe.learner.adapters.rank,
         )
         with ExitStack() as started:
             head = ray.get_runtime_context().gcs_address
@@ -107,7 +112,8 @@ class Players:
         # Written first: whichever server restarts from now on, however this goes on, comes back with these weights.
         write_published(weights, self._folders.current_weights)
         servers, limit_s = self._policy.weight_servers(), settings.publish_timeout_s
-        publication = asyncio.run(publish(servers, weights, probes, limits=probe_limits(settings), timeout_s=limit_s))
+        limits = probe_limits(settings, self._recipe.learner.computes_in)
+        publication = asyncio.run(publish(servers, weights, probes, limits=limits, timeout_s=limit_s))
         if not publication.accepted:
             raise ProcessLost(
                 f"no policy server took version {version}: {publication.quarantined}; see the servers' logs"

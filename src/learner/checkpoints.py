@@ -61,11 +61,17 @@ def write_checkpoint(
 
 
 def read_checkpoint(
-    path: str | Path, modules: Mapping[str, nn.Module], optimisers: Optimisers, ranks: Ranks = ALONE
+    path: str | Path,
+    modules: Mapping[str, nn.Module],
+    optimisers: Optimisers,
+    ranks: Ranks = ALONE,
+    *,
+    backbone: str = "",
 ) -> dict[str, Any]:
     """Load a checkpoint into ``modules`` and ``optimisers`` and return its state; nothing changes if it is bad.
 
-    Everything is verified and compared first, and then read piece by piece.
+    Everything is verified and compared first, and then read piece by piece. ``backbone`` names what the modules are
+    adapters on, as the checkpoint's state names it; empty for whole models.
 
     Raises:
         CheckpointError: absent, incomplete, damaged, or made for other modules; the message says which.
@@ -73,6 +79,13 @@ def read_checkpoint(
     source = Path(path)
     names = ranks.together(lambda: _verified(source, ranks), _EXPECTED)
     content = json.loads((source / STATE).read_text(encoding="utf-8"))
+    found = content["state"].get("backbone", "")
+    if found != backbone:
+        expected, other = (name[:12] or "none: whole models" for name in (backbone, found))
+        raise CheckpointError(
+            f"{source}: made for adapters on the backbone {other}, here it is {expected}; go on with the same "
+            "policy.model and learner.adapters"
+        )
     stored = {name: _of_module(source, name, names, module) for name, module in modules.items()}
     groups: dict[str, list[dict[str, Any]]] = content["optimisers"]
     moments = {

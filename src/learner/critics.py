@@ -44,15 +44,20 @@ class Critic(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """Return logits (B,) in float32, read at the last prompt token."""
-        logits: Tensor = self.head(hidden_states(self.backbone, batch)[batch.last_prompt]).squeeze(-1)
+        states = hidden_states(self.backbone, batch)[batch.last_prompt]
+        logits: Tensor = self.head(states.to(next(self.head.parameters()).dtype)).squeeze(-1)
         return logits.float()
 
 
-def predict(critic: Critic, samples: Sequence[Sample], compute: Compute) -> FloatArray:
-    """Return the critic's answers (N,) in [0, 1] for the samples' prompts, without gradient."""
-    answers = np.zeros(len(samples), dtype=np.float32)
+def predict(critics: Sequence[Critic], samples: Sequence[Sample], compute: Compute) -> list[FloatArray]:
+    """Return each critic's answers (N,) in [0, 1] for the samples' prompts, without gradient.
+
+    All critics are asked about one batch before the next: what they share of it is computed once.
+    """
+    answers = [np.zeros(len(samples), dtype=np.float32) for _ in critics]
     with torch.no_grad(), compute.autocast():
-        for group in micro_batches(samples, compute.max_tokens):
+        for group in micro_batches(samples, compute.max_tokens) if critics else ():
             batch = collate([samples[i] for i in group], compute.device)
-            answers[group] = torch.sigmoid(critic(batch)).cpu().numpy()
+            for critic, own in zip(critics, answers, strict=True):
+                own[group] = torch.sigmoid(critic(batch)).cpu().numpy()
     return answers

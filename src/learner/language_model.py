@@ -32,6 +32,11 @@ class LanguageModel(nn.Module):
         return read(self.model, batch)
 
     @property
+    def kept(self) -> nn.Module:
+        """What of it is trained, and in a checkpoint."""
+        return self.model
+
+    @property
     def device(self) -> torch.device:
         """Where the model is."""
         return self.model.device

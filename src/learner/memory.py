@@ -19,6 +19,12 @@ algorithm asks for, t = a + k c are trained. In bytes:
 - on the host, 8 a for a publication (a copy and its file's bytes); for a learner on a GPU 12 t + reference instead,
   which is what a checkpoint takes while it is read.
 
+With ``learner.adapters`` t = (1 + k) l + k h, with l = an adapter's parameters and h = a head's; beside them lies one
+frozen backbone of f a bytes, f = 2 or 4 by ``backbone_dtype``. The reference is one more adapter, autocast copies
+adapters (and a backbone in fp32), activations are those of the layers with adapters, where each linear layer adds what
+lies between an adapter's two parts, and a backbone in bf16 halves the states between layers and what norms keep. On the
+host, an export, when the run ends, takes 4 a.
+
 A micro-batch has ``learner.micro_batch_tokens`` tokens, or one sample's where that is longer. Of a model that also sees
 or hears, the whole is counted as trained: an upper bound. Not counted are a GPU's context, what its allocator loses,
 and the keys and values of a shared head, which each sample that has it gathers again.
@@ -26,13 +32,43 @@ and the keys and values of a shared head, which each sample that has it gathers 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from learner.algorithms import resolve
-from learner.settings import LearnerSettings
+from learner.settings import AdapterSettings, LearnerSettings
 from policy.model_size import ModelSize
+from policy.settings import DTYPE_BYTES
 from records.memory import TORCH_PROCESS_MIB, MemoryPart
 
 LOGITS_AT_ONCE = 1 << 24
 """Entries of the vocabulary times tokens whose logits are there at once: 64 MiB of float32."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Models:
+    """What is trained of the actor and of a critic, and what autocast copies, in parameters.
+
+    ``frozen`` bytes lie beside it. ``layers`` take a gradient; each keeps ``between`` numbers more for a token. States
+    between layers have ``state`` bytes a number.
+    """
+
+    actor: int
+    critic: int
+    copied: int
+    frozen: int
+    layers: int
+    between: int
+    state: int
+
+
+def _models(adapters: AdapterSettings, size: ModelSize) -> _Models:
+    if not adapters.rank:
+        return _Models(size.parameters, size.critic_parameters, size.parameters, 0, size.layers, 0, 4)
+    layers = min(adapters.layers or size.layers, size.layers)
+    own = size.adapter_parameters(adapters.rank, adapters.modules, layers)
+    number = DTYPE_BYTES[adapters.backbone_dtype]
+    copied, frozen = own + (size.parameters if number == 4 else 0), number * size.parameters
+    return _Models(own, own + size.critic_head, copied, frozen, layers, 14 * adapters.rank, number)
 
 
 def learner_memory(settings: LearnerSettings, size: ModelSize, longest: int) -> tuple[MemoryPart, ...]:
@@ -40,27 +76,33 @@ def learner_memory(settings: LearnerSettings, size: ModelSize, longest: int) -> 
 
     On ``cuda`` the first are the GPU's; else all are the host's.
     """
-    algorithm = resolve(settings)
-    critics, actor = len(algorithm.annotators), size.parameters
-    trained = actor + critics * size.critic_parameters
+    algorithm, models = resolve(settings), _models(settings.adapters, size)
+    critics = len(algorithm.annotators)
+    trained = models.actor + critics * models.critic
     tokens = max(settings.micro_batch_tokens, longest)
     half = settings.precision == "bfloat16"
-    reference = 4 * actor if algorithm.reference == "warm_start" else 0
-    kept = 12 * size.norms + (2 if half else 4) * (2 * size.queries + size.keys_values + 4 * size.mlp)
+    number = 2 if half else 4
+    reference = 4 * models.actor if algorithm.reference == "warm_start" else 0
+    layer = 3 * models.state * size.norms + number * (2 * size.queries + size.keys_values + 4 * size.mlp)
+    kept = layer * models.layers // size.layers + number * models.between * models.layers
     if settings.recompute:
-        kept = 4 * size.width * (size.layers + 3) + kept // size.layers
+        kept = models.state * size.width * (models.layers + 3) + layer // size.layers + number * models.between
     predicted = min(tokens, max(LOGITS_AT_ONCE // size.vocabulary, 1))
     on_gpu = settings.device.startswith("cuda")
     held = {
-        "weights": (4 * trained, f"4 bytes a parameter: actor and {critics} critics"),
+        "backbone": (models.frozen, f"{settings.adapters.backbone_dtype}, frozen, one for all models"),
+        "weights": (4 * trained, f"4 bytes a parameter that is trained: actor and {critics} critics"),
         "gradients": (4 * trained, "4 bytes a parameter"),
         "optimiser": (8 * trained, "two moments of AdamW, 8 bytes a parameter"),
         "reference": (reference, "the policy at the warm start, 4 bytes a parameter"),
-        "bf16 copies": (2 * actor * half, "of the model in work, 2 bytes a parameter"),
+        "bf16 copies": (2 * models.copied * half, "of the model in work, 2 bytes a parameter"),
         "activations": (kept * tokens, f"{kept} bytes for each of {tokens} tokens of a micro-batch"),
         "logits": (12 * size.vocabulary * predicted, f"12 bytes x {size.vocabulary} entries x {predicted} tokens"),
     }
-    files = (12 * trained + reference, "a checkpoint while it is read") if on_gpu else (8 * actor, "a publication")
+    read = (12 * trained + reference, "a checkpoint while it is read")
+    files = read if on_gpu else (8 * models.actor, "a publication")
+    if models.frozen:
+        files = max(read, (4 * size.parameters, "an export, with the adapter merged in float32"))
     return (
         *(MemoryPart.of_bytes(name, count, on_gpu, why) for name, (count, why) in held.items() if count),
         MemoryPart.of_bytes("files", files[0], False, files[1]),

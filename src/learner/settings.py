@@ -184,6 +184,33 @@ class InstructionFilterSettings:
 
 
 @dataclass(frozen=True)
+class AdapterSettings:
+    """LoRA adapters for actor and critics on one frozen backbone, in place of full models."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = FORBID_UNKNOWN
+
+    rank: int = 0
+    """Rank of each adapter, at most 512; 0 trains full models."""
+    alpha: float = 32.0
+    """Scale: what an adapter adds is multiplied by ``alpha / rank``."""
+    modules: tuple[str, ...] = ()
+    """Last names of the linear layers that get adapters, such as ``q_proj``; empty is all of attention and feed-forward
+    parts."""
+    layers: int | None = None
+    """Uppermost layers that get adapters, in number; unset is all. The layers below then take no gradient, and run once
+    where both critics are asked about the same states."""
+    backbone_dtype: str = "bfloat16"
+    """Precision of the frozen backbone: ``bfloat16`` or ``float32``; adapters and heads are in float32."""
+
+    def __post_init__(self) -> None:
+        """Refuse ranks and scales of nothing."""
+        require(0 <= self.rank <= 512, "rank", "a number from 0 to 512", self.rank)
+        above(self, 0, "alpha")
+        at_least(self, 1, "layers")
+        one_of(self, "backbone_dtype", ("bfloat16", "float32"))
+
+
+@dataclass(frozen=True)
 class LearnerSettings:
     """The learner: an algorithm (five choices, see ``learner.algorithms``) and its constants."""
 
@@ -230,8 +257,10 @@ class LearnerSettings:
     """Potential critic."""
     potential_data: PotentialDataSettings = field(default_factory=PotentialDataSettings)
     """What the potential critic learns from."""
+    adapters: AdapterSettings = field(default_factory=AdapterSettings)
+    """Adapters in place of full models."""
     seed: int = 0
-    """Seed of the critics' heads and of every shuffle."""
+    """Seed of the critics' heads, of adapters' first weights and of every shuffle."""
     device: str = "cpu"
     """Torch device: ``cpu``, ``cuda``, ``cuda:N`` or ``mps``."""
     precision: str = "float32"
@@ -249,6 +278,12 @@ class LearnerSettings:
     recompute: bool = False
     """Activation checkpointing: layers keep their inputs alone and compute the rest again for the gradient, which takes
     a third more time and a fraction of the memory."""
+
+    @property
+    def computes_in(self) -> str:
+        """The coarser of the precisions in which log-probabilities are computed."""
+        backbone = self.adapters.backbone_dtype if self.adapters.rank else "float32"
+        return "bfloat16" if "bfloat16" in (self.precision, backbone) else "float32"
 
     def __post_init__(self) -> None:
         """Refuse names that do not exist, choices that do not go together and numbers that make no sense."""

@@ -15,10 +15,10 @@ from torch import Tensor
 
 from learner.batching import Batch, Indices, epoch_batches
 from learner.critic_kinds import CRITICS
-from learner.critics import Critic, predict
+from learner.critics import predict
 from learner.dataset import episode_numbers, per_trajectory, states, with_verdict
-from learner.language_model import LanguageModel
 from learner.metrics import CriticMetrics
+from learner.models import Models
 from learner.optimiser import Compute, adamw, set_learning_rate, update
 from learner.settings import LearnerSettings
 from learner.training import Training, facts_of
@@ -26,17 +26,17 @@ from records.episodes import FloatArray, Trajectory
 
 
 class TrainedCritic:
-    """The critic called ``name``, on a copy of the actor's backbone with a fresh head.
+    """The critic called ``name``, on the actor's backbone as it is, with a fresh head.
 
     Raises:
         KeyError: no row of ``critic_kinds.CRITICS`` has this name.
     """
 
-    def __init__(self, name: str, actor: LanguageModel, settings: LearnerSettings, compute: Compute) -> None:
+    def __init__(self, name: str, models: Models, settings: LearnerSettings, compute: Compute) -> None:
         self.name = name
         self.kind = CRITICS[name]
         self.settings = self.kind.settings(settings)
-        self.model = Critic.from_actor(actor, settings.seed + self.kind.number - 1)
+        self.model = models.critic(name, settings.seed + self.kind.number - 1)
         self.optimiser = adamw(self.model, self.settings.learning_rate, self.settings.weight_decay)
         self._learner = settings
         self._compute = compute
@@ -97,4 +97,5 @@ class TrainedCritic:
 
     def ask(self, trajectories: Sequence[Trajectory]) -> list[FloatArray]:
         """Return the critic's answers in [0, 1] for every state: one array (T,) per trajectory."""
-        return per_trajectory(predict(self.model, states(trajectories), self._compute), trajectories)
+        (answers,) = predict([self.model], states(trajectories), self._compute)
+        return per_trajectory(answers, trajectories)

@@ -8,7 +8,6 @@ stay in evaluation mode, so that log-ratios carry no dropout noise. Knows no Ray
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,20 +24,19 @@ from learner.bookmarks import Bookmarks
 from learner.checkpoints import checkpoint_id, read_checkpoint, write_checkpoint
 from learner.clone import clone_actions
 from learner.credit import assign_credit
+from learner.critics import predict
 from learner.data_choices import MASKS
-from learner.dataset import decisions, episode_numbers, outcome_targets, with_verdict
-from learner.language_model import LanguageModel, compute_again
-from learner.logprobs import check_reading, score_samples
+from learner.dataset import decisions, episode_numbers, outcome_targets, per_trajectory, states, with_verdict
+from learner.logprobs import score_samples
 from learner.losses import POLICY_LOSSES
 from learner.metrics import ActorUpdate, CloneUpdate, CriticMetrics, CriticsUpdate
+from learner.models import models_of
 from learner.objective import ActorData
 from learner.optimiser import Compute, adamw
 from learner.phase_batch import PhaseBatch
 from learner.settings import LearnerSettings
 from learner.trained_critics import TrainedCritic
-from policy.models import load_causal_lm, save_policy
 from policy.published_weights import PublishedWeights
-from policy.weights import own_tensors, write_weights
 from records.episodes import FloatArray, IntArray, Trajectory
 
 _CLONE, _ACTOR = 0, 3
@@ -61,11 +59,8 @@ class Learner:
         torch.set_num_threads(settings.threads)
         self.settings = settings
         self.algorithm = resolve(settings)
-        self.model_dir = model_dir
-        self.actor = LanguageModel(load_causal_lm(model_dir, device=settings.device))
-        check_reading(self.actor)
-        if settings.recompute:
-            compute_again(self.actor.model)
+        self.models = models_of(settings, model_dir)
+        self.actor = self.models.actor
         self.compute = Compute(
             device=self.actor.device,
             max_tokens=settings.micro_batch_tokens,
@@ -79,9 +74,9 @@ class Learner:
         """Take the actor as it is for the warm start: give it a fresh optimiser, and the critics its backbone."""
         settings = self.settings
         self.actor_optimiser = adamw(self.actor, settings.actor.learning_rate, settings.actor.weight_decay)
-        self.warm_start = copy.deepcopy(self.actor) if self.algorithm.reference == "warm_start" else None
+        self.warm_start = self.models.reference() if self.algorithm.reference == "warm_start" else None
         self.critics = {
-            name: TrainedCritic(name, self.actor, settings, self.compute) for name in self.algorithm.annotators
+            name: TrainedCritic(name, self.models, settings, self.compute) for name in self.algorithm.annotators
         }
 
     def _generator(self, seed: int | None, phase: int, part: int) -> np.random.Generator:
@@ -220,7 +215,11 @@ class Learner:
 
     def _actor_data(self, batch: PhaseBatch) -> ActorData:
         """Return the decisions that the actor learns from, with their credit by the annotators as they are."""
-        batch = batch.annotated({name: critic.ask(batch.trajectories) for name, critic in self.critics.items()})
+        seen = batch.trajectories
+        answers = predict([critic.model for critic in self.critics.values()], states(seen), self.compute)
+        batch = batch.annotated(
+            {name: per_trajectory(own, seen) for name, own in zip(self.critics, answers, strict=True)}
+        )
         chosen = np.flatnonzero(MASKS[self.algorithm.data](batch, self.settings))
         credit = None
         if self.algorithm.advantage is not None:
@@ -240,15 +239,16 @@ class Learner:
         """Write the actor's weights to a file in ``directory`` and return what names them, which servers verify."""
         path = Path(directory) / f"actor-{version:06d}.safetensors"
         path.parent.mkdir(parents=True, exist_ok=True)
-        return write_weights(own_tensors(self.actor.model), path, version)
+        return self.models.publish(path, version)
 
     def export(self, path: str | Path) -> Path:
         """Write the actor as a policy directory of its own, with the tokenizer of ``model_dir``."""
-        return save_policy(self.actor.model, self.model_dir, path)
+        return self.models.export(path)
 
     def save(self, path: str | Path) -> Path:
         """Write everything that the next phase depends on; see ``learner.checkpoints``."""
-        written = write_checkpoint(path, self._modules(), self._optimisers(), {"phases": self.phases})
+        named = {"backbone": self.models.backbone} if self.models.backbone else {}
+        written = write_checkpoint(path, self._modules(), self._optimisers(), {"phases": self.phases, **named})
         self.compute.bookmarks.saved(checkpoint_id(written))
         return written
 
@@ -258,12 +258,13 @@ class Learner:
         Raises:
             CheckpointError: the checkpoint is incomplete, damaged or of another model or algorithm.
         """
-        self.phases = int(read_checkpoint(path, self._modules(), self._optimisers())["phases"])
+        state = read_checkpoint(path, self._modules(), self._optimisers(), backbone=self.models.backbone)
+        self.phases = int(state["phases"])
         self.compute.bookmarks.loaded(checkpoint_id(path))
 
     def _modules(self) -> dict[str, nn.Module]:
-        reference = {} if self.warm_start is None else {"warm_start": self.warm_start.model}
-        return {"actor": self.actor.model, **reference, **{name: critic.model for name, critic in self.critics.items()}}
+        reference = {} if self.warm_start is None else {"warm_start": self.warm_start.kept}
+        return {"actor": self.actor.kept, **reference, **{name: critic.model for name, critic in self.critics.items()}}
 
     def _optimisers(self) -> dict[str, torch.optim.Optimizer]:
         return {"actor": self.actor_optimiser, **{name: critic.optimiser for name, critic in self.critics.items()}}

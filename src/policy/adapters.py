@@ -8,6 +8,7 @@ have the names that peft gives them in a file; adapters are merged in float32 on
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -79,6 +80,10 @@ class Adapter:
     shape: AdapterShape
     tensors: Mapping[str, Tensor]
 
+    def on_host(self) -> Adapter:
+        """Return the adapter in the host's memory."""
+        return Adapter(self.shape, {name: tensor.detach().cpu() for name, tensor in self.tensors.items()})
+
 
 def linear_modules(model: PreTrainedModel, layers: int | None, names: Sequence[str]) -> tuple[str, ...]:
     """Return the full names of the linear layers of the uppermost ``layers`` decoder layers (None: of all).
@@ -107,7 +112,9 @@ def attach_adapter(model: PreTrainedModel, shape: AdapterShape, name: str) -> di
     from peft import LoraConfig, inject_adapter_in_model  # seconds, and only runs with adapters need it
 
     config = LoraConfig(r=shape.rank, lora_alpha=shape.alpha, target_modules=list(shape.modules), lora_dropout=0.0)  # type: ignore[arg-type]
-    inject_adapter_in_model(config, model, name)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Already found a `peft_config`")  # a further adapter is what is asked for
+        inject_adapter_in_model(config, model, name)
     for module in shape.modules:
         layer = model.get_submodule(module)
         for part in (layer.lora_A, layer.lora_B):

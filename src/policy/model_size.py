@@ -8,7 +8,7 @@ than those of Llama, Qwen and Gemma is said to be unknown, never guessed at.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -49,10 +49,23 @@ class ModelSize:
     mlp: int
     norms: int
 
+    def adapter_parameters(self, rank: int, modules: Collection[str], layers: int) -> int:
+        """Those of a LoRA adapter of ``rank`` in ``layers`` layers, on linear layers of these names (empty: all)."""
+        wide, keys = self.width * self.layers, self.keys_values // 2
+        sides = {"q_proj": self.queries, "k_proj": keys, "v_proj": keys, "o_proj": self.queries}
+        sides |= dict.fromkeys(("gate_proj", "up_proj", "down_proj"), self.mlp)
+        total = sum(wide + other for name, other in sides.items() if not modules or name in modules)
+        return rank * total * layers // self.layers
+
+    @property
+    def critic_head(self) -> int:
+        """Those of a critic's head of two linear layers."""
+        return self.width * self.width + 2 * self.width + 1
+
     @property
     def critic_parameters(self) -> int:
-        """Those of a critic: the backbone without an output layer, and a head of two linear layers."""
-        return self.parameters - self.own_head + self.width * self.width + 2 * self.width + 1
+        """Those of a critic: the backbone without an output layer, and a head."""
+        return self.parameters - self.own_head + self.critic_head
 
 
 def size_of(shapes: Shapes) -> ModelSize:

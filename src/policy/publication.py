@@ -87,9 +87,9 @@ class _Answer:
     fault: str | None
 
 
-def probe_limits(settings: PolicySettings) -> ProbeLimits:
-    """Return the limits that the settings name, or those of their precision."""
-    largest, mean = _LIMITS[settings.dtype]
+def probe_limits(settings: PolicySettings, expected_in: str = "float32") -> ProbeLimits:
+    """Return the limits that the settings name, or those of the coarser precision: theirs, or the probes' own."""
+    largest, mean = max(_LIMITS[settings.dtype], _LIMITS[expected_in])
     return ProbeLimits(settings.probe_tolerance or largest, settings.probe_mean_tolerance or mean)
 
 

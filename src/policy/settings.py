@@ -96,10 +96,10 @@ class PolicySettings:
     """Longest wait for one server to take new weights and answer the probe, in seconds."""
     probe_tolerance: float | None = None
     """Largest difference of one log-probability between learner and server that a publication accepts, in nats; unset
-    is 0.001 in ``float32``, 0.25 in ``bfloat16``."""
+    is 0.001 where both compute in ``float32``, else 0.25."""
     probe_mean_tolerance: float | None = None
-    """The same of all the probes' log-probabilities on average; unset is 0.0001 in ``float32``, 0.05 in
-    ``bfloat16``."""
+    """The same of all the probes' log-probabilities on average; unset is 0.0001 where both compute in ``float32``, else
+    0.05."""
 
     def __post_init__(self) -> None:
         """Refuse choices that do not exist, counts and waits of nothing."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from cluster.preflight.machine import Machine, smallest_gpu_mb
 from cluster.preflight.plan import Plan, ProcessPlan, make_plan, planned
 from cluster.recipe.recipe import Recipe, build_recipe
 from learner.memory import learner_memory
-from learner.settings import LearnerSettings
+from learner.settings import AdapterSettings, LearnerSettings
 from policy.backend import backend_of
 from policy.model_size import ModelSize, ModelSizeUnknown, size_in_folder, size_of, size_of_tiny
 from policy.settings import TinyShape
@@ -92,8 +93,8 @@ BY_HAND = {
     "optimiser": 176_039,
     # 12 x 266,240 + 4 x (2 x 131,072 + 65,536 + 4 x 458,752) = 11,845,632 bytes for each of 4,096 tokens.
     "activations": 46_272,
-    # 12 x 128,256 x 4,096 bytes.
-    "logits": 6_012,
+    # 12 x 128,256 bytes x 130 tokens, of which 2^24 entries are there at once.
+    "logits": 191,
     # 8 x 8,030,261,248 bytes.
     "files": 61_267,
     "process": 400,
@@ -126,7 +127,32 @@ def test_an_algorithm_without_critics_trains_one_model(size: ModelSize) -> None:
 
 def test_a_sample_longer_than_a_micro_batch_is_one_by_itself(size: ModelSize) -> None:
     parts = {part.name: part.mib for part in learner_memory(LearnerSettings(), size, longest=8192)}
-    assert (parts["activations"], parts["logits"]) == (2 * 46_272, 2 * 6_012)
+    assert (parts["activations"], parts["logits"]) == (2 * 46_272, 191)
+
+
+def test_adapters_leave_one_frozen_backbone_and_little_to_train(size: ModelSize) -> None:
+    adapters = AdapterSettings(rank=32)
+    settings = LearnerSettings(adapters=adapters, precision="bfloat16", recompute=True, device="cuda")
+    # 32 x (7 x 131,072 + 2 x 131,072 + 65,536 + 3 x 458,752) = 83,886,080 in an adapter, 16,785,409 in a head:
+    # 3 x 83,886,080 + 2 x 16,785,409 = 285,229,058 are trained.
+    found = mib(settings, size, on_gpu=True)
+    assert found == {
+        "backbone": 15_317,
+        "weights": 1_089,
+        "gradients": 1_089,
+        "optimiser": 2_177,
+        # 2 x 83,886,080 bytes.
+        "bf16 copies": 160,
+        # 2 x 4096 x 35 + (6 x 266,240 + 2 x 2,162,688) / 32 + 2 x 14 x 32 = 472,704 bytes for each of 4,096 tokens.
+        "activations": 1_847,
+        "logits": 191,
+    }
+    # 4 x 8,030,261,248 bytes for an export.
+    assert mib(settings, size, on_gpu=False) == {"files": 30_634, "process": 400}
+    all_layers = replace(settings, recompute=False)
+    upper_half = replace(all_layers, adapters=replace(adapters, layers=16))
+    whole, part = (mib(chosen, size, on_gpu=True)["activations"] for chosen in (all_layers, upper_half))
+    assert part == pytest.approx(whole / 2, rel=1e-3)
 
 
 def test_a_torch_server_holds_weights_and_slots_in_the_served_precision(size: ModelSize) -> None:

@@ -30,7 +30,7 @@ MAY_BE_ZERO = {
     "rollout.failure_floor", "rollout.shard_linger_s", "policy.options.restarts",
     "replay.cap_per_rollout", "curriculum.coverage_share", "curriculum.replayed_share", "curriculum.perturbed_share",
     "curriculum.thin_site_tasks", "curriculum.value_low", "learner.gamma", "learner.alpha", "learner.lam",
-    "learner.seed", "learner.potential.learning_rate", "learner.potential.epochs",
+    "learner.adapters.rank", "learner.seed", "learner.potential.learning_rate", "learner.potential.epochs",
     "learner.potential.pretrain_learning_rate", "learner.potential.pretrain_epochs", "learner.potential.weight_decay",
     "learner.value.learning_rate", "learner.value.epochs", "learner.value.pretrain_learning_rate",
     "learner.value.pretrain_epochs", "learner.value.weight_decay", "learner.instruction_filter.keep",

@@ -228,7 +228,7 @@ def test_the_split_does_not_change_the_critics_gradient(model_dir: Path) -> None
 
 def test_a_fresh_critic_says_one_half(model_dir: Path) -> None:
     critic = Critic.from_actor(LanguageModel(load_causal_lm(model_dir)), seed=0)
-    answers = predict(critic, random_samples(6), Compute(CPU, 50))
+    (answers,) = predict([critic], random_samples(6), Compute(CPU, 50))
     assert answers.tolist() == [0.5] * 6
 
 
@@ -236,8 +236,8 @@ def test_a_critic_reads_the_last_prompt_token_whatever_is_beside_it(model_dir: P
     critic = Critic.from_actor(LanguageModel(load_causal_lm(model_dir)), seed=0)
     torch.nn.init.normal_(critic.head[2].weight, generator=torch.Generator().manual_seed(0))
     samples = random_samples(6)
-    together = predict(critic, samples, Compute(CPU, 10_000))
-    alone = [float(predict(critic, [sample], Compute(CPU, 10_000))[0]) for sample in samples]
+    (together,) = predict([critic], samples, Compute(CPU, 10_000))
+    alone = [float(predict([critic], [sample], Compute(CPU, 10_000))[0][0]) for sample in samples]
     assert np.ptp(together) > 1e-3
     np.testing.assert_allclose(together, alone, atol=1e-5)
 

@@ -12,7 +12,8 @@ from learner.batching import Batch, Sample, collate
 from learner.critics import Critic
 from learner.language_model import LanguageModel, compute_again, hidden_states
 from learner.memory import learner_memory
-from learner.settings import LearnerSettings
+from learner.models import AdaptedModels
+from learner.settings import AdapterSettings, LearnerSettings
 from policy.model_size import size_in_folder
 from policy.models import load_causal_lm
 from tests.model_families import FAMILIES, SEEING, Family, save
@@ -74,3 +75,39 @@ def kept_mib(actor: LanguageModel, batch: Batch, half: bool) -> float:
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor), autocast:
         hidden_states(actor.model.base_model, batch)
     return sum(kept.values()) / 2**20
+
+
+@pytest.mark.parametrize("family", ALL, ids=lambda family: family.name)
+@pytest.mark.parametrize(("modules", "layers"), [((), None), (("q_proj", "down_proj"), None), (("v_proj",), 1)])
+def test_an_adapters_parameters_are_those_that_torch_counts(
+    family: Family, modules: tuple[str, ...], layers: int | None, tmp_path: Path
+) -> None:
+    folder = save(family, tmp_path / "model")
+    settings = LearnerSettings(adapters=AdapterSettings(rank=3, modules=modules, layers=layers))
+    models = AdaptedModels(settings, folder)
+    size = size_in_folder(folder)
+    counted_here = size.adapter_parameters(3, modules, layers or size.layers)
+    assert counted_here == counted(models.actor)
+    assert counted_here + size.critic_head == counted(models.critic("value", seed=0))
+    parts = {part.name: part for part in learner_memory(settings, size, longest=1)}
+    frozen = [p for name, p in models.actor.model.named_parameters() if "lora_" not in name]
+    assert parts["backbone"].mib == -(-2 * sum(p.numel() for p in frozen) // 2**20)
+
+
+@pytest.mark.parametrize("family", list(FAMILIES.values()), ids=lambda family: family.name)
+@pytest.mark.parametrize("recompute", [False, True])
+@pytest.mark.parametrize("layers", [None, 1])
+def test_the_activations_of_adapters_are_those_kept_for_the_backward_pass(
+    family: Family, recompute: bool, layers: int | None, tmp_path: Path
+) -> None:
+    folder, tokens = save(family, tmp_path / "model"), 20_480
+    settings = LearnerSettings(
+        adapters=AdapterSettings(rank=2, layers=layers), precision="bfloat16", micro_batch_tokens=tokens,
+        recompute=recompute,
+    )  # fmt: skip
+    samples = [Sample(np.arange(256, dtype=np.int32) + i, np.zeros(1, dtype=np.int32)) for i in range(tokens // 256)]
+    batch = collate(samples, torch.device("cpu"))
+    kept = kept_mib(AdaptedModels(settings, folder).actor, batch, half=True)
+    parts = {part.name: part.mib for part in learner_memory(settings, size_in_folder(folder), longest=1)}
+    assert kept < 1.05 * parts["activations"]
+    assert recompute or kept > 0.7 * parts["activations"]

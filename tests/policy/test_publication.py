@@ -100,6 +100,7 @@ async def test_every_probe_counts() -> None:
 def test_the_limits_are_those_of_the_precision_unless_they_are_set() -> None:
     assert probe_limits(PolicySettings()) == ProbeLimits(1e-3, 1e-4)
     assert probe_limits(PolicySettings(dtype="bfloat16")) == ProbeLimits(0.25, 0.05)
+    assert probe_limits(PolicySettings(), "bfloat16") == ProbeLimits(0.25, 0.05), "the probes may be the coarser"
     assert probe_limits(PolicySettings(dtype="bfloat16", probe_tolerance=0.5)) == ProbeLimits(0.5, 0.05)
 
 
