@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cluster.preflight.machine import Machine
 from cluster.recipe.recipe import Recipe
-from learner.memory import learner_memory
+from learner.memory import learner_memory, published_parameters
 from policy.backend import backend_of
 from policy.hub import names_folder
 from policy.model_size import ModelSize, size_in_folder, size_of_tiny, size_on_hub
@@ -22,8 +22,8 @@ Parts = Sequence[MemoryPart]
 _FULL_SHARE = 0.9
 """Fixed: what a GPU's context and its allocator's gaps leave of its memory, about."""
 _LEARNER_ADVICE = (
-    "choose a smaller model, a smaller learner.micro_batch_tokens, learner.precision bfloat16, or an algorithm with "
-    "fewer critics"
+    "train adapters (learner.adapters.rank), choose a smaller model, a smaller learner.micro_batch_tokens, "
+    "learner.precision bfloat16, learner.recompute, or an algorithm with fewer critics"
 )
 _SERVER_ADVICE = "choose policy.dtype bfloat16, a smaller policy.options.max_batch, or a smaller model"
 
@@ -50,7 +50,7 @@ def parts_of_learner(recipe: Recipe, size: ModelSize) -> Parts:
 def parts_of_server(recipe: Recipe, size: ModelSize) -> Parts:
     """Return what one policy server holds."""
     backend, options = backend_of(recipe.policy)
-    return backend.memory(recipe.policy, options, size)
+    return backend.memory(recipe.policy, options, size, published_parameters(recipe.learner, size))
 
 
 def total_mib(parts: Parts, *, on_gpu: bool) -> int:

@@ -71,6 +71,11 @@ def _models(adapters: AdapterSettings, size: ModelSize) -> _Models:
     return _Models(own, own + size.critic_head, copied, frozen, layers, 14 * adapters.rank, number)
 
 
+def published_parameters(settings: LearnerSettings, size: ModelSize) -> int:
+    """Return how many parameters a publication hands over: the actor's, or its adapter's."""
+    return _models(settings.adapters, size).actor
+
+
 def learner_memory(settings: LearnerSettings, size: ModelSize, longest: int) -> tuple[MemoryPart, ...]:
     """Return the parts for a model of ``size`` whose longest sample, prompt and action together, is ``longest`` tokens.
 

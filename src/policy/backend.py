@@ -76,13 +76,13 @@ class PolicyBackend(Generic[S]):
 
     ``settings`` is the class of its options (a frozen dataclass that forbids extra keys), ``policy.options`` of a
     recipe. ``processes`` says what it will start, and ``memory`` what one of its servers holds for a model of a known
-    size (nothing where it starts none); ``preflight`` looks whether this machine can. ``serve`` is a context manager
-    that starts the servers, watches them and ends them.
+    size of which so many parameters are published (nothing where it starts none); ``preflight`` looks whether this
+    machine can. ``serve`` is a context manager that starts the servers, watches them and ends them.
     """
 
     settings: type[S]
     processes: Callable[[S], ServerProcesses]
-    memory: Callable[[PolicySettings, S, ModelSize], tuple[MemoryPart, ...]]
+    memory: Callable[[PolicySettings, S, ModelSize, int], tuple[MemoryPart, ...]]
     preflight: Callable[[PolicySettings, S], list[Check]]
     serve: Callable[[Serving, S], AbstractContextManager[PolicyService]]
 

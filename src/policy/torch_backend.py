@@ -58,13 +58,13 @@ def processes(options: TorchSettings) -> ServerProcesses:
     return ServerProcesses(options.servers, options.cpus, options.gpus, options.memory_mb)
 
 
-def memory(settings: PolicySettings, options: TorchSettings, size: ModelSize) -> tuple[MemoryPart, ...]:
+def memory(settings: PolicySettings, options: TorchSettings, size: ModelSize, published: int) -> tuple[MemoryPart, ...]:
     """Return what one server holds; b is 4 bytes, or 2 where ``policy.dtype`` is ``bfloat16``.
 
     Weights b a parameter. Keys and values b x ``ModelSize.keys_values`` for each token of ``max_batch`` slots, each as
     long as the longest prompt and reply, in blocks of 128. A prefill: keys and values of its tokens once more, four
     inner states of one layer's feed-forward part, and the logits of each prompt at each prompt's end in fp32. While
-    weights are taken, on the host, the file's bytes and its tensors, each 4 bytes a parameter.
+    weights are taken, on the host, the file's bytes and its tensors, each 4 bytes for each of ``published`` parameters.
     """
     number, on_gpu = DTYPE_BYTES[settings.dtype], settings.device.startswith("cuda")
     slots = 1 if options.batch_invariant else options.max_batch
@@ -79,7 +79,7 @@ def memory(settings: PolicySettings, options: TorchSettings, size: ModelSize) ->
     }
     return (
         *(MemoryPart.of_bytes(name, count, on_gpu, why) for name, (count, why) in held.items()),
-        MemoryPart.of_bytes("files", 8 * size.parameters, False, "published weights while they are taken"),
+        MemoryPart.of_bytes("files", 8 * published, False, "published weights while they are taken"),
         MemoryPart("process", TORCH_PROCESS_MIB, False, "torch and transformers"),
     )
 

@@ -12,7 +12,7 @@ import pytest
 
 from cluster.preflight.machine import Machine, smallest_gpu_mb
 from cluster.preflight.plan import Plan, ProcessPlan, make_plan, planned
-from cluster.recipe.recipe import Recipe, build_recipe
+from cluster.recipe.recipe import Recipe, build_recipe, load_recipe
 from learner.memory import learner_memory
 from learner.settings import AdapterSettings, LearnerSettings
 from policy.backend import backend_of
@@ -130,6 +130,43 @@ def test_a_sample_longer_than_a_micro_batch_is_one_by_itself(size: ModelSize) ->
     assert (parts["activations"], parts["logits"]) == (2 * 46_272, 191)
 
 
+GEMMA_12B = {
+    "language_model.model.embed_tokens.weight": (262_208, 3840),
+    "language_model.model.norm.weight": (3840,),
+    "vision_tower.all.weight": (417_000_000,),
+    **{
+        f"language_model.model.layers.{i}.{part}.weight": shape
+        for i in range(48)
+        for part, shape in {
+            "input_layernorm": (3840,), "post_attention_layernorm": (3840,),
+            "pre_feedforward_layernorm": (3840,), "post_feedforward_layernorm": (3840,),
+            "self_attn.q_proj": (4096, 3840), "self_attn.k_proj": (2048, 3840),
+            "self_attn.v_proj": (2048, 3840), "self_attn.o_proj": (3840, 4096),
+            "self_attn.q_norm": (256,), "self_attn.k_norm": (256,),
+            "mlp.gate_proj": (15_360, 3840), "mlp.up_proj": (15_360, 3840), "mlp.down_proj": (3840, 15_360),
+        }.items()
+    },
+}  # fmt: skip
+
+
+def test_the_recipe_of_one_h200_fits_on_it_with_vllm_beside_the_learner() -> None:
+    machine = replace(LARGE, cores=16, memory_mb=128 * 1024, gpus=1, gpu_memory_mb=143_771)
+    recipe = load_recipe(Path("cluster/recipes/h200.yaml"))
+    size = size_of(GEMMA_12B)
+    assert 12.1e9 < size.parameters < 12.3e9
+    plan = make_plan(recipe, machine, size)
+    assert (plan.missing, plan.warnings) == ((), ())
+    held = {part.name: part.mib for part in process(plan, "learner").parts if part.on_gpu}
+    assert held["backbone"] > 20_000
+    assert sum(held.values()) < 50_000
+    whole = replace(recipe.learner, adapters=AdapterSettings())
+    assert any("GPU memory" in line for line in make_plan(replace_learner(recipe, whole), machine, size).missing)
+
+
+def replace_learner(recipe: Recipe, learner: LearnerSettings) -> Recipe:
+    return recipe.model_copy(update={"learner": learner})
+
+
 def test_adapters_leave_one_frozen_backbone_and_little_to_train(size: ModelSize) -> None:
     adapters = AdapterSettings(rank=32)
     settings = LearnerSettings(adapters=adapters, precision="bfloat16", recompute=True, device="cuda")
@@ -158,7 +195,7 @@ def test_adapters_leave_one_frozen_backbone_and_little_to_train(size: ModelSize)
 def test_a_torch_server_holds_weights_and_slots_in_the_served_precision(size: ModelSize) -> None:
     recipe = build_recipe({}, ["policy.dtype=bfloat16", "policy.device=cuda"])
     backend, options = backend_of(recipe.policy)
-    parts = {part.name: part for part in backend.memory(recipe.policy, options, size)}
+    parts = {part.name: part for part in backend.memory(recipe.policy, options, size, size.parameters)}
     assert {name: part.mib for name, part in parts.items()} == {
         "weights": 15_317,
         # 16 slots of 640 tokens (576 in blocks of 128) x 65,536 x 2 bytes.
@@ -185,7 +222,7 @@ def test_vllm_takes_what_it_is_told(options: list[str], expected: dict[str, int]
         {}, ["policy.backend=vllm", "policy.dtype=bfloat16", "policy.options.kv_cache_gib=3", *options]
     )
     backend, settings = backend_of(recipe.policy)
-    assert {part.name: part.mib for part in backend.memory(recipe.policy, settings, size)} == expected
+    assert {part.name: part.mib for part in backend.memory(recipe.policy, settings, size, size.parameters)} == expected
 
 
 def test_a_model_too_large_for_the_machine_is_missing_before_anything_starts(llama_8b: Path) -> None:

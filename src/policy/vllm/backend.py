@@ -103,12 +103,12 @@ def processes(options: VllmSettings) -> ServerProcesses:
     return ServerProcesses(options.servers, options.cpus, options.gpus, options.memory_mb)
 
 
-def memory(settings: PolicySettings, options: VllmSettings, size: ModelSize) -> tuple[MemoryPart, ...]:
+def memory(settings: PolicySettings, options: VllmSettings, size: ModelSize, published: int) -> tuple[MemoryPart, ...]:
     """Return what one server cannot do without, vLLM's own code aside; with several GPUs, on each of them.
 
     Weights in ``policy.dtype``. Keys and values: on a CPU the ``kv_cache_gib`` that vLLM is told; on a GPU it takes
     what is free, and needs those of the longest prompt and reply. While weights are taken, on the host, the file's
-    bytes and its tensors, each 4 bytes a parameter.
+    bytes and its tensors, each 4 bytes for each of ``published`` parameters.
     """
     if options.urls:
         return ()
@@ -121,7 +121,7 @@ def memory(settings: PolicySettings, options: VllmSettings, size: ModelSize) -> 
     return (
         MemoryPart.of_bytes("weights", weights, options.gpus > 0, f"{number} bytes a parameter"),
         MemoryPart.of_bytes("keys and values", keys_values, options.gpus > 0, why),
-        MemoryPart.of_bytes("files", 8 * size.parameters, False, "published weights while they are taken"),
+        MemoryPart.of_bytes("files", 8 * published, False, "published weights while they are taken"),
     )
 
 
