@@ -1,10 +1,11 @@
 """Generate replies for many requests at once, on torch and transformers alone.
 
 Owns ``GenerationEngine``: continuous batching, where a request joins between two tokens of the
-others and leaves as soon as it stops. Invariants: a reply's ids and log-probabilities depend on its
-own request (up to the rounding of a batched matrix product; exactly with ``batch_invariant``);
-log-probabilities come from raw logits; every submitted request finishes or is cancelled. Not
-thread-safe: one owner calls it. Imports no ray.
+others and leaves as soon as it stops, and a prompt that begins as an earlier one did is read from where it differs.
+Invariants: a reply's ids and log-probabilities depend on its own request (up to the rounding of a batched matrix
+product, or of a prompt read in two parts; exactly with ``batch_invariant``); keys and values of other weights are never
+used; log-probabilities come from raw logits; every submitted request finishes or is cancelled. Not thread-safe: one
+owner calls it. Imports no ray.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ from dataclasses import dataclass, field
 
 import torch
 from transformers import PreTrainedModel
-from transformers.cache_utils import DynamicCache, DynamicLayer
+from transformers.cache_utils import Cache, DynamicCache, DynamicLayer
 
 from policy.client import RequestRefused, Sampling
+from policy.kept_prompts import NO_HEAD, Head
 from policy.kv_slots import KeyValueSlots
+from policy.masks import AttentionMasks
 from policy.sampling import Sampler, choose
+from policy.weights import Contents, put_weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,13 @@ class _Reply:
     reason: str | None = None
 
 
+_Batch = list[tuple[_Reply, Head]]
+_PASS_TOKENS = 64
+"""A further pass costs about as much as so many tokens more in one, for the tiny model on a CPU."""
+_LEAST_SAVED = 16
+"""Finding and copying kept keys and values costs about as much as reading so many tokens."""
+
+
 class GenerationEngine:
     """Serves requests with a causal language model.
 
@@ -59,7 +70,9 @@ class GenerationEngine:
         max_batch: most replies that run at once.
         max_prefill_tokens: most prompt tokens, padding included, that one step takes in; a single
             longer prompt is taken in alone.
-        batch_invariant: run one request at a time, so that results do not depend on what else is asked.
+        batch_invariant: run one request at a time and read each prompt whole, so that results do not depend on what
+            else is asked.
+        kept_prompts: how many prompts' keys and values are kept for later prompts that begin alike.
         max_context_tokens: limit of prompt and reply together; the model's own limit where None.
     """
 
@@ -71,6 +84,7 @@ class GenerationEngine:
         max_batch: int = 16,
         max_prefill_tokens: int = 4096,
         batch_invariant: bool = False,
+        kept_prompts: int = 8,
         max_context_tokens: int | None = None,
     ) -> None:
         self.model = model
@@ -85,11 +99,13 @@ class GenerationEngine:
         self.max_context_tokens: int = min(limits)
         self.vocab_size: int = config.vocab_size
         self.prompt_tokens = 0
+        self.cached_tokens = 0
+        """Those of the prompts' tokens that were not read again."""
         self.new_tokens = 0
-        self._masks = _DecodeMasks(config)
+        self._masks = AttentionMasks(config)
         self._waiting: deque[_Reply] = deque()
         self._running: list[_Reply] = []
-        self._slots = KeyValueSlots(self.max_batch, model.device)
+        self._slots = KeyValueSlots(self.max_batch, 0 if batch_invariant else kept_prompts, model.device)
 
     @property
     def waiting(self) -> int:
@@ -123,6 +139,18 @@ class GenerationEngine:
         except ValueError as error:
             raise RequestRefused(str(error)) from error
         self._waiting.append(_Reply(request, sampler))
+
+    def take_weights(self, contents: Contents) -> None:
+        """Put weights into the model, and forget what was computed with the former ones.
+
+        Raises:
+            WeightsRejected: they do not fit; everything is as it was.
+            RuntimeError: a reply is running, which would be of two versions.
+        """
+        if self._running:
+            raise RuntimeError(f"{len(self._running)} replies are running; take weights between replies")
+        put_weights(self.model, contents)
+        self._slots.kept.clear()
 
     @torch.inference_mode()
     def cancel(self, request_id: int) -> bool:
@@ -175,37 +203,70 @@ class GenerationEngine:
         return chosen
 
     def _prefill(self, replies: list[_Reply]) -> None:
-        """Run the prompts, padded on the right where causality hides the padding, and choose first tokens."""
-        lengths = [len(reply.request.prompt_ids) for reply in replies]
-        rows = [
-            [*reply.request.prompt_ids, *[0] * (max(lengths) - length)]
-            for reply, length in zip(replies, lengths, strict=True)
-        ]
-        device = self.model.device
-        ends = torch.tensor([length - 1 for length in lengths], device=device)
+        """Read prompts, from behind their kept heads where that is less work, and keep them for later ones."""
+        first = len(self._running)
+        for batch in _passes([(reply, self._slots.kept.head_of(reply.request.prompt_ids)) for reply in replies]):
+            whole = [(reply, NO_HEAD) for reply, _ in batch]
+            if _work(batch) + _LEAST_SAVED <= _work(whole):
+                self._read_rests(batch)
+            else:
+                self._read_whole([reply for reply, _ in batch])
+        for row, reply in enumerate(self._running[first:], first):
+            self._slots.keep(row, reply.request.prompt_ids)
+
+    def _read_whole(self, replies: list[_Reply]) -> None:
+        """Run prompts, padded on the right where causality hides the padding, and choose first tokens."""
+        prompts = [reply.request.prompt_ids for reply in replies]
+        rows, ends = self._padded(prompts)
         kept, place = ends.unique(return_inverse=True)
         cache = DynamicCache()
-        logits = self.model(
-            input_ids=torch.tensor(rows, device=device), past_key_values=cache, use_cache=True, logits_to_keep=kept
-        ).logits
-        self._slots.admit(_states(cache), lengths)
+        logits = self.model(input_ids=rows, past_key_values=cache, use_cache=True, logits_to_keep=kept).logits
+        self._slots.admit(_states(cache), [len(prompt) for prompt in prompts])
+        self._begin(replies, logits, place)
+
+    def _read_rests(self, batch: _Batch) -> None:
+        """Run what prompts have behind their kept heads, and choose first tokens."""
+        replies, heads = [reply for reply, _ in batch], [head for _, head in batch]
+        rows, ends = self._padded([reply.request.prompt_ids[head.length :] for reply, head in batch])
+        cache = self._slots.begin_rests(heads, [len(reply.request.prompt_ids) for reply in replies])
+        kept, place = ends.unique(return_inverse=True)
+        logits = self._forward(rows, cache, kept)
+        self.cached_tokens += sum(head.length for head in heads)
+        self._begin(replies, logits, place)
+
+    def _padded(self, prompts: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return ids (rows, tokens), padded on the right, and each row's last column (rows,)."""
+        longest, device = max(map(len, prompts)), self.model.device
+        rows = [[*prompt, *[0] * (longest - len(prompt))] for prompt in prompts]
+        ends = [len(prompt) - 1 for prompt in prompts]
+        return torch.tensor(rows, device=device), torch.tensor(ends, device=device)
+
+    def _begin(self, replies: list[_Reply], logits: torch.Tensor, place: torch.Tensor) -> None:
+        """Let replies run, whose logits (rows, kept columns, vocabulary) stand at ``place`` (rows,)."""
         self._running += replies
-        self.prompt_tokens += sum(lengths)
-        self._extend(replies, logits[torch.arange(len(rows), device=device), place])
+        self.prompt_tokens += sum(len(reply.request.prompt_ids) for reply in replies)
+        self._extend(replies, logits[torch.arange(len(replies), device=logits.device), place])
 
     def _decode(self) -> None:
         """Feed every running reply's last token back in and choose the next."""
         cache = self._slots.begin_step()
-        positions = self._slots.positions
-        logits = self.model(
-            input_ids=torch.tensor([[reply.ids[-1]] for reply in self._running], device=self.model.device),
-            attention_mask=self._masks.build(positions, self._slots.width, self.model.dtype),
-            position_ids=positions[:, None],
-            past_key_values=cache,
-            use_cache=True,
-        ).logits
+        logits = self._forward(torch.tensor([[r.ids[-1]] for r in self._running], device=self.model.device), cache)
         self._slots.end_step()
         self._extend(self._running, logits[:, -1])
+
+    def _forward(self, ids: torch.Tensor, cache: Cache, logits_to_keep: int | torch.Tensor = 0) -> torch.Tensor:
+        """Return the logits of ``ids`` (rows, tokens) at the columns that the slots have made ready."""
+        positions = self._slots.positions
+        mask = self._masks.build(positions, self._slots.width, self.model.dtype)
+        logits: torch.Tensor = self.model(
+            input_ids=ids,
+            attention_mask=mask,
+            position_ids=positions,
+            past_key_values=cache,
+            use_cache=True,
+            logits_to_keep=logits_to_keep,
+        ).logits
+        return logits
 
     def _extend(self, replies: list[_Reply], logits: torch.Tensor) -> None:
         tokens, logprobs = choose(logits, [reply.sampler for reply in replies])
@@ -225,36 +286,16 @@ class GenerationEngine:
             self._running[row] = last
 
 
-class _DecodeMasks:
-    """Which columns of the slots one new token per row may attend to, in the form the model's layers expect."""
+def _passes(batch: _Batch) -> list[_Batch]:
+    """Return what to read at once: those with a head and those without apart, where padding would cost more."""
+    begun, whole = [one for one in batch if one[1].length], [one for one in batch if not one[1].length]
+    apart = bool(begun and whole) and _work(begun) + _work(whole) + _PASS_TOKENS < _work(batch)
+    return [begun, whole] if apart else [batch]
 
-    def __init__(self, config: object) -> None:
-        self._window: int | None = getattr(config, "sliding_window", None)
-        kinds = set(getattr(config, "layer_types", None) or ())
-        unknown = kinds - {"full_attention", "sliding_attention"}
-        if unknown:
-            raise ValueError(f"the engine serves layers of full or sliding attention, this model has {sorted(unknown)}")
-        self._kinds = kinds or {"sliding_attention" if self._window else "full_attention"}
-        self._additive = getattr(config, "_attn_implementation", "sdpa") != "sdpa"
 
-    def build(
-        self, positions: torch.Tensor, width: int, dtype: torch.dtype
-    ) -> torch.Tensor | dict[str, torch.Tensor] | None:
-        """Return masks (rows, 1, 1, width) for new tokens at ``positions`` (rows,)."""
-        distance = positions[:, None] - torch.arange(width, device=positions.device)
-        masks: dict[str, torch.Tensor] = {}
-        for kind in self._kinds:
-            seen = distance >= 0
-            if kind == "sliding_attention" and self._window:
-                seen &= distance < self._window
-            masks[kind] = self._as_expected(seen[:, None, None], dtype)
-        return masks if len(masks) > 1 else next(iter(masks.values()))
-
-    def _as_expected(self, seen: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-        if not self._additive:
-            return seen
-        hidden = torch.full(seen.shape, torch.finfo(dtype).min, dtype=dtype, device=seen.device)
-        return hidden.masked_fill_(seen, 0.0)
+def _work(batch: _Batch) -> int:
+    """Return how many tokens a pass reads, padding included."""
+    return len(batch) * max(len(reply.request.prompt_ids) - head.length for reply, head in batch)
 
 
 def _result(reply: _Reply) -> GenerationResult:

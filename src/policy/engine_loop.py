@@ -20,7 +20,7 @@ from typing import Any
 from policy.client import Completion, EngineStopped, RequestRefused, Sampling
 from policy.engine import GenerationEngine, GenerationRequest
 from policy.published_weights import PublishedWeights
-from policy.weights import Contents, check_weights, put_weights, read_weights
+from policy.weights import Contents, check_weights, read_weights
 
 _log = logging.getLogger(__name__)
 _IDLE_WAIT_S = 30.0
@@ -38,6 +38,7 @@ class EngineStats:
     completed: int
     refused: int
     prompt_tokens: int
+    cached_tokens: int
     new_tokens: int
     running: int
     waiting: int
@@ -122,6 +123,7 @@ class EngineLoop:
             completed=self._completed,
             refused=self._refused,
             prompt_tokens=self._engine.prompt_tokens,
+            cached_tokens=self._engine.cached_tokens,
             new_tokens=self._engine.new_tokens,
             running=self._engine.running,
             waiting=self._engine.waiting,
@@ -194,7 +196,7 @@ class EngineLoop:
             _resolve(future, Completion(result.action_ids, result.logprobs, self._version, result.finish_reason))
 
     def _swap(self, weights: PublishedWeights, contents: Contents, future: Future[PublishedWeights]) -> None:
-        put_weights(self._engine.model, contents)
+        self._engine.take_weights(contents)
         self._version, self._checksum = weights.version, weights.checksum
         self._loads += 1
         _resolve(future, weights)

@@ -44,5 +44,6 @@ def load_engine(
         max_batch=options.max_batch,
         max_prefill_tokens=options.max_prefill_tokens,
         batch_invariant=options.batch_invariant,
+        kept_prompts=options.kept_prompts,
     )
     return EngineLoop(engine, version=version, checksum=checksum, on_failure=on_failure)

@@ -42,15 +42,19 @@ class TorchSettings:
     """Most replies that one server generates at once."""
     max_prefill_tokens: int = 4096
     """Most prompt tokens that one server takes in between two tokens of the running replies."""
+    kept_prompts: int = 8
+    """Prompts whose keys and values one server keeps: a prompt that begins alike, as an episode's next does, is read
+    from where it differs. As many as there are episodes at once are enough; 0 keeps none."""
     batch_invariant: bool = False
-    """One request at a time, so that replies do not depend on what else is asked; about half the speed."""
+    """One request at a time, its whole prompt read, so that replies do not depend on what else is asked; about half
+    the speed."""
     restarts: int = 5
     """How often Ray restarts a server that died."""
 
     def __post_init__(self) -> None:
         """Refuse counts of nothing."""
         at_least(self, 1, "servers", "threads", "max_batch", "max_prefill_tokens", "memory_mb")
-        at_least(self, 0, "cpus", "gpus", "restarts")
+        at_least(self, 0, "cpus", "gpus", "kept_prompts", "restarts")
 
 
 def processes(options: TorchSettings) -> ServerProcesses:
@@ -61,20 +65,25 @@ def processes(options: TorchSettings) -> ServerProcesses:
 def memory(settings: PolicySettings, options: TorchSettings, size: ModelSize, published: int) -> tuple[MemoryPart, ...]:
     """Return what one server holds; b is 4 bytes, or 2 where ``policy.dtype`` is ``bfloat16``.
 
-    Weights b a parameter. Keys and values b x ``ModelSize.keys_values`` for each token of ``max_batch`` slots, each as
-    long as the longest prompt and reply, in blocks of 128. A prefill: keys and values of its tokens once more, four
-    inner states of one layer's feed-forward part, and the logits of each prompt at each prompt's end in fp32. While
-    weights are taken, on the host, the file's bytes and its tensors, each 4 bytes for each of ``published`` parameters.
+    Weights b a parameter. Keys and values: b x ``ModelSize.keys_values`` for each token of ``max_batch`` slots and of
+    ``kept_prompts``, each as long as the longest prompt and reply, in blocks of 128. A prefill: keys and values of its
+    tokens once more, four inner states of one layer's feed-forward part, and the logits of each prompt at each prompt's
+    end in fp32. While weights are taken, on the host, the file's bytes and its tensors, each 4 bytes for each of
+    ``published`` parameters.
     """
     number, on_gpu = DTYPE_BYTES[settings.dtype], settings.device.startswith("cuda")
     slots = 1 if options.batch_invariant else options.max_batch
+    kept = 0 if options.batch_invariant else options.kept_prompts
     longest = settings.max_prompt_tokens + settings.max_new_tokens
     columns = -(-longest // COLUMN_BLOCK) * COLUMN_BLOCK
     prefill = max(options.max_prefill_tokens, settings.max_prompt_tokens)
     step = prefill * (size.keys_values + 4 * size.mlp // size.layers) * number + 4 * slots * slots * size.vocabulary
     held = {
         "weights": (size.parameters * number, f"{number} bytes a parameter"),
-        "keys and values": (slots * columns * size.keys_values * number, f"{slots} replies of {columns} tokens"),
+        "keys and values": (
+            (slots + kept) * columns * size.keys_values * number,
+            f"{slots} replies and {kept} kept prompts of {columns} tokens",
+        ),
         "prefill": (step, f"{prefill} prompt tokens"),
     }
     return (

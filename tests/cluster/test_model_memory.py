@@ -198,8 +198,8 @@ def test_a_torch_server_holds_weights_and_slots_in_the_served_precision(size: Mo
     parts = {part.name: part for part in backend.memory(recipe.policy, options, size, size.parameters)}
     assert {name: part.mib for name, part in parts.items()} == {
         "weights": 15_317,
-        # 16 slots of 640 tokens (576 in blocks of 128) x 65,536 x 2 bytes.
-        "keys and values": 1280,
+        # 16 slots and 8 kept prompts of 640 tokens (576 in blocks of 128) x 65,536 x 2 bytes.
+        "keys and values": 1920,
         # 4,096 x (65,536 + 4 x 14,336) x 2 + 16 x 16 x 128,256 x 4 bytes.
         "prefill": 1086,
         "files": 61_267,
@@ -263,7 +263,7 @@ def test_settings_that_say_less_than_the_parts_are_named(size: ModelSize) -> Non
 
 def test_what_a_gpu_cannot_hold_is_missing(size: ModelSize) -> None:
     trains = sum(BY_HAND[name] for name in ("weights", "gradients", "optimiser", "activations", "logits"))
-    serves = 15_317 + 1280 + 1086
+    serves = 15_317 + 1920 + 1086
     recipe = build_recipe(
         {}, ["learner.device=cuda", "policy.device=cuda", "policy.dtype=bfloat16", "policy.options.servers=2"]
     )

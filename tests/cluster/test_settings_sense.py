@@ -27,7 +27,7 @@ MAY_BE_ZERO = {
     "environments.embedded.faults.seed", "rollout.prefetch_per_worker", "rollout.worker_cpus",
     "rollout.worker_memory_mb", "rollout.temperature", "rollout.retry_delay_s", "rollout.infra_failure_share",
     "rollout.task_failure_share", "rollout.policy_failure_share", "rollout.judge_failure_share",
-    "rollout.failure_floor", "rollout.shard_linger_s", "policy.options.restarts",
+    "rollout.failure_floor", "rollout.shard_linger_s", "policy.options.restarts", "policy.options.kept_prompts",
     "replay.cap_per_rollout", "curriculum.coverage_share", "curriculum.replayed_share", "curriculum.perturbed_share",
     "curriculum.thin_site_tasks", "curriculum.value_low", "learner.gamma", "learner.alpha", "learner.lam",
     "learner.adapters.rank", "learner.seed", "learner.potential.learning_rate", "learner.potential.epochs",
