@@ -66,7 +66,9 @@ def main() -> None:
 
 
 def _arms(settings: LearnerSettings, model: str, episodes: Sequence[Trajectory]) -> tuple[dict[str, Arm], int]:
-    whole = replace(settings, shuffle="episodes", precision="float32")
+    # What only measures is left out: the plain loop does without it.
+    actor = replace(settings.actor, probe_steps=0)
+    whole = replace(settings, actor=actor, shuffle="episodes", precision="float32")
     few = episodes[: max(len(episodes) // 8, 2)]
 
     def plain(rows: int, every_logit: bool = True) -> Arm:

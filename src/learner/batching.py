@@ -116,9 +116,7 @@ def collate(samples: Sequence[Sample], device: torch.device) -> Batch:
     return Batch(
         input_ids=tensor(ids)[None],
         position_ids=tensor(positions)[None],
-        segments=Segments(
-            [owned[i] for i in asking], [lengths[i] for i in asking], None if end == sum(lengths) else seen
-        ),
+        segments=Segments([owned[i] for i in asking], [lengths[i] for i in asking], seen, device),
         at=tensor(at),
         rows=tensor([np.full(len(sample.action_ids), row) for row, sample in enumerate(samples)]),
         targets=tensor([sample.action_ids for sample in samples]),

@@ -146,7 +146,7 @@ def test_logprobs_are_the_models_own(model_dir: Path) -> None:
 @pytest.mark.parametrize("asked", [{"softcap": 30.0}, {"s_aux": torch.zeros(1)}, {"segments": None}])
 def test_an_unknown_attention_is_refused(asked: dict[str, object]) -> None:
     states = torch.zeros(1, 1, 2, 4)
-    arguments: dict[str, object] = {"segments": Segments([2], [2], None), **asked}
+    arguments: dict[str, object] = {"segments": Segments([2], [2], None, CPU), **asked}
     with pytest.raises(ValueError, match="expected a packed row|not known"):
         attend(torch.nn.Identity(), states, states, states, None, **arguments)  # type: ignore[arg-type]
 
