@@ -31,14 +31,25 @@ _LOCK_WAIT_S = 60.0
 
 
 class LearnerActor:
-    """Trains on the episodes of the run folder ``out``; one call at a time, one such process for a folder."""
+    """Trains on the episodes of the run folder ``out``; one call at a time, one such process a rank for a folder.
 
-    def __init__(self, settings: LearnerSettings, policy: str, out: str) -> None:
-        from learner.trainer import Learner  # with torch, which the driver, who only names this class, goes without
+    Ranks make the same calls; where there are several, they meet in the file ``meeting`` of the learner's folder and
+    wait ``limit_s`` for each other.
+    """
 
-        # A learner whose driver was killed lives some moments longer, and must not write beside this one.
-        self._lock = RunLock(Path(out), name="learner.lock", wait_s=_LOCK_WAIT_S)
-        self._lock.__enter__()
+    def __init__(
+        self, settings: LearnerSettings, policy: str, out: str, rank: int = 0, meeting: str = "", limit_s: float = 0.0
+    ) -> None:
+        # With torch, which the driver, who only names this class, goes without.
+        from learner.ranks import join_group
+        from learner.trainer import Learner
+
+        if rank == 0:
+            # A learner whose driver was killed lives some moments longer, and must not write beside this one.
+            self._lock = RunLock(Path(out), name="learner.lock", wait_s=_LOCK_WAIT_S)
+            self._lock.__enter__()
+        if settings.ranks > 1:
+            join_group(Path(meeting), rank, settings.ranks, settings.device, limit_s)
         folders = RunFolders(Path(out))
         self._learner = Learner(settings, policy, folders.bookmarks)
         self._buffer = ReplayBuffer(folders.episodes)

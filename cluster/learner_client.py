@@ -1,8 +1,8 @@
 """The learner as the controller sees it: one method for each thing that it does.
 
-Owns the calls to the learner's process and what their failures mean. Invariants: a call ends once nothing got done for
-``run.learner_timeout_s``; what an error says of its cause is kept. Ids and names of checkpoints go in, records come
-out. Imports no torch: the learner's own process does.
+Owns the calls to the learner's processes and what their failures mean. Invariants: a call ends once nothing got done
+for ``run.learner_timeout_s``; what an error says of its cause is kept. Ids and names of checkpoints go in, records come
+out. Imports no torch: the learner's own processes do.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from typing import Any
 import ray
 from ray import ObjectRef
 from ray.actor import ActorHandle
-from ray.exceptions import GetTimeoutError, OutOfMemoryError, RayActorError, RayError, RayTaskError
+from ray.exceptions import RayError, RayTaskError
+from ray.util.placement_group import PlacementGroup, placement_group
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 from safetensors import SafetensorError
 
 from cluster.errors import ProcessLost, RunStopped
@@ -24,7 +26,7 @@ from cluster.recipe.recipe import Recipe
 from cluster.run_folder.durable import put_folder, scratch_folder
 from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.policy_folder import write_checksums
-from learner.errors import CheckpointError
+from learner.errors import CheckpointError, RankError
 from learner.headway import Headway
 from learner.metrics import ActorUpdate, CloneUpdate, CriticMetrics, CriticsUpdate
 from policy.published_weights import PublishedWeights
@@ -35,13 +37,15 @@ _LOOK_S = 2.0
 """Fixed: how often the learner is asked how far it is, and how long for an answer."""
 _FETCH_S = 60.0
 """Fixed: an answer that is there is numbers, and comes at once."""
+_A_PLACE = 0.001
+"""Fixed: Ray gives no place to what asks for nothing."""
 _DEAD = "The actor is dead because "
 _GUESSES = ("Some common causes include", "There are some potential root causes")
 _SHORT_OF_MEMORY = ("OUT_OF_MEMORY", "OutOfMemory", "out of memory", "low on memory", "OOM", "SIGKILL")
 
 
 class LearnerClient:
-    """Asks the learner in the process ``actor``, which works in the run folder.
+    """Asks the learner in the processes ``ranks``, which work in the run folder; all are asked, the first one answers.
 
     ``timeout_s`` limits how long it may get nothing done; ``told`` is told its headway while it works. Every method
     raises ``ProcessLost`` where the process died or took too long, and ``RunStopped`` where the learner cannot read or
@@ -50,12 +54,12 @@ class LearnerClient:
 
     def __init__(
         self,
-        actor: ActorHandle,
+        ranks: Sequence[ActorHandle],
         folders: RunFolders,
         timeout_s: float,
         told: Callable[[Headway], None] = lambda headway: None,
     ) -> None:
-        self._actor = actor
+        self._ranks = ranks
         self._folders = folders
         self._timeout_s = timeout_s
         self._told = told
@@ -120,27 +124,47 @@ class LearnerClient:
         self._call("load", lambda actor: actor.load.remote(str(self._folders.checkpoint(name))))
 
     def _call(self, method: str, ask: Callable[[ActorHandle], ObjectRef]) -> Any:
-        reply = ask(self._actor)
+        replies = [ask(rank) for rank in self._ranks]
         try:
-            self._wait(method, reply)
-            return ray.get(reply, timeout=_FETCH_S)
-        except (RayActorError, OutOfMemoryError, GetTimeoutError) as error:
-            cause = cause_of_death(str(error))
-            advice = "; lower learner.micro_batch_tokens" if any(word in cause for word in _SHORT_OF_MEMORY) else ""
-            raise ProcessLost(f"the learner's process ended during {method}: {cause}{advice}") from error
-        except RayTaskError as error:
+            failed = [(rank, error) for rank, error in self._answered(method, replies) if error is not None]
+            if not failed:
+                return ray.get(replies[0], timeout=_FETCH_S)
+        except RayError as lost:
+            failed = [(0, lost)]
+        rank, first = min(failed, key=lambda found: _is_of_another(found[1]))
+        raise self._meaning(method, rank, first) from first
+
+    def _meaning(self, method: str, rank: int, error: RayError) -> Exception:
+        """Return what the run is told of a rank's error."""
+        if isinstance(error, RayTaskError):
             reason = error.cause
             if isinstance(reason, OSError | SafetensorError | CheckpointError | ShardError | LookupError):
-                raise RunStopped(
+                return RunStopped(
                     f"the learner's {method} failed: {type(reason).__name__}: {reason}; free space or restore what "
                     "that names, and start the same command again to go on"
-                ) from error
-            raise
+                )
+            return error
+        who = "process" if len(self._ranks) == 1 else f"rank {rank}"
+        cause = cause_of_death(str(error))
+        advice = "; lower learner.micro_batch_tokens" if any(word in cause for word in _SHORT_OF_MEMORY) else ""
+        return ProcessLost(f"the learner's {who} ended during {method}: {cause}{advice}")
 
-    def _wait(self, method: str, reply: ObjectRef) -> None:
-        """Return once the learner answers; as long as it makes headway, it may take its time."""
+    def _answered(self, method: str, replies: Sequence[ObjectRef]) -> list[tuple[int, RayError | None]]:
+        """Return each rank that has answered and what failed of it, once all have, or one failed.
+
+        As long as the learner makes headway, that may take its time.
+        """
+        found: dict[int, RayError | None] = {}
         heard, since = Headway(), time.monotonic()
-        while not ray.wait([reply], timeout=min(_LOOK_S, self._timeout_s))[0]:
+        while len(found) < len(replies):
+            waiting = [reply for rank, reply in enumerate(replies) if rank not in found]
+            one_failed = any(found.values())
+            ready, _ = ray.wait(waiting, num_returns=len(waiting), timeout=min(_LOOK_S, self._timeout_s))
+            found |= {replies.index(reply): _error(reply) for reply in ready}
+            if one_failed:
+                break  # the others had a moment to fail of it, or to say what really happened
+            if ready:
+                continue
             headway = self._headway()
             if headway is not None and headway != heard:
                 heard, since = headway, time.monotonic()
@@ -150,10 +174,11 @@ class LearnerClient:
                     f"the learner's {method} made no headway for longer than run.learner_timeout_s "
                     f"({self._timeout_s:g} s); raise it or give the learner less to do at once"
                 )
+        return sorted(found.items())
 
     def _headway(self) -> Headway | None:
         """Return how far the learner is; None where it does not say so now, as while its models are built."""
-        reply: ObjectRef = self._actor.headway.remote()
+        reply: ObjectRef = self._ranks[0].headway.remote()
         try:
             ready, _ = ray.wait([reply], timeout=min(_LOOK_S, self._timeout_s))
             return ray.get(reply, timeout=_FETCH_S) if ready else None
@@ -162,20 +187,55 @@ class LearnerClient:
 
 
 def start_learner(recipe: Recipe, model: str, folders: RunFolders, told: Callable[[Headway], None]) -> LearnerClient:
-    """Start the learner's process; ``model`` is a policy folder, and ``told`` is told the headway."""
-    resources = recipe.run.resources
+    """Start the learner's processes; ``model`` is a policy folder, and ``told`` is told the headway."""
+    resources, limit_s = recipe.run.resources, recipe.run.learner_timeout_s
     settings = replace(recipe.learner, seed=recipe.learner.seed + recipe.run.seed)
     remote: Any = ray.remote
-    actor = (
-        remote(concurrency_groups={HEADWAY: 1})(LearnerActor)
-        .options(
-            num_cpus=resources.learner_cpus,
-            num_gpus=resources.learner_gpus,
-            runtime_env={"env_vars": {"OMP_NUM_THREADS": str(settings.threads)}},
+    make = remote(
+        concurrency_groups={HEADWAY: 1},
+        num_cpus=resources.learner_cpus,
+        num_gpus=resources.learner_gpus,
+        runtime_env={"env_vars": {"OMP_NUM_THREADS": str(settings.threads)}},
+    )(LearnerActor)
+    given = (settings, model, str(folders.out.resolve()))
+    if settings.ranks == 1:
+        ranks = [make.remote(*given)]
+    else:
+        places, meeting = _places(recipe), str(folders.meeting().resolve())
+        at = [PlacementGroupSchedulingStrategy(places, rank) for rank in range(settings.ranks)]
+        ranks = [
+            make.options(scheduling_strategy=place).remote(*given, rank, meeting, limit_s)
+            for rank, place in enumerate(at)
+        ]
+    return LearnerClient(ranks, folders, limit_s, told)
+
+
+def _places(recipe: Recipe) -> PlacementGroup:
+    """Return a place for each rank, together where there is room; raise ``ProcessLost`` where there is none in time."""
+    resources, limit_s = recipe.run.resources, recipe.run.learner_timeout_s
+    one = {"CPU": resources.learner_cpus, "GPU": resources.learner_gpus}
+    one = {name: amount for name, amount in one.items() if amount} or {"CPU": _A_PLACE}
+    places = placement_group([one] * recipe.learner.ranks, strategy="PACK")
+    if not places.wait(timeout_seconds=limit_s):
+        raise ProcessLost(
+            f"no place for learner.ranks ({recipe.learner.ranks}) with {one} each came free within "
+            f"run.learner_timeout_s ({limit_s:g} s); ask for fewer, or add machines"
         )
-        .remote(settings, model, str(folders.out.resolve()))
-    )
-    return LearnerClient(actor, folders, recipe.run.learner_timeout_s, told)
+    return places
+
+
+def _error(reply: ObjectRef) -> RayError | None:
+    """Return what a rank that has answered failed of, or None."""
+    try:
+        ray.get(reply, timeout=_FETCH_S)
+    except RayError as error:
+        return error
+    return None
+
+
+def _is_of_another(error: RayError) -> bool:
+    """Return whether a rank failed because another one did: that one's error tells more."""
+    return isinstance(error, RayTaskError) and isinstance(error.cause, RankError | RuntimeError)
 
 
 def cause_of_death(said: str) -> str:

@@ -81,7 +81,7 @@ def make_plan(recipe: Recipe, machine: Machine, size: ModelSize | None = None) -
             max(servers.memory_mb, total_mib(server, on_gpu=False)), f"model {recipe.policy.model}", server,
         ),
         ProcessPlan(
-            "learner", 1, resources.learner_cpus, resources.learner_gpus,
+            "learner", recipe.learner.ranks, resources.learner_cpus, resources.learner_gpus,
             max(resources.learner_memory_mb, total_mib(learner, on_gpu=False)), "actor and its critics", learner,
         ),
     )  # fmt: skip
@@ -89,11 +89,12 @@ def make_plan(recipe: Recipe, machine: Machine, size: ModelSize | None = None) -
     gpus = sum(process.count * process.gpus for process in processes)
     memory = sum(process.count * process.memory_mb for process in processes)
     above = above_settings(learner, server, resources.learner_memory_mb, servers.memory_mb)
+    sharing = _sharing(recipe)
     if resources.address:
-        return Plan(processes, cpus, gpus, memory, warnings=tuple(above))
+        return Plan(processes, cpus, gpus, memory, missing=sharing, warnings=tuple(above))
     ray_cpus = float(max(math.ceil(cpus), math.ceil(machine.cores)))
     too_large, barely = on_gpus(learner, server, servers.count, machine)
-    missing = (*_missing(gpus, memory, machine, bool(above)), *too_large)
+    missing = (*sharing, *_missing(recipe, gpus, memory, machine, bool(above)), *too_large)
     warnings = (*_warnings(recipe, cpus, memory, machine), *above, *barely)
     return Plan(processes, ray_cpus, gpus, memory, missing, warnings)
 
@@ -125,7 +126,15 @@ def _served(recipe: Recipe) -> Sequence[ServiceProcess]:
         return ()  # where there is no such environment, its own check says so
 
 
-def _missing(gpus: float, memory_mb: int, machine: Machine, large_model: bool) -> tuple[str, ...]:
+def _sharing(recipe: Recipe) -> tuple[str, ...]:
+    """Return a sentence where ranks would share a GPU, on which they could not meet."""
+    ranks, each = recipe.learner.ranks, recipe.run.resources.learner_gpus
+    if ranks == 1 or recipe.learner.device == "cpu" or each >= 1:
+        return ()
+    return (f"GPUs: each rank of learner.ranks {ranks} needs one of its own, run.resources.learner_gpus is {each:g}",)
+
+
+def _missing(recipe: Recipe, gpus: float, memory_mb: int, machine: Machine, large_model: bool) -> tuple[str, ...]:
     missing = []
     if memory_mb > machine.memory_mb:
         advice = (
@@ -135,7 +144,9 @@ def _missing(gpus: float, memory_mb: int, machine: Machine, large_model: bool) -
         )
         missing.append(f"memory: the plan needs {memory_mb} MiB, this machine has {machine.memory_mb} MiB; {advice}")
     if gpus > machine.gpus:
-        missing.append(f"GPUs: the plan needs {gpus:g}, this machine has {machine.gpus}; see run.resources")
+        ranks, each = recipe.learner.ranks, recipe.run.resources.learner_gpus
+        of_ranks = f", {ranks * each:g} of them for learner.ranks {ranks}" if ranks > 1 else ""
+        missing.append(f"GPUs: the plan needs {gpus:g}{of_ranks}, this machine has {machine.gpus}; see run.resources")
     return tuple(missing)
 
 

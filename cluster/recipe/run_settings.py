@@ -84,7 +84,7 @@ class ResourceSettings:
     """Browser memory per concurrent episode, in MiB (measured: 118 at 8 contexts on a heavy page, 56 at 32)."""
 
     learner_cpus: float = 0.5
-    """Logical cores declared by the learner."""
+    """Logical cores declared by the learner, by each rank where ``learner.ranks`` is above 1; so for what follows."""
 
     learner_gpus: float = 0.0
     """GPUs declared by the learner."""

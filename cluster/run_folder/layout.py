@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from uuid import uuid4
 
 
 class RunFolders:
@@ -45,6 +46,12 @@ class RunFolders:
     def learned(self) -> list[Path]:
         """Return every checkpoint and every file of published weights that is there, sorted."""
         return sorted([*self.checkpoint(CLONED).parent.glob("[!.]*"), *self.weights.glob("[!.]*.safetensors")])
+
+    def meeting(self) -> Path:
+        """Return a new name of a file in which the learner's ranks find each other; the next start removes it."""
+        folder = self.checkpoint(CLONED).parent
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / f".meeting-{uuid4().hex}"
 
     def bookmarked(self) -> list[str]:
         """Return what names the bookmarks that are there, by their content."""

@@ -17,6 +17,8 @@ from torch import Tensor, nn
 from learner.batching import Batch, Sample, collate, micro_batches
 from learner.language_model import LanguageModel, hidden_states
 from learner.optimiser import Compute
+from learner.sharding import copy_weights, put_rows
+from policy.weights import own_tensors
 from records.episodes import FloatArray
 
 
@@ -26,12 +28,8 @@ class Critic(nn.Module):
     def __init__(self, backbone: nn.Module, width: int, seed: int) -> None:
         super().__init__()
         self.backbone = backbone
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            hidden, out = nn.Linear(width, width), nn.Linear(width, 1)
-        nn.init.zeros_(out.weight)
-        nn.init.zeros_(out.bias)
-        self.head = nn.Sequential(hidden, nn.GELU(), out)
+        self._width = width
+        self.head = _fresh_head(width, seed)
 
     @classmethod
     def from_actor(cls, actor: LanguageModel, seed: int) -> Critic:
@@ -42,11 +40,28 @@ class Critic(nn.Module):
         critic.head.eval()  # not the backbone, whose layers may have been told to compute activations again
         return critic
 
+    @torch.no_grad()
+    def start_again(self, actor: LanguageModel, seed: int) -> None:
+        """Take the actor's backbone as it is now, and a fresh head, as ``from_actor`` does."""
+        copy_weights(actor.model.base_model, self.backbone)
+        fresh = _fresh_head(self._width, seed).state_dict()
+        for name, tensor in own_tensors(self.head).items():
+            put_rows(tensor, fresh[name])
+
     def forward(self, batch: Batch) -> Tensor:
         """Return logits (B,) in float32, read at the last prompt token."""
         states = hidden_states(self.backbone, batch)[batch.last_prompt]
         logits: Tensor = self.head(states.to(next(self.head.parameters()).dtype)).squeeze(-1)
         return logits.float()
+
+
+def _fresh_head(width: int, seed: int) -> nn.Sequential:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        hidden, out = nn.Linear(width, width), nn.Linear(width, 1)
+    nn.init.zeros_(out.weight)
+    nn.init.zeros_(out.bias)
+    return nn.Sequential(hidden, nn.GELU(), out)
 
 
 def predict(critics: Sequence[Critic], samples: Sequence[Sample], compute: Compute) -> list[FloatArray]:
@@ -56,8 +71,11 @@ def predict(critics: Sequence[Critic], samples: Sequence[Sample], compute: Compu
     """
     answers = [np.zeros(len(samples), dtype=np.float32) for _ in critics]
     with torch.no_grad(), compute.autocast():
-        for group in micro_batches(samples, compute.max_tokens) if critics else ():
+        for group, counts in compute.ranks.shared_out(micro_batches(samples, compute.max_tokens) if critics else ()):
             batch = collate([samples[i] for i in group], compute.device)
             for critic, own in zip(critics, answers, strict=True):
-                own[group] = torch.sigmoid(critic(batch)).cpu().numpy()
-    return answers
+                found = torch.sigmoid(critic(batch))
+                if counts:
+                    own[group] = found.cpu().numpy()
+            compute.meter.sign()
+    return [compute.ranks.summed(own) for own in answers]

@@ -19,6 +19,7 @@ from learner.attention import SEGMENTS
 from learner.batching import Batch, Sample, collate, micro_batches
 from learner.language_model import LanguageModel, hidden_states
 from learner.memory import LOGITS_AT_ONCE
+from learner.optimiser import Compute
 from records.episodes import FloatArray
 
 
@@ -95,34 +96,36 @@ def _logprobs(
     return torch.cat(parts, dim=-1)
 
 
-def score_samples(model: LanguageModel, samples: Sequence[Sample], max_tokens: int) -> list[FloatArray]:
+def score_samples(model: LanguageModel, samples: Sequence[Sample], compute: Compute) -> list[FloatArray]:
     """Return for each sample its action tokens' log-probabilities (A,), in the order given, without gradient."""
-    return [score[0] for score in _score(model, samples, max_tokens, lambda *args: token_logprobs(*args)[None])]
+    return [score[0] for score in _score(model, samples, compute, 1, lambda *args: token_logprobs(*args)[None])]
 
 
 def score_both_temperatures(
-    model: LanguageModel, samples: Sequence[Sample], max_tokens: int
+    model: LanguageModel, samples: Sequence[Sample], compute: Compute
 ) -> tuple[list[FloatArray], list[FloatArray]]:
     """Return what ``score_samples`` returns, and the same at the samples' own temperatures, in one pass."""
-    scores = _score(model, samples, max_tokens, both_temperatures)
+    scores = _score(model, samples, compute, 2, both_temperatures)
     return [score[0] for score in scores], [score[1] for score in scores]
 
 
 def _score(
     model: LanguageModel,
     samples: Sequence[Sample],
-    max_tokens: int,
+    compute: Compute,
+    kinds: int,
     read: Callable[[PreTrainedModel, Batch], Tensor],
 ) -> list[FloatArray]:
-    """Return for each sample (K, A) what ``read`` makes (K, M) of its batch, without gradient."""
-    scores: list[FloatArray] = []
-    with torch.no_grad():
-        for group in micro_batches(samples, max_tokens):
-            members = [samples[i] for i in group]
-            flat = model(read, collate(members, model.device)).cpu().numpy()
-            ends = np.cumsum([len(member.action_ids) for member in members])
-            scores += [piece.astype(np.float32) for piece in np.split(flat, ends[:-1], axis=1)]
-    return scores
+    """Return for each sample (K, A) what ``read`` makes (K, M) of its batch, without gradient; K is ``kinds``."""
+    ends = np.cumsum([0, *(len(sample.action_ids) for sample in samples)])
+    scores = np.zeros((kinds, int(ends[-1])), dtype=np.float32)
+    with torch.no_grad(), compute.autocast():
+        for group, counts in compute.ranks.shared_out(micro_batches(samples, compute.max_tokens)):
+            found = model(read, collate([samples[i] for i in group], compute.device))
+            if counts:
+                scores[:, ends[group[0]] : ends[group[-1] + 1]] = found.cpu().numpy()
+            compute.meter.sign()
+    return np.split(compute.ranks.summed(scores), ends[1:-1], axis=1) if samples else []
 
 
 def check_reading(model: LanguageModel, tolerance: float = 1e-3) -> None:
@@ -137,7 +140,7 @@ def check_reading(model: LanguageModel, tolerance: float = 1e-3) -> None:
     expected = [_alone(own, sample) for sample in samples]
     gap = max(
         float(np.abs(found - true).max())
-        for found, true in zip(score_samples(model, samples, max_tokens=64), expected, strict=True)
+        for found, true in zip(score_samples(model, samples, Compute(model.device, 64)), expected, strict=True)
     )
     if not gap <= tolerance:
         raise ValueError(

@@ -9,6 +9,9 @@ algorithm asks for, t = a + k c are trained. In bytes:
   gradients stay until its own next update, so those of all models are there together.
 - reference 4 a where ``learner.reference`` is ``warm_start``; for ``phase_start`` log-probabilities are kept, no copy.
 - bf16 copies 2 a where ``learner.precision`` is ``bfloat16``: autocast's, of the one model in work.
+- of these but the copies, each of r = ``learner.ranks`` ranks holds its share. In place of copies it holds what it
+  gathers of the model in work, b bytes a parameter (b = 4, or 2 in bf16): embedding and output layer, e parameters, and
+  two layers, y each; gradients of e + y before they are shared out, and a buffer of 4 bytes for the larger of both.
 - activations: per token of a micro-batch 12 n + b (2 q + v + 4 m), with n, q, v, m = ``ModelSize.norms``, ``queries``,
   ``keys_values`` and ``mlp``, and b = 4, or 2 in bf16. A norm keeps its input, the normed state and what linear layers
   are given of it (in bf16 about twice in half the bytes); attention keeps queries, keys, values and its output; a gated
@@ -16,8 +19,8 @@ algorithm asks for, t = a + k c are trained. In bytes:
   layer's, 4 bytes for each number of the states between layers, and what the last norm keeps.
 - logits 12 per token and entry of the vocabulary: three of their kind in fp32 (logits and log-probabilities going
   forward, log-probabilities and two gradients going back), for as many tokens as ``LOGITS_AT_ONCE`` allows.
-- on the host, 8 a for a publication (a copy and its file's bytes); for a learner on a GPU 12 t + reference instead,
-  which is what a checkpoint takes while it is read.
+- on the host, 4 a: the model while it is loaded or exported. Ranks load one after the other, and make a copy: 8 a,
+  which only one of them holds at a time. A checkpoint and a publication are written and read tensor by tensor.
 
 With ``learner.adapters`` t = (1 + k) l + k h, with l = an adapter's parameters and h = a head's; beside them lies one
 frozen backbone of f a bytes, f = 2 or 4 by ``backbone_dtype``. The reference is one more adapter, autocast copies
@@ -94,22 +97,35 @@ def learner_memory(settings: LearnerSettings, size: ModelSize, longest: int) -> 
         kept = models.state * size.width * (models.layers + 3) + layer // size.layers + number * models.between
     predicted = min(tokens, max(LOGITS_AT_ONCE // size.vocabulary, 1))
     on_gpu = settings.device.startswith("cuda")
+    ranks = settings.ranks
+    among = f", over {ranks} ranks" if ranks > 1 else ""
     held = {
         "backbone": (models.frozen, f"{settings.adapters.backbone_dtype}, frozen, one for all models"),
-        "weights": (4 * trained, f"4 bytes a parameter that is trained: actor and {critics} critics"),
-        "gradients": (4 * trained, "4 bytes a parameter"),
-        "optimiser": (8 * trained, "two moments of AdamW, 8 bytes a parameter"),
-        "reference": (reference, "the policy at the warm start, 4 bytes a parameter"),
-        "bf16 copies": (2 * models.copied * half, "of the model in work, 2 bytes a parameter"),
+        "weights": (
+            4 * trained // ranks,
+            f"4 bytes a parameter that is trained: actor and {critics} critics{among}",
+        ),
+        "gradients": (4 * trained // ranks, f"4 bytes a parameter{among}"),
+        "optimiser": (8 * trained // ranks, f"two moments of AdamW, 8 bytes a parameter{among}"),
+        "reference": (reference // ranks, f"the policy at the warm start, 4 bytes a parameter{among}"),
+        "bf16 copies": (2 * models.copied * (half and ranks == 1), "of the model in work, 2 bytes a parameter"),
+        "gathered": (_gathered(size, half) * (ranks > 1), "whole layers of the model in work, and their gradients"),
         "activations": (kept * tokens, f"{kept} bytes for each of {tokens} tokens of a micro-batch"),
         "logits": (12 * size.vocabulary * predicted, f"12 bytes x {size.vocabulary} entries x {predicted} tokens"),
     }
-    read = (12 * trained + reference, "a checkpoint while it is read")
-    files = read if on_gpu else (8 * models.actor, "a publication")
-    if models.frozen:
-        files = max(read, (4 * size.parameters, "an export, with the adapter merged in float32"))
+    files = (4 * size.parameters, "the model while it is loaded or exported, in float32")
+    if ranks > 1:
+        files = (8 * size.parameters // ranks, f"the model and a copy while it is loaded, by one rank at a time{among}")
     return (
         *(MemoryPart.of_bytes(name, count, on_gpu, why) for name, (count, why) in held.items() if count),
         MemoryPart.of_bytes("files", files[0], False, files[1]),
         MemoryPart("process", TORCH_PROCESS_MIB, False, "torch and transformers"),
     )
+
+
+def _gathered(size: ModelSize, half: bool) -> int:
+    """Return the bytes of what a rank holds whole of the model in work."""
+    width = 2 if half else 4
+    root = size.vocabulary * size.width + size.own_head
+    layer = (size.parameters - root) // size.layers
+    return width * (root + 2 * layer) + width * (root + layer) + 4 * max(root, layer)

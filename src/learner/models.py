@@ -1,6 +1,6 @@
-"""Where the learner's models come from: whole models, each a copy of its own, or adapters on one backbone.
+"""Where the learner's models come from: whole models, each a copy of its own, spread over ranks, or adapters.
 
-Owns ``Models`` and its two forms. Invariants: a reference or a critic starts from the actor as it is when it is made; a
+Owns ``Models`` and its forms. Invariants: a reference or a critic starts from the actor as it is when it is made; a
 published file is what the actor's log-probabilities come from; an exported folder holds a whole model in float32.
 """
 
@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import copy
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 from safetensors.torch import save_file
 
 from learner.adapters import Adapted, AdaptedLanguageModel, SharedBackbone
+from learner.algorithms import resolve
 from learner.critics import Critic
 from learner.language_model import LanguageModel, compute_again
 from learner.logprobs import check_reading
+from learner.ranks import Ranks
 from learner.settings import LearnerSettings
+from learner.sharding import copy_weights, gather_weights, spread, write_together
 from policy.adapters import merge_adapter
 from policy.models import load_causal_lm, save_policy
 from policy.published_weights import PublishedWeights
@@ -51,12 +55,14 @@ class Models(Protocol):
         ...
 
 
-def models_of(settings: LearnerSettings, model_dir: str | Path) -> Models:
+def models_of(settings: LearnerSettings, model_dir: str | Path, ranks: Ranks) -> Models:
     """Return the models that the settings ask for, from the policy folder ``model_dir``.
 
     Raises:
         ValueError: the architecture asks for more than is known here, or has no layer for an adapter.
     """
+    if ranks.mesh is not None:
+        return SpreadModels(settings, model_dir, ranks)
     return AdaptedModels(settings, model_dir) if settings.adapters.rank else WholeModels(settings, model_dir)
 
 
@@ -87,6 +93,56 @@ class WholeModels:
     def export(self, path: str | Path) -> Path:
         """Write the actor with the tokenizer that it started with."""
         return save_policy(self.actor.model, self._model_dir, path)
+
+
+class SpreadModels:
+    """Every model whole, in float32, its parameters spread over the ranks.
+
+    What is spread cannot be copied, so reference and critics are made of the model before it is, once, and are brought
+    to the actor's weights whenever they are asked for.
+    """
+
+    backbone = ""
+
+    def __init__(self, settings: LearnerSettings, model_dir: str | Path, ranks: Ranks) -> None:
+        self._model_dir, self._ranks = model_dir, ranks
+        self.actor, self._reference, self._critics = ranks.in_turn(lambda: self._made(settings))
+
+    def _made(self, settings: LearnerSettings) -> tuple[LanguageModel, LanguageModel | None, dict[str, Critic]]:
+        whole, algorithm = WholeModels(replace(settings, device="cpu"), self._model_dir), resolve(settings)
+        critics = {}
+        for name in algorithm.annotators:
+            critics[name] = spread(whole.critic(name, seed=0), self._ranks, settings.precision)
+        reference = None
+        if algorithm.reference == "warm_start":
+            reference = spread(whole.reference(), self._ranks, settings.precision)
+        return spread(whole.actor, self._ranks, settings.precision), reference, critics
+
+    def reference(self) -> LanguageModel:
+        """Return the one reference, with the actor's weights.
+
+        Raises:
+            ValueError: the settings ask for none.
+        """
+        if self._reference is None:
+            raise ValueError("learner.reference is not warm_start: there is no reference to keep")
+        copy_weights(self.actor, self._reference)
+        return self._reference
+
+    def critic(self, name: str, seed: int) -> Critic:
+        """Return the one critic of this name, on the actor's weights and with a fresh head."""
+        self._critics[name].start_again(self.actor, seed)
+        return self._critics[name]
+
+    def publish(self, path: Path, version: int) -> PublishedWeights:
+        """Write all of the actor's weights, by rank 0."""
+        return write_together(own_tensors(self.actor.model), path, version, self._ranks)
+
+    def export(self, path: str | Path) -> Path:
+        """Write the actor with the tokenizer that it started with, by rank 0."""
+        whole = load_causal_lm(self._model_dir) if self._ranks.first else None
+        gather_weights(self.actor.model, whole, self._ranks)
+        return Path(path) if whole is None else save_policy(whole, self._model_dir, path)
 
 
 class AdaptedModels:

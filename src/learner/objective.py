@@ -39,8 +39,7 @@ class Scores:
     @classmethod
     def under(cls, policy: LanguageModel, samples: Sequence[Sample], compute: Compute) -> Scores:
         """Score ``samples``, without gradient."""
-        with compute.autocast():
-            return cls(*score_both_temperatures(policy, samples, compute.max_tokens))
+        return cls(*score_both_temperatures(policy, samples, compute))
 
     def totals(self) -> npt.NDArray[np.float64]:
         """Return log pi (N,) of whole actions at temperature 1."""

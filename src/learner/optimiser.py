@@ -2,7 +2,7 @@
 
 Owns AdamW's construction, gradient accumulation and clipping, and the learning-rate schedule. Invariant: the
 gradient of an update is that of the sum of the samples' losses divided by one number for the whole batch,
-however the batch was split.
+however the batch was split, also over ranks.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -78,6 +79,8 @@ def update(
 ) -> tuple[float, float]:
     """Make one update on ``samples[chosen]`` and return the batch's loss and its gradient norm before clipping.
 
+    Every rank computes a share of the micro-batches; the update and what is returned are the same on all.
+
     Args:
         module: whose parameters the optimiser holds.
         optimiser: its gradients are cleared first.
@@ -93,14 +96,17 @@ def update(
     """
     optimiser.zero_grad(set_to_none=True)
     total = 0.0
-    for group in micro_batches([samples[i] for i in chosen], compute.max_tokens):
+    ranks = compute.ranks
+    for group, counts in ranks.shared_out(micro_batches([samples[i] for i in chosen], compute.max_tokens)):
         members = chosen[group]
         batch = collate([samples[i] for i in members], compute.device)
         with compute.autocast():
             part = loss(batch, members).sum() / divide_by
-        part.backward()
-        total += float(part.detach())
-    norm = float(nn.utils.clip_grad_norm_(module.parameters(), max_grad_norm))
+        # A spread model's gradient is the mean over ranks, and is to be the sum; what only fills up adds nothing.
+        (part * (ranks.size * counts) if ranks.size > 1 else part).backward()
+        total += float(part.detach()) * counts
+    total = float(ranks.summed(np.asarray([total]))[0])
+    norm = float(ranks.whole(nn.utils.clip_grad_norm_(module.parameters(), max_grad_norm)))
     if not math.isfinite(norm):
         raise FloatingPointError(
             f"gradient norm is {norm} at a loss of {total:.4g}: expected a finite number; lower the learning rate, "

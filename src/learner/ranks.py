@@ -8,6 +8,8 @@ on all of them. Alone, nothing is told and nothing is waited for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -15,6 +17,7 @@ import numpy.typing as npt
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.tensor import DTensor
 
 from learner.errors import RankError
@@ -24,13 +27,34 @@ Item = TypeVar("Item")
 Numbers = npt.NDArray[np.floating]
 
 
-class Ranks:
-    """Rank ``rank`` of ``size``; without a process group there is one. ``device`` holds what is told."""
+def join_group(meeting: Path, rank: int, size: int, device: str, limit_s: float) -> None:
+    """Form a process group with the other ranks, which meet in the file ``meeting``; it must be new.
 
-    def __init__(self, device: torch.device | str = "cpu") -> None:
-        together = dist.is_available() and dist.is_initialized()
-        self.rank, self.size = (dist.get_rank(), dist.get_world_size()) if together else (0, 1)
-        self.device = torch.device(device)
+    No wait for another rank lasts longer than ``limit_s``.
+    """
+    backend = "nccl" if device.startswith("cuda") else "gloo"
+    method, limit = f"file://{meeting}", timedelta(seconds=limit_s)
+    dist.init_process_group(backend, init_method=method, rank=rank, world_size=size, timeout=limit)
+
+
+class Ranks:
+    """Rank ``rank`` of ``size``, whose part of a model is on ``device``; ``mesh`` is what a model is spread over.
+
+    One rank alone has no mesh.
+    """
+
+    def __init__(
+        self, rank: int = 0, size: int = 1, device: torch.device | str = "cpu", mesh: DeviceMesh | None = None
+    ) -> None:
+        self.rank, self.size, self.device, self.mesh = rank, size, torch.device(device), mesh
+
+    @classmethod
+    def of_group(cls, device: str) -> Ranks:
+        """Return this process's place among those that it forms a process group with; alone, where there is none."""
+        if not dist.is_initialized():
+            return cls(device=device)
+        rank, size = dist.get_rank(), dist.get_world_size()
+        return cls(rank, size, device, init_device_mesh(torch.device(device).type, (size,)))
 
     @property
     def first(self) -> bool:
@@ -42,6 +66,14 @@ class Ranks:
         for start in range(0, len(items), self.size):
             mine = start + self.rank < len(items)
             yield items[start + self.rank if mine else start], mine
+
+    def in_turn(self, work: Callable[[], T]) -> T:
+        """Return what ``work`` gives here; one rank does it after the other, as what each needs is there once."""
+        for rank in range(self.size):
+            if rank == self.rank:
+                result = work()
+            self.told("")
+        return result
 
     def summed(self, values: Numbers) -> Numbers:
         """Return the sum of every rank's ``values``, of the same shape and type."""

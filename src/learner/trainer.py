@@ -34,6 +34,7 @@ from learner.models import models_of
 from learner.objective import ActorData
 from learner.optimiser import Compute, adamw
 from learner.phase_batch import PhaseBatch
+from learner.ranks import Ranks
 from learner.settings import LearnerSettings
 from learner.trained_critics import TrainedCritic
 from policy.published_weights import PublishedWeights
@@ -59,13 +60,15 @@ class Learner:
         torch.set_num_threads(settings.threads)
         self.settings = settings
         self.algorithm = resolve(settings)
-        self.models = models_of(settings, model_dir)
+        ranks = Ranks.of_group(settings.device)
+        self.models = models_of(settings, model_dir, ranks)
         self.actor = self.models.actor
         self.compute = Compute(
             device=self.actor.device,
             max_tokens=settings.micro_batch_tokens,
             precision=settings.precision,
-            bookmarks=Bookmarks(bookmarks, settings.bookmark_every_s, settings=repr(settings)),
+            ranks=ranks,
+            bookmarks=Bookmarks(bookmarks, settings.bookmark_every_s, ranks, settings=repr(settings)),
         )
         self.phases = 0
         self._start_training_state()
@@ -248,7 +251,8 @@ class Learner:
     def save(self, path: str | Path) -> Path:
         """Write everything that the next phase depends on; see ``learner.checkpoints``."""
         named = {"backbone": self.models.backbone} if self.models.backbone else {}
-        written = write_checkpoint(path, self._modules(), self._optimisers(), {"phases": self.phases, **named})
+        state = {"phases": self.phases, **named}
+        written = write_checkpoint(path, self._modules(), self._optimisers(), state, self.compute.ranks)
         self.compute.bookmarks.saved(checkpoint_id(written))
         return written
 
@@ -258,7 +262,8 @@ class Learner:
         Raises:
             CheckpointError: the checkpoint is incomplete, damaged or of another model or algorithm.
         """
-        state = read_checkpoint(path, self._modules(), self._optimisers(), backbone=self.models.backbone)
+        modules, ranks = self._modules(), self.compute.ranks
+        state = read_checkpoint(path, modules, self._optimisers(), ranks, backbone=self.models.backbone)
         self.phases = int(state["phases"])
         self.compute.bookmarks.loaded(checkpoint_id(path))
 
@@ -270,8 +275,7 @@ class Learner:
         return {"actor": self.actor_optimiser, **{name: critic.optimiser for name, critic in self.critics.items()}}
 
     def _score(self, samples: Sequence[Sample]) -> list[FloatArray]:
-        with self.compute.autocast():
-            return score_samples(self.actor, samples, self.compute.max_tokens)
+        return score_samples(self.actor, samples, self.compute)
 
     def _critic(self, name: str) -> TrainedCritic:
         if name not in self.critics:

@@ -95,8 +95,8 @@ BY_HAND = {
     "activations": 46_272,
     # 12 x 128,256 bytes x 130 tokens, of which 2^24 entries are there at once.
     "logits": 191,
-    # 8 x 8,030,261,248 bytes.
-    "files": 61_267,
+    # 4 x 8,030,261,248 bytes.
+    "files": 30_634,
     "process": 400,
 }
 
@@ -106,12 +106,36 @@ def test_the_learners_parts_are_those_worked_by_hand(size: ModelSize) -> None:
     assert mib(LearnerSettings(), size, on_gpu=True) == {}
 
 
-def test_on_a_gpu_the_host_holds_a_checkpoint_while_it_is_read(size: ModelSize) -> None:
+def test_on_a_gpu_the_host_holds_the_model_while_it_is_loaded_and_no_checkpoint(size: ModelSize) -> None:
     settings = LearnerSettings(device="cuda", reference="warm_start")
-    # 12 x 23,073,681,410 + 4 x 8,030,261,248 bytes.
-    assert mib(settings, size, on_gpu=False) == {"files": 294_691, "process": 400}
+    assert mib(settings, size, on_gpu=False) == {"files": BY_HAND["files"], "process": 400}
     of_gpu = {name: BY_HAND[name] for name in ("weights", "gradients", "optimiser", "activations", "logits")}
     assert mib(settings, size, on_gpu=True) == {**of_gpu, "reference": 30_634}
+
+
+def test_each_of_eight_ranks_holds_an_eighth_and_what_it_gathers(size: ModelSize) -> None:
+    settings = LearnerSettings(device="cuda", precision="bfloat16", reference="warm_start", ranks=8)
+    # Embedding and output layer are 2 x 525,336,576 parameters, r; each of 32 layers is 218,112,128, y, norms included:
+    # 2 (r + 2 y) + 2 (r + y) + 4 r bytes.
+    eighths = {"weights": 11_003, "gradients": 11_003, "optimiser": 22_005, "reference": 3830, "gathered": 9265}
+    assert mib(settings, size, on_gpu=True) == {**eighths, "activations": 29_376, "logits": 191}
+    # 8 x 8,030,261,248 bytes by one rank at a time: an eighth of them is counted for each.
+    assert mib(settings, size, on_gpu=False) == {"files": 7659, "process": 400}
+
+
+def test_a_recipe_with_more_ranks_than_gpus_is_refused_by_name(size: ModelSize) -> None:
+    machine = Machine(cores=64, memory_mb=2_000_000, available_mb=2_000_000, shared_memory_mb=None, gpus=4)
+    ranks = ["learner.ranks=8", "learner.device=cuda", "run.resources.learner_gpus=1"]
+    plan = make_plan(build_recipe({}, ranks), machine, size)
+    assert process(plan, "learner").count == 8
+    assert (
+        "GPUs: the plan needs 8, 8 of them for learner.ranks 8, this machine has 4; see run.resources" in plan.missing
+    )
+    for shared in ("run.resources.learner_gpus=0.5", "run.resources.address=auto"):
+        (line,) = [line for line in make_plan(build_recipe({}, [*ranks[:2], shared]), machine).missing if "one" in line]
+        assert line.startswith(
+            "GPUs: each rank of learner.ranks 8 needs one of its own, run.resources.learner_gpus is 0"
+        )
 
 
 def test_half_precision_halves_activations_in_part_and_copies_the_weights_of_one_model(size: ModelSize) -> None:
@@ -161,6 +185,18 @@ def test_the_recipe_of_one_h200_fits_on_it_with_vllm_beside_the_learner() -> Non
     assert sum(held.values()) < 50_000
     whole = replace(recipe.learner, adapters=AdapterSettings())
     assert any("GPU memory" in line for line in make_plan(replace_learner(recipe, whole), machine, size).missing)
+
+
+def test_the_recipe_of_eight_h200_trains_whole_models_on_six_of_them() -> None:
+    machine = replace(LARGE, cores=64, memory_mb=1024 * 1024, gpus=8, gpu_memory_mb=143_771)
+    recipe = load_recipe(Path("cluster/recipes/8xh200.yaml"))
+    plan = make_plan(recipe, machine, size_of(GEMMA_12B))
+    assert (plan.missing, plan.warnings) == ((), ())
+    learner = process(plan, "learner")
+    assert (learner.count, learner.gpus, process(plan, "policy server").count) == (6, 1, 2)
+    assert 90_000 < sum(part.mib for part in learner.parts if part.on_gpu) < 130_000
+    alone = replace_learner(recipe, replace(recipe.learner, ranks=1))
+    assert any("GPU memory: the learner" in line for line in make_plan(alone, machine, size_of(GEMMA_12B)).missing)
 
 
 def replace_learner(recipe: Recipe, learner: LearnerSettings) -> Recipe:

@@ -45,53 +45,54 @@ def model_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def make_trajectory(
+    pairs: Sequence[tuple[Sequence[int], Sequence[int]]],
+    outcome: float | None = 1.0,
+    episode_id: str = "e0",
+    reached: Sequence[int] | None = None,
+    milestone_count: int = 4,
+    group: str = "",
+    temperature: float = 1.0,
+) -> Trajectory:
+    """Make a trajectory from (prompt, action) pairs of token ids."""
+    counts = list(reached) if reached is not None else [0] * len(pairs) + [milestone_count]
+    vectors = [tuple(k < count for k in range(milestone_count)) for count in counts]
+    steps = tuple(
+        Step(
+            index=t,
+            url="",
+            observation="",
+            prompt_ids=np.asarray(prompt, dtype=np.int32),
+            action_ids=np.asarray(action, dtype=np.int32),
+            logprobs=np.zeros(len(action), dtype=np.float32),
+            policy_version=0,
+            temperature=temperature,
+            action_text=" ".join(map(str, action)),
+            milestones=vectors[t],
+        )
+        for t, (prompt, action) in enumerate(pairs)
+    )
+    return Trajectory(
+        episode_id=episode_id,
+        task_id="t",
+        template="shop.t",
+        site="shop",
+        split="train",
+        intent="",
+        source=Source.ROLLOUT,
+        phase=0,
+        seed=0,
+        steps=steps,
+        termination=Termination.EXIT if outcome is not None else None,
+        answer=None,
+        outcome=outcome,
+        failure=None if outcome is not None else Failure(codes.BROWSER_CRASHED),
+        final_milestones=vectors[-1],
+        group=group,
+    )
+
+
 @pytest.fixture
 def trajectory() -> Callable[..., Trajectory]:
     """Return a maker of trajectories from (prompt, action) pairs of token ids."""
-
-    def make(
-        pairs: Sequence[tuple[Sequence[int], Sequence[int]]],
-        outcome: float | None = 1.0,
-        episode_id: str = "e0",
-        reached: Sequence[int] | None = None,
-        milestone_count: int = 4,
-        group: str = "",
-        temperature: float = 1.0,
-    ) -> Trajectory:
-        counts = list(reached) if reached is not None else [0] * len(pairs) + [milestone_count]
-        vectors = [tuple(k < count for k in range(milestone_count)) for count in counts]
-        steps = tuple(
-            Step(
-                index=t,
-                url="",
-                observation="",
-                prompt_ids=np.asarray(prompt, dtype=np.int32),
-                action_ids=np.asarray(action, dtype=np.int32),
-                logprobs=np.zeros(len(action), dtype=np.float32),
-                policy_version=0,
-                temperature=temperature,
-                action_text=" ".join(map(str, action)),
-                milestones=vectors[t],
-            )
-            for t, (prompt, action) in enumerate(pairs)
-        )
-        return Trajectory(
-            episode_id=episode_id,
-            task_id="t",
-            template="shop.t",
-            site="shop",
-            split="train",
-            intent="",
-            source=Source.ROLLOUT,
-            phase=0,
-            seed=0,
-            steps=steps,
-            termination=Termination.EXIT if outcome is not None else None,
-            answer=None,
-            outcome=outcome,
-            failure=None if outcome is not None else Failure(codes.BROWSER_CRASHED),
-            final_milestones=vectors[-1],
-            group=group,
-        )
-
-    return make
+    return make_trajectory

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import importlib
 import os
 import subprocess
@@ -15,7 +16,7 @@ from uuid import uuid4
 import torch
 import torch.distributed as dist
 
-LIMIT_S = 120
+LIMIT_S = 60
 
 
 def start_ranks(size: int, work: Callable[..., None], folder: Path, *given: Path | str) -> list[subprocess.Popen[str]]:
@@ -46,6 +47,7 @@ def on_ranks(size: int, work: Callable[..., None], folder: Path, *given: Path | 
 
 def main(size: str, store: str, module: str, name: str, *given: str) -> None:
     """Be one rank."""
+    faulthandler.dump_traceback_later(LIMIT_S - 20, exit=True)
     torch.set_num_threads(1)
     dist.init_process_group(
         "gloo",

@@ -133,7 +133,7 @@ def test_logprobs_are_the_models_own(model_dir: Path) -> None:
     packed = LanguageModel(load_causal_lm(model_dir))
     check_reading(packed)
     samples = [*random_samples(7), *steps_of_an_episode(5)]
-    scores = score_samples(packed, samples, max_tokens=64)
+    scores = score_samples(packed, samples, Compute(CPU, 64))
     for sample, score in zip(samples, scores, strict=True):
         ids = torch.from_numpy(np.concatenate([sample.prompt_ids, sample.action_ids]).astype(np.int64))[None]
         with torch.no_grad():

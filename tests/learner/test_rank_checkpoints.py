@@ -63,7 +63,7 @@ def state(model: nn.Module, optimiser: torch.optim.Optimizer, ranks: Ranks) -> d
 
 def save_spread(model_dir: str, folder: str) -> None:
     """Write a checkpoint and what it should hold; note what the control would have kept."""
-    ranks = Ranks()
+    ranks = Ranks.of_group("cpu")
     model, optimiser = trained(model_dir, ranks)
     write_checkpoint(Path(folder) / "spread", {"actor": model}, {"actor": optimiser}, {"phases": 3}, ranks)
     found, tensors = state(model, optimiser, ranks), own_tensors(model)
@@ -78,7 +78,7 @@ def save_spread(model_dir: str, folder: str) -> None:
 
 def load_spread(model_dir: str, folder: str) -> None:
     """Load what one rank wrote and what two wrote, and leave what the ranks then hold; refuse a damaged one."""
-    ranks = Ranks()
+    ranks = Ranks.of_group("cpu")
     model: nn.Module = load_causal_lm(model_dir)
     spread(model, ranks, "float32")
     optimiser = adamw(model, 1e-2, 0.0)
