@@ -2,7 +2,8 @@
 
 Owns the arithmetic; it follows ``learner.trainer``. Imports no torch. A forward pass takes two operations a token for
 each parameter but the embedding's and the output layer's, and two for each query's number and token looked back on. A
-training pass counts as three forward passes, as four with ``learner.recompute``. Everything is counted at its most:
+training pass counts as three forward passes, as one more with ``learner.recompute``, as one less with
+``learner.adapters``: frozen weights have no gradient. Everything is counted at its most:
 every episode with all its steps, every prompt at its limit, no head shared.
 """
 
@@ -44,7 +45,7 @@ class PhaseWork:
 def phase_work(settings: LearnerSettings, size: ModelSize, data: PhaseData, longest: int) -> PhaseWork:
     """Return the work of a phase whose samples, prompt and action together, have ``longest`` tokens."""
     algorithm = resolve(settings)
-    training = 4 if settings.recompute else 3
+    training = 3 + settings.recompute - (settings.adapters.rank > 0)
     both = data.played + data.replayed
     read = data.scored + both * (2 if algorithm.reference == "warm_start" else 1)
     trained = settings.actor.epochs * both

@@ -11,7 +11,7 @@ from cluster.preflight import pace
 from cluster.preflight.pace import phase_pace
 from cluster.recipe.recipe import load_recipe
 from learner.pace import PhaseData, phase_work
-from learner.settings import ActorSettings, CriticSettings, LearnerSettings
+from learner.settings import ActorSettings, AdapterSettings, CriticSettings, LearnerSettings
 from policy.model_size import ModelSize
 
 LAPTOP = Path("cluster/recipes/laptop.yaml")
@@ -33,11 +33,13 @@ def test_the_work_of_a_phase_by_hand() -> None:
 
 def test_recomputing_and_a_copied_reference_cost_passes() -> None:
     data = PhaseData(played=4, replayed=0, scored=0, steps=1)
-    plain, again, copied = (
+    adapted = replace(SETTINGS, adapters=AdapterSettings(rank=8))
+    plain, again, copied, frozen = (
         phase_work(s, SIZE, data, 10).passes
-        for s in (SETTINGS, replace(SETTINGS, recompute=True), replace(SETTINGS, reference="warm_start"))
+        for s in (SETTINGS, replace(SETTINGS, recompute=True), replace(SETTINGS, reference="warm_start"), adapted)
     )
     assert again - plain == 10 * 4 * 4
+    assert plain - frozen == 10 * 4 * 4
     assert copied - plain == 10 * 4
 
 
