@@ -24,6 +24,7 @@ NAMES = (
     "chaos",
     "learning",
     "serving",
+    "kept_prompts",
     "learner",
     "phase_shares",
     "fuzz",
