@@ -256,7 +256,9 @@ def import_offline(
     folder = out or (loaded.data_path if loaded.warm_start.data else None)
     if folder is None:
         raise RecipeError("name the folder to make: --out FOLDER, or warm_start.data in the recipe")
-    report, console = import_data(loaded, source, folder), _console()
+    console = _console()
+    with console.status("Importing"):
+        report = import_data(loaded, source, folder)
     show_import(console, report)
     if not report.episodes:
         raise RunError(f"nothing of {source} can be used, see above; no folder was made")

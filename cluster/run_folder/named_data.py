@@ -19,7 +19,7 @@ from cluster.run_folder.durable import sha256_file
 from cluster.run_folder.named_model import lay_out_model
 from offline.folder import REPORT_FILE, DataFolderError, DataReport, MadeFor, read_report
 from offline.trajectories import ID_PREFIX
-from policy.settings import TINY
+from policy.settings import TINY, PolicySettings
 from policy.tokenizer import TextTokenizer
 from records.durable import open_file, replace_file
 from records.episodes import Source, Trajectory
@@ -97,9 +97,7 @@ def start_tokenizer(recipe: Recipe) -> TextTokenizer:
         MissingError: the model or the checkpoint is not there.
     """
     if recipe.policy.model != TINY:
-        with tempfile.TemporaryDirectory() as scratch:
-            lay_out_model(recipe.policy, Path(scratch) / "policy", os.symlink)
-            return TextTokenizer.load(Path(scratch) / "policy")
+        return _named_tokenizer(recipe.policy)
     if not recipe.warm_start.checkpoint:
         raise RecipeError(
             "a fresh tiny makes its own tokenizer when its run begins; name policy.model or warm_start.checkpoint, "
@@ -109,6 +107,16 @@ def start_tokenizer(recipe: Recipe) -> TextTokenizer:
         return TextTokenizer.load(recipe.checkpoint_path)
     except (OSError, ValueError) as error:
         raise MissingError(f"warm_start.checkpoint {recipe.checkpoint_path}: {error}") from error
+
+
+def _named_tokenizer(settings: PolicySettings) -> TextTokenizer:
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "policy"
+        try:
+            lay_out_model(settings, folder, os.symlink)
+            return TextTokenizer.load(folder)
+        except (OSError, ValueError) as error:
+            raise MissingError(f"policy.model {settings.model}: {error}") from error
 
 
 def take_data(recipe: Recipe, record: Mapping[str, str], episodes: Path, tokenizer: TextTokenizer) -> tuple[str, ...]:

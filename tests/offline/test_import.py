@@ -152,6 +152,15 @@ def test_a_run_with_another_tokenizer_is_refused(data: Path, tmp_path: Path) -> 
     assert "made for another tokenizer" in check_start(other)[-1].found
 
 
+@pytest.mark.parametrize("overrides", [["warm_start.checkpoint=./none"], ["policy.model=./none"]])
+def test_a_policy_that_is_not_there_is_missed(overrides: list[str], source: Path, tmp_path: Path) -> None:
+    with pytest.raises(MissingError, match="none"):
+        import_data(recipe_of("tiny", *overrides), source, tmp_path / "data")
+    (tmp_path / "none").mkdir()
+    with pytest.raises(MissingError, match=r"tokenizer\.json"):
+        import_data(recipe_of(tmp_path / "none"), source, tmp_path / "data")
+
+
 def test_a_fresh_tiny_has_no_tokenizer_yet(data: Path, source: Path, tmp_path: Path) -> None:
     fresh = recipe_of("tiny", f"warm_start.data={data}")
     assert "makes its own tokenizer" in check_start(fresh)[-1].found

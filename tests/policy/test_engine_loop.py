@@ -67,6 +67,21 @@ def test_every_reply_comes_from_one_version(tiny: PreTrainedModel, other_tiny: P
     loop.close()
 
 
+def test_a_publication_forgets_the_prompts_that_were_kept(
+    tiny: PreTrainedModel, other_tiny: PreTrainedModel, tmp_path: Path
+) -> None:
+    long = [10 + i % 50 for i in range(60)]
+    expected = alone(other_tiny, long)
+    loop = EngineLoop(GenerationEngine(tiny, NEVER))
+    assert loop.complete(long, GREEDY).result(WAIT_S).action_ids != expected
+    loop.complete(long, GREEDY).result(WAIT_S)
+    assert loop.stats().cached_tokens == len(long) - 1
+    loop.load_weights(write_weights(other_tiny.state_dict(), tmp_path / "w", 5)).result(WAIT_S)
+    assert loop.complete(long, GREEDY).result(WAIT_S).action_ids == expected
+    assert loop.stats().cached_tokens == len(long) - 1
+    loop.close()
+
+
 def test_a_wrong_checksum_is_refused_and_the_old_weights_go_on(
     loop: EngineLoop, tiny: PreTrainedModel, other_tiny: PreTrainedModel, tmp_path: Path
 ) -> None:
