@@ -132,7 +132,8 @@ class LearnerClient:
         except RayError as lost:
             failed = [(0, lost)]
         rank, first = min(failed, key=lambda found: _is_of_another(found[1]))
-        raise self._meaning(method, rank, first) from first
+        meaning = self._meaning(method, rank, first)
+        raise meaning from (None if meaning is first else first)
 
     def _meaning(self, method: str, rank: int, error: RayError) -> Exception:
         """Return what the run is told of a rank's error."""

@@ -52,11 +52,12 @@ def phase_pace(recipe: Recipe, tflops: float | None, *, measure: bool) -> list[s
     if rate is None:
         absent = f"there is no {recipe.learner.device} here that could be measured"
         return [said, f"The learner's hours are not told: {absent}; --tflops says what its device does."]
-    hours, source = work.hours(rate), "as said" if tflops is not None else "measured here"
+    ranks, source = recipe.learner.ranks, "as said" if tflops is not None else "measured here"
+    hours, of_each = work.hours(ranks * rate), f" on each of {ranks} ranks" if ranks > 1 else ""
     return [
         said,
         f"The learner takes {hours:.2g} h for it: {_count(work.passes / hours / 3600)} tokens a second forward, "
-        f"{ACHIEVED:.0%} of {rate / 1e12:.3g} TFLOP/s in matrix products ({source}).",
+        f"{ACHIEVED:.0%} of {rate / 1e12:.3g} TFLOP/s in matrix products{of_each} ({source}).",
     ]
 
 

@@ -50,6 +50,9 @@ def test_check_tells_tokens_and_hours_at_the_rate_it_is_told() -> None:
     hours = [float(line.split(" takes ")[1].split(" h ")[0]) for line in (slow, fast)]
     assert hours[0] == pytest.approx(10 * hours[1], rel=0.1)
     assert "(as said)" in slow
+    _, two = phase_pace(load_recipe(LAPTOP, ["learner.ranks=2"]), 0.01, measure=False)
+    assert float(two.split(" takes ")[1].split(" h ")[0]) == pytest.approx(hours[0] / 2, rel=0.1)
+    assert two.endswith("on each of 2 ranks (as said).")
 
 
 def test_check_measures_where_it_can_and_says_so_where_it_cannot() -> None:

@@ -22,6 +22,7 @@ from policy.weights import own_tensors
 from records.episodes import Trajectory
 from tests.learner.conftest import make_trajectory
 from tests.learner.rank_group import LIMIT_S, on_ranks, start_ranks
+from tests.model_families import FAMILIES, SEEING, save
 
 CRITIC = CriticSettings(learning_rate=1e-3, batch_steps=8, epochs=2)
 ONE = LearnerSettings(
@@ -174,3 +175,34 @@ def test_a_killed_rank_costs_what_was_learned_since_the_last_bookmark(two: Path,
     assert went_on["state"].keys() == straight["state"].keys()
     assert all(torch.equal(went_on["state"][name], tensor) for name, tensor in straight["state"].items())
     assert straight["signs"] - went_on["signs"] == 3  # updates that were not made again
+
+
+def a_short_phase(settings: LearnerSettings, model: Path) -> dict[str, Tensor]:
+    """Train critics and actor once; return the critic's answers, the actor's scores and its weights."""
+    one, episodes = Learner(settings, model), data()
+    one.update_critics(episodes, [], 1, 5)
+    one.update_actor(episodes, [], 1, 5)
+    scores = [torch.from_numpy(step) for episode in one.score(episodes) for step in episode]
+    answers = [torch.from_numpy(answer) for answer in one.ask("value", episodes)]
+    actor = {name: tensor for name, tensor in whole(one).items() if name.startswith("actor.")}
+    return {"scores": torch.cat(scores), "answers": torch.cat(answers), **actor}
+
+
+def of_families(folder: str) -> None:
+    for model in sorted(Path(folder).glob("model-*")):
+        found = a_short_phase(TWO, model)
+        half = a_short_phase(replace(TWO, precision="bfloat16"), model)
+        if os.environ["RANK"] == "0":
+            torch.save((found, half), Path(folder) / f"of-{model.name}.pt")
+
+
+def test_every_family_learns_on_two_ranks_and_in_half_precision_about_the_same(tmp_path: Path) -> None:
+    models = [save(family, tmp_path / f"model-{name}") for name, family in {**FAMILIES, "seeing": SEEING}.items()]
+    on_ranks(2, of_families, tmp_path, tmp_path)
+    for model in models:
+        expected = a_short_phase(ONE, model)
+        found, half = torch.load(tmp_path / f"of-{model.name}.pt")
+        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+        assert {tensor.dtype for tensor in half.values()} == {torch.float32}
+        torch.testing.assert_close(half["scores"], expected["scores"], rtol=0.05, atol=0.05)
+        torch.testing.assert_close(half["answers"], expected["answers"], rtol=0.02, atol=0.02)
