@@ -16,13 +16,10 @@ from dataclasses import dataclass, field
 
 import torch
 from transformers import PreTrainedModel
-from transformers.cache_utils import Cache, DynamicCache, DynamicLayer
 
 from policy.client import RequestRefused, Sampling
-from policy.kept_prompts import NO_HEAD, Head
-from policy.kv_slots import KeyValueSlots
-from policy.masks import AttentionMasks
 from policy.sampling import Sampler, choose
+from policy.slot_model import SlotModel
 from policy.weights import Contents, put_weights
 
 
@@ -52,13 +49,6 @@ class _Reply:
     ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     reason: str | None = None
-
-
-_Batch = list[tuple[_Reply, Head]]
-_PASS_TOKENS = 64
-"""A further pass costs about as much as so many tokens more in one, for the tiny model on a CPU."""
-_LEAST_SAVED = 16
-"""Finding and copying kept keys and values costs about as much as reading so many tokens."""
 
 
 class GenerationEngine:
@@ -99,13 +89,15 @@ class GenerationEngine:
         self.max_context_tokens: int = min(limits)
         self.vocab_size: int = config.vocab_size
         self.prompt_tokens = 0
-        self.cached_tokens = 0
-        """Those of the prompts' tokens that were not read again."""
         self.new_tokens = 0
-        self._masks = AttentionMasks(config)
         self._waiting: deque[_Reply] = deque()
         self._running: list[_Reply] = []
-        self._slots = KeyValueSlots(self.max_batch, 0 if batch_invariant else kept_prompts, model.device)
+        self._slot_model = SlotModel(model, self.max_batch, 0 if batch_invariant else kept_prompts)
+
+    @property
+    def cached_tokens(self) -> int:
+        """Those of the prompts' tokens that were not read again."""
+        return self._slot_model.cached_tokens
 
     @property
     def waiting(self) -> int:
@@ -150,7 +142,7 @@ class GenerationEngine:
         if self._running:
             raise RuntimeError(f"{len(self._running)} replies are running; take weights between replies")
         put_weights(self.model, contents)
-        self._slots.kept.clear()
+        self._slot_model.slots.kept.clear()
 
     @torch.inference_mode()
     def cancel(self, request_id: int) -> bool:
@@ -203,70 +195,16 @@ class GenerationEngine:
         return chosen
 
     def _prefill(self, replies: list[_Reply]) -> None:
-        """Read prompts, from behind their kept heads where that is less work, and keep them for later ones."""
-        first = len(self._running)
-        for batch in _passes([(reply, self._slots.kept.head_of(reply.request.prompt_ids)) for reply in replies]):
-            whole = [(reply, NO_HEAD) for reply, _ in batch]
-            if _work(batch) + _LEAST_SAVED <= _work(whole):
-                self._read_rests(batch)
-            else:
-                self._read_whole([reply for reply, _ in batch])
-        for row, reply in enumerate(self._running[first:], first):
-            self._slots.keep(row, reply.request.prompt_ids)
-
-    def _read_whole(self, replies: list[_Reply]) -> None:
-        """Run prompts, padded on the right where causality hides the padding, and choose first tokens."""
-        prompts = [reply.request.prompt_ids for reply in replies]
-        rows, ends = self._padded(prompts)
-        kept, place = ends.unique(return_inverse=True)
-        cache = DynamicCache()
-        logits = self.model(input_ids=rows, past_key_values=cache, use_cache=True, logits_to_keep=kept).logits
-        self._slots.admit(_states(cache), [len(prompt) for prompt in prompts])
-        self._begin(replies, logits, place)
-
-    def _read_rests(self, batch: _Batch) -> None:
-        """Run what prompts have behind their kept heads, and choose first tokens."""
-        replies, heads = [reply for reply, _ in batch], [head for _, head in batch]
-        rows, ends = self._padded([reply.request.prompt_ids[head.length :] for reply, head in batch])
-        cache = self._slots.begin_rests(heads, [len(reply.request.prompt_ids) for reply in replies])
-        kept, place = ends.unique(return_inverse=True)
-        logits = self._forward(rows, cache, kept)
-        self.cached_tokens += sum(head.length for head in heads)
-        self._begin(replies, logits, place)
-
-    def _padded(self, prompts: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return ids (rows, tokens), padded on the right, and each row's last column (rows,)."""
-        longest, device = max(map(len, prompts)), self.model.device
-        rows = [[*prompt, *[0] * (longest - len(prompt))] for prompt in prompts]
-        ends = [len(prompt) - 1 for prompt in prompts]
-        return torch.tensor(rows, device=device), torch.tensor(ends, device=device)
-
-    def _begin(self, replies: list[_Reply], logits: torch.Tensor, place: torch.Tensor) -> None:
-        """Let replies run, whose logits (rows, kept columns, vocabulary) stand at ``place`` (rows,)."""
-        self._running += replies
+        """Read the prompts and choose first tokens."""
+        for numbers, logits in self._slot_model.read([reply.request.prompt_ids for reply in replies]):
+            begun = [replies[number] for number in numbers]
+            self._running += begun
+            self._extend(begun, logits)
         self.prompt_tokens += sum(len(reply.request.prompt_ids) for reply in replies)
-        self._extend(replies, logits[torch.arange(len(replies), device=logits.device), place])
 
     def _decode(self) -> None:
-        """Feed every running reply's last token back in and choose the next."""
-        cache = self._slots.begin_step()
-        logits = self._forward(torch.tensor([[r.ids[-1]] for r in self._running], device=self.model.device), cache)
-        self._slots.end_step()
-        self._extend(self._running, logits[:, -1])
-
-    def _forward(self, ids: torch.Tensor, cache: Cache, logits_to_keep: int | torch.Tensor = 0) -> torch.Tensor:
-        """Return the logits of ``ids`` (rows, tokens) at the columns that the slots have made ready."""
-        positions = self._slots.positions
-        mask = self._masks.build(positions, self._slots.width, self.model.dtype)
-        logits: torch.Tensor = self.model(
-            input_ids=ids,
-            attention_mask=mask,
-            position_ids=positions,
-            past_key_values=cache,
-            use_cache=True,
-            logits_to_keep=logits_to_keep,
-        ).logits
-        return logits
+        """Choose the next token of every running reply."""
+        self._extend(self._running, self._slot_model.decode([reply.ids[-1] for reply in self._running]))
 
     def _extend(self, replies: list[_Reply], logits: torch.Tensor) -> None:
         tokens, logprobs = choose(logits, [reply.sampler for reply in replies])
@@ -280,35 +218,13 @@ class GenerationEngine:
                 reply.reason = "length"
 
     def _release(self, row: int) -> None:
-        moved = self._slots.release(row)
+        moved = self._slot_model.slots.release(row)
         last = self._running.pop()
         if moved is not None:
             self._running[row] = last
-
-
-def _passes(batch: _Batch) -> list[_Batch]:
-    """Return what to read at once: those with a head and those without apart, where padding would cost more."""
-    begun, whole = [one for one in batch if one[1].length], [one for one in batch if not one[1].length]
-    apart = bool(begun and whole) and _work(begun) + _work(whole) + _PASS_TOKENS < _work(batch)
-    return [begun, whole] if apart else [batch]
-
-
-def _work(batch: _Batch) -> int:
-    """Return how many tokens a pass reads, padding included."""
-    return len(batch) * max(len(reply.request.prompt_ids) - head.length for reply, head in batch)
 
 
 def _result(reply: _Reply) -> GenerationResult:
     if reply.reason is None:
         raise ValueError("the reply has not finished")
     return GenerationResult(reply.request.request_id, tuple(reply.ids), tuple(reply.logprobs), reply.reason)
-
-
-def _states(cache: DynamicCache) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Return keys and values per layer; raise where a layer keeps no such state."""
-    states: list[tuple[torch.Tensor, torch.Tensor]] = []
-    for number, layer in enumerate(cache.layers):
-        if not isinstance(layer, DynamicLayer) or layer.keys is None or layer.values is None:
-            raise TypeError(f"layer {number} keeps {type(layer).__name__}; the engine serves keys and values only")
-        states.append((layer.keys, layer.values))
-    return states
