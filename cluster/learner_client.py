@@ -137,15 +137,19 @@ class LearnerClient:
 
     def _meaning(self, method: str, rank: int, error: RayError) -> Exception:
         """Return what the run is told of a rank's error."""
+        alone = len(self._ranks) == 1
         if isinstance(error, RayTaskError):
             reason = error.cause
             if isinstance(reason, OSError | SafetensorError | CheckpointError | ShardError | LookupError):
+                where = method if alone else f"{method} on rank {rank}"
                 return RunStopped(
-                    f"the learner's {method} failed: {type(reason).__name__}: {reason}; free space or restore what "
+                    f"the learner's {where} failed: {type(reason).__name__}: {reason}; free space or restore what "
                     "that names, and start the same command again to go on"
                 )
+            if not alone:
+                error.add_note(f"(rank {rank} of the learner)")
             return error
-        who = "process" if len(self._ranks) == 1 else f"rank {rank}"
+        who = "process" if alone else f"rank {rank}"
         cause = cause_of_death(str(error))
         advice = "; lower learner.micro_batch_tokens" if any(word in cause for word in _SHORT_OF_MEMORY) else ""
         return ProcessLost(f"the learner's {who} ended during {method}: {cause}{advice}")

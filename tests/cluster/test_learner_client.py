@@ -15,6 +15,7 @@ from cluster.errors import ProcessLost, RunStopped
 from cluster.learner_actor import HEADWAY
 from cluster.learner_client import LearnerClient, cause_of_death
 from cluster.run_folder.layout import RunFolders
+from learner.errors import RankError
 from learner.headway import Headway
 from tests.rollout_workers.ray_cluster import small_ray
 
@@ -146,6 +147,37 @@ def test_a_call_may_take_its_time_while_it_makes_headway_which_is_told(folders: 
     assert [headway.done for headway in told] == sorted({headway.done for headway in told})
     with pytest.raises(ProcessLost, match=r"pretrain made no headway"):
         working.pretrain("5", ["e"])
+
+
+class Second(Dying):
+    """A rank that fails where the other dies, and waits where the other fails."""
+
+    def clone(self, episode_ids: Sequence[str]) -> None:
+        raise RuntimeError("Connection closed by peer")
+
+    def save(self, folder: str) -> None:
+        raise RankError("rank 1: OSError: No space left on device")
+
+    def load(self, folder: str) -> None:
+        time.sleep(60)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_of_several_ranks_the_one_is_told_that_the_others_failed_because_of(folders: RunFolders) -> None:
+    remote: Any = ray.remote
+
+    def group() -> LearnerClient:
+        ranks = [remote(concurrency_groups={HEADWAY: 1}, num_cpus=0)(kind).remote() for kind in (Second, Dying)]
+        return LearnerClient(ranks, folders, 60.0)
+
+    with pytest.raises(ProcessLost, match="the learner's rank 1 ended during clone"):
+        group().clone([])
+    others = group()
+    with pytest.raises(RunStopped, match=r"the learner's save on rank 1 failed: OSError.*No space left on device"):
+        others.save("phase-001")
+    with pytest.raises(TypeError, match="a defect") as defect:
+        others.load("phase-001")
+    assert defect.value.__notes__ == ["(rank 1 of the learner)"]
 
 
 def test_memory_that_ran_out_is_told_with_what_to_do(folders: RunFolders, monkeypatch: pytest.MonkeyPatch) -> None:

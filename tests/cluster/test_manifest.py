@@ -55,6 +55,21 @@ def test_an_entry_is_never_changed(tmp_path: Path) -> None:
     assert RunManifest.open(tmp_path, RECIPE).result(0, Cloned) == first
 
 
+def test_a_checkpoints_files_are_not_hashed_again_and_what_it_does_not_name_is(tmp_path: Path) -> None:
+    manifest = RunManifest.open(tmp_path, RECIPE)
+    folder = tmp_path / "checkpoints" / "cloned"
+    folder.mkdir(parents=True)
+    named = {"actor.safetensors": "0" * 64}
+    for name, text in {"actor.safetensors": "large", "manifest.json": json.dumps(named), "COMPLETE": "x"}.items():
+        (folder / name).write_text(text)
+    manifest.complete_stage(0, made(0, "clone"), sorted(folder.iterdir()))
+    (entry,) = manifest.entries()
+    files = {Path(name).name: digest for name, digest in entry.files.items()}
+    assert files["actor.safetensors"] == "0" * 64
+    assert files["COMPLETE"] == sha256_file(folder / "COMPLETE")
+    assert changed_files(tmp_path, entry) == ["checkpoints/cloned/actor.safetensors has changed"]
+
+
 def test_a_result_is_what_json_gives_back(tmp_path: Path) -> None:
     manifest = RunManifest.open(tmp_path, RECIPE)
     manifest.complete_stage(1, made(1, "curriculum", tasks=(ChosenTask("shop.buy", {"ids": (1, 2)}),)))

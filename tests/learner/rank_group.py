@@ -16,7 +16,7 @@ from uuid import uuid4
 import torch
 import torch.distributed as dist
 
-LIMIT_S = 60
+LIMIT_S = 180
 
 
 def start_ranks(size: int, work: Callable[..., None], folder: Path, *given: Path | str) -> list[subprocess.Popen[str]]:
