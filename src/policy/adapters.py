@@ -91,9 +91,11 @@ def linear_modules(model: PreTrainedModel, layers: int | None, names: Sequence[s
     Only those whose last part is in ``names``, where there are any.
 
     Raises:
-        ValueError: there is none.
+        ValueError: there is none, or the architecture's layers are not found.
     """
     decoder = model.get_decoder()
+    if not isinstance(getattr(decoder, "layers", None), nn.ModuleList):
+        raise ValueError(f"learner.adapters: the layers of {type(model).__name__} are not known; train it whole")
     inside = next(name for name, module in model.named_modules() if module is decoder)
     first = 0 if layers is None else max(len(decoder.layers) - layers, 0)
     found = tuple(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import save_file
-from transformers import PreTrainedModel
+from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedModel
 
 from policy.adapters import Adapter, AdapterShape, attach_adapter, linear_modules, merge_adapter, put_adapter
 from policy.engine import GenerationEngine
@@ -66,6 +66,9 @@ def test_adapters_reach_the_decoder_alone_and_as_far_down_as_asked(folder: Path)
     }  # fmt: skip
     with pytest.raises(ValueError, match="no linear layer of"):
         linear_modules(model, None, ("w_proj",))
+    other = GPT2LMHeadModel(GPT2Config(n_layer=1, n_embd=8, n_head=2, vocab_size=16))
+    with pytest.raises(ValueError, match="the layers of GPT2LMHeadModel are not known"):
+        linear_modules(other, None, ())
 
 
 def test_an_attached_adapter_adds_nothing_at_first_and_freezes_the_rest(folder: Path) -> None:

@@ -24,6 +24,7 @@ _PAUSE_S = 0.5
 _KILL_LIMIT_S = 10.0
 """Fixed: a killed process is gone at once, or its machine is."""
 _LOG_TAIL_CHARS = 1500
+_LORA = "VLLM_ALLOW_RUNTIME_LORA_UPDATING"
 VLLM_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 """What vLLM takes as the largest rank."""
 
@@ -60,7 +61,7 @@ class VllmProcess:
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env=_environment(options, token, os.environ),
+                env=_environment(options, token, os.environ) | ({_LORA: "True"} if adapter_rank else {}),
             )
 
     @property
@@ -130,7 +131,6 @@ def _environment(options: VllmSettings, token: str, own: Mapping[str, str]) -> d
         "WAYMARK_VLLM_TOKEN": token,
         "VLLM_SERVER_DEV_MODE": "1",
         "VLLM_NO_USAGE_STATS": "1",
-        "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True",
         "VLLM_CPU_KVCACHE_SPACE": str(options.kv_cache_gib),
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",
         "OMP_NUM_THREADS": str(options.threads),
