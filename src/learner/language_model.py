@@ -16,6 +16,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from learner.attention import attend_by_segments
 from learner.batching import Batch
+from learner.norms import replace_norms
 
 Read = TypeVar("Read", Tensor, tuple[Tensor, Tensor])
 
@@ -25,6 +26,7 @@ class LanguageModel(nn.Module):
 
     def __init__(self, model: PreTrainedModel) -> None:
         super().__init__()
+        replace_norms(model)
         self.model = attend_by_segments(model)
 
     def forward(self, read: Callable[[PreTrainedModel, Batch], Read], batch: Batch) -> Read:

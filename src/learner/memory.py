@@ -12,11 +12,12 @@ algorithm asks for, t = a + k c are trained. In bytes:
 - of these but the copies, each of r = ``learner.ranks`` ranks holds its share. In place of copies it holds what it
   gathers of the model in work, b bytes a parameter (b = 4, or 2 in bf16): embedding and output layer, e parameters, and
   two layers, y each; gradients of e + y before they are shared out, and a buffer of 4 bytes for the larger of both.
-- activations: per token of a micro-batch 12 n + b (2 q + v + 4 m), with n, q, v, m = ``ModelSize.norms``, ``queries``,
-  ``keys_values`` and ``mlp``, and b = 4, or 2 in bf16. A norm keeps its input, the normed state and what linear layers
-  are given of it (in bf16 about twice in half the bytes); attention keeps queries, keys, values and its output; a gated
-  feed-forward part gate, its activation, up and their product. All layers' are there; with ``learner.recompute`` one
-  layer's, 4 bytes for each number of the states between layers, and what the last norm keeps.
+- activations: per token of a micro-batch 4 n + b (2 w L + q + 4 m) + c (2 q + v), with n, q, v, m, w, L =
+  ``ModelSize.norms``, ``queries``, ``keys_values``, ``mlp``, ``width`` and ``layers``, b = 4, or 2 in bf16, and c = b,
+  but 4 on a CPU. Norms keep their inputs in fp32; linear layers what they are given: the normed states twice a layer,
+  attention's output, and a gated feed-forward part's product; that keeps gate, activation and up too; attention keeps
+  queries, keys, values and its output. All layers' are there; with ``learner.recompute`` one layer's, 4 bytes for each
+  number of the states between layers, and what the last norm keeps.
 - logits 12 per token and entry of the vocabulary: three of their kind in fp32 (logits and log-probabilities going
   forward, log-probabilities and two gradients going back), for as many tokens as ``LOGITS_AT_ONCE`` allows.
 - on the host, 4 a: the model while it is loaded or exported. Ranks load one after the other, and make a copy: 8 a,
@@ -25,8 +26,8 @@ algorithm asks for, t = a + k c are trained. In bytes:
 With ``learner.adapters`` t = (1 + k) l + k h, with l = an adapter's parameters and h = a head's; beside them lies one
 frozen backbone of f a bytes, f = 2 or 4 by ``backbone_dtype``. The reference is one more adapter, autocast copies
 adapters (and a backbone in fp32), activations are those of the layers with adapters, where each linear layer adds what
-lies between an adapter's two parts, and a backbone in bf16 halves the states between layers and what norms keep. On the
-host, an export, when the run ends, takes 4 a.
+lies between an adapter's two parts, and a backbone in bf16 halves the states between layers. On the host, an export,
+when the run ends, takes 4 a.
 
 A micro-batch has ``learner.micro_batch_tokens`` tokens, or one sample's where that is longer. Of a model that also sees
 or hears, the whole is counted as trained: an upper bound. Not counted are a GPU's context, what its allocator loses,
@@ -91,12 +92,13 @@ def learner_memory(settings: LearnerSettings, size: ModelSize, longest: int) -> 
     half = settings.precision == "bfloat16"
     number = 2 if half else 4
     reference = 4 * models.actor if algorithm.reference == "warm_start" else 0
-    layer = 3 * models.state * size.norms + number * (2 * size.queries + size.keys_values + 4 * size.mlp)
+    on_gpu = settings.device.startswith("cuda")
+    given = 2 * size.width * size.layers + size.queries + 4 * size.mlp
+    layer = 4 * size.norms + number * given + (number if on_gpu else 4) * (2 * size.queries + size.keys_values)
     kept = layer * models.layers // size.layers + number * models.between * models.layers
     if settings.recompute:
         kept = models.state * size.width * (models.layers + 3) + layer // size.layers + number * models.between
     predicted = min(tokens, max(LOGITS_AT_ONCE // size.vocabulary, 1))
-    on_gpu = settings.device.startswith("cuda")
     ranks = settings.ranks
     among = f", over {ranks} ranks" if ranks > 1 else ""
     held = {

@@ -58,7 +58,8 @@ def test_the_activations_counted_are_those_kept_for_the_backward_pass(
         expected = expected / size.layers + kept_mib(actor, batch, half)
     settings = LearnerSettings(micro_batch_tokens=tokens, precision=precision, recompute=recompute)
     parts = {part.name: part.mib for part in learner_memory(settings, size, longest=1)}
-    assert 0.95 < parts["activations"] / expected < 1.25
+    # What a norm keeps for each vector beside it, one number, is not counted; of vectors of 8 it is a good deal.
+    assert 0.92 < parts["activations"] / expected < 1.25
 
 
 def kept_mib(actor: LanguageModel, batch: Batch, half: bool) -> float:
@@ -67,7 +68,7 @@ def kept_mib(actor: LanguageModel, batch: Batch, half: bool) -> float:
 
     def keep(tensor: torch.Tensor) -> torch.Tensor:
         storage = tensor.untyped_storage()
-        if tensor.numel() >= batch.input_ids.numel():
+        if storage.nbytes() >= batch.input_ids.numel():
             kept[storage.data_ptr()] = storage.nbytes()
         return tensor
 
