@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 from transformers import PreTrainedModel
 
@@ -83,7 +84,7 @@ def _logprobs(
     cap = getattr(model.config.get_text_config(), "final_logit_softcapping", None)
 
     def of_chunk(states: Tensor, *others: Tensor) -> Tensor:
-        logits: Tensor = head(states).float()
+        logits = _logits(head, states)
         return read(logits if cap is None else torch.tanh(logits / cap) * cap, *others)
 
     size = max(LOGITS_AT_ONCE // int(head.weight.shape[0]), 1)
@@ -94,6 +95,19 @@ def _logprobs(
         return torch.cat([of_chunk(*chunk) for chunk in chunks], dim=-1)
     parts = [checkpoint(of_chunk, *chunk, use_reentrant=False, preserve_rng_state=False) for chunk in chunks]
     return torch.cat(parts, dim=-1)
+
+
+def _logits(head: nn.Linear, states: Tensor) -> Tensor:
+    """Return the logits (N, vocabulary) in float32.
+
+    A head that lies in bfloat16 is applied in float32: its rounding would be more than an update moves.
+    """
+    if head.weight.dtype != torch.bfloat16:
+        logits: Tensor = head(states).float()
+        return logits
+    bias = None if head.bias is None else head.bias.float()
+    with torch.autocast(states.device.type, enabled=False):
+        return F.linear(states.float(), head.weight.float(), bias)
 
 
 def score_samples(model: LanguageModel, samples: Sequence[Sample], compute: Compute) -> list[FloatArray]:

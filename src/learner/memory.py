@@ -114,6 +114,7 @@ def learner_memory(settings: LearnerSettings, size: ModelSize, longest: int) -> 
         "gathered": (_gathered(size, half) * (ranks > 1), "whole layers of the model in work, and their gradients"),
         "activations": (kept * tokens, f"{kept} bytes for each of {tokens} tokens of a micro-batch"),
         "logits": (12 * size.vocabulary * predicted, f"12 bytes x {size.vocabulary} entries x {predicted} tokens"),
+        "head": (4 * size.vocabulary * size.width * (models.state == 2), "a frozen output layer, applied in float32"),
     }
     files = (4 * size.parameters, "the model while it is loaded or exported, in float32")
     if ranks > 1:

@@ -219,6 +219,8 @@ def test_adapters_leave_one_frozen_backbone_and_little_to_train(size: ModelSize)
         # 2 x 4096 x 35 + (6 x 266,240 + 2 x 2,162,688) / 32 + 2 x 14 x 32 = 472,704 bytes for each of 4,096 tokens.
         "activations": 1_847,
         "logits": 191,
+        # 4 x 128,256 x 4096 bytes.
+        "head": 2_004,
     }
     # 4 x 8,030,261,248 bytes for an export.
     assert mib(settings, size, on_gpu=False) == {"files": 30_634, "process": 400}

@@ -14,6 +14,8 @@ from learner.batching import collate
 from learner.critics import predict
 from learner.dataset import decisions, states
 from learner.errors import CheckpointError
+from learner.language_model import hidden_states
+from learner.logprobs import score_samples
 from learner.settings import ActorSettings, AdapterSettings, CloneSettings, CriticSettings, LearnerSettings
 from learner.trainer import Learner
 from policy.engine import GenerationEngine
@@ -156,6 +158,19 @@ def test_what_is_published_makes_a_server_say_what_the_learner_says(
         expected = learner.probe(np.array([3, 4, 30]), np.array(GOOD))
         np.testing.assert_allclose(scores, expected, atol=gap)
     assert (tmp_path / "actor-000002.safetensors").stat().st_size < 2**17
+
+
+def test_a_head_in_bfloat16_adds_no_rounding_of_its_own(folder: Path, trajectory: Make) -> None:
+    """What the states say is read as a head of the same weights in float32 would read it, under autocast too."""
+    learner = Learner(HALF, folder)
+    samples = decisions(bandit(trajectory, 4))
+    found = score_samples(learner.actor, samples, learner.compute)
+    head = learner.actor.model.get_output_embeddings()
+    batch = collate(samples, learner.actor.device)
+    with torch.no_grad(), learner.compute.autocast():
+        states = learner.actor(lambda model, batch: hidden_states(model.base_model, batch)[batch.at], batch)
+    expected = torch.log_softmax(states.float() @ head.weight.float().T, dim=-1).gather(1, batch.targets[:, None])
+    np.testing.assert_allclose(np.concatenate(found), expected.squeeze(1).numpy(), atol=1e-5)
 
 
 def test_what_is_exported_is_a_whole_model_and_beside_it_the_adapter(
