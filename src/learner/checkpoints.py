@@ -91,12 +91,11 @@ def read_checkpoint(
     moments = {
         name: _of_optimiser(source, name, names, optimiser, groups.get(name)) for name, optimiser in optimisers.items()
     }
-    with torch.no_grad():
+    with torch.no_grad():  # a part's files are let go before the next one's are read: they are mapped into memory
         for name, module in modules.items():
-            for key, tensor in own_tensors(module).items():
-                stored[name].read_into(key, tensor)
+            _fill(module, stored.pop(name))
         for name, optimiser in optimisers.items():
-            _restore(optimiser, moments[name], groups[name])
+            _restore(optimiser, moments.pop(name), groups[name])
     state: dict[str, Any] = content["state"]
     return state
 
@@ -171,6 +170,11 @@ def _of_module(source: Path, name: str, names: list[str], module: nn.Module) -> 
     if stored.shapes != {key: tuple(tensor.shape) for key, tensor in own_tensors(module).items()}:
         raise CheckpointError(f"{source}: {name}: names or shapes differ from the model's; it was made for another")
     return stored
+
+
+def _fill(module: nn.Module, stored: StoredPart) -> None:
+    for key, tensor in own_tensors(module).items():
+        stored.read_into(key, tensor)
 
 
 def _of_optimiser(
