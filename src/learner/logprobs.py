@@ -98,13 +98,7 @@ def _logprobs(
 
 
 def _logits(head: nn.Linear, states: Tensor) -> Tensor:
-    """Return the logits (N, vocabulary) in float32.
-
-    A head that lies in bfloat16 is applied in float32: its rounding would be more than an update moves.
-    """
-    if head.weight.dtype != torch.bfloat16:
-        logits: Tensor = head(states).float()
-        return logits
+    """Return the logits (N, vocabulary), in float32 under any precision: less would round more than an update moves."""
     bias = None if head.bias is None else head.bias.float()
     with torch.autocast(states.device.type, enabled=False):
         return F.linear(states.float(), head.weight.float(), bias)

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
+from transformers.modeling_layers import GradientCheckpointingLayer
 
 _ROUNDINGS = 64
 """Within how many of its type's smallest relative steps a norm must agree."""
@@ -41,20 +42,21 @@ class _Scaled(torch.autograd.Function):
 
 
 class RmsNorm(nn.Module):
-    """``weight`` scales the normed states as it is, or (``about_one``, as in Gemma) 1 + ``weight`` does."""
+    """``weight`` scales the normed states as it is, or (``about_one``, as in Gemma) 1 + ``weight`` does.
 
-    def __init__(self, weight: nn.Parameter, eps: float, about_one: bool) -> None:
+    ``in_layer``: under autocast the states are of its type, to which the linear layers that follow would convert them,
+    each for itself. What follows the last norm is not: the output layer reads it in float32.
+    """
+
+    def __init__(self, weight: nn.Parameter, eps: float, about_one: bool, in_layer: bool) -> None:
         super().__init__()
-        self.weight, self.eps, self.about_one = weight, eps, about_one
+        self.weight, self.eps, self.about_one, self.in_layer = weight, eps, about_one, in_layer
 
     def forward(self, states: Tensor) -> Tensor:
-        """Return the normed states: computed in float32, of the architecture's type or, under autocast, of autocast's.
-
-        What follows a norm would convert them, linear layers each for itself.
-        """
+        """Return the normed states, computed in float32, of the type that the architecture's own would have."""
         scale = self.weight.float() + 1.0 if self.about_one else self.weight.float()
         normed: Tensor = _Scaled.apply(states.float(), scale, self.eps)
-        if torch.is_autocast_enabled(states.device.type):
+        if self.in_layer and torch.is_autocast_enabled(states.device.type):
             return normed.to(torch.get_autocast_dtype(states.device.type))
         return normed.to(states.dtype if self.about_one else torch.promote_types(states.dtype, self.weight.dtype))
 
@@ -64,14 +66,14 @@ def replace_norms(model: nn.Module) -> int:
     replaced = 0
     for parent in list(model.modules()):
         for name, child in list(parent.named_children()):
-            if (found := _as_ours(child)) is not None:
+            if (found := _as_ours(child, isinstance(parent, GradientCheckpointingLayer))) is not None:
                 setattr(parent, name, found)
                 replaced += 1
     return replaced
 
 
 @torch.no_grad()
-def _as_ours(norm: nn.Module) -> RmsNorm | None:
+def _as_ours(norm: nn.Module, in_layer: bool) -> RmsNorm | None:
     """Return what computes the same as ``norm``, if it is a root-mean-square norm of a form known here."""
     weight = getattr(norm, "weight", None)
     eps = getattr(norm, "eps", getattr(norm, "variance_epsilon", None))
@@ -80,7 +82,7 @@ def _as_ours(norm: nn.Module) -> RmsNorm | None:
     states = torch.linspace(-2.0, 3.0, 3 * len(weight), device=weight.device).view(3, -1).to(weight.dtype)
     expected, near = norm(states), _ROUNDINGS * torch.finfo(weight.dtype).eps
     for about_one in (False, True):
-        ours = RmsNorm(weight, eps, about_one).train(norm.training)
+        ours = RmsNorm(weight, eps, about_one, in_layer).train(norm.training)
         if ours(states).dtype == expected.dtype and torch.allclose(ours(states), expected, rtol=near, atol=near):
             return ours
     return None

@@ -99,3 +99,17 @@ def test_computing_activations_again_gives_the_same_gradient_and_keeps_less(fami
     for expected, found in zip(plain, again, strict=True):
         torch.testing.assert_close(found, expected)
     assert few_kept < all_kept / 2
+
+
+def test_logits_are_in_float32_under_any_precision(model_dir: Path) -> None:
+    """From the last norm on: with the layers given, bfloat16 says what float32 says."""
+    model = LanguageModel(load_causal_lm(model_dir)).model
+    states = torch.randn(5, model.config.hidden_size, generator=torch.Generator().manual_seed(0))
+
+    def logits() -> Tensor:
+        return logprobs._logits(model.get_output_embeddings(), model.base_model.norm(states))
+
+    expected = logits()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(logits(), expected)
+        assert model.base_model.layers[0].input_layernorm(states).dtype == torch.bfloat16
