@@ -25,7 +25,7 @@ from analysis.intervals import bootstrap_seeds
 from benchmarks.critic_quality import value_quality
 from benchmarks.plain_learner import Numbers, PlainLearner
 from benchmarks.recording import Recording, option_parser
-from benchmarks.runs import FOLDER, LAPTOP, train
+from benchmarks.runs import FOLDER, LAPTOP, FinishedRun, train
 from learner.batching import Sample
 from learner.dataset import decisions, with_verdict
 from learner.matmul_rate import matmul_rate
@@ -51,16 +51,17 @@ def main() -> None:
     """Train a little for data, measure, and write ratios and verdicts."""
     options = _options()
     recording = Recording(NAME, options.results)
-    run = train(LAPTOP, options.run, OVERRIDES)
+    run = FinishedRun(options.run) if options.run else train(LAPTOP, FOLDER / NAME, OVERRIDES)
     episodes = with_verdict([run.buffer.trajectory(i) for i in run.buffer.ids(sources=[Source.ROLLOUT], phases=[1])])
     settings = replace(run.recipe.learner, threads=options.threads)
-    arms, rows = _arms(settings, run.model, episodes)
-    cells = _measure(arms, episodes, options.rounds)
+    timed = episodes[: options.episodes]
+    arms, rows = _arms(settings, run.model, timed)
+    cells = _measure(arms, timed, options.rounds)
     learning = _learning(settings, run.model, episodes, options.seeds)
-    numbers = _summary(cells, episodes)
-    share = _achieved(settings, run.model, episodes, numbers["packed rows"]["cpu_s"])
+    numbers = _summary(cells, timed)
+    share = _achieved(settings, run.model, timed, numbers["packed rows"]["cpu_s"])
     _tell(recording, numbers, learning)
-    recording.write({"rounds": options.rounds, "plain rows": rows, "episodes": len(episodes), "arms": numbers,
+    recording.write({"rounds": options.rounds, "plain rows": rows, "episodes": len(timed), "arms": numbers,
                      "achieved": share, "learning": learning,
                      "verdicts": _verdicts(numbers, learning, share)})  # fmt: skip
 
@@ -278,8 +279,9 @@ def _options() -> argparse.Namespace:
     parser = option_parser(NAME, "The learner beside a plain loop over Hugging Face models.")
     parser.add_argument("--rounds", type=int, default=5, help="how often each arm works")
     parser.add_argument("--seeds", type=int, default=8, help="seeds of what is learned")
+    parser.add_argument("--episodes", type=int, default=96, help="rollouts that are timed")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads of both")
-    parser.add_argument("--run", type=Path, default=FOLDER / NAME, help="the run whose rollouts are learned from")
+    parser.add_argument("--run", type=Path, help="a laptop run whose first rollouts are learned from")
     return parser.parse_args()
 
 
