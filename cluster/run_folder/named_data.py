@@ -13,10 +13,10 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from cluster.errors import ManifestError, MissingError, RecipeError, RunStopped
+from cluster.errors import MissingError, RecipeError, RunStopped
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.durable import sha256_file
-from cluster.run_folder.named_model import lay_out_model
+from cluster.run_folder.named_model import lay_out_model, require_unchanged
 from offline.folder import REPORT_FILE, DataFolderError, DataReport, MadeFor, read_report
 from offline.trajectories import ID_PREFIX
 from policy.settings import TINY, PolicySettings
@@ -49,13 +49,7 @@ def data_record(recipe: Recipe) -> dict[str, str]:
 
 def require_same_data(recipe: Recipe, record: Mapping[str, str]) -> None:
     """Raise ``ManifestError`` where the folder holds other data than the run began with."""
-    now = data_record(recipe)
-    differing = sorted(name for name in {*record, *now} if record.get(name) != now.get(name))
-    if differing:
-        raise ManifestError(
-            f"warm_start.data {recipe.data_path} has changed since the run began: {', '.join(differing)}; put back "
-            "what it was to go on with that run, or choose another --out for a new one"
-        )
+    require_unchanged(f"warm_start.data {recipe.data_path}", data_record(recipe), record)
 
 
 def named_report(recipe: Recipe) -> DataReport:

@@ -40,12 +40,16 @@ def require_same_model(settings: PolicySettings, record: Mapping[str, str]) -> N
     """Raise ``ManifestError`` where the named folder holds other files than those that the run began with."""
     if settings.model == TINY or not names_folder(settings.model):
         return
-    now = model_record(settings)
+    require_unchanged(f"policy.model {settings.model}", model_record(settings), record)
+
+
+def require_unchanged(named: str, now: Mapping[str, str], record: Mapping[str, str]) -> None:
+    """Raise ``ManifestError`` where what a recipe has ``named`` consists of other files than ``record`` says."""
     differing = sorted(name for name in {*record, *now} if record.get(name) != now.get(name))
     if differing:
         raise ManifestError(
-            f"policy.model {settings.model} has changed since the run began: {', '.join(differing)}; put back what "
-            "it was to go on with that run, or choose another --out for a new one"
+            f"{named} has changed since the run began: {', '.join(differing)}; put back what it was to go on with that "
+            "run, or choose another --out for a new one"
         )
 
 
