@@ -107,6 +107,8 @@ class FakeEnvironment:
             time.sleep(1000)  # blocks the event loop, as a bug might
         if self._fault == "stall":
             time.sleep(3)
+        if self._fault == "together":
+            await self._until_two_processes_play()
         if self._fault == "bug":
             raise ZeroDivisionError("a bug in an environment")
         if self._fault == "kill_browser":
@@ -117,6 +119,12 @@ class FakeEnvironment:
         if self._fault in ("infra", "task", "judge"):
             raise EpisodeFailed(Failure(FailureCode("as_asked", FailureKind(self._fault)), "the task says so"))
         return page("__SHOP__/lamp")
+
+    async def _until_two_processes_play(self) -> None:
+        (self._scratch / f"player-{os.getpid()}").touch()
+        async with asyncio.timeout(200):
+            while len(list(self._scratch.glob("player-*"))) < 2:
+                await asyncio.sleep(0.01)
 
     async def evaluate(self, answer: str | None, deadline: Deadline | None = None) -> Verdict:
         return Verdict(1.0 if answer == "done" else 0.0)

@@ -51,7 +51,7 @@ def cluster() -> Iterator[None]:
 def test_every_episode_is_played_once_and_lies_in_its_shard(tmp_path: Path) -> None:
     told: list[RolloutCounts] = []
     with RolloutPool(config(tmp_path, SETTINGS)) as pool:
-        result = pool.run([spec(i) for i in range(12)], told.append)
+        result = pool.run([spec(i, "together") for i in range(12)], told.append)
         mapped = [Path(f"/proc/{pid}/maps").read_text() for pid in pool.process_ids().values()]
     assert not any("libtorch" in libraries for libraries in mapped), "a rollout worker has loaded torch"
     assert result.counts == {"total": 12, "dispatched": 12, "completed": 12, "failed": 0, "not_dispatched": 0}
