@@ -1,8 +1,8 @@
-"""The three faces of a judge (of an answer, of a trajectory, of milestones), and what judges see.
+"""The faces of a judge (of an answer, of a trajectory, of milestones, of a recorded episode), and what they see.
 
-Owns the protocols ``AnswerJudge``, ``TrajectoryJudge`` and ``MilestoneJudge``, what they are asked, and ``PageView``
-and ``HttpClient``, through which pages and a site's own interface are seen. Holds no clients: who implements these
-(a browser, an in-process app, a model) is not known here. Whatever goes wrong below is raised as
+Owns the protocols ``AnswerJudge``, ``TrajectoryJudge``, ``MilestoneJudge`` and ``EpisodeJudge``, what they are asked,
+and ``PageView`` and ``HttpClient``, through which pages and a site's own interface are seen. Holds no clients: who
+implements these (a browser, an in-process app, a model) is not known here. Whatever goes wrong below is raised as
 ``records.failures.EpisodeFailed`` with a typed failure, never answered "no".
 """
 
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from records.deadline import Deadline
 from records.environment import Observation, Verdict
-from records.episodes import Milestone, Task
+from records.episodes import Milestone, Task, Trajectory
+from records.labels import Label, LabelSubject
 
 if TYPE_CHECKING:
     from judges.functions import PageFunction
@@ -121,4 +122,15 @@ class MilestoneJudge(Protocol):
         history: Sequence[Acted],
     ) -> tuple[bool, ...]:
         """Return the milestone vector (K,) of this state; what was reached stays so; ``previous`` may be empty."""
+        ...
+
+
+@runtime_checkable
+class EpisodeJudge(Protocol):
+    """Labels recorded episodes: from what was kept of them, after the browser has gone on to others."""
+
+    subject: LabelSubject
+
+    async def label(self, episode: Trajectory, task: Task, deadline: Deadline) -> Label:
+        """Return the label by ``deadline``; raise ``EpisodeFailed`` (judge) where there can be none."""
         ...

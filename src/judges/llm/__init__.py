@@ -1,0 +1,1 @@
+"""Language models as judges: what they are asked, who asks them, and what it costs."""
