@@ -19,6 +19,7 @@ from learner.algorithms import resolve
 from policy.chat_template import chat_marks_of, has_chat_template
 from policy.hub import names_folder
 from policy.settings import TINY, PolicySettings
+from policy.tokenizer import TextTokenizer
 from records.checks import Check, Status
 from records.durable import open_file, read_text
 
@@ -61,7 +62,7 @@ def _named(recipe: Recipe) -> list[Check]:
     """The named model is there, is the only start, and learns from demonstrations where the algorithm needs it."""
     checks = [_model(recipe.policy)]
     if names_folder(recipe.policy.model) and checks[0].status is Status.OK:
-        checks += _dialogue(recipe.policy)
+        checks += [*_reads(recipe.policy), *_dialogue(recipe.policy)]
     if recipe.warm_start.checkpoint:
         found = f"policy.model names {recipe.policy.model} to start from, and this {recipe.warm_start.checkpoint}"
         checks.append(
@@ -91,6 +92,21 @@ def _data(recipe: Recipe) -> list[Check]:
         held += "; they tell of no milestones, so that the potential critic begins untaught"
         return [Check(name, Status.WARN, held, "the first phases teach it")]
     return [Check(name, Status.OK, held)]
+
+
+def _reads(policy: PolicySettings) -> list[Check]:
+    """The model's tokenizer can be read, and its context holds the longest prompt with its reply."""
+    folder, longest = Path(policy.model), policy.max_prompt_tokens + policy.max_new_tokens
+    try:
+        TextTokenizer.load(folder)
+        config = json.loads(read_text(folder / "config.json"))
+        context = config.get("text_config", config).get("max_position_embeddings")
+    except (OSError, ValueError, AttributeError, RecursionError) as error:
+        return [Check("policy.model", Status.FAIL, f"{folder} cannot be read: {error}", "name another model folder")]
+    if not isinstance(context, int) or longest <= context:
+        return []
+    found = f"{longest} with policy.max_new_tokens, but the context of {folder} holds {context} tokens"
+    return [Check("policy.max_prompt_tokens", Status.FAIL, found, "set them so that their sum fits")]
 
 
 def _dialogue(policy: PolicySettings) -> list[Check]:

@@ -76,7 +76,7 @@ class TextTokenizer:
 
         Raises:
             FileNotFoundError: there is no such directory, or it has no ``tokenizer.json``.
-            ValueError: no file names a stop token.
+            ValueError: ``tokenizer.json`` is damaged, or no file names a stop token.
         """
         folder = Path(path)
         file = folder / TOKENIZER_FILE
@@ -85,7 +85,10 @@ class TextTokenizer:
                 f"expected {TOKENIZER_FILE} in {folder}, found {sorted(p.name for p in folder.glob('*'))}; "
                 "give the directory of a saved model"
             )
-        tokenizer = Tokenizer.from_file(str(file))
+        try:
+            tokenizer = Tokenizer.from_file(str(file))
+        except Exception as error:  # the library has no narrower one
+            raise ValueError(f"{file} is no tokenizer: {error}; download the model again, whole") from error
         generation, model, text = (_read_json(folder / name) for name in _SETTINGS_FILES)
         stop_ids = _ids(generation.get("eos_token_id"))
         stop_ids += _ids(model.get("eos_token_id")) + _ids(_token_id(tokenizer, text.get("eos_token")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,8 @@ from records.checks import Check, Status
 from tests.model_families import FAMILIES, save_tokenizer
 
 WHOLE = {
-    "config.json": "{}",
-    "tokenizer.json": "{}",
+    "config.json": '{"eos_token_id": 1995, "max_position_embeddings": 2048}',
+    "tokenizer.json": (Path(__file__).parents[2] / "cluster/recipes/tiny-cloned/tokenizer.json").read_text(),
     "model-00001-of-00002.safetensors": "first",
     "model-00002-of-00002.safetensors": "second",
     "model.safetensors.index.json": '{"weight_map": {"a": "model-00001-of-00002.safetensors", '
@@ -130,7 +131,7 @@ def test_a_model_of_the_hub_stays_at_the_commit_that_the_run_began_with(
     assert header["model"] == {"commit": COMMIT}
     copy_model(recipe.policy, header["model"], out / "policy")
     assert hub == [revision or None, COMMIT]
-    assert (out / "policy" / "config.json").read_text() == "{}"
+    assert (out / "policy" / "config.json").read_text() == WHOLE["config.json"]
     RunManifest.open(out, recipe)
     assert len(hub) == 2, "going on asks the hub for nothing"
 
@@ -242,3 +243,19 @@ def test_a_check_says_whether_prompts_fit_the_model(model: Path) -> None:
     assert found(chat) == []
     assert found() == [("policy.prompt_format", Status.WARN)]
     assert found(chat, "policy.model=tiny") == [("policy.prompt_format", Status.FAIL)]
+
+
+def test_a_model_whose_context_is_too_short_for_prompt_and_reply_is_told(model: Path) -> None:
+    context = json.loads((model / "config.json").read_text())["max_position_embeddings"]
+    fits = [f"policy.max_prompt_tokens={context - 64}", "policy.max_new_tokens=64"]
+    assert failed(named(model, *fits)) == []
+    (check,) = failed(named(model, *fits, "policy.max_new_tokens=65"))
+    assert check.name == "policy.max_prompt_tokens"
+    assert f"holds {context} tokens" in check.found
+
+
+def test_a_damaged_tokenizer_is_told_before_anything_starts(model: Path) -> None:
+    file = model / "tokenizer.json"
+    file.write_bytes(file.read_bytes()[:-20])
+    (check,) = failed(named(model))
+    assert (check.name, "is no tokenizer" in check.found) == ("policy.model", True)

@@ -141,12 +141,13 @@ def test_a_missing_warm_start_fails_unless_the_run_clones_anyway(tmp_path: Path)
 def test_a_folder_without_a_model_or_a_tokenizer_is_no_policy(tmp_path: Path, missing: int) -> None:
     folder = policy_folder(tmp_path / "part", *(name for i, name in enumerate(WHOLE) if i != missing))
     for setting in ("warm_start.checkpoint", "policy.model"):
-        (check,) = check_start(build_recipe({}, [f"{setting}={folder}"]))
+        check, *of_what_it_holds = check_start(build_recipe({}, [f"{setting}={folder}"]))
         # A model that others made has no checksums of ours.
         fine = setting == "policy.model" and WHOLE[missing] == "checksums.json"
         assert check.status is (Status.OK if fine else Status.FAIL)
         assert check.name == setting
         assert fine or "safetensors" in check.found or WHOLE[missing] in check.found
+        assert len(of_what_it_holds) == fine, "a tokenizer of no bytes is told only where the files are there"
 
 
 def test_a_model_is_a_folder_or_may_be_a_name_on_the_hub(tmp_path: Path) -> None:

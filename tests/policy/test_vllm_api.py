@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -186,6 +187,31 @@ async def test_an_endpoint_gives_up_in_time_and_looks_for_the_server_again() -> 
                 await endpoint.complete([1], GREEDY, 0.2)
         server.pause_s = 0
         assert (await endpoint.complete([1], GREEDY, 10)).action_ids == (5, 6)
+
+
+async def test_an_endpoint_follows_an_actor_that_comes_back_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with told(generate=(200, reply())) as one, told(generate=(200, reply())) as two, asyncio.timeout(30):
+        places = iter([one.url, one.url, two.url])
+
+        async def asked(*_: object) -> str:
+            return next(places)
+
+        monkeypatch.setattr("policy.vllm.client.named_actor", lambda _: Mock())
+        monkeypatch.setattr("policy.vllm.client.ask_actor", asked)
+        endpoint = VllmEndpoint("a", "actor-a", token="", stop_ids=(9,), seeds=False, in_flight=4)
+        assert (await endpoint.complete([1], GREEDY, 10)).action_ids == (5, 6)
+        first = endpoint._api
+        for _ in range(2):  # it answers wrongly once where it was, and has moved after the second time
+            one.answers["/inference/v1/generate"] = (500, b"gone")
+            with pytest.raises(ServerUnreachable):
+                await endpoint.complete([1], GREEDY, 10)
+        assert endpoint._api is first, "an address that stays keeps its connections"
+        assert (await endpoint.complete([1], GREEDY, 10)).action_ids == (5, 6)
+        assert len(two.heard) == 1
+        assert first is not None
+        with pytest.raises(ServerUnreachable, match="no longer where the server is"):
+            await first.served()
+        assert next(places, None) is None
 
 
 async def test_an_episode_stays_with_one_server_and_moves_when_that_is_away() -> None:

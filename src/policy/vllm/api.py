@@ -90,7 +90,7 @@ class VllmApi:
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=64)
         # Deadlines are the callers': asyncio's, so that a slow trickle of bytes does not outlive them.
         self._http = httpx.AsyncClient(base_url=url, headers=headers, timeout=None, limits=limits, trust_env=False)
-        self._url = url
+        self.url = url
         self._adapters = adapters
 
     async def __aenter__(self) -> VllmApi:
@@ -99,6 +99,10 @@ class VllmApi:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close its connections; what is asked of it afterwards finds nobody."""
         await self._http.aclose()
 
     async def complete(
@@ -127,16 +131,16 @@ class VllmApi:
             body["cache_salt"] = f"version-{sampling.version}"  # no keys and values of other weights
         reply = await self._generate(body)
         if len(reply.choices) != 1 or reply.choices[0].logprobs is None:
-            raise ServerUnreachable(f"{self._url} gave {len(reply.choices)} replies, or no log-probabilities")
+            raise ServerUnreachable(f"{self.url} gave {len(reply.choices)} replies, or no log-probabilities")
         choice, scored = reply.choices[0], reply.choices[0].logprobs.content
         version = _version_of(choice)
         if sampling.version is not None and version != sampling.version:
             raise WrongVersion(f"expected version {sampling.version}, version {version} answered")
         if choice.finish_reason not in ("stop", "length"):
-            raise ServerUnreachable(f"{self._url} broke a reply off ({choice.finish_reason})")
+            raise ServerUnreachable(f"{self.url} broke a reply off ({choice.finish_reason})")
         logprobs = tuple(token.logprob for token in scored)
         if not choice.token_ids or [token.token_id for token in scored] != choice.token_ids:
-            raise ServerUnreachable(f"{self._url} gave log-probabilities of other tokens than the reply's")
+            raise ServerUnreachable(f"{self.url} gave log-probabilities of other tokens than the reply's")
         return Completion(tuple(choice.token_ids), logprobs, version, choice.finish_reason)
 
     async def score(self, prompt_ids: Sequence[int], action_ids: Sequence[int]) -> list[float]:
@@ -156,7 +160,7 @@ class VllmApi:
         try:
             return [(scored or {})[token].logprob for scored, token in zip(found, action_ids, strict=True)]
         except (KeyError, ValueError) as error:
-            raise ServerUnreachable(f"{self._url} gave log-probabilities of other tokens than asked for") from error
+            raise ServerUnreachable(f"{self.url} gave log-probabilities of other tokens than asked for") from error
 
     async def served(self) -> PublishedWeights:
         """Return version and checksum of what is served; version ``UNPUBLISHED`` for what the server started with."""
@@ -182,7 +186,7 @@ class VllmApi:
             label = f"{weights.version}-{weights.checksum}"
             await self._send("POST", "/update_weight_version", json={"new_version": label})
             if not (await self._ask(_Success, "POST", "/reset_prefix_cache")).success:
-                raise ServerUnreachable(f"{self._url} keeps what it cached under the old weights")
+                raise ServerUnreachable(f"{self.url} keeps what it cached under the old weights")
         await self._send("POST", "/resume")
         if refused:
             raise WeightsRejected(refused)
@@ -206,7 +210,7 @@ class VllmApi:
         """Call a method of ``waymark_worker``; return why a worker refused, or nothing, and the workers' folders."""
         taken = await self._ask(_Results, "POST", "/collective_rpc", json={"method": method, "args": list(args)})
         if not taken.results:
-            raise ServerUnreachable(f"{self._url} has no worker that takes weights")
+            raise ServerUnreachable(f"{self.url} has no worker that takes weights")
         refused = next((result.refused for result in taken.results if result.refused), "")
         return refused, [result.folder for result in taken.results]
 
@@ -253,21 +257,23 @@ class VllmApi:
         try:
             return kind.model_validate_json(response.content)
         except ValidationError as error:
-            raise ServerUnreachable(f"{self._url}{path} answered something else than expected: {error}") from error
+            raise ServerUnreachable(f"{self.url}{path} answered something else than expected: {error}") from error
 
     async def _send(self, method: str, path: str, **content: Any) -> httpx.Response:
+        if self._http.is_closed:
+            raise ServerUnreachable(f"{self.url} is no longer where the server is")
         try:
             response = await self._http.request(method, path, **content)
         except httpx.HTTPError as error:
-            raise ServerUnreachable(f"{self._url}{path} does not answer: {error!r}") from error
+            raise ServerUnreachable(f"{self.url}{path} does not answer: {error!r}") from error
         if response.status_code == httpx.codes.BAD_REQUEST:
-            raise _BadRequest(f"{self._url}{path}: status 400, {_said(response)}")
+            raise _BadRequest(f"{self.url}{path}: status 400, {_said(response)}")
         if response.status_code == httpx.codes.NOT_FOUND and "model" in content.get("json", {}):
             raise WrongVersion(f"expected the adapter {content['json']['model']}: {_said(response)}")
         if response.status_code == httpx.codes.NOT_FOUND:
-            raise ServerUnreachable(f"{self._url} knows no {path}; how to start it: docs/guides/vllm.md")
+            raise ServerUnreachable(f"{self.url} knows no {path}; how to start it: docs/guides/vllm.md")
         if not response.is_success:
-            raise ServerUnreachable(f"{self._url}{path}: status {response.status_code}, {_said(response)}")
+            raise ServerUnreachable(f"{self.url}{path}: status {response.status_code}, {_said(response)}")
         return response
 
 

@@ -39,6 +39,7 @@ class VllmEndpoint:
         self._seeds = seeds
         self._adapters = adapters
         self._api: VllmApi | None = None
+        self._moved = False
         self._admitted = asyncio.Semaphore(in_flight)
 
     async def complete(self, prompt_ids: Sequence[int], sampling: Sampling, timeout_s: float) -> Completion:
@@ -47,21 +48,26 @@ class VllmEndpoint:
         try:
             async with asyncio.timeout(timeout_s), self._admitted:
                 admitted = True
-                api = self._api or await self._found(timeout_s)
+                api = await self._found(timeout_s)
                 return await api.complete(prompt_ids, sampling, stop_ids=self._stop_ids, seeds=self._seeds)
         except TimeoutError as error:
             late = "did not answer" if admitted else "had no room for a further request"
             raise ServerUnreachable(f"policy server {self._name} {late} within {timeout_s:.1f} s") from error
         except ServerUnreachable:
-            if not self._address.startswith("http"):
-                self._api = None  # it may be back elsewhere
+            self._moved = not self._address.startswith("http")  # it may be back elsewhere
             raise
 
     async def _found(self, timeout_s: float) -> VllmApi:
+        if self._api is not None and not self._moved:
+            return self._api
         url = self._address
         if not url.startswith("http"):
             url = await ask_actor(named_actor(self._address).url.remote(), self._name, timeout_s)
-        self._api = VllmApi(url, self._token, adapters=self._adapters)
+        self._moved = False
+        if self._api is None or self._api.url != url:
+            gone, self._api = self._api, VllmApi(url, self._token, adapters=self._adapters)
+            if gone is not None:
+                await gone.close()
         return self._api
 
 
