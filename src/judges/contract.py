@@ -6,18 +6,24 @@ Owns ``check_judge``. Invariant: every judge passes it in the tests, whichever f
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
 
 from judges.interface import (
     AnswerJudge,
     AnswerQuestion,
     EndedEpisode,
+    EpisodeJudge,
     MilestoneJudge,
     PageView,
     TrajectoryJudge,
 )
 from judges.milestones import Acted
+from records.deadline import Deadline
 from records.environment import Observation, Verdict
-from records.episodes import Milestone, Task
+from records.episodes import Milestone, Source, Step, Task, Termination, Trajectory
+from records.labels import Label, misfit
 
 _EVALUATION = {"eval_types": ["string_match"], "reference_answers": {"exact_match": "two"}}
 _ON_THE_PAGE = Milestone("the page of a lamp is open", {"url": "__SHOP__/lamp"})
@@ -33,7 +39,7 @@ async def check_judge(judge: object) -> None:
 
     A judge of answers has a name and says yes or no; one of trajectories gives an outcome of 0 or 1 with evidence, to
     an episode with an answer and to one without; one of milestones returns one value for each, and none that was
-    reached is lost.
+    reached is lost; one of recorded episodes labels episodes of one step and of two, each with its own label.
 
     Raises:
         JudgeContractBroken: listing what is not kept.
@@ -45,8 +51,10 @@ async def check_judge(judge: object) -> None:
         broken += await _of_trajectories(judge)
     if isinstance(judge, MilestoneJudge):
         broken += await _of_milestones(judge)
-    if not isinstance(judge, AnswerJudge | TrajectoryJudge | MilestoneJudge):
-        broken = ["expected matches and same_reason, or verdict, or reached"]
+    if isinstance(judge, EpisodeJudge):
+        broken += await _of_episodes(judge)
+    if not isinstance(judge, AnswerJudge | TrajectoryJudge | MilestoneJudge | EpisodeJudge):
+        broken = ["expected matches and same_reason, or verdict, or reached, or label"]
     if broken:
         raise JudgeContractBroken("\n- ".join([f"{type(judge).__name__} breaks its contract:", *broken]))
 
@@ -88,6 +96,30 @@ async def _of_milestones(judge: MilestoneJudge) -> list[str]:
     if await judge.reached((), (), start, history) != ():
         broken.append("reached: expected nothing for a task without milestones")
     return broken
+
+
+async def _of_episodes(judge: EpisodeJudge) -> list[str]:
+    task = Task("t", ("shop",), "How many lamps are there?", "__SHOP__/", _EVALUATION, "contract")
+    broken = []
+    for steps in (1, 2):
+        episode = _recorded(task, steps)
+        said = await judge.label(episode, task, Deadline())
+        if not isinstance(said, Label):
+            broken.append(f"label: expected a label, found {said!r}")
+        elif wrong := misfit(said, episode, judge.subject):
+            broken.append(f"label of an episode of {steps} steps: {wrong}")
+    return broken
+
+
+def _recorded(task: Task, steps: int) -> Trajectory:
+    """Return an episode of ``steps`` steps that clicks about and ends with an answer."""
+    nothing = np.zeros(0, dtype=np.int32)
+    click = Step(0, "__SHOP__/", "@ Shop\nlink Lamp 0", nothing, nothing, np.zeros(0, np.float32), 0, 1.0,
+                 'do(action="Click", element="0")')  # fmt: skip
+    ends = replace(click, action_text='exit(message="two")')
+    played = tuple(replace(click if i < steps - 1 else ends, index=i) for i in range(steps))
+    return Trajectory(f"contract-{steps}", task.task_id, task.template, task.site, task.split, task.intent,
+                      Source.ROLLOUT, 1, 0, played, Termination.EXIT, "two", 1.0, None)  # fmt: skip
 
 
 class _Page(PageView):

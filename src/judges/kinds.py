@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from judges.interface import AnswerJudge, MilestoneJudge, TrajectoryJudge
+from judges.interface import AnswerJudge, EpisodeJudge, MilestoneJudge, TrajectoryJudge
 from plugs.options import read_options
 from plugs.registry import Registry
 from records.checks import Check
@@ -18,6 +18,7 @@ from records.episodes import Task
 
 S = TypeVar("S")
 
+AnyJudge = AnswerJudge | TrajectoryJudge | MilestoneJudge | EpisodeJudge
 TasksBySplit = Mapping[str, Sequence[Task]]
 
 
@@ -28,14 +29,14 @@ def no_preflight(settings: object, judges: object, tasks: TasksBySplit) -> list[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeKind(Generic[S]):
-    """A kind of judge: ``make`` returns a judge of answers, of trajectories or of milestones from its ``settings``.
+    """A kind of judge: ``make`` returns from its ``settings`` a judge of answers, trajectories, milestones or episodes.
 
     ``settings`` is a frozen dataclass that forbids extra keys. ``make`` may ask for other judges of the run.
     ``preflight`` looks before a run whether the judge can judge its tasks.
     """
 
     settings: type[S]
-    make: Callable[[S, Judges], AnswerJudge | TrajectoryJudge | MilestoneJudge]
+    make: Callable[[S, Judges], AnyJudge]
     preflight: Callable[[S, Judges, TasksBySplit], list[Check]] = no_preflight
 
 
@@ -78,6 +79,13 @@ class Judges:
             raise _other_face(name, "MilestoneJudge", made)
         return made
 
+    def of_episodes(self, name: str) -> EpisodeJudge:
+        """Return the judge of recorded episodes called ``name``."""
+        made = self._make(name)
+        if not isinstance(made, EpisodeJudge):
+            raise _other_face(name, "EpisodeJudge", made)
+        return made
+
     def preflight(self, name: str, tasks: TasksBySplit) -> list[Check]:
         """Return what the judge called ``name`` says of the tasks that it is to judge."""
         return JUDGES.find(name).preflight(self._settings(name), self, tasks)
@@ -85,7 +93,7 @@ class Judges:
     def _settings(self, name: str) -> object:
         return read_options(JUDGES.find(name).settings, self.options.get(name, {}), f"judges.{name}")
 
-    def _make(self, name: str) -> AnswerJudge | TrajectoryJudge | MilestoneJudge:
+    def _make(self, name: str) -> AnyJudge:
         return JUDGES.find(name).make(self._settings(name), self)
 
 

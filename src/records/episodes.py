@@ -84,7 +84,8 @@ class Step:
     which milestones had been reached in the state *before* the action. ``feedback`` is the one line
     the agent was told about its previous action; ``parse_error`` is set when this action did not
     parse; ``element`` describes the element acted on. ``truncated_tokens`` counts observation
-    tokens left out of the prompt. Times are seconds.
+    tokens left out of the prompt. Times are seconds. ``reward`` is what a judge says of the step, in [0, 1], where
+    learning asks for it; it comes from a label and is in no shard.
     """
 
     index: int
@@ -104,6 +105,7 @@ class Step:
     browser_s: float = 0.0
     policy_s: float = 0.0
     screenshot: str | None = None
+    reward: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,3 +117,4 @@ JUDGE_UNREACHABLE = _judge("judge_unreachable", "bring the judge's endpoint back
 JUDGE_TIMEOUT = _judge("judge_timeout", "choose a faster judge, or lower the number of episodes at a time")
 JUDGE_ERROR = _judge("judge_error", "read what the judge's client raised, in the last failure's detail")
 JUDGE_NONSENSE = _judge("judge_nonsense", "choose a judge model that answers yes or no")
+NO_LABEL = _judge("no_label", "see which judge failed in the stage `label`, and label the rest: `waymark judge label`")

@@ -24,7 +24,7 @@ from records.episodes import Trajectory
 from replay.schema import KIND, KIND_KEY, SCHEMA, VERSION, VERSION_KEY, from_batch, to_batch
 
 SUFFIX = ".arrow"
-_DIGEST_IN_NAME = re.compile(r"-([0-9a-f]{32})\.arrow$")
+_DIGEST_IN_NAME = re.compile(r"-([0-9a-f]{32})\.[a-z]+$")
 _DIGITS = 32
 _ASIDE = "move it out of the folder"
 
@@ -74,11 +74,15 @@ def write_shard(directory: Path | str, trajectories: Sequence[Trajectory], stem:
     episodes = tuple(t.episode_id for t in trajectories)
     if not episodes or len(set(episodes)) != len(episodes):
         raise ValueError(f"shard: expected at least one trajectory and distinct episode ids, found {list(episodes)}")
-    content = _serialise(trajectories)
+    return ShardInfo(*write_named(Path(directory), stem, SUFFIX, _serialise(trajectories)), episodes)
+
+
+def write_named(directory: Path, stem: str, suffix: str, content: bytes) -> tuple[Path, str]:
+    """Write ``directory/STEM-DIGEST.SUFFIX`` durably; return its path and the SHA-256 of its bytes."""
     digest = hashlib.sha256(content).hexdigest()
-    path = Path(directory) / f"{stem}-{digest[:_DIGITS]}{SUFFIX}"
+    path = directory / f"{stem}-{digest[:_DIGITS]}{suffix}"
     replace_file(path, content)
-    return ShardInfo(path, digest, episodes)
+    return path, digest
 
 
 def read_shard(path: Path | str, *, verify: bool = True) -> list[Trajectory]:
@@ -102,9 +106,9 @@ class ShardReader:
 
     def __init__(self, path: Path | str, *, verify: bool = True) -> None:
         self.path = Path(path)
-        _require_file(self.path)
+        require_file(self.path)
         if verify:
-            _verify_digest(self.path)
+            verify_digest(self.path)
         with ExitStack() as opened:
             with translated(self.path):
                 source = opened.enter_context(pa.memory_map(str(self.path), "rb"))
@@ -170,7 +174,7 @@ def _serialise(trajectories: Sequence[Trajectory]) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _require_file(path: Path) -> None:
+def require_file(path: Path) -> None:
     """Refuse what could not be read as a file, and a link that leads nowhere."""
     try:
         open_file(path).close()
@@ -182,7 +186,8 @@ def _require_file(path: Path) -> None:
         raise
 
 
-def _verify_digest(path: Path) -> None:
+def verify_digest(path: Path) -> None:
+    """Compare a file's content with the digest in its name, where there is one; raise ``TornShardError``."""
     named = _DIGEST_IN_NAME.search(path.name)
     if named is None:
         return

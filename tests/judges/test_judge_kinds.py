@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import pytest
 
 from cluster.recipe.recipe import build_recipe
@@ -13,8 +14,10 @@ from judges.contract import JudgeContractBroken, check_judge
 from judges.interface import AnswerQuestion, EndedEpisode
 from judges.kinds import JUDGES, JudgeKind, Judges
 from judges.verdicts import Evaluators
+from records.deadline import Deadline
 from records.environment import Observation, Verdict
-from records.episodes import Milestone
+from records.episodes import Milestone, Task, Trajectory
+from records.labels import Label, LabelSubject
 
 HERE = __name__
 
@@ -59,7 +62,23 @@ class Generous:
         return (False,) * len(milestones)
 
 
-@pytest.mark.parametrize("name", [*JUDGES.own, f"{HERE}:ALIKE"])
+class Lengthy:
+    """Takes longer episodes for better ones; may say it of too few steps."""
+
+    subject = LabelSubject.STEPS
+
+    def __init__(self, missed: int = 0) -> None:
+        self.missed = missed
+
+    async def label(self, episode: Trajectory, task: Task, deadline: Deadline) -> Label:
+        values = np.ones(len(episode.steps) - self.missed)
+        return Label(episode.episode_id, self.subject, "lengthy", "none", "length", values)
+
+
+LENGTHY = JudgeKind(settings=AlikeSettings, make=lambda settings, judges: Lengthy())
+
+
+@pytest.mark.parametrize("name", [*JUDGES.own, f"{HERE}:ALIKE", f"{HERE}:LENGTHY"])
 async def test_every_judge_keeps_the_contract_of_its_face(name: str) -> None:
     kind = JUDGES.find(name)
     await check_judge(kind.make(kind.settings(), Judges()))
@@ -71,8 +90,16 @@ async def test_a_judge_that_breaks_its_promises_is_told_all_of_them() -> None:
     said = str(broken.value)
     assert "verdict on 'two': expected an outcome of 0 or 1" in said
     assert "expected what was reached to stay so, found (False, False) after (False, True)" in said
-    with pytest.raises(JudgeContractBroken, match="expected matches and same_reason, or verdict, or reached"):
+    with pytest.raises(JudgeContractBroken, match="expected matches and same_reason, or verdict, or reached, or label"):
         await check_judge(object())
+    with pytest.raises(JudgeContractBroken, match="expected one value for each of 2 steps, found 1"):
+        await check_judge(Lengthy(missed=1))
+
+
+def test_a_judge_of_episodes_is_found_by_its_name_and_none_with_another_face() -> None:
+    assert isinstance(Judges().of_episodes(f"{HERE}:LENGTHY"), Lengthy)
+    with pytest.raises(ValueError, match="'evaluators': expected an EpisodeJudge, found a Evaluators"):
+        Judges().of_episodes("evaluators")
 
 
 async def test_a_recipe_tells_a_judge_of_ones_own_its_options_and_who_asks_it() -> None:

@@ -1,0 +1,94 @@
+"""A replay buffer's episodes as learning sees them: under the labels of the judges that a recipe names.
+
+Owns ``LabelledBuffer``. Invariants: shards stay as they are; only rollouts are shown otherwise than as played, so that
+evaluations and demonstrations keep the rules' verdicts; a rollout that a named judge has not labelled has no verdict
+here, so that nothing learns from it; with no judge named, everything is as played.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from records import failure_codes as codes
+from records.episodes import Source, Trajectory
+from records.failures import Failure, FailureKind
+from records.labels import Label, LabelSubject
+from replay.buffer import Entry, ReplayBuffer
+from replay.labels import LabelStore
+
+
+class LabelledBuffer:
+    """The episodes of ``buffer`` under the labels in ``labels`` by ``judges``, one for each subject that has one."""
+
+    def __init__(self, buffer: ReplayBuffer, labels: LabelStore, judges: Mapping[LabelSubject, str]) -> None:
+        self.buffer = buffer
+        self.labels = labels
+        self.judges = dict(judges)
+
+    def refresh(self) -> None:
+        """Look at both folders again."""
+        self.buffer.refresh()
+        self.labels.refresh()
+
+    def missing(self, entry: Entry) -> tuple[LabelSubject, ...]:
+        """Return the subjects on which an episode ought to have a label and has none."""
+        if entry.source is not Source.ROLLOUT:
+            return ()
+        return tuple(s for s, judge in self.judges.items() if self.labels.find(entry, judge, s) is None)
+
+    def entry(self, episode_id: str) -> Entry:
+        """Return what is known of an episode; raise ``LookupError`` where it is unknown."""
+        return self._shown(self.buffer.entry(episode_id))
+
+    def successes(self, *, phases: Collection[int]) -> tuple[str, ...]:
+        """Return the ids of the successful rollouts of these phases, sorted."""
+        return tuple(e.episode_id for e in self._rollouts(phases) if e.outcome == 1.0)
+
+    def failures(self, *, phases: Collection[int]) -> tuple[Entry, ...]:
+        """Return the rollouts of these phases that count as a failure, by their ids; not those without a verdict."""
+        return tuple(e for e in self._rollouts(phases) if e.outcome is not None and e.outcome != 1.0)
+
+    def trajectories(self, episode_ids: Iterable[str]) -> list[Trajectory]:
+        """Return episodes in the order asked for; raise ``LookupError`` for unknown ids."""
+        return [self._relabelled(played) for played in self.buffer.trajectories(episode_ids)]
+
+    def _rollouts(self, phases: Collection[int]) -> list[Entry]:
+        return [self.entry(i) for i in self.buffer.ids(sources=[Source.ROLLOUT], phases=phases)]
+
+    def _shown(self, entry: Entry) -> Entry:
+        if self.missing(entry):
+            return replace(entry, outcome=None, failure=FailureKind.JUDGE)
+        label = self._labels(entry).get(LabelSubject.OUTCOME)
+        return entry if label is None else replace(entry, outcome=label.outcome, failure=None)
+
+    def _relabelled(self, played: Trajectory) -> Trajectory:
+        """Return a trajectory with what the labels say of it."""
+        entry = self.buffer.entry(played.episode_id)
+        if missing := self.missing(entry):
+            detail = f"no label of {' and '.join(missing)} by {' and '.join(self.judges[s] for s in missing)}"
+            return replace(played, outcome=None, failure=Failure(codes.NO_LABEL, detail))
+        changes: dict[str, Any] = {}
+        labels = self._labels(entry)
+        if label := labels.get(LabelSubject.OUTCOME):
+            changes = {"outcome": label.outcome, "failure": None}
+        if label := labels.get(LabelSubject.MILESTONES):
+            *before, last = [tuple(row) for row in label.decided.tolist()]
+            played = _with_steps(played, "milestones", before)
+            changes["final_milestones"] = last
+        if label := labels.get(LabelSubject.STEPS):
+            played = _with_steps(played, "reward", label.values.tolist())
+        return replace(played, **changes)
+
+    def _labels(self, entry: Entry) -> dict[LabelSubject, Label]:
+        if entry.source is not Source.ROLLOUT:
+            return {}
+        found = {subject: self.labels.find(entry, judge, subject) for subject, judge in self.judges.items()}
+        return {subject: label for subject, label in found.items() if label is not None}
+
+
+def _with_steps(played: Trajectory, name: str, values: Iterable[Any]) -> Trajectory:
+    """Return a trajectory whose steps have these values of one field, one a step."""
+    steps = tuple(replace(step, **{name: value}) for step, value in zip(played.steps, values, strict=True))
+    return replace(played, steps=steps)
