@@ -14,8 +14,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from learner.settings import LearnerSettings
 
-REWARD_ASKS: dict[str, tuple[str, ...]] = {"outcome": (), "difference": ("potential",), "pbrs": ("potential",)}
+REWARD_ASKS: dict[str, tuple[str, ...]] = {
+    "outcome": (),
+    "difference": ("potential",),
+    "pbrs": ("potential",),
+    "process": (),
+}
 """Rewards by name, with the annotators whose answers each one uses."""
+
+JUDGED_STEPS = ("process",)
+"""Rewards that use what a judge says of each step (``Step.reward``)."""
 
 ADVANTAGE_ASKS: dict[str, tuple[str, ...]] = {
     "returns": ("value",),
@@ -103,6 +111,11 @@ class Algorithm:
         if self.advantage is not None:
             asked += ADVANTAGE_ASKS[self.advantage] + (REWARD_ASKS[self.reward] if self.reward else ())
         return tuple(dict.fromkeys(asked))
+
+    @property
+    def needs_judged_steps(self) -> bool:
+        """Whether the reward uses what a judge says of each step."""
+        return self.reward in JUDGED_STEPS
 
     @property
     def needs_phases(self) -> bool:

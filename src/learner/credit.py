@@ -41,7 +41,7 @@ CREDIT: dict[str, BatchAdvantage] = {
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """Per decision of a batch, in order: ``advantages``, and the ``shaping`` part of the rewards (N,)."""
+    """Per decision of a batch, in order: ``advantages``, and ``shaping`` (N,), what the rewards add to the outcome."""
 
     advantages: Advantages
     shaping: Array
@@ -63,10 +63,11 @@ def assign_credit(batch: PhaseBatch, algorithm: Algorithm, settings: LearnerSett
     flat = [np.zeros(len(trajectory.steps), dtype=np.float32) for trajectory in batch.trajectories]
     rewards: list[Array] = []
     shaping: list[Array] = []
-    for trajectory, p in zip(batch.trajectories, batch.answers.get("potential", flat), strict=True):
+    signals = batch.judged_steps if algorithm.needs_judged_steps else batch.answers.get("potential", flat)
+    for trajectory, signal in zip(batch.trajectories, signals, strict=True):
         outcome = float(trajectory.outcome or 0.0)
-        rewards.append(reward(outcome, p, settings.alpha, settings.gamma))
-        shaping.append(rewards[-1] - outcome_rewards(outcome, p, settings.alpha, settings.gamma))
+        rewards.append(reward(outcome, signal, settings.alpha, settings.gamma))
+        shaping.append(rewards[-1] - outcome_rewards(outcome, signal, settings.alpha, settings.gamma))
     return Credit(CREDIT[algorithm.advantage](batch, rewards, settings), _joined(shaping))
 
 

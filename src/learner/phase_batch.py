@@ -64,6 +64,17 @@ class PhaseBatch:
         return np.asarray([trajectory.success for trajectory in self.trajectories], dtype=np.bool_)
 
     @property
+    def judged_steps(self) -> list[FloatArray]:
+        """What a judge says of the steps: one array (T,) per trajectory; raise ``ValueError`` where one is missing."""
+        for trajectory in self.trajectories:
+            if any(step.reward is None for step in trajectory.steps):
+                raise ValueError(
+                    f"episode {trajectory.episode_id}: expected a judge's word on each step, found none; name the "
+                    "judge in replay.step_rewards"
+                )
+        return [np.asarray([step.reward for step in t.steps], dtype=np.float32) for t in self.trajectories]
+
+    @property
     def released(self) -> Mask:
         """Whether the replay filter lets each step (N,) be learned from."""
         kept: list[bool] = []

@@ -1,4 +1,4 @@
-"""Rewards of one trajectory: the outcome at the end, plus a shaping term from the potential critic.
+"""Rewards of one trajectory: the outcome at the end, plus a term for each step, from a critic or a judge.
 
 Pure functions on numpy arrays; one row per action. The state after the last action does not exist in the
 records, so the forms differ in how they treat it (``docs/algorithms.md``).
@@ -49,9 +49,19 @@ def pbrs_rewards(outcome: float, potentials: Array, alpha: float, gamma: float) 
     return outcome_rewards(outcome, potentials, alpha, gamma) + alpha * pbrs_shaping(potentials, gamma)
 
 
+def process_rewards(outcome: float, judged: Array, alpha: float, gamma: float) -> Array:
+    """Return (T,) rewards r_t + alpha * s_t / T, where ``judged`` (T,) is a judge's word s_t on each step.
+
+    The steps of an episode together earn alpha times the share that is right, however many they are: going round in
+    circles of right steps earns no more than doing them once.
+    """
+    return outcome_rewards(outcome, judged, alpha, gamma) + alpha * np.asarray(judged, dtype=np.float64) / len(judged)
+
+
 REWARDS: dict[str, Reward] = {
     "outcome": outcome_rewards,
     "difference": difference_rewards,
     "pbrs": pbrs_rewards,
+    "process": process_rewards,
 }
-"""Rewards by name; the arguments are outcome, potentials (T,), alpha and gamma."""
+"""Rewards by name; the arguments are the outcome, potentials or a judge's word on each step (T,), alpha and gamma."""

@@ -219,7 +219,8 @@ class LearnerSettings:
     algorithm: str = "mira"
     """Name of the recipe that picks reward, advantage, policy loss, data and reference."""
     reward: str | None = None
-    """Another reward than the recipe's: ``outcome``, ``difference`` or ``pbrs``."""
+    """Another reward than the recipe's: ``outcome``, ``difference``, ``pbrs``, or ``process``, which needs
+    ``replay.step_rewards``."""
     advantage: str | None = None
     """Another advantage than the recipe's (see ``learner.credit``)."""
     policy_loss: str | None = None
@@ -232,7 +233,7 @@ class LearnerSettings:
     gamma: float = 0.9
     """Discount per step."""
     alpha: float = 0.3
-    """Scale of the shaping reward."""
+    """Scale of the shaping reward, or of what the steps of an episode earn together (``process``)."""
     lam: float = 0.5
     """Share of the one-step TD error in the doubly robust advantage (MiRA eq. 10)."""
     value_target: str = "outcome"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -40,6 +41,31 @@ def test_credit_of_two_trajectories_by_hand(trajectory: Make) -> None:
     np.testing.assert_allclose(found.advantages.steps, [0.485, 0.3, -0.5])
     np.testing.assert_allclose(found.shaping, [0.12, 0.0, 0.0])
     np.testing.assert_allclose(found.at(np.array([2, 0])).advantages.steps, [-0.5, 0.485])
+
+
+def test_credit_of_judged_steps_by_hand(trajectory: Make) -> None:
+    # gamma 0.9, alpha 0.4, lambda 0.5, s = (1, 0), T = 2: r' = (0.2, 1). V = (0.4, 0.7).
+    # G = (0.2 + 0.9, 1).  A_0 = 0.5 (0.2 + 0.63 - 0.4) + 0.5 (1.1 - 0.4) = 0.215 + 0.35 = 0.565.  A_1 = 0.3.
+    settings = LearnerSettings(reward="process", alpha=0.4)
+    played = trajectory(steps([5, 6]))
+    judged = replace(played, steps=tuple(replace(s, reward=r) for s, r in zip(played.steps, (1.0, 0.0), strict=True)))
+    found = credit(settings, judged, value=[np.array([0.4, 0.7])])
+    np.testing.assert_allclose(found.advantages.steps, [0.565, 0.3])
+    np.testing.assert_allclose(found.shaping, [0.2, 0.0])
+    assert resolve(settings).annotators == ("value",)
+    with pytest.raises(ValueError, match=r"a judge's word on each step, found none; name .* replay.step_rewards"):
+        credit(settings, played, value=[np.array([0.4, 0.7])])
+
+
+def test_judged_steps_are_compared_within_a_group(trajectory: Make) -> None:
+    # Both failed; alpha 0.3: one earned 0.3 and one 0.15, so 1 and -1.
+    settings = LearnerSettings(reward="process", advantage="group_relative", alpha=0.3)
+    episodes = []
+    for rewards in ((1.0, 1.0), (1.0, 0.0)):
+        played = trajectory(steps([5, 6]), outcome=0.0, group="a")
+        right = tuple(replace(s, reward=r) for s, r in zip(played.steps, rewards, strict=True))
+        episodes.append(replace(played, steps=right))
+    np.testing.assert_allclose(credit(settings, *episodes).advantages.steps, [1, 1, -1, -1])
 
 
 def test_credit_needs_an_advantage(trajectory: Make) -> None:

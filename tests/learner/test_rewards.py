@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learner.rewards import difference_rewards, outcome_rewards, pbrs_rewards, pbrs_shaping
+from learner.rewards import difference_rewards, outcome_rewards, pbrs_rewards, pbrs_shaping, process_rewards
 
 POTENTIALS = np.array([0.2, 0.6, 0.5])
 
@@ -48,3 +49,13 @@ def test_pbrs_telescopes_exactly(potentials: np.ndarray, gamma: float) -> None:
 def test_pbrs_telescopes_for_any_gamma(potentials: np.ndarray, gamma: float) -> None:
     discounts = gamma ** np.arange(len(potentials))
     assert abs(float(discounts @ pbrs_shaping(potentials, gamma)) + potentials[0]) < 1e-13
+
+
+def test_process_rewards_by_hand() -> None:
+    # alpha 0.3 over 3 steps: 0.1 for each right step, half of it for a half-right one.
+    np.testing.assert_allclose(process_rewards(1.0, np.array([1.0, 0.0, 0.5]), 0.3, 0.9), [0.1, 0.0, 1.05])
+
+
+def test_right_steps_earn_no_more_by_being_many() -> None:
+    once, often = (process_rewards(0.0, np.ones(count), 0.3, 0.9).sum() for count in (2, 20))
+    assert once == pytest.approx(often) == pytest.approx(0.3)
