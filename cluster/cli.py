@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cluster.cli_analysis import analysis_app
 from cluster.errors import ExitCode, MissingError, RecipeError, RunError, RunInterrupted
 from records.terminal import printable
 
@@ -40,6 +41,7 @@ env_app = typer.Typer(help="Environments: the built-in ones and your own.", no_a
 app.add_typer(env_app, name="env")
 data_app = typer.Typer(help="Offline data: trajectories that others recorded.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
+app.add_typer(analysis_app)
 
 
 _NO_START = ("warm_start.checkpoint=''", "warm_start.data=''")
@@ -101,6 +103,9 @@ def evaluate(
     split: Annotated[str, typer.Option(help="train, validation, test, validation_templates or test_templates.")],
     passes: Annotated[int, typer.Option(min=1, help="Episodes per task; 1 is greedy, more are sampled.")] = 1,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the result to this file.")] = None,
+    keep: Annotated[
+        Path | None, typer.Option("--out", help="Keep the episodes in this new folder, for `analyze` and `gate`.")
+    ] = None,
     overrides: SetOption = None,
 ) -> None:
     """Evaluate a policy on one split."""
@@ -118,7 +123,7 @@ def evaluate(
     from cluster.display.result_table import evaluation_table
     from cluster.evaluation import evaluate as run
 
-    result = run(loaded, policy=policy, split=split, passes=passes)
+    result = run(loaded, policy=policy, split=split, passes=passes, keep=keep)
     if json_file is not None:
         write_atomic(json_file, json.dumps(asdict(result), indent=1) + "\n")
     _console().print(evaluation_table(split, result))

@@ -1,7 +1,8 @@
 """The entry point of an evaluation: a policy folder plays the tasks of one split.
 
 Owns what surrounds it. Invariants: there is no learner: the weights are published from the folder, with the checksum
-and the probe of a snapshot; nothing is left but the result, and of a failure the log.
+and the probe of a snapshot; nothing is left but the result, the episodes where they are to be kept, and of a failure
+the log.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 from analysis.results import SplitResult
 from cluster.boundary import LOG, disk_errors, file_log, interruptible
 from cluster.display.run_display import RunDisplay
-from cluster.errors import ProcessLost, RunStopped
+from cluster.errors import ProcessLost, RecipeError, RunStopped
 from cluster.ray_runtime import ray_runtime
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.layout import RunFolders
@@ -34,12 +35,17 @@ from replay.buffer import ReplayBuffer
 _STOPPED = "stopped; nothing of an evaluation is kept. Start the same command again to evaluate anew."
 
 
-def evaluate(recipe: Recipe, *, policy: Path, split: str, passes: int = 1) -> SplitResult:
+def evaluate(recipe: Recipe, *, policy: Path, split: str, passes: int = 1, keep: Path | None = None) -> SplitResult:
     """Evaluate the policy folder ``policy`` on one split, greedily or, with several passes, sampled.
 
+    The episodes are kept in the folder ``keep``, where one is named; it must not exist yet.
+
     Raises:
+        RecipeError: ``keep`` is there already.
         RunError: see ``cluster.errors``; the same command evaluates anew.
     """
+    if keep is not None and keep.exists():
+        raise RecipeError(f"--out {keep}: is there already; name a folder that is not, for this evaluation's episodes")
     settings = replace(recipe.run.evaluation, splits=(split,), passes=passes)
     run = replace(recipe.run, evaluation=settings, phases=0)
     whole = replace(recipe.learner, adapters=AdapterSettings(), precision="float32")  # as a snapshot is taken
@@ -53,7 +59,10 @@ def evaluate(recipe: Recipe, *, policy: Path, split: str, passes: int = 1) -> Sp
         ray_runtime(recipe),
         interruptible(_STOPPED),  # Ray takes the signals for itself when it starts: take them back
     ):
-        return _played(recipe, RunFolders(out.resolve()), split)
+        result = _played(recipe, RunFolders(out.resolve()), split)
+        if keep is not None:
+            shutil.copytree(RunFolders(out).episodes, RunFolders(keep).episodes)
+        return result
 
 
 def _played(recipe: Recipe, folders: RunFolders, split: str) -> SplitResult:

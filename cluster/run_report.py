@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from analysis.failures import failure_report
 from analysis.report import EpisodeView, Report, pictures_in, render
+from analysis.settings import AnalysisSettings
+from cluster.failure_analysis import routes_of
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.durable import write_atomic
 from cluster.run_folder.manifest import RunManifest
@@ -23,6 +26,8 @@ FILE_NAME = "report.html"
 def write_report(recipe: Recipe, manifest: RunManifest, system: System, tasks: TaskSets) -> Path:
     """Write ``OUT/report.html`` and return its path."""
     summary = summarise(manifest, recipe.run.name, recipe.run.phases)
+    buffer = ReplayBuffer(system.folders.episodes)
+    buffer.record(recorded_shards(manifest.entries()))
     report = Report(
         title=f"Waymark run {recipe.run.name}",
         facts=(
@@ -34,19 +39,18 @@ def write_report(recipe: Recipe, manifest: RunManifest, system: System, tasks: T
         ),
         phases=summary.phases,
         counts=summary.episodes,
-        episodes=_episodes(recipe, manifest, system, tasks),
+        episodes=_episodes(recipe, buffer, system, tasks),
+        failures=failure_report(recipe.run.name, routes_of(buffer), AnalysisSettings()),
     )
     path = manifest.out / FILE_NAME
     write_atomic(path, render(report))
     return path
 
 
-def _episodes(recipe: Recipe, manifest: RunManifest, system: System, tasks: TaskSets) -> tuple[EpisodeView, ...]:
+def _episodes(recipe: Recipe, buffer: ReplayBuffer, system: System, tasks: TaskSets) -> tuple[EpisodeView, ...]:
     """Return the episodes of the last evaluation that have pictures, the longest first."""
     settings = recipe.run.evaluation
     specs = tasks.evaluation(recipe.run.phases, screenshots=settings.screenshots)
-    buffer = ReplayBuffer(system.folders.episodes)
-    buffer.record(recorded_shards(manifest.entries()))
     shown: list[EpisodeSpec] = [spec for spec in specs if spec.screenshots and spec.episode_id in buffer]
     ids = [spec.episode_id for spec in shown]
     answers = {critic: system.learner.ask(critic, ids) for critic in system.algorithm.annotators}

@@ -25,6 +25,8 @@ from analysis.results import GroupResult, PhaseSummary, SplitResult, evaluated_s
 INK, FAINT = "#010101", "#020202"
 SERIES = ("#030301", "#030302", "#030303", "#030304", "#030305", "#030306")
 _VARIABLES = {INK: "var(--ink)", FAINT: "var(--line)", **{c: f"var(--s{i})" for i, c in enumerate(SERIES, 1)}}
+NOTHING = Markup("")
+"""The drawing of nothing."""
 _LABEL_CHARS = 32
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none", "svg.hashsalt": "waymark", "font.size": 9.5, "text.parse_math": False,
@@ -49,7 +51,7 @@ def success_chart(phases: Sequence[PhaseSummary]) -> Markup:
         if axes.get_legend_handles_labels()[0]:
             axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4, borderaxespad=0.2)
 
-    return _svg("Success by phase", (8.6, 3.3), draw)
+    return svg("Success by phase", (8.6, 3.3), draw)
 
 
 def site_chart(phases: Sequence[PhaseSummary]) -> Markup:
@@ -58,17 +60,17 @@ def site_chart(phases: Sequence[PhaseSummary]) -> Markup:
     sites = sorted({site for split in splits for site in evaluated_sites(phases, split)})
 
     def draw(figure: Figure) -> None:
-        panels = _panels(figure, len(sites), shared=True)
+        panels = panel_axes(figure, len(sites), shared=True)
         for site, axes in zip(sites, panels, strict=True):
             _rate_lines(axes, {split: _by_phase(phases, split, site) for split in splits})
             _rate_axes(axes)
-            axes.set_title(_label(site))
+            axes.set_title(label_of(site))
             axes.tick_params(labelbottom=True)
         lines = {label: line for axes in panels for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
         if lines:
             figure.legend(lines.values(), lines.keys(), loc="outside upper left", ncols=4)
 
-    return _svg("Success by site", (8.6, 0.4 + _PANEL_HEIGHT * _rows(len(sites))), draw) if sites else Markup("")
+    return svg("Success by site", (8.6, 0.4 + PANEL_HEIGHT * panel_rows(len(sites))), draw) if sites else NOTHING
 
 
 _LEADING = frozenset({"loss", "grad_norm", "auc", "kendall", "entropy", "success_rate"})
@@ -87,15 +89,15 @@ def loss_chart(phases: Sequence[PhaseSummary], names: Sequence[str]) -> Markup:
     first, last = (phases[0].phase, phases[-1].phase) if phases else (0, 0)
 
     def draw(figure: Figure) -> None:
-        for name, axes in zip(names, _panels(figure, len(names)), strict=True):
+        for name, axes in zip(names, panel_axes(figure, len(names)), strict=True):
             points = [(phase.phase, phase.losses[name]) for phase in phases if name in phase.losses]
             axes.plot(*zip(*points, strict=True), "o-", color=SERIES[0])
-            axes.set_title(_label(name))
+            axes.set_title(label_of(name))
             axes.set_xlim(first - 0.3, last + 0.3)
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
             axes.grid(axis="y", alpha=0.6)
 
-    return _svg("Losses by phase", (8.6, _PANEL_HEIGHT * _rows(len(names))), draw) if names else Markup("")
+    return svg("Losses by phase", (8.6, PANEL_HEIGHT * panel_rows(len(names))), draw) if names else NOTHING
 
 
 def time_chart(phases: Sequence[PhaseSummary]) -> Markup:
@@ -107,7 +109,9 @@ def time_chart(phases: Sequence[PhaseSummary]) -> Markup:
         left = [0.0] * len(phases)
         for stage, (color, alpha) in zip(stages, cycle(_bar_styles()), strict=False):
             widths = [phase.seconds.get(stage, 0.0) for phase in phases]
-            axes.barh(range(len(phases)), widths, left=left, color=color, alpha=alpha, label=_label(stage), height=0.62)
+            axes.barh(
+                range(len(phases)), widths, left=left, color=color, alpha=alpha, label=label_of(stage), height=0.62
+            )
             left = [start + width for start, width in zip(left, widths, strict=True)]
         axes.set_yticks(range(len(phases)), [_phase_name(phase.phase) for phase in phases])
         axes.invert_yaxis()
@@ -116,7 +120,7 @@ def time_chart(phases: Sequence[PhaseSummary]) -> Markup:
         axes.set_axisbelow(True)
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2)
 
-    return _svg("Wall time by stage", (8.6, 0.9 + 0.34 * len(phases)), draw) if stages else Markup("")
+    return svg("Wall time by stage", (8.6, 0.9 + 0.34 * len(phases)), draw) if stages else NOTHING
 
 
 def _bar_styles() -> list[tuple[str, float]]:
@@ -127,17 +131,18 @@ def _phase_name(phase: int) -> str:
     return f"phase {phase}" if phase else "before RL"
 
 
-_PANEL_COLUMNS, _PANEL_HEIGHT = 3, 1.9
+_PANEL_COLUMNS, PANEL_HEIGHT = 3, 1.9
 
 
-def _rows(panels: int) -> int:
+def panel_rows(panels: int) -> int:
+    """Return how many rows so many panels take."""
     return -(-panels // _PANEL_COLUMNS)
 
 
-def _panels(figure: Figure, count: int, *, shared: bool = False) -> list[Axes]:
+def panel_axes(figure: Figure, count: int, *, shared: bool = False) -> list[Axes]:
     """Return ``count`` axes in rows of three, with common scales if ``shared``; the last row may stay half empty."""
     panels = list(
-        figure.subplots(_rows(count), min(_PANEL_COLUMNS, count), squeeze=False, sharex=shared, sharey=shared).flat
+        figure.subplots(panel_rows(count), min(_PANEL_COLUMNS, count), squeeze=False, sharex=shared, sharey=shared).flat
     )
     for axes in panels[count:]:
         axes.set_axis_off()
@@ -159,11 +164,11 @@ def _rate_lines(axes: Axes, rates: Mapping[str, Mapping[int, GroupResult | Split
         known = [(phase, r.success, r.low, r.high) for phase, r in by_phase.items() if r.success is not None]
         if known:
             x, success, low, high = zip(*known, strict=True)
-            axes.plot(x, success, "o-", color=color, label=_label(name))
+            axes.plot(x, success, "o-", color=color, label=label_of(name))
             axes.fill_between(x, low, high, color=color, alpha=0.13, linewidth=0)
 
 
-def _label(name: str) -> str:
+def label_of(name: str) -> str:
     """Return a name cut to what a legend can hold, without control characters, which XML cannot hold."""
     printable = "".join(character for character in name if character.isprintable())
     return printable if len(printable) <= _LABEL_CHARS else f"{printable[: _LABEL_CHARS - 1]}…"
@@ -176,7 +181,7 @@ def _rate_axes(axes: Axes) -> None:
     axes.grid(axis="y", alpha=0.6)
 
 
-def _svg(label: str, inches: tuple[float, float], draw: Callable[[Figure], None]) -> Markup:
+def svg(label: str, inches: tuple[float, float], draw: Callable[[Figure], None]) -> Markup:
     """Draw on a fresh transparent figure and return it as one inline ``<svg>`` element."""
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=inches, layout="constrained")

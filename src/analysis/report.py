@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from analysis.charts import loss_chart, loss_names, site_chart, success_chart, time_chart
+from analysis.failure_page import failure_context
+from analysis.failures import FailureReport
+from analysis.page import page_environment
 from analysis.results import (
     EpisodeCounts,
-    GroupResult,
     PhaseSummary,
     SplitResult,
     evaluated_sites,
@@ -112,19 +112,12 @@ class Report:
     counts: EpisodeCounts
     episodes: tuple[EpisodeView, ...] = ()
     notes: tuple[str, ...] = ()
+    failures: FailureReport | None = None
 
 
 def render(report: Report) -> str:
     """Return the page as HTML."""
-    environment = Environment(
-        loader=PackageLoader("analysis"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["percent"] = _percent
-    environment.filters["interval"] = _interval
+    environment = page_environment()
     environment.filters["data_uri"] = data_uri
     splits = evaluated_splits(report.phases)
     leading, others = loss_names(report.phases)
@@ -140,6 +133,7 @@ def render(report: Report) -> str:
         other_losses=len(others),
         other_loss_chart=loss_chart(report.phases, others),
         time_chart=time_chart(report.phases),
+        **(failure_context(report.failures) if report.failures else {"failures": None}),
     )
 
 
@@ -191,11 +185,3 @@ def _headline(phases: Sequence[PhaseSummary], splits: Sequence[str]) -> Headline
         return None
     first, last = measured[0], measured[-1]
     return Headline(splits[0], first.evaluation[splits[0]], last.evaluation[splits[0]], last.phase)
-
-
-def _percent(rate: float | None) -> str:
-    return "–" if rate is None else f"{100 * rate:.1f} %"
-
-
-def _interval(rate: GroupResult | SplitResult) -> str:
-    return "" if rate.success is None else f"{100 * rate.low:.0f}–{100 * rate.high:.0f}"

@@ -45,8 +45,8 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
     def train(recipe: Any, out: Path, resume: str) -> None:
         seen.append(("train", (recipe.run.phases, out, resume)))
 
-    def evaluate(recipe: Any, *, policy: Path, split: str, passes: int) -> SplitResult:
-        seen.append(("evaluate", (policy, split, passes)))
+    def evaluate(recipe: Any, *, policy: Path, split: str, passes: int, keep: Path | None) -> SplitResult:
+        seen.append(("evaluate", (policy, split, passes, keep)))
         return result
 
     training.train, evaluation.evaluate = train, evaluate  # type: ignore[attr-defined]
@@ -62,7 +62,7 @@ def test_help_answers_in_under_a_second(child_env: dict[str, str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True, env=child_env)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert (after.ru_utime - before.ru_utime) + (after.ru_stime - before.ru_stime) < 1.0
-    for command in ("train", "eval", "check", "doctor", "sites", "data"):
+    for command in ("train", "eval", "check", "doctor", "sites", "data", "analyze"):
         assert command in done.stdout
 
 
@@ -80,9 +80,9 @@ def test_train_hands_over_the_recipe_the_folder_and_the_resume_mode(
 def test_eval_prints_a_table_and_writes_json(
     recipe: Path, calls: list[tuple[str, Any]], complete_machine: None, tmp_path: Path
 ) -> None:
-    arguments = ["eval", str(recipe), "--policy", "p", "--split", "test", "--passes", "3"]
+    arguments = ["eval", str(recipe), "--policy", "p", "--split", "test", "--passes", "3", "--out", "kept"]
     done = RUNNER.invoke(cli.app, [*arguments, "--json", str(tmp_path / "r.json")], catch_exceptions=False)
-    assert calls == [("evaluate", (Path("p"), "test", 3))]
+    assert calls == [("evaluate", (Path("p"), "test", 3, Path("kept")))]
     assert "50.0" in done.output
     assert "1 lost" in done.output
     assert json.loads((tmp_path / "r.json").read_text())["by_site"]["shop"]["n"] == 4

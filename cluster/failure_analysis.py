@@ -1,0 +1,63 @@
+"""``waymark analyze``: the failures of run folders and of evaluations that were kept, by rules.
+
+Owns where episodes are found and what is written: ``DIR/analysis.json`` and ``DIR/analysis.html``. Invariant: nothing
+else in a folder is written.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from analysis.failure_page import render_failures
+from analysis.failures import FailureReport, failure_report
+from analysis.routes import Route
+from analysis.settings import AnalysisSettings
+from cluster.errors import ManifestError
+from cluster.run_folder.durable import write_atomic
+from cluster.run_folder.layout import RunFolders
+from cluster.run_folder.manifest import FILE_NAME, RunManifest
+from cluster.run_folder.stage_data import recorded_shards
+from replay.buffer import ReplayBuffer
+from replay.shards import SUFFIX
+
+RESULT, PAGE = "analysis.json", "analysis.html"
+_AT_A_TIME = 64
+"""So many episodes are held in memory."""
+
+
+def analyze(folders: Sequence[Path], settings: AnalysisSettings) -> list[FailureReport]:
+    """Analyse each folder, write what was found into it, and return it; see ``episodes_of`` for what is refused."""
+    reports = []
+    for folder in folders:
+        report = failure_report(folder.resolve().name, routes_of(episodes_of(folder)), settings)
+        content = {"settings": asdict(settings), **asdict(report)}
+        write_atomic(folder / RESULT, json.dumps(content, indent=1, allow_nan=False) + "\n")
+        write_atomic(folder / PAGE, render_failures(f"Failures of {report.name}", [report]))
+        reports.append(report)
+    return reports
+
+
+def episodes_of(folder: Path) -> ReplayBuffer:
+    """Return the episodes of a run folder, of an evaluation's, or of a folder of shards.
+
+    Raises ``ManifestError`` where there are none, or where the run's manifests cannot be read.
+    """
+    found = RunFolders(folder).episodes if RunFolders(folder).episodes.is_dir() else folder
+    if not any(found.rglob(f"*{SUFFIX}")):
+        raise ManifestError(
+            f"{folder}: expected a run folder or an evaluation's with episodes, found no *{SUFFIX} there"
+        )
+    buffer = ReplayBuffer(found)
+    if (folder / FILE_NAME).exists():
+        buffer.record(recorded_shards(RunManifest.read(folder).entries()))
+    return buffer
+
+
+def routes_of(buffer: ReplayBuffer) -> Iterator[Route]:
+    """Yield the routes of all episodes, a few of which are in memory at a time."""
+    ids = buffer.ids()
+    for start in range(0, len(ids), _AT_A_TIME):
+        yield from map(Route.of, buffer.trajectories(ids[start : start + _AT_A_TIME]))

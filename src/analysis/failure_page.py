@@ -1,0 +1,55 @@
+"""How episodes fail, as a part of a run's report and as a page of its own.
+
+Owns what is shown. Invariant: as in ``analysis.report``, what came from a task, a page or a model is escaped, and the
+page makes no request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from analysis.failure_charts import horizon_chart, milestone_chart, mode_chart
+from analysis.failure_modes import Mode
+from analysis.failures import PASSES, FailedEpisode, FailureReport
+from analysis.page import page_environment
+from records.episodes import Source
+
+_SHOWN_FAILURES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class FailureDrawings:
+    """The charts of one run's failures."""
+
+    modes: Markup
+    milestones: Markup
+    horizon: Markup
+
+
+def failure_context(failures: FailureReport) -> dict[str, object]:
+    """Return what the template of one run's failures needs."""
+    evaluated = {name: rates for name, rates in failures.by_horizon.items() if name.startswith(Source.EVALUATION)}
+    drawn = FailureDrawings(
+        mode_chart(failures.by_phase),
+        milestone_chart(failures.milestones),
+        horizon_chart(evaluated or failures.by_horizon),
+    )
+    return {"failures": failures, "drawn": drawn, "shown": _newest(failures), **_NAMES}
+
+
+def render_failures(title: str, reports: Sequence[FailureReport]) -> str:
+    """Return the page about these runs' failures as HTML."""
+    contexts = [failure_context(report) for report in reports]
+    sections = [(context["failures"], context["drawn"], context["shown"]) for context in contexts]
+    return page_environment().get_template("analysis.html.j2").render(title=title, sections=sections, **_NAMES)
+
+
+_NAMES: dict[str, object] = {"modes": [mode.value for mode in Mode], "passes": PASSES}
+
+
+def _newest(failures: FailureReport) -> list[FailedEpisode]:
+    groups = list(failures.by_phase)
+    return sorted(failures.failed, key=lambda failed: -groups.index(failed.group))[:_SHOWN_FAILURES]

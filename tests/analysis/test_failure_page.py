@@ -1,0 +1,45 @@
+"""The page of failures shows what was found, and nothing in it is read as markup."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+from analysis.failure_charts import horizon_chart, milestone_chart, mode_chart
+from analysis.failure_page import render_failures
+from analysis.failures import failure_report
+from analysis.routes import Route
+from analysis.settings import AnalysisSettings
+from tests.analysis.played import EXIT, click, route
+
+HOSTILE = "</td></title><script>alert('x')</script> {{ 7 * 191 }} $x_1^{2$ & \x00"
+
+
+def played(text: str) -> list[Route]:
+    reached = [[False, True]] * 3
+    return [
+        route(click(0, text), click(1, text), EXIT, name=f"{text}{outcome}", site=text, template=text, task=text,
+              outcome=outcome, milestones=reached, horizon=horizon)
+        for outcome, horizon in ((0.0, 3), (1.0, 12), (0.0, 12))
+    ]  # fmt: skip
+
+
+def test_what_tasks_pages_and_models_say_is_escaped() -> None:
+    page = render_failures(HOSTILE, [failure_report(HOSTILE, played(HOSTILE), AnalysisSettings())])
+    assert "<script" not in page
+    assert "1337" not in page
+    assert "&lt;script&gt;" in page
+
+
+def test_the_page_names_the_mode_the_step_and_the_reason() -> None:
+    page = render_failures("Failures", [failure_report("mine", played("shop"), AnalysisSettings())])
+    for text in ("wrong termination", "leaves all successes of the task", "3 of 3", "evaluation 1", "66.7 %"):
+        assert text in page
+
+
+def test_charts_are_svg_and_there_is_none_of_nothing() -> None:
+    report = failure_report("mine", played("a & b"), AnalysisSettings())
+    for chart in (mode_chart(report.by_phase), milestone_chart(report.milestones), horizon_chart(report.by_horizon)):
+        assert ElementTree.fromstring(str(chart)).tag.endswith("svg")
+    empty = failure_report("none", [], AnalysisSettings())
+    assert mode_chart(empty.by_phase) == milestone_chart(empty.milestones) == horizon_chart(empty.by_horizon) == ""
+    assert "none" in render_failures("Failures", [empty])
