@@ -46,8 +46,8 @@ def check_devices(recipe: Recipe, machine: Machine) -> list[Check]:
 def _tiny(recipe: Recipe) -> list[Check]:
     """A ``tiny`` has learned something, or is about to."""
     start = recipe.warm_start
-    if recipe.policy.prompt_format == "chat":
-        found = "chat, but tiny has no chat template"
+    if recipe.policy.dialogue:
+        found = f"{recipe.policy.prompt_format}, but tiny has no chat template"
         return [Check("policy.prompt_format", Status.FAIL, found, "choose waymark, or name a model with one")]
     if start.checkpoint and (start.clone != "always" or start.data):
         advice = "name a folder that Waymark exported, or leave it empty to clone"
@@ -113,7 +113,7 @@ def _dialogue(policy: PolicySettings) -> list[Check]:
     """A chat template makes a dialogue where one is asked for, and is not forgotten."""
     name, folder = "policy.prompt_format", Path(policy.model)
     try:
-        if policy.prompt_format == "chat":
+        if policy.dialogue:
             chat_marks_of(folder)
         elif policy.prompt_format == "waymark" and has_chat_template(folder):
             found = f"waymark, but {folder} has a chat template: the model was trained on dialogue"

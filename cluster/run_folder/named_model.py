@@ -73,7 +73,7 @@ def lay_out_model(settings: PolicySettings, folder: Path, place: Callable[[Path,
     folder.mkdir(parents=True)
     for file in model_files(source):
         place(file.resolve(), folder / file.name)
-    if settings.prompt_format == "chat":
+    if settings.dialogue:
         try:
             write_chat_marks(chat_marks_of(folder), folder)
         except ChatTemplateError as error:

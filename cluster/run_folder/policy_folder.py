@@ -53,6 +53,8 @@ def build_policy(recipe: Recipe, tasks: list[Task], target: Path) -> None:
     from policy.presets import prepare_policy
 
     corpus = asyncio.run(read_along(tasks, demonstrated_sites(recipe).seed))
+    if recipe.policy.shows_milestones:
+        corpus += ["\n".join(["Milestones:", *(f"+ {m.description}" for m in task.milestones)]) for task in tasks]
     scratch = scratch_folder(target)
     prepare_policy(recipe.policy.tiny, scratch, corpus=corpus, seed=recipe.run.seed)
     write_checksums(scratch)

@@ -44,8 +44,7 @@ class MadeFor:
     @classmethod
     def of(cls, tokenizer: TextTokenizer, settings: PolicySettings) -> MadeFor:
         """Return what prompts of these settings are made by."""
-        chat = settings.prompt_format == "chat"
-        marks = hashlib.sha256(repr(tokenizer.chat).encode()).hexdigest() if chat else ""
+        marks = hashlib.sha256(repr(tokenizer.chat).encode()).hexdigest() if settings.dialogue else ""
         return cls(tokenizer.digest, settings.prompt_format, settings.instructions, marks)
 
     def differences(self, other: MadeFor) -> list[str]:

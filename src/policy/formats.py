@@ -1,6 +1,6 @@
 """Prompt formats by name: the compact ``waymark`` format, and ``chat``, which says the same as turns of a dialogue.
 
-Owns the registry, ``WaymarkFormat`` and ``ChatFormat``; what formats share, and their invariants, is in
+Owns the registry, both formats, and each with the milestone state; what formats share, and their invariants, is in
 ``policy.prompts``.
 """
 
@@ -13,7 +13,8 @@ from typing import ClassVar
 
 from policy.chat_marks import CHAT_FILE, ChatMarks
 from policy.formats_webrl import WebRLFormat
-from policy.prompts import PastAction, PromptFormat, without_stop
+from policy.prompts import MilestoneMark, PastAction, PromptFormat, without_stop
+from policy.settings import FORMATS
 from policy.tokenizer import TextTokenizer
 
 INSTRUCTIONS = """You operate a web browser to carry out a task. Each turn you see the current page,
@@ -35,6 +36,8 @@ _FRAMED = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """Where a line begins as the task, the cue, feedback or an action does."""
+_FRAMED_MILESTONES = re.compile(rf"{_FRAMED.pattern}|^(?=[^\S\n]*milestones[^\S\n]*:)", _FRAMED.flags)
+"""The same, and where one begins as the milestone state does."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,30 @@ class WaymarkFormat(PromptFormat):
     def after_page(self, tokenizer: TextTokenizer) -> list[int]:
         """Return the ids of the cue."""
         return tokenizer.encode("\nAction:\n")
+
+
+class MilestoneState(PromptFormat):
+    """Adds the milestone state to a format, between the page and the cue: what is reached, what is next, what is left.
+
+    It stands below the page, so that an episode's prompts still begin alike.
+    """
+
+    def milestone_state(self, tokenizer: TextTokenizer, milestones: Sequence[MilestoneMark]) -> list[int]:
+        """Return the ids of one line for each milestone; none for a task without milestones."""
+        if not milestones:
+            return []
+        following = next((i for i, milestone in enumerate(milestones) if not milestone.reached), len(milestones))
+        marks = ("+" if m.reached else ">" if i == following else "-" for i, m in enumerate(milestones))
+        lines = (f"{mark} {_one_line(m.description)}" for mark, m in zip(marks, milestones, strict=True))
+        return tokenizer.encode("\n".join(["", "Milestones:", *lines]))
+
+
+@dataclass(frozen=True)
+class WaymarkMilestonesFormat(MilestoneState, WaymarkFormat):
+    """The compact format with the milestone state."""
+
+    name: ClassVar[str] = "waymark_milestones"
+    framed: ClassVar[re.Pattern[str]] = _FRAMED_MILESTONES
 
 
 PAST_PAGE = "(an earlier page)"
@@ -106,6 +133,14 @@ class ChatFormat(WaymarkFormat):
         return list(_chat_marks(tokenizer).cue)
 
 
+@dataclass(frozen=True)
+class ChatMilestonesFormat(MilestoneState, ChatFormat):
+    """A dialogue whose current turn ends with the milestone state."""
+
+    name: ClassVar[str] = "chat_milestones"
+    framed: ClassVar[re.Pattern[str]] = _FRAMED_MILESTONES
+
+
 def _chat_marks(tokenizer: TextTokenizer) -> ChatMarks:
     if tokenizer.chat is None:
         raise ValueError(f"a chat prompt needs a policy folder with {CHAT_FILE}, which a run with this format makes")
@@ -113,18 +148,17 @@ def _chat_marks(tokenizer: TextTokenizer) -> ChatMarks:
 
 
 def get_format(name: str, *, instructions: bool = False) -> PromptFormat:
-    """Return a prompt format by name: ``chat``, ``waymark``, or ``webrl`` (which has no instructions to add).
+    """Return a prompt format by name, one of ``FORMATS``; ``webrl`` has no instructions to add.
 
     Raises:
         ValueError: no format has this name.
     """
-    if name == "chat":
-        return ChatFormat(instructions=instructions)
-    if name == "waymark":
-        return WaymarkFormat(instructions=instructions)
-    if name == "webrl":
+    if name == WebRLFormat.name:
         return WebRLFormat()
-    raise ValueError(f"prompt format must be 'chat', 'waymark' or 'webrl', found {name!r}")
+    for kind in (WaymarkFormat, WaymarkMilestonesFormat, ChatFormat, ChatMilestonesFormat):
+        if name == kind.name:
+            return kind(instructions=instructions)
+    raise ValueError(f"prompt format must be {' or '.join(map(repr, FORMATS))}, found {name!r}")
 
 
 def _one_line(text: str) -> str:

@@ -29,6 +29,14 @@ class PastAction:
 
 
 @dataclass(frozen=True, slots=True)
+class MilestoneMark:
+    """One of the task's milestones, and whether it is reached in the state that the prompt shows."""
+
+    description: str
+    reached: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Prompt:
     """``ids`` (P,) int32, and how many tokens of the observation were left out."""
 
@@ -72,6 +80,10 @@ class PromptFormat(ABC):
     def after_page(self, tokenizer: TextTokenizer) -> list[int]:
         """Return the ids of the cue to act."""
 
+    def milestone_state(self, tokenizer: TextTokenizer, milestones: Sequence[MilestoneMark]) -> list[int]:
+        """Return the ids of the milestone state, before the cue; none in a format that does not show it."""
+        return []
+
     def as_page(self, observation: str) -> str:
         """Return the observation with a mark before each line that begins as another part of the prompt does."""
         return self.framed.sub("> ", _NONCHARACTERS.sub("\ufffd", observation))
@@ -85,6 +97,7 @@ class PromptFormat(ABC):
         observation: str,
         feedback: str | None,
         max_prompt_tokens: int,
+        milestones: Sequence[MilestoneMark] = (),
     ) -> Prompt:
         """Return the prompt for the next action, with as much of ``observation`` as fits.
 
@@ -93,7 +106,7 @@ class PromptFormat(ABC):
         """
         head = self.begin(tokenizer)
         head += self.before_page(tokenizer, intent, history, feedback or (history[-1].feedback if history else None))
-        tail = self.after_page(tokenizer)
+        tail = [*self.milestone_state(tokenizer, milestones), *self.after_page(tokenizer)]
         room = max_prompt_tokens - len(head) - len(tail)
         if room < 0:
             raise PromptTooLong(

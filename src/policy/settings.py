@@ -18,6 +18,8 @@ DTYPE_BYTES = {"float32": 4, "bfloat16": 2}
 _REVISION = re.compile(r"|\w[\w./-]{0,199}")
 TINY = "tiny"
 """The name of the preset that is built here, in place of a model."""
+FORMATS = ("waymark", "waymark_milestones", "chat", "chat_milestones", "webrl")
+"""Prompt formats that a recipe may name."""
 SMALLEST_VOCABULARY = 531
 """Tokens that the tiny tokenizer has before it learns any: bytes, digits, the grammar, markers."""
 
@@ -74,10 +76,11 @@ class PolicySettings:
     device: str = "cpu"
     """Torch device of the servers."""
     prompt_format: str = "waymark"
-    """``waymark`` (compact), ``chat`` (turns by the model's own chat template, for models trained on dialogue) or
+    """``waymark`` (compact), ``chat`` (turns by the model's own chat template, for models trained on dialogue),
+    ``waymark_milestones`` or ``chat_milestones`` (the same with the milestone state, docs/guides/planning.md), or
     ``webrl`` (for checkpoints of that lineage)."""
     instructions: bool = False
-    """Open each ``waymark`` or ``chat`` prompt with a description of the actions, for models not trained on them."""
+    """Open each prompt but a ``webrl`` one with a description of the actions, for models not trained on them."""
     max_prompt_tokens: int = 512
     """Longest prompt; beyond it the page loses its last lines."""
     max_new_tokens: int = 64
@@ -104,7 +107,7 @@ class PolicySettings:
     def __post_init__(self) -> None:
         """Refuse choices that do not exist, counts and waits of nothing."""
         one_of(self, "dtype", tuple(DTYPE_BYTES))
-        one_of(self, "prompt_format", ("waymark", "chat", "webrl"))
+        one_of(self, "prompt_format", FORMATS)
         hub = "empty, or a commit, tag or branch of the model on the Hugging Face hub"
         require(_REVISION.fullmatch(self.revision) is not None, "revision", hub, self.revision)
         require(DEVICE.fullmatch(self.device) is not None, "device", "cpu, cuda, cuda:N or mps", self.device)
@@ -117,3 +120,13 @@ class PolicySettings:
             if getattr(self, limit) is not None:
                 above(self, 0, limit)
         times(self)
+
+    @property
+    def dialogue(self) -> bool:
+        """Whether prompts are turns by the model's own chat template."""
+        return self.prompt_format.startswith("chat")
+
+    @property
+    def shows_milestones(self) -> bool:
+        """Whether prompts show the milestone state."""
+        return self.prompt_format.endswith("_milestones")
