@@ -110,6 +110,7 @@ class Rollouts:
                     connection=self._service(driver).connection,
                     judges=self._recipe.judges_of_run,
                     screenshot_dir=str(self._folders.screenshots),
+                    plan_dir=str(self._folders.plans),
                 ),
                 self._service(driver).admission,
             )

@@ -22,6 +22,8 @@ class RunFolders:
         """Shards of every episode played."""
         self.screenshots = out / "screenshots"
         """Pictures of the episodes that are recorded with them."""
+        self.plans = out / "plans"
+        """What planning agents knew of their episodes, one file each (``rollout_workers.planning.state``)."""
         self.weights = out / "weights"
         """Published weights, one file a version."""
         self.trained = out / "trained"

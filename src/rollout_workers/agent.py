@@ -1,8 +1,8 @@
 """Who chooses the next action: the one point where policies and demonstrators differ.
 
-Owns the ``Agent`` protocol and the agent that asks a policy. Invariants: a decision carries the
-token ids that will be trained on, exactly as the policy produced them; a reply of other weights than the
-spec names is refused. Must not import torch or ray.
+Owns the ``Agent`` protocol, the agent that asks a policy, and how an action that nobody sampled is written down.
+Invariants: a decision carries the token ids that will be trained on, exactly as the policy produced them; a reply of
+other weights than the spec names is refused. Must not import torch or ray.
 """
 
 from __future__ import annotations
@@ -14,26 +14,30 @@ from typing import Protocol
 import numpy as np
 
 from policy.client import PolicyClient, Sampling
-from policy.prompts import PastAction, PromptFormat
+from policy.prompts import MilestoneMark, PastAction, Prompt, PromptFormat
 from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
 from records import failure_codes as codes
 from records.deadline import Deadline
 from records.environment import Observation
-from records.episodes import FloatArray, IntArray
+from records.episodes import NO_POLICY, FloatArray, IntArray
 from records.failures import EpisodeFailed, Failure
 from rollout_workers.spec import EpisodeSpec
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What there is to decide on: instruction, page, past actions, and what the agent is told about the last one."""
+    """What there is to decide on: instruction, page, past actions, and what the agent is told about the last one.
+
+    ``milestones`` (K,) says which of the task's milestones are reached.
+    """
 
     index: int
     intent: str
     observation: Observation
     history: Sequence[PastAction]
     feedback: str | None
+    milestones: tuple[bool, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,49 @@ class Agent(Protocol):
     async def decide(self, turn: Turn) -> Decision:
         """Return the next action; raise ``EpisodeFailed`` if there is none, ``PromptTooLong`` if there is no room."""
         ...
+
+
+def prompt_of(
+    turn: Turn, spec: EpisodeSpec, prompt_format: PromptFormat, tokenizer: TextTokenizer, limits: PolicySettings
+) -> Prompt:
+    """Return the prompt of a turn; raise ``PromptTooLong`` where it has no room."""
+    reached = zip(spec.task.milestones, turn.milestones, strict=False)
+    return prompt_format.build(
+        tokenizer,
+        intent=turn.intent,
+        history=turn.history,
+        observation=turn.observation.text,
+        feedback=turn.feedback,
+        max_prompt_tokens=limits.max_prompt_tokens,
+        milestones=[MilestoneMark(milestone.description, done) for milestone, done in reached],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Writes an action that no policy sampled down as a decision, for a policy to learn from.
+
+    Log-probabilities are 0: whoever acts takes the action with certainty; the policy version is ``NO_POLICY``.
+    """
+
+    prompt_format: PromptFormat
+    tokenizer: TextTokenizer
+    spec: EpisodeSpec
+    limits: PolicySettings
+
+    def decision(self, turn: Turn, action_text: str) -> Decision:
+        """Return the decision; raise ``PromptTooLong`` where its prompt has no room."""
+        prompt = prompt_of(turn, self.spec, self.prompt_format, self.tokenizer, self.limits)
+        action_ids = np.asarray(self.prompt_format.action_ids(self.tokenizer, action_text), dtype=np.int32)
+        return Decision(
+            prompt_ids=prompt.ids,
+            action_ids=action_ids,
+            logprobs=np.zeros(len(action_ids), dtype=np.float32),
+            action_text=action_text,
+            policy_version=NO_POLICY,
+            temperature=0.0,
+            truncated_tokens=prompt.truncated_tokens,
+        )
 
 
 class PolicyAgent:
@@ -79,19 +126,16 @@ class PolicyAgent:
 
     async def decide(self, turn: Turn) -> Decision:
         """Return the policy's next action."""
-        prompt = self._format.build(
-            self._tokenizer,
-            intent=turn.intent,
-            history=turn.history,
-            observation=turn.observation.text,
-            feedback=turn.feedback,
-            max_prompt_tokens=self._limits.max_prompt_tokens,
-        )
+        return await self.sample(turn, self._spec.temperature, self._spec.step_seed(turn.index))
+
+    async def sample(self, turn: Turn, temperature: float, seed: int) -> Decision:
+        """Return an action that is sampled in this way."""
+        prompt = prompt_of(turn, self._spec, self._format, self._tokenizer, self._limits)
         sampling = Sampling(
-            temperature=self._spec.temperature,
+            temperature=temperature,
             top_p=self._top_p,
             max_new_tokens=self._limits.max_new_tokens,
-            seed=self._spec.step_seed(turn.index),
+            seed=seed,
             version=self._spec.version,
         )
         limit = Deadline(self._limits.deadline_s, codes.DEADLINE, "policy.deadline_s", what="the policy's action")
@@ -106,6 +150,6 @@ class PolicyAgent:
             logprobs=np.asarray(reply.logprobs, dtype=np.float32),
             action_text=self._format.action_text(self._tokenizer, reply.action_ids),
             policy_version=reply.version,
-            temperature=self._spec.temperature,
+            temperature=temperature,
             truncated_tokens=prompt.truncated_tokens,
         )

@@ -121,7 +121,7 @@ class _Episode:
         await self._check_milestones(observation)
         feedback = observation.feedback
         for index in range(spec.task.max_steps or settings.max_steps):
-            turn = Turn(index, self.intent, observation, tuple(self.history), feedback)
+            turn = Turn(index, self.intent, observation, tuple(self.history), feedback, self.milestones)
             screenshot = await self._screenshot(index)
             asked = time.perf_counter()
             try:

@@ -8,17 +8,15 @@ policy. Must not import torch or ray.
 
 from __future__ import annotations
 
-import numpy as np
-
 from environments.environment import Environment
 from environments.interface.grammar import format_action
 from policy.prompts import PromptFormat
 from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
 from records import failure_codes as codes
-from records.episodes import NO_POLICY, Trajectory
+from records.episodes import Trajectory
 from records.failures import EpisodeFailed, Failure
-from rollout_workers.agent import Decision, Turn
+from rollout_workers.agent import Decision, Turn, Writer
 from rollout_workers.episode import play
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec
@@ -28,8 +26,7 @@ from sites.experts import Expert, Intent, resolve
 class ScriptedAgent:
     """Turns the intents of an expert into decisions.
 
-    Log-probabilities are 0: the demonstrator takes its action with certainty; the policy version is
-    ``NO_POLICY``. An intent that names what is not on the page is the task's failure, not the agent's.
+    An intent that names what is not on the page is the task's failure, not the agent's.
     """
 
     def __init__(
@@ -42,10 +39,8 @@ class ScriptedAgent:
         limits: PolicySettings | None = None,
     ) -> None:
         self._demonstrator = demonstrator
-        self._format = prompt_format
-        self._tokenizer = tokenizer
         self._spec = spec
-        self._limits = limits or PolicySettings()
+        self._writer = Writer(prompt_format, tokenizer, spec, limits or PolicySettings())
 
     async def decide(self, turn: Turn) -> Decision:
         """Return the demonstrator's next action as tokens."""
@@ -54,25 +49,7 @@ class ScriptedAgent:
             action = resolve(intent, turn.observation)
         except LookupError as error:
             raise EpisodeFailed(Failure(codes.DEMONSTRATOR_LOST, str(error))) from error
-        prompt = self._format.build(
-            self._tokenizer,
-            intent=turn.intent,
-            history=turn.history,
-            observation=turn.observation.text,
-            feedback=turn.feedback,
-            max_prompt_tokens=self._limits.max_prompt_tokens,
-        )
-        text = format_action(action)
-        action_ids = np.asarray(self._format.action_ids(self._tokenizer, text), dtype=np.int32)
-        return Decision(
-            prompt_ids=prompt.ids,
-            action_ids=action_ids,
-            logprobs=np.zeros(len(action_ids), dtype=np.float32),
-            action_text=text,
-            policy_version=NO_POLICY,
-            temperature=0.0,
-            truncated_tokens=prompt.truncated_tokens,
-        )
+        return self._writer.decision(turn, format_action(action))
 
     def _next_intent(self, turn: Turn) -> Intent:
         """Start the generator at the first turn; send it the observation at each later one."""

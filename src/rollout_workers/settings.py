@@ -1,15 +1,54 @@
 """The settings of rollouts: how many workers, how long to wait, how much may fail.
 
-Owns ``RolloutSettings`` only. Every number has its unit in its name or its description; every wait
+Owns ``RolloutSettings`` and ``PlanningSettings``. Every number has its unit in its name or its description; every wait
 in the package ends by one of these deadlines. Must not import torch, ray or pydantic.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
-from records.bounds import above, at_least, share, times
+from records.bounds import above, at_least, one_of, share, times
+from replay.stuck import EPSILON, WINDOW
+
+
+@dataclass(frozen=True, slots=True)
+class PlanningSettings:
+    """Planning at inference, in evaluations: docs/guides/planning.md."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    mode: str = "off"
+    """``off``, ``milestones`` (keep the milestone state and note where the agent is stuck) or ``replan`` (and lead it
+    out of there)."""
+    epsilon: float = EPSILON
+    """Progress, as a share of the milestones, that ``window`` steps must bring; with less the agent is stuck."""
+    window: int = WINDOW
+    """Steps in which progress is expected."""
+    observations: int = 50
+    """Newest pages that the agent's state keeps whole; of older ones a line or a summary is left."""
+    tries: int = 4
+    """Times that a stuck policy is asked again where its action was tried before in the same state; 0 leaves it at
+    that."""
+    temperature: float = 1.0
+    """Sampling temperature of asking again."""
+    tell: bool = False
+    """Say in a stuck policy's prompt that its last actions did not help; for policies that read plain language."""
+    thinking: str = "auto"
+    """When a language model that plays thinks: ``auto`` (where it cannot tell whether a milestone is reached, and to
+    plan anew) or ``fixed`` (always)."""
+    thinking_tokens: int = 2048
+    """Thinking budget of one question in tokens; 0 thinks never."""
+
+    def __post_init__(self) -> None:
+        """Refuse modes that do not exist and windows of nothing."""
+        one_of(self, "mode", ("off", "milestones", "replan"))
+        one_of(self, "thinking", ("auto", "fixed"))
+        at_least(self, 1, "window", "observations")
+        at_least(self, 0, "tries", "thinking_tokens")
+        above(self, 0, "temperature", "epsilon")
+        share(self, "epsilon")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +80,9 @@ class RolloutSettings:
     its name in ``judges``. MiniWoB++'s pages judge themselves."""
     milestone_judge: str = "declarative"
     """Judge that says which milestones are reached, named and told like that."""
+
+    planning: PlanningSettings = field(default_factory=PlanningSettings)
+    """Planning at inference."""
 
     reset_deadline_s: float = 30.0
     """Seconds for a reset and the first observation."""

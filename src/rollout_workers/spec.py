@@ -44,9 +44,13 @@ class EpisodeSpec:
     group: str = ""
     grant: Grant | None = None
 
-    def step_seed(self, index: int) -> int:
-        """Return the sampling seed of one step: a 62-bit hash of seed, episode and step."""
-        digest = hashlib.blake2b(f"{self.seed}/{self.episode_id}/{index}".encode(), digest_size=8).digest()
+    def step_seed(self, index: int, again: int = 0) -> int:
+        """Return the sampling seed of one step: a 62-bit hash of seed, episode and step.
+
+        ``again`` counts how often the step's action was asked for before.
+        """
+        asked = f"{self.seed}/{self.episode_id}/{index}" + (f"/{again}" if again else "")
+        digest = hashlib.blake2b(asked.encode(), digest_size=8).digest()
         return int.from_bytes(digest, "big") >> 2
 
 
@@ -58,7 +62,8 @@ class WorkerConfig:
     becomes them, and ``connection`` leads to what its service runs. ``judges`` are the judges of the run, of which
     ``settings`` names those that are asked. ``tokenizer`` is a policy folder. ``policy`` may be None for workers
     that play demonstrations only; ``policy_settings`` gives the prompt format and the limits in tokens. Shards go under
-    ``shard_dir``; screenshots under ``screenshot_dir``, or nowhere when that is empty.
+    ``shard_dir``; screenshots under ``screenshot_dir``, states of planned episodes under ``plan_dir``, or nowhere where
+    these are empty.
     """
 
     shard_dir: str
@@ -72,3 +77,4 @@ class WorkerConfig:
     connection: object = None
     judges: Judges = field(default_factory=Judges)
     screenshot_dir: str = ""
+    plan_dir: str = ""

@@ -19,6 +19,7 @@ import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import IO, Any, cast
 
 from environments.browser.owned_processes import kill, kill_owned, mark_children, orphans, start_guard, unmark_children
@@ -187,7 +188,18 @@ class RolloutWorker:
             detail = f"episode {spec.episode_id} needs a policy, and the worker was configured without one"
             raise EpisodeFailed(Failure(codes.NO_POLICY, detail))
         top_p = self._config.settings.top_p
-        return PolicyAgent(self._policy, self._format, self._tokenizer, spec, top_p=top_p, limits=limits)
+        agent = PolicyAgent(self._policy, self._format, self._tokenizer, spec, top_p=top_p, limits=limits)
+        planned = self._config.settings.planning.mode != "off" and spec.source is Source.EVALUATION
+        return self._planning(agent, spec) if planned else agent
+
+    def _planning(self, agent: PolicyAgent, spec: EpisodeSpec) -> Agent:
+        """Return the agent of an episode that is planned."""
+        # Its state is pydantic's, which a worker that plans nothing is to do without.
+        from rollout_workers.planning.policy_agent import WatchedPolicyAgent
+        from rollout_workers.planning.state import PlanFolder
+
+        folder = PlanFolder(Path(self._config.plan_dir)) if self._config.plan_dir else None
+        return WatchedPolicyAgent(agent, spec, self._config.settings.planning, folder=folder)
 
     async def _contained(self, work: Awaitable[None]) -> Failure | None:
         """Return what went wrong in ``work``, typed; nothing is raised but cancellation."""

@@ -22,11 +22,11 @@ from policy.tokenizer_training import train_tokenizer
 from records import failure_codes as codes
 from records.deadline import Deadline
 from records.environment import Action, Element, Observation, Verdict
-from records.episodes import Milestone, Source, Step, Task, Termination, Trajectory
+from records.episodes import NO_POLICY, Milestone, Source, Step, Task, Termination, Trajectory
 from records.failures import EpisodeFailed, Failure, FailureCode, FailureKind
 from rollout_workers.agent import PolicyAgent
 from rollout_workers.episode import play, run_episode
-from rollout_workers.scripted_agent import NO_POLICY, ScriptedAgent, record_demonstration
+from rollout_workers.scripted_agent import ScriptedAgent, record_demonstration
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec
 from sites.app import create_app
@@ -72,7 +72,7 @@ class PlainFormat:
 
     name: str = "plain"
 
-    def build(self, tokenizer, *, intent, history, observation, feedback, max_prompt_tokens) -> Prompt:  # type: ignore[no-untyped-def]
+    def build(self, tokenizer, *, intent, history, observation, feedback, max_prompt_tokens, milestones=()) -> Prompt:  # type: ignore[no-untyped-def]
         past = [[tokenizer.decode([i for i in h.action_ids if i]), h.feedback] for h in history]
         ids = tokenizer.encode(json.dumps({"intent": intent, "past": past, "page": observation, "feedback": feedback}))
         if len(ids) > max_prompt_tokens:
