@@ -28,6 +28,7 @@ NAMES = (
     "learner",
     "phase_shares",
     "fuzz",
+    "analyzer",
 )
 
 
