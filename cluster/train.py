@@ -68,7 +68,7 @@ def _play_on(recipe: Recipe, manifest: RunManifest) -> RunDisplay:
         from cluster.system import System
 
         folders, tasks = RunFolders(out), TaskSets(recipe)
-        start = manifest.note_start()
+        start = manifest.note_start(recipe)
         with RunDisplay(recipe.run.phases) as display, LedgerFile(out, start) as ledger:
             if start > 1:
                 display.note(f"Going on from {len(manifest.stages())} complete stages (start {start} of this run)")

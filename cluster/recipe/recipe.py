@@ -8,6 +8,7 @@ owns it; ``docs/reference/config.md`` is generated from those.
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import hashlib
 import json
@@ -16,7 +17,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
@@ -46,6 +47,7 @@ class Recipe(BaseModel):
     """All settings of a run, one section for each package."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    operational: ClassVar[tuple[str, ...]] = ("monitors",)
 
     run: RunSettings = RunSettings()
     warm_start: WarmStartSettings = WarmStartSettings()
@@ -163,9 +165,43 @@ def flatten(raw: Raw, prefix: str = "") -> dict[str, Any]:
     return leaves
 
 
+def operational_keys(recipe: Recipe) -> list[str]:
+    """Return the dotted names of the settings and sections that a run may go on without, or with others.
+
+    They are what each settings class calls ``operational``: counts of processes, cores and memory, limits, addresses.
+    """
+    return list(_operational(recipe, ""))
+
+
+def _operational(settings: object, prefix: str) -> Iterable[str]:
+    names = getattr(type(settings), "operational", ())
+    yield from (f"{prefix}{name}" for name in names)
+    inner = settings if isinstance(settings, Mapping) else _fields_of(settings)
+    for name, value in inner.items():
+        if name not in names:
+            yield from _operational(value, f"{prefix}{name}.")
+
+
+def _fields_of(settings: object) -> Mapping[str, object]:
+    if isinstance(settings, BaseModel):
+        return dict(settings)
+    names = dataclasses.fields(settings) if dataclasses.is_dataclass(settings) else ()
+    return {field.name: getattr(settings, field.name) for field in names}
+
+
+def identity(recipe: Recipe, config: Raw | None = None) -> dict[str, Any]:
+    """Return the settings that a run's numbers follow from, by their dotted names: all but the operational ones.
+
+    ``config`` is an earlier recipe's, resolved, to be told from this one; None is this one's.
+    """
+    left_out = tuple(f"{key}." for key in operational_keys(recipe))
+    values = flatten(resolved(recipe) if config is None else config)
+    return {key: value for key, value in values.items() if not f"{key}.".startswith(left_out)}
+
+
 def config_hash(recipe: Recipe) -> str:
-    """Return a SHA-256 in hex over every resolved setting; independent of key order and of how a value was written."""
-    canonical = json.dumps(resolved(recipe), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    """Return a SHA-256 in hex over ``identity``; independent of key order and of how a value was written."""
+    canonical = json.dumps(identity(recipe), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode("utf-8")).hexdigest()
 
 

@@ -183,6 +183,9 @@ class RunSettings:
     """The run: its name and seed, its phases, and what is kept of it."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+    operational: ClassVar[tuple[str, ...]] = (
+        "name", "dashboard", "learner_timeout_s", "head_timeout_s", "recoveries", "resources",
+    )  # fmt: skip
 
     name: str = "run"
     """Name of the run; without ``--out`` its folder is ``runs/NAME``."""

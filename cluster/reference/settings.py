@@ -31,6 +31,9 @@ A recipe is a YAML file with the sections below. What it does not say has the de
 unknown key is an error that names the nearest one. On the command line, `--set section.key=value`
 overrides one setting, its value read as YAML: `--set run.phases=2 --set run.evaluation.splits=[test]`.
 `waymark check RECIPE` prints the result.
+
+Settings marked with ◦ are *operational*: counts of processes, cores and memory, limits and addresses. A run goes on
+with other ones; of the rest it refuses every change.
 """
 
 
@@ -54,7 +57,7 @@ def reference_page() -> str:
         if name in PLUGGED:
             parts += [f"## {name}", "", _PLUGGED[name], ""]
             for key, own in settings.items():
-                parts.extend(_section(f"{name}.{key}", own, 3))
+                parts.extend(_section(f"{name}.{key}", own, 3, name in Recipe.operational))
         else:
             parts.extend(_section(name, settings, 2))
         if name == "policy":
@@ -78,9 +81,10 @@ def attribute_docs(settings: type) -> dict[str, tuple[str, str]]:
     return {field.name: documented[field.name] for field in dataclasses.fields(settings)}
 
 
-def _section(path: str, settings: Any, level: int) -> list[str]:
-    """Return the Markdown of one section and of the sections in it."""
+def _section(path: str, settings: Any, level: int, operational: bool = False) -> list[str]:
+    """Return the Markdown of one section and of the sections in it; ``operational`` where all of it is."""
     docs = attribute_docs(type(settings))
+    marked = tuple(docs) if operational else getattr(type(settings), "operational", ())
     summary = inspect.cleandoc(type(settings).__doc__ or "")
     lines = [f"{'#' * level} {path}", "", _markdown(summary), ""]
     inner: list[str] = []
@@ -88,11 +92,10 @@ def _section(path: str, settings: Any, level: int) -> list[str]:
     for name, (annotation, doc) in docs.items():
         value = getattr(settings, name)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            inner.extend(_section(f"{path}.{name}", value, level + 1))
+            inner.extend(_section(f"{path}.{name}", value, level + 1, name in marked))
         else:
-            rows.append(
-                f"| `{name}` | {_cell(f'`{annotation}`')} | {_cell(_default(value))} | {_cell(_markdown(doc))} |"
-            )
+            meaning = f"{'◦ ' if name in marked else ''}{_markdown(doc)}"
+            rows.append(f"| `{name}` | {_cell(f'`{annotation}`')} | {_cell(_default(value))} | {_cell(meaning)} |")
     if rows:
         lines += [*_HEADINGS, *rows, ""]
     return lines + inner

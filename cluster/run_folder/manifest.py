@@ -1,9 +1,9 @@
 """The run's manifests: ``OUT/manifest.json`` says what run it is, one manifest a stage what is complete.
 
 Owns resuming. Invariants: a stage is done only when its manifest is there (``cluster.run_folder.stage_files``), which
-is written after everything it names is durable; none is ever changed; a run goes on only under the very recipe and the
-code it was last played with. Phase 0 is the warm start and the evaluation before RL; phases 1..N follow. The
-stages' names and order are the controller's.
+is written after everything it names is durable; none is ever changed; a run goes on only under its own recipe, of which
+operational settings may differ, and the code it was last played with. Phase 0 is the warm start and the evaluation
+before RL; phases 1..N follow. The stages' names and order are the controller's.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Literal, TypedDict
 
 from cluster.demonstrated import demonstrated_sites
 from cluster.errors import ManifestError
-from cluster.recipe.recipe import Recipe, config_hash, flatten, resolved
+from cluster.recipe.recipe import Recipe, config_hash, flatten, identity, resolved
 from cluster.run_folder.durable import digests_as_written, sha256_file, write_atomic
 from cluster.run_folder.named_data import data_record, require_same_data
 from cluster.run_folder.named_model import model_record, require_same_model
@@ -97,9 +97,15 @@ class RunManifest:
         """The number of this start of the run's command."""
         return self._start
 
-    def note_start(self) -> int:
-        """Note that the run is started or goes on from here; return the start's number."""
-        self._start = note_start(self.out)
+    def note_start(self, recipe: Recipe) -> int:
+        """Note that the run is started or goes on from here, and with which other settings than at first.
+
+        Returns:
+            The start's number.
+        """
+        before = flatten(self.header["config"])
+        changed = {key: value for key, value in flatten(resolved(recipe)).items() if before.get(key) != value}
+        self._start = note_start(self.out, changed)
         return self._start
 
     def stage_done(self, phase: int, stage: str) -> bool:
@@ -160,11 +166,11 @@ class RunManifest:
         return table
 
     def _require_recipe(self, recipe: Recipe) -> None:
-        if config_hash(recipe) == self.config_hash:
-            return
-        before, now = flatten(self.header["config"]), flatten(resolved(recipe))
+        before, now = identity(recipe, self.header["config"]), identity(recipe)
         gone = object()
         differing = [key for key in sorted({*before, *now}) if before.get(key, gone) != now.get(key, gone)]
+        if not differing:
+            return
         lines = [
             f"  {key}: was {before.get(key, 'not there')!r}, is {now.get(key, 'not there')!r}" for key in differing
         ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,11 @@ def start_files(out: Path) -> list[Path]:
     return sorted((out / FOLDER).glob("[0-9]*.json"))
 
 
-def note_start(out: Path) -> int:
-    """Note that the run is started or goes on, durably; return the start's number, from 1."""
+def note_start(out: Path, settings: Mapping[str, Any]) -> int:
+    """Note that the run is started or goes on, durably; return the start's number, from 1.
+
+    ``settings`` are those that differ from what the run began with, by their dotted names.
+    """
     files = start_files(out)
     number = int(files[-1].stem) + 1 if files else 1
     content = {
@@ -36,6 +40,7 @@ def note_start(out: Path) -> int:
         "host": platform.node(),
         "process": os.getpid(),
         "code": code_identity(),
+        "settings": dict(settings),
     }
     write_atomic(out / FOLDER / f"{number:04d}.json", json.dumps(content, indent=1) + "\n")
     return number

@@ -16,6 +16,7 @@ class EvaluatorSettings:
     """WebArena's evaluators: the LLM judge that they ask about meaning, and how long it is waited for."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+    operational: ClassVar[tuple[str, ...]] = ("answer_timeout_s",)
 
     answer_judge: str = ""
     """Judge of answers (a registered name or ``module:name``) for tasks with ``fuzzy_match``; its own options stand

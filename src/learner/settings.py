@@ -215,6 +215,7 @@ class LearnerSettings:
     """The learner: an algorithm (five choices, see ``learner.algorithms``) and its constants."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = FORBID_UNKNOWN
+    operational: ClassVar[tuple[str, ...]] = ("ranks", "bookmark_every_s")
 
     algorithm: str = "mira"
     """Name of the recipe that picks reward, advantage, policy loss, data and reference."""

@@ -63,6 +63,7 @@ class PolicySettings:
     """The policy model and its servers."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+    operational: ClassVar[tuple[str, ...]] = ("hang_timeout_s", "attempt_timeout_s", "deadline_s", "publish_timeout_s")
 
     model: str = TINY
     """What the run starts from: ``tiny`` (built from ``tiny`` below), or the model in a folder or on the Hugging Face

@@ -27,6 +27,7 @@ class TorchSettings:
     """Servers on torch, as Ray actors; their device and precision are ``policy.device`` and ``policy.dtype``."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+    operational: ClassVar[tuple[str, ...]] = ("servers", "cpus", "gpus", "memory_mb", "restarts")
 
     servers: int = 1
     """Number of policy servers; the requests of one episode stay with one server."""

@@ -56,6 +56,13 @@ class RolloutSettings:
     """How episodes are played and who plays them."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+    operational: ClassVar[tuple[str, ...]] = (
+        "workers", "contexts_per_worker", "prefetch_per_worker", "worker_cpus", "worker_memory_mb",
+        "reset_deadline_s", "step_deadline_s", "judge_deadline_s", "episode_deadline_s", "attempts", "retry_delay_s",
+        "infra_failure_share", "task_failure_share", "policy_failure_share", "judge_failure_share", "failure_floor",
+        "failure_window", "shard_linger_s", "shard_deadline_s", "start_timeout_s", "hang_timeout_s",
+        "loop_lag_limit_s", "replace_after_s", "stall_timeout_s",
+    )  # fmt: skip
 
     workers: int = 1
     """Rollout worker processes, each with one Chromium."""

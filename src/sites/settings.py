@@ -14,6 +14,7 @@ class SitesSettings:
     """Which sites tasks are drawn from, from which seed the sites are made, and how they are served."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+    operational: ClassVar[tuple[str, ...]] = ("memory_mb", "max_sessions", "start_timeout_s", "hang_timeout_s")
 
     names: tuple[str, ...] = ("shop", "forum")
     """Sites that tasks are drawn from, and collections of further tasks over them: ``across`` (tasks over several of

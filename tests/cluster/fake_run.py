@@ -241,7 +241,7 @@ class Run:
         display = RunDisplay(self.recipe.run.phases, Console(file=self.output, force_terminal=False))
         tasks = task_sets(self.recipe.model_dump_json())
         manifest = RunManifest.open(self.out, self.recipe)
-        start = manifest.note_start()
+        start = manifest.note_start(self.recipe)
         with Monitors(self.out, self.recipe.monitors) as monitors, LedgerFile(self.out, start) as ledger:
             parts = (self.recipe, manifest, self.system, tasks, display, monitors, ledger)
             Controller(*parts).run()  # type: ignore[arg-type]

@@ -5,13 +5,24 @@ from __future__ import annotations
 import dataclasses
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cluster.errors import ExitCode, RecipeError
-from cluster.recipe.recipe import Recipe, build_recipe, config_hash, flatten, known_keys, load_recipe, resolved
+from cluster.recipe.recipe import (
+    Recipe,
+    build_recipe,
+    config_hash,
+    flatten,
+    identity,
+    known_keys,
+    load_recipe,
+    resolved,
+)
+from policy.backend import BACKENDS
 
 
 def settings_classes() -> list[type]:
@@ -146,6 +157,31 @@ def test_the_hash_depends_on_values_and_not_on_how_they_are_written(tmp_path: Pa
     first, second = (config_hash(load_recipe(tmp_path / name)) for name in ("a.yaml", "b.yaml"))
     assert first == second
     assert first != config_hash(load_recipe(tmp_path / "a.yaml", ["learner.gamma=0.96"]))
+
+
+def test_what_is_operational_is_a_setting_of_its_class_and_not_of_the_identity() -> None:
+    found = {**vars(Recipe()), **{backend: BACKENDS.find(backend).settings() for backend in BACKENDS.own}}
+    named = [(type(s), name) for s in _sections(found) for name in getattr(type(s), "operational", ())]
+    assert len(named) > 40
+    for settings, name in named:
+        assert name in {field.name for field in dataclasses.fields(settings)}, f"{settings.__name__}.{name}"
+    left = set(identity(Recipe()))
+    assert not left & {
+        "rollout.workers",
+        "policy.options.servers",
+        "run.resources.address",
+        "environments.embedded.memory_mb",
+    }
+    assert left >= {"rollout.temperature", "policy.options.max_batch", "run.phases", "learner.gamma"}
+
+
+def _sections(settings: object) -> Iterator[object]:
+    inner: Iterable[object] = settings.values() if isinstance(settings, Mapping) else ()
+    if dataclasses.is_dataclass(settings):
+        inner = [getattr(settings, field.name) for field in dataclasses.fields(settings)]
+        yield settings
+    for one in inner:
+        yield from _sections(one)
 
 
 def test_the_hash_is_the_same_in_another_process(child_env: dict[str, str]) -> None:

@@ -21,6 +21,7 @@ from cluster.run_folder.durable import sha256_file, write_atomic
 from cluster.run_folder.lock import RunLock
 from cluster.run_folder.manifest import RunManifest, changed_files
 from cluster.run_folder.stage_results import PHASE, WARM_START, ChosenTask, Cloned, RolloutsPlayed, TasksChosen
+from cluster.run_folder.starts import start_files
 from tests.cluster.made_results import made
 
 RECIPE = build_recipe({"run": {"seed": 5}})
@@ -154,17 +155,43 @@ def test_another_recipe_is_refused_and_the_differing_keys_are_named(tmp_path: Pa
     assert "run.name" not in text
 
 
+def test_a_run_goes_on_with_other_counts_limits_and_addresses_and_notes_them(tmp_path: Path) -> None:
+    RunManifest.open(tmp_path, RECIPE).note_start(RECIPE)
+    changes = {
+        "rollout": {"workers": 3, "hang_timeout_s": 90},
+        "run": {"seed": 5, "resources": {"learner_cpus": 2}},
+        "policy": {"options": {"servers": 2}},
+        "environments": {"embedded": {"max_sessions": 7}},
+        "monitors": {},
+    }
+    other = build_recipe(changes)
+    assert RunManifest.open(tmp_path, other).note_start(other) == 2
+    settings = [json.loads(path.read_text())["settings"] for path in start_files(tmp_path)]
+    assert settings[0] == {}
+    assert settings[1] == {
+        "rollout.workers": 3,
+        "rollout.hang_timeout_s": 90.0,
+        "run.resources.learner_cpus": 2.0,
+        "policy.options.servers": 2,
+        "environments.embedded.max_sessions": 7,
+        "monitors": {},
+    }
+    changes["rollout"]["temperature"] = 0.5
+    with pytest.raises(ManifestError, match=r"differ:\n  rollout\.temperature: was 1\.0, is 0\.5\nput"):
+        RunManifest.open(tmp_path, build_recipe(changes))
+
+
 def test_other_code_is_refused_by_the_name_of_what_differs_unless_it_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    RunManifest.open(tmp_path, RECIPE).note_start()
+    RunManifest.open(tmp_path, RECIPE).note_start(RECIPE)
     RunManifest.open(tmp_path, RECIPE)
     now = starts.code_identity()
     monkeypatch.setattr(starts, "code_identity", lambda: {**now, "numpy": "9.9", "waymark's sources": "feed"})
     with pytest.raises(ManifestError, match=r"(?s)other code:.*numpy: was \S+, is 9.9.*--resume other-code") as caught:
         RunManifest.open(tmp_path, RECIPE)
     assert "torch" not in str(caught.value)
-    RunManifest.open(tmp_path, RECIPE, resume="other-code").note_start()
+    RunManifest.open(tmp_path, RECIPE, resume="other-code").note_start(RECIPE)
     RunManifest.open(tmp_path, RECIPE)
 
 
@@ -176,10 +203,10 @@ def test_every_source_of_a_run_counts_as_its_code() -> None:
 
 def test_starts_are_numbered(tmp_path: Path) -> None:
     manifest = RunManifest.open(tmp_path, RECIPE)
-    assert [manifest.note_start(), manifest.note_start()] == [1, 2]
+    assert [manifest.note_start(RECIPE), manifest.note_start(RECIPE)] == [1, 2]
     manifest.complete_stage(0, made(0, "clone"))
     assert RunManifest.read(tmp_path).entry(0, "clone").start == 2
-    assert RunManifest.open(tmp_path, RECIPE).note_start() == 3
+    assert RunManifest.open(tmp_path, RECIPE).note_start(RECIPE) == 3
 
 
 def test_resume_never_refuses_a_run_that_is_there(tmp_path: Path) -> None:

@@ -20,6 +20,9 @@ class BrowserSettings:
     """How pages are opened, acted on and shown to the agent."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+    operational: ClassVar[tuple[str, ...]] = (
+        "executable", "page_memory_mb", "episodes_per_context", "launch_timeout_s", "close_timeout_s",
+    )  # fmt: skip
 
     executable: str = ""
     """Path of a Chromium or headless-shell binary; empty looks for Playwright's, then for installed ones."""

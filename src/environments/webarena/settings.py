@@ -83,6 +83,10 @@ class WebArenaSettings:
     """Episodes on WebArena's own sites."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+    operational: ClassVar[tuple[str, ...]] = (
+        "deployments", "credentials_file", "lease_hold_s", "login_timeout_s", "login_load_timeout_s",
+        "login_margin_s",
+    )  # fmt: skip
 
     task_files: Mapping[str, str] = field(default_factory=dict)
     """WebArena's JSON task file of each split that the run uses, such as ``train`` and ``test``; ``start-pages`` in

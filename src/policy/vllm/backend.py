@@ -38,6 +38,10 @@ class VllmSettings:
     """Servers of vLLM; their precision is ``policy.dtype``, their longest request that of the policy's settings."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+    operational: ClassVar[tuple[str, ...]] = (
+        "urls", "token_variable", "servers", "cpus", "gpus", "memory_mb", "kv_cache_gib", "in_flight", "python",
+        "bind", "start_timeout_s", "drain_timeout_s", "restarts",
+    )  # fmt: skip
 
     urls: tuple[str, ...] = ()
     """Servers that run already, as ``http://host:port``; a name with several addresses is that many servers. Empty
