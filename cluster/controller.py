@@ -20,7 +20,7 @@ from cluster.run_folder.layout import CLONED, checkpoint_name, critics_name
 from cluster.run_folder.ledger import LedgerFile
 from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.rollback import keep_episodes_of
-from cluster.run_folder.stage_data import NO_EPISODES, episode_counts, split_results
+from cluster.run_folder.stage_data import NO_EPISODES, episode_counts, split_results, with_planning
 from cluster.run_folder.stage_results import (
     ActorTrained,
     Cloned,
@@ -185,6 +185,9 @@ class Controller:
         specs = self.tasks.evaluation(phase, screenshots=settings.screenshots if last else 0)
         result = self._play(phase, Evaluated.stage, specs, self.recipe.run.environment)
         splits = split_results(specs, settings.splits, result, self.buffer, settings.passes)
+        planning = self.recipe.rollout.planning
+        if planning.mode != "none":
+            splits = with_planning(splits, specs, self.buffer, self.system.folders.plans, planning)
         return Evaluated(**vars(episode_counts(specs, result, self.buffer)), splits=splits)
 
     def _curriculum(self, phase: int) -> TasksChosen:

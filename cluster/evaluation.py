@@ -23,7 +23,7 @@ from cluster.ray_runtime import ray_runtime
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.named_model import lay_out_model
-from cluster.run_folder.stage_data import split_results
+from cluster.run_folder.stage_data import split_results, with_planning
 from cluster.run_folder.stage_results import Evaluated
 from cluster.task_sets import TaskSets
 from learner.settings import AdapterSettings
@@ -62,6 +62,8 @@ def evaluate(recipe: Recipe, *, policy: Path, split: str, passes: int = 1, keep:
         result = _played(recipe, RunFolders(out.resolve()), split)
         if keep is not None:
             shutil.copytree(RunFolders(out).episodes, RunFolders(keep).episodes)
+            if RunFolders(out).plans.exists():
+                shutil.copytree(RunFolders(out).plans, RunFolders(keep).plans)
         return result
 
 
@@ -78,7 +80,8 @@ def _played(recipe: Recipe, folders: RunFolders, split: str) -> SplitResult:
         specs, buffer = tasks.evaluation(0), ReplayBuffer(folders.episodes)
         result = players.play(specs, buffer, display, driver=recipe.run.environment)
         buffer.refresh()
-        return split_results(specs, (split,), result, buffer, settings.passes)[split]
+        found = split_results(specs, (split,), result, buffer, settings.passes)
+        return with_planning(found, specs, buffer, folders.plans, recipe.rollout.planning)[split]
 
 
 def _snapshot(

@@ -6,7 +6,7 @@ nor as orders to the terminal.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -47,7 +47,24 @@ def evaluation_table(split: str, result: SplitResult) -> RenderableType:
     for k, value in result.pass_at.items():
         table.add_row(Text(f"pass@{k}"), f"{100 * value:.1f}", "")
     lost = sum(result.lost.values())
-    return Group(table, lost_line(EpisodeCounts(result.n + lost, result.n, result.lost)))
+    lines = [planning_line(result.planning)] if result.planning else []
+    return Group(table, *lines, lost_line(EpisodeCounts(result.n + lost, result.n, result.lost)))
+
+
+def planning_line(numbers: Mapping[str, float]) -> Text:
+    """Return in a sentence or two how often agents were stuck, and what planning did about it."""
+    said = (
+        f"Stuck at some point: {100 * numbers['stuck_share']:.1f} % of the episodes, in a cycle "
+        f"{100 * numbers['cycle_share']:.1f} %. A decision took {numbers['decision_s_p50']:.3g} s (median), "
+        f"{numbers['decision_s_p95']:.3g} s (95 %)."
+    )
+    if "replans" in numbers:
+        said += (
+            f" An episode was planned anew {numbers['replans']:.2f} times, asked again {numbers['retries']:.2f} times."
+        )
+    if "questions" in numbers:
+        said += f" It took {numbers['questions']:.1f} questions, {numbers['thought']:.1f} of them with thought."
+    return Text(said)
 
 
 def lost_line(episodes: EpisodeCounts) -> Text:

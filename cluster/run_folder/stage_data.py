@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from analysis.metrics import Rate
@@ -29,6 +29,7 @@ from records.failures import Failure
 from replay.buffer import ReplayBuffer
 from replay.shards import SUFFIX
 from rollout_workers.results import RolloutResult
+from rollout_workers.settings import PlanningSettings
 from rollout_workers.spec import EpisodeSpec
 
 
@@ -84,6 +85,24 @@ def split_results(
         mine = [spec for spec in specs if spec.task.split == split]
         results[split] = SplitResult.of(judged(mine, buffer), _lost(mine, result, buffer), passes)
     return results
+
+
+def with_planning(
+    splits: Mapping[str, SplitResult],
+    specs: Sequence[EpisodeSpec],
+    buffer: ReplayBuffer,
+    plans: Path,
+    settings: PlanningSettings,
+) -> dict[str, SplitResult]:
+    """Return the results of an evaluation with what planning did; ``plans`` holds the agents' states."""
+    from rollout_workers.planning.numbers import planning_numbers
+    from rollout_workers.planning.state import PlanFolder
+
+    def numbers(split: str) -> dict[str, float]:
+        ids = [spec.episode_id for spec in specs if spec.task.split == split and spec.episode_id in buffer]
+        return planning_numbers(buffer.trajectories(ids), PlanFolder(plans), settings)
+
+    return {split: replace(result, planning=numbers(split)) for split, result in splits.items()}
 
 
 def recorded_shards(entries: Iterable[StageEntry]) -> dict[str, int]:

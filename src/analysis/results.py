@@ -33,7 +33,8 @@ class GroupResult:
 class SplitResult:
     """One evaluation on one split. ``lost`` counts episodes without a verdict by ``kind/code``.
 
-    ``pass_at`` maps k (as text) to pass@k; it is empty for one greedy pass.
+    ``pass_at`` maps k (as text) to pass@k; it is empty for one greedy pass. ``planning`` says where agents were stuck
+    and what planning did (``rollout_workers.planning.numbers``); it is empty where nobody asked.
     """
 
     success: float | None
@@ -45,6 +46,7 @@ class SplitResult:
     by_template: dict[str, GroupResult] = field(default_factory=dict)
     lost: dict[str, int] = field(default_factory=dict)
     pass_at: dict[str, float] = field(default_factory=dict)
+    planning: dict[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, episodes: Iterable[Episode], failures: Iterable[Failure] = (), passes: int = 1) -> SplitResult:

@@ -19,8 +19,8 @@ class PlanningSettings:
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
-    mode: str = "off"
-    """``off``, ``milestones`` (keep the milestone state and note where the agent is stuck) or ``replan`` (and lead it
+    mode: str = "none"
+    """``none``, ``milestones`` (keep the milestone state and note where the agent is stuck) or ``replan`` (and lead it
     out of there)."""
     epsilon: float = EPSILON
     """Progress, as a share of the milestones, that ``window`` steps must bring; with less the agent is stuck."""
@@ -43,7 +43,7 @@ class PlanningSettings:
 
     def __post_init__(self) -> None:
         """Refuse modes that do not exist and windows of nothing."""
-        one_of(self, "mode", ("off", "milestones", "replan"))
+        one_of(self, "mode", ("none", "milestones", "replan"))
         one_of(self, "thinking", ("auto", "fixed"))
         at_least(self, 1, "window", "observations")
         at_least(self, 0, "tries", "thinking_tokens")

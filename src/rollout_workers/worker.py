@@ -189,7 +189,7 @@ class RolloutWorker:
             raise EpisodeFailed(Failure(codes.NO_POLICY, detail))
         top_p = self._config.settings.top_p
         agent = PolicyAgent(self._policy, self._format, self._tokenizer, spec, top_p=top_p, limits=limits)
-        planned = self._config.settings.planning.mode != "off" and spec.source is Source.EVALUATION
+        planned = self._config.settings.planning.mode != "none" and spec.source is Source.EVALUATION
         return self._planning(agent, spec) if planned else agent
 
     def _planning(self, agent: PolicyAgent, spec: EpisodeSpec) -> Agent:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -156,8 +157,19 @@ def test_where_the_terminal_is_narrow_the_first_and_the_last_evaluations_are_sho
 
 def test_one_evaluation_is_shown_by_every_group() -> None:
     shown = text_of(evaluation_table("test", split_result(0.5, lost=2)))
+    assert "Stuck" not in shown
     for part in ("site shop", "site forum", "expert's steps 1-5", "shop.buy", "2 lost and left out"):
         assert part in shown
+
+
+def test_an_evaluation_says_how_often_agents_were_stuck_and_what_planning_did() -> None:
+    numbers = {"stuck_share": 0.25, "cycle_share": 0.125, "decision_s_p50": 0.021, "decision_s_p95": 0.05}
+    shown = " ".join(text_of(evaluation_table("test", replace(split_result(0.5), planning=numbers))).split())
+    assert "Stuck at some point: 25.0 % of the episodes, in a cycle 12.5 %. A decision took 0.021 s (median)" in shown
+    assert "planned anew" not in shown
+    numbers |= {"replans": 0.5, "retries": 1.25, "questions": 9.0, "thought": 2.0}
+    shown = " ".join(text_of(evaluation_table("test", replace(split_result(0.5), planning=numbers))).split())
+    assert "planned anew 0.50 times, asked again 1.25 times. It took 9.0 questions, 2.0 of them with thought." in shown
 
 
 ORDERS = "\x1b[2J\x9b31m"

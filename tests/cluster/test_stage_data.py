@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,12 +17,15 @@ from cluster.run_folder.stage_data import (
     recorded_shards,
     split_results,
     summarise,
+    with_planning,
 )
 from cluster.run_folder.stage_results import WithEpisodes, flat_numbers
 from records import failure_codes as codes
 from records.failures import Failure
 from replay.buffer import ReplayBuffer
 from replay.perplexity import FilterSummary, Histogram
+from rollout_workers.planning.state import PlanFolder, PlanState
+from rollout_workers.settings import PlanningSettings
 from tests.cluster.made_episodes import result, spec, store
 from tests.cluster.made_results import made
 
@@ -91,6 +96,21 @@ def test_a_split_of_which_every_episode_was_lost_has_no_success_rate(tmp_path: P
     split = split_results([spec(0)], ["test"], result(1, {"test-0": CRASH}), ReplayBuffer(tmp_path), passes=1)["test"]
     assert split.success is None
     assert split.n == 0
+
+
+def test_each_split_tells_what_planning_did_in_its_own_episodes(tmp_path: Path) -> None:
+    specs = [spec(0), spec(1, split="test_templates"), spec(2, split="test_templates")]
+    store(tmp_path / "episodes", specs[:2], [1.0, 0.0])
+    buffer = ReplayBuffer(tmp_path / "episodes")
+    splits = split_results(specs, ["test", "test_templates"], result(3, {specs[2].episode_id: CRASH}), buffer, passes=1)
+    assert all(split.planning == {} for split in splits.values())
+    state = PlanState(episode_id=specs[1].episode_id, replans=3)
+    asyncio.run(PlanFolder(tmp_path / "plans").save(state))
+    told = with_planning(splits, specs, buffer, tmp_path / "plans", PlanningSettings())
+    assert told["test"].planning["stuck_share"] == 0.0
+    assert "replans" not in told["test"].planning
+    assert told["test_templates"].planning["replans"] == 3.0
+    assert replace(told["test"], planning={}) == splits["test"]
 
 
 def test_flat_numbers_keep_numbers_only() -> None:

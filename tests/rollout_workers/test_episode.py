@@ -358,3 +358,26 @@ async def test_an_expert_solves_a_real_task_and_leaves_what_cloning_needs(tmp_pa
         assert step.action_ids[-1] == tokenizer.stop_ids[0]
         assert tokenizer.decode(step.action_ids[:-1].tolist()) == step.action_text
         assert task.intent in tokenizer.decode(step.prompt_ids.tolist())
+
+
+async def test_demonstrations_in_a_format_with_the_milestone_state_show_it_as_a_policy_will_see_it(
+    tmp_path: Path,
+) -> None:
+    task = task_set(0, ("shop",), "train", 1)[0]
+    spec = EpisodeSpec("d0", task, Source.DEMONSTRATION, phase=0, seed=1)
+    tokenizer = TextTokenizer.load(train_tokenizer([CLICK, EXIT, task.intent] * 8, 600, tmp_path))
+    app, limits = create_app(0), PolicySettings(max_prompt_tokens=3000)
+    with_state, without = [
+        await record_demonstration(BrowserlessEnvironment(app), get_format(name), tokenizer, spec, SETTINGS, limits)
+        for name in ("waymark_milestones", "waymark")
+    ]
+    assert with_state.outcome == 1.0
+    assert len({step.milestones for step in with_state.steps}) > 1
+    for step, plain in zip(with_state.steps, without.steps, strict=True):
+        bare = tokenizer.decode(plain.prompt_ids.tolist()).removesuffix("\nAction:\n")
+        following = step.milestones.index(False) if False in step.milestones else len(step.milestones)
+        marks = ["+" if done else ">" if i == following else "-" for i, done in enumerate(step.milestones)]
+        state = [f"{mark} {milestone.description}" for mark, milestone in zip(marks, task.milestones, strict=True)]
+        said = tokenizer.decode(step.prompt_ids.tolist())
+        assert said == "\n".join([bare, "Milestones:", *state, "Action:", ""])
+        assert (step.action_ids == plain.action_ids).all()
