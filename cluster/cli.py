@@ -180,12 +180,18 @@ def audit(
 
 
 @app.command()
-def doctor() -> None:
+def doctor(
+    recipe: Annotated[
+        Path | None, typer.Argument(metavar="[RECIPE]", help="Also ask each language model of this recipe's judges.")
+    ] = None,
+    overrides: SetOption = None,
+) -> None:
     """Look at this machine: Python, packages, browser, cores, memory; exit code 3 when something is missing."""
-    from cluster.preflight.doctor import check_import, examine
-    from cluster.recipe.recipe import Recipe
+    from cluster.preflight.doctor import ask_language_models, check_import, examine
+    from cluster.recipe.recipe import build_recipe
 
-    _report(_console(), [*examine(Recipe(), Path("runs")), check_import("ray")])
+    loaded, folder = _load(recipe, None, overrides) if recipe else (build_recipe({}, overrides or ()), Path("runs"))
+    _report(_console(), [*examine(loaded, folder), check_import("ray"), *ask_language_models(loaded)])
 
 
 @sites_app.command()

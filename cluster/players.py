@@ -1,4 +1,4 @@
-"""What plays episodes with a policy: the policy's servers, the rollout workers, and a watch over Ray's head.
+"""What plays episodes with a policy: the policy's servers, the judges, the rollout workers, a watch over Ray's head.
 
 Owns their start, their end and the publication of weights to the servers. Invariants: whatever was started is stopped,
 in reverse order; weights are served only after every accepted server has shown their version, checksum and
@@ -23,6 +23,7 @@ import ray
 from cluster.display.run_display import RunDisplay
 from cluster.errors import ProcessLost
 from cluster.head_watch import HeadWatch
+from cluster.judging import judging
 from cluster.recipe.recipe import Recipe
 from cluster.rollouts import Rollouts
 from cluster.run_folder.layout import RunFolders
@@ -69,7 +70,10 @@ class Players:
             self._head = started.enter_context(HeadWatch(head, self._recipe.run.head_timeout_s))
             started.push(self._explain_lost_head)
             self._policy = started.enter_context(backend.serve(serving, options))
-            rollouts = Rollouts(self._recipe, self._folders, policy=self._policy.source, tokenizer=self._model)
+            self.judges = started.enter_context(judging(self._recipe, self._folders.judging))
+            rollouts = Rollouts(
+                self._recipe, self._folders, self.judges, policy=self._policy.source, tokenizer=self._model
+            )
             self._rollouts = started.enter_context(rollouts)
             self._stack = started.pop_all()
         return self

@@ -17,6 +17,7 @@ from cluster.errors import RunStopped
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.layout import RunFolders
 from environments.kinds import KINDS, Service
+from judges.kinds import Judges
 from policy.client import PolicySource
 from replay.buffer import ReplayBuffer
 from rollout_workers.leases import Journal, no_journal
@@ -28,12 +29,16 @@ from rollout_workers.spec import EpisodeSpec, WorkerConfig
 class Rollouts:
     """Context manager over everything that plays episodes; needs a running Ray.
 
-    ``policy`` says how workers reach the policy, ``tokenizer`` is the path of a policy folder.
+    ``judges`` judge the episodes, ``policy`` says how workers reach the policy, ``tokenizer`` is the path of a policy
+    folder.
     """
 
-    def __init__(self, recipe: Recipe, folders: RunFolders, *, policy: PolicySource, tokenizer: str) -> None:
+    def __init__(
+        self, recipe: Recipe, folders: RunFolders, judges: Judges, *, policy: PolicySource, tokenizer: str
+    ) -> None:
         self._recipe = recipe
         self._folders = folders
+        self._judges = judges
         self._policy = policy
         self._tokenizer = tokenizer
         self._stack = ExitStack()
@@ -108,7 +113,7 @@ class Rollouts:
                     browser=self._recipe.browser,
                     options=self._recipe.environment_settings(driver),
                     connection=self._service(driver).connection,
-                    judges=self._recipe.judges_of_run,
+                    judges=self._judges,
                     screenshot_dir=str(self._folders.screenshots),
                     plan_dir=str(self._folders.plans),
                 ),

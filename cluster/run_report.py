@@ -36,6 +36,7 @@ def write_report(recipe: Recipe, manifest: RunManifest, system: System, tasks: T
             ("seed", str(recipe.run.seed)),
             ("environment", recipe.run.environment),
             ("commit", manifest.header["versions"].get("commit") or "unknown"),
+            *((f"language model {account.name}", account.line()) for account in summary.judging),
         ),
         phases=summary.phases,
         counts=summary.episodes,

@@ -66,6 +66,7 @@ def examine(recipe: Recipe, out: Path, machine: Machine | None = None, plan: Pla
         *check_devices(recipe, machine),
         *check_policy(recipe),
         *check_environment(recipe),
+        *check_language_models(recipe),
         *check_plan(plan or planned(recipe, machine)),
     ]
 
@@ -186,6 +187,24 @@ def check_environment(recipe: Recipe) -> list[Check]:
     )
     checks = kind.preflight(settings, wanted)
     return checks if any(check.status is Status.FAIL for check in checks) else [*checks, check_tasks(recipe)]
+
+
+def check_language_models(recipe: Recipe) -> list[Check]:
+    """The language models that judges may ask have their keys and clients here; none is asked."""
+    if not recipe.llm.models:
+        return []
+    from judges.llm.preflight import look
+
+    return look(recipe.llm)
+
+
+def ask_language_models(recipe: Recipe) -> list[Check]:
+    """Each language model that has its key answers a cheap question; it costs next to nothing."""
+    if not recipe.llm.models:
+        return []
+    from judges.llm.preflight import answers
+
+    return answers(recipe.llm)
 
 
 def check_tasks(recipe: Recipe) -> Check:

@@ -26,6 +26,9 @@ from policy.backend import backend_of
 from policy.model_size import ModelSize, ModelSizeUnknown
 from records.memory import MemoryPart
 
+_JUDGING_MB = 300
+"""A process with both SDKs; it holds questions, no model."""
+
 
 @dataclass(frozen=True, slots=True)
 class ProcessPlan:
@@ -112,6 +115,8 @@ def _around(recipe: Recipe) -> tuple[ProcessPlan, ...]:
             f"a browser each, {rollout.contexts_per_worker} episodes at once",
         ),
     ]  # fmt: skip
+    if recipe.llm.models:
+        processes.append(ProcessPlan("judge service", 1, 0.0, 0.0, _JUDGING_MB, "asks language models"))
     if not resources.address:
         shared = f"{resources.object_store_mb} of it object store"
         processes.append(ProcessPlan("ray", 1, 0.0, 0.0, resources.ray_memory_mb + resources.object_store_mb, shared))

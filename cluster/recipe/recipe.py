@@ -29,6 +29,7 @@ from curriculum.settings import CurriculumSettings
 from environments.browser.settings import BrowserSettings
 from environments.kinds import KINDS
 from judges.kinds import Judges
+from judges.llm.settings import LlmSettings
 from learner.settings import LearnerSettings
 from plugs.options import over_defaults
 from policy.backend import with_options
@@ -78,6 +79,13 @@ class Recipe(BaseModel):
     def judges_of_run(self) -> Judges:
         """The judges, each with its options."""
         return Judges(self.judges)
+
+    @property
+    def llm(self) -> LlmSettings:
+        """The language models that judges may ask."""
+        settings = self.judges["llm"]
+        assert isinstance(settings, LlmSettings)
+        return settings
 
     @property
     def checkpoint_path(self) -> Path:

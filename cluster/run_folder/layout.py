@@ -34,6 +34,8 @@ class RunFolders:
         """Where trainings within a stage stand, for a learner that dies (``learner.bookmarks``)."""
         self.logs = out / "logs"
         """What policy servers that are processes of others print."""
+        self.judging = out / "judging"
+        """What language models were asked and what it cost, and their answers (``judges.llm``)."""
         self.rollbacks = out / ROLLBACKS
         """What was set aside because something that the run depended on was damaged."""
 

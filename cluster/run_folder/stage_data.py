@@ -1,6 +1,6 @@
 """From what was played to a stage's result, and from the results to the run's summary.
 
-Pure. Invariants: every episode a stage asked for is judged or among its failures; what can be derived from the
+Invariants: every episode a stage asked for is judged or among its failures; what can be derived from the
 manifest is derived, never stored twice.
 """
 
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from analysis.metrics import Rate
 from analysis.results import EpisodeCounts, GroupResult, PhaseSummary, ReplayResult, SplitResult
+from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.stage_files import StageEntry
 from cluster.run_folder.stage_results import (
@@ -25,6 +26,8 @@ from cluster.run_folder.stage_results import (
     flat_numbers,
 )
 from cluster.run_folder.summary import RunSummary
+from judges.llm.accounts import FILE_NAME as ACCOUNTS
+from judges.llm.accounts import read_accounts
 from records.failures import Failure
 from replay.buffer import ReplayBuffer
 from replay.shards import SUFFIX
@@ -125,7 +128,7 @@ def reasons(failures: Iterable[Failure]) -> dict[str, int]:
 
 
 def summarise(manifest: RunManifest, name: str, phases: int) -> RunSummary:
-    """Return the summary of what the manifest holds so far; ``phases`` is the recipe's number."""
+    """Return the summary of what the manifest, and the accounts beside it, hold so far; ``phases`` is the recipe's."""
     done = {phase for phase, _ in manifest.stages()}
     summaries = tuple(phase_summary(manifest, phase) for phase in sorted(done))
     counts = EpisodeCounts()
@@ -142,6 +145,7 @@ def summarise(manifest: RunManifest, name: str, phases: int) -> RunSummary:
         episodes=counts,
         complete=manifest.stage_done(phases, Evaluated.stage),
         seconds=sum(sum(stages.values()) for stages in manifest.seconds.values()),
+        judging=read_accounts(RunFolders(manifest.out).judging / ACCOUNTS),
     )
 
 

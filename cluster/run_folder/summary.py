@@ -16,6 +16,7 @@ from typing import Any
 from analysis.results import EpisodeCounts, PhaseSummary
 from cluster.errors import ManifestError
 from cluster.run_folder.durable import write_atomic
+from judges.llm.accounts import ModelAccount
 from records.durable import read_text
 
 SCHEMA = 1
@@ -24,7 +25,10 @@ FILE_NAME = "summary.json"
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """The run; ``complete`` says whether each phase of the recipe is in it, ``seconds`` is its stages' wall time."""
+    """The run; ``complete`` says whether each phase of the recipe is in it, ``seconds`` is its stages' wall time.
+
+    ``judging`` is what each language model was asked, and what it cost.
+    """
 
     name: str
     config_hash: str
@@ -34,6 +38,7 @@ class RunSummary:
     episodes: EpisodeCounts
     complete: bool = False
     seconds: float = 0.0
+    judging: tuple[ModelAccount, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary in the documented schema."""

@@ -16,7 +16,7 @@ from judges.findings import Findings
 from judges.functions import FUNCTIONS
 from judges.interface import AnswerJudge, EndedEpisode, PageView
 from judges.page_contents import program_html
-from judges.patient import PatientJudge
+from judges.patient import patient
 from judges.rule_errors import RuleError, text
 from judges.rules import WEBARENA
 from judges.settings import EvaluatorSettings
@@ -64,7 +64,7 @@ async def evaluate(
             )
     except RuleError as error:
         raise _invalid(str(error)) from error
-    await findings.ask(None if judge is None else PatientJudge(judge, patience, ended.deadline))
+    await findings.ask(None if judge is None else patient(judge, patience, ended.deadline))
     return Verdict(1.0 if findings.passed else 0.0, tuple(findings.evidence))
 
 

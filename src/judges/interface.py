@@ -82,6 +82,15 @@ class AnswerJudge(Protocol):
         ...
 
 
+@runtime_checkable
+class PatientAnswerJudge(AnswerJudge, Protocol):
+    """A judge of answers that asks again by itself where it has to."""
+
+    def until(self, deadline: Deadline) -> AnswerJudge:
+        """Return a judge that answers, or fails as a judge, by ``deadline``."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class EndedEpisode:
     """An episode that has ended, as its judge sees it.

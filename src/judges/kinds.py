@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from judges.interface import AnswerJudge, EpisodeJudge, MilestoneJudge, TrajectoryJudge
+from judges.llm.settings import LlmSettings, named_model
 from plugs.options import read_options
 from plugs.registry import Registry
 from records.checks import Check
 from records.episodes import Task
+
+if TYPE_CHECKING:
+    from judges.llm.interface import LanguageModel
 
 S = TypeVar("S")
 
@@ -44,7 +48,11 @@ JUDGES: Registry[JudgeKind[Any]] = Registry(
     what="judge",
     kind=JudgeKind,
     group="waymark.judges",
-    own={"evaluators": "judges.verdicts:EVALUATORS", "declarative": "judges.declarative:DECLARATIVE"},
+    own={
+        "evaluators": "judges.verdicts:EVALUATORS",
+        "declarative": "judges.declarative:DECLARATIVE",
+        "llm": "judges.llm.kind:LLM",
+    },
 )
 """Every kind of judge that there is."""
 
@@ -53,10 +61,13 @@ JUDGES: Registry[JudgeKind[Any]] = Registry(
 class Judges:
     """The judges of a run: ``options`` holds each one's by its name; what is left out has its defaults.
 
-    The methods raise ``ValueError`` where there is no such judge, it has another face, or its options are wrong.
+    ``models`` returns a language model by its name in ``judges.llm.models``; None asks each from this process, with
+    nothing kept. The methods raise ``ValueError`` where there is no such judge or model, it has another face, or its
+    options are wrong.
     """
 
     options: Mapping[str, object] = field(default_factory=dict)
+    models: Callable[[str], LanguageModel] | None = None
 
     def of_answers(self, name: str) -> AnswerJudge:
         """Return the judge of answers called ``name``."""
@@ -85,6 +96,16 @@ class Judges:
         if not isinstance(made, EpisodeJudge):
             raise _other_face(name, "EpisodeJudge", made)
         return made
+
+    def language_model(self, name: str) -> LanguageModel:
+        """Return the language model called ``name`` in ``judges.llm.models``."""
+        settings = read_options(LlmSettings, self.options.get("llm", {}), "judges.llm")
+        named_model(settings, name)
+        if self.models is not None:
+            return self.models(name)
+        from judges.llm.service import JudgeService
+
+        return JudgeService(settings).model(name)
 
     def preflight(self, name: str, tasks: TasksBySplit) -> list[Check]:
         """Return what the judge called ``name`` says of the tasks that it is to judge."""

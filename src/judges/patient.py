@@ -1,7 +1,9 @@
 """An LLM judge that may be down, slow or talk nonsense, made into one that answers or fails as a judge.
 
-Owns ``PatientJudge``. Invariants: every question ends by a deadline; only yes and no are answers; whatever else
-happens is asked again while there is time, and is then ``EpisodeFailed`` of kind judge, never "no".
+Owns ``PatientJudge``, for judges that ask once, and ``patient``, which leaves those with patience of their own to
+themselves (``judges.llm.endpoint``), so that nothing is asked again in two places. Invariants: every question ends by a
+deadline; only yes and no are answers; whatever else happens is asked again while there is time, and is then
+``EpisodeFailed`` of kind judge, never "no".
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from judges.interface import AnswerJudge, AnswerQuestion
+from judges.interface import AnswerJudge, AnswerQuestion, PatientAnswerJudge
 from judges.settings import EvaluatorSettings
 from records import failure_codes as codes
 from records.deadline import Deadline
@@ -18,6 +20,12 @@ from records.supervision import supervised
 
 _FIRST_PAUSE_S = 0.5
 """Fixed: a pace within ``rollout.judge_deadline_s``; it doubles."""
+
+
+def patient(judge: AnswerJudge, settings: EvaluatorSettings | None, deadline: Deadline | None) -> AnswerJudge:
+    """Return the judge for the questions of one episode, which are answered, or have failed, by ``deadline``."""
+    deadline = deadline or Deadline()
+    return judge.until(deadline) if isinstance(judge, PatientAnswerJudge) else PatientJudge(judge, settings, deadline)
 
 
 class PatientJudge:

@@ -118,3 +118,11 @@ JUDGE_TIMEOUT = _judge("judge_timeout", "choose a faster judge, or lower the num
 JUDGE_ERROR = _judge("judge_error", "read what the judge's client raised, in the last failure's detail")
 JUDGE_NONSENSE = _judge("judge_nonsense", "choose a judge model that answers yes or no")
 NO_LABEL = _judge("no_label", "see which judge failed in the stage `label`, and label the rest: `waymark judge label`")
+JUDGE_LIMITED = _judge("judge_limited", "lower the model's requests_per_minute in judges.llm.models, or ask for more")
+JUDGE_REFUSED = _judge("judge_refused", "look at the model's name, address and key in judges.llm.models")
+JUDGE_BUDGET = FailureCode(
+    "judge_budget",
+    FailureKind.JUDGE,
+    "raise judges.llm.budget_usd or budget_tokens and start the same command again, or ask a cheaper model",
+    ends_run=True,
+)

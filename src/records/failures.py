@@ -36,12 +36,14 @@ _ADVICE = {
 class FailureCode:
     """A stable name for one cause: its ``kind``, and the ``remedy``, what a person does about it.
 
-    Environments and judges that are plugged in make codes of their own.
+    ``ends_run`` says that no other episode can fare better: the run stops at once. Environments and judges that are
+    plugged in make codes of their own.
     """
 
     name: str
     kind: FailureKind
     remedy: str = field(default="", compare=False)
+    ends_run: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
         """Return ``kind/name``, as counts and logs name it."""

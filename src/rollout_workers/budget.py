@@ -32,6 +32,7 @@ class FailureBudget:
         self._limits = dict(limits)
         self._recent: deque[Failure | None] = deque(maxlen=window)
         self._totals: Counter[str] = Counter()
+        self._end: Failure | None = None
 
     @classmethod
     def for_run(cls, episodes: int, shares: Mapping[FailureKind, float], *, floor: int, window: int) -> FailureBudget:
@@ -47,6 +48,8 @@ class FailureBudget:
         """Count one incident."""
         self._recent.append(failure)
         self._totals[str(failure.code)] += 1
+        if failure.code.ends_run:
+            self._end = failure
 
     def succeed(self) -> None:
         """Count one attempt that was completed."""
@@ -62,7 +65,9 @@ class FailureBudget:
         return next((kind for kind, limit in self._limits.items() if kinds[kind] > limit), None)
 
     def check(self) -> None:
-        """Raise ``FailureBudgetExceeded`` when a kind is over its limit."""
+        """Raise ``FailureBudgetExceeded`` when a kind is over its limit, or a failure ends the run by itself."""
+        if self._end is not None:
+            raise FailureBudgetExceeded(f"stopped: {self._end.detail}. What to do: {self._end.code.remedy}")
         kind = self.exceeded()
         if kind is None:
             return

@@ -42,7 +42,9 @@ MAY_BE_ZERO = {
 }  # fmt: skip
 """Numbers for which 0 means something: none of them, none at random, at once."""
 
-OPEN_SECTIONS = {"run.evaluation.tasks", "environments.webarena.task_files", "environments.webarena.writes"}
+OPEN_SECTIONS = {
+    "run.evaluation.tasks", "environments.webarena.task_files", "environments.webarena.writes", "judges.llm.models",
+}  # fmt: skip
 """Mappings whose keys are the user's."""
 
 ANY_NUMBER = "learner.losses.hard_filter.threshold"
@@ -52,11 +54,13 @@ LOOKED_UP = {
     "run.environment", "warm_start.checkpoint", "warm_start.data", "browser.executable", "policy.model",
     "policy.backend", "policy.revision",
     "rollout.trajectory_judge", "rollout.milestone_judge", "judges.evaluators.answer_judge",
-    "environments.webarena.credentials_file",
+    "environments.webarena.credentials_file", "judges.llm.cache", "judges.llm.cache_password_variable",
 }  # fmt: skip
 """Texts that only the machine can tell to be wrong; ``waymark check`` does (tests/cluster/test_plan_and_doctor.py)."""
 FREE_TEXTS = {"run.name", *LOOKED_UP}
-MAY_BE_EMPTY = {"run.resources.address", *LOOKED_UP} - {"policy.model", "policy.backend"}
+MAY_BE_EMPTY = {"run.resources.address", "judges.llm.model", *LOOKED_UP} - {
+    "policy.model", "policy.backend", "judges.llm.cache",
+}  # fmt: skip
 
 
 def sections() -> Iterator[tuple[str, Any]]:

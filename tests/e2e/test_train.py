@@ -205,7 +205,7 @@ def test_a_run_with_browsers_leaves_its_numbers(browsers: Browsers) -> None:
     run, ended = browsers.run, browsers.resumed
     summary = read_summary(run.out)
     assert summary.keys() == {
-        "schema", "name", "config_hash", "seeds", "versions", "phases", "episodes", "complete", "seconds",
+        "schema", "name", "config_hash", "seeds", "versions", "phases", "episodes", "complete", "seconds", "judging",
     }  # fmt: skip
     assert summary["complete"] is True
     assert summary["config_hash"] == run.manifest.config_hash

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -18,6 +19,7 @@ from records.deadline import Deadline
 from records.environment import Observation, Verdict
 from records.episodes import Milestone, Task, Trajectory
 from records.labels import Label, LabelSubject
+from tests.judges.scripted_model import SETTINGS, Say, ScriptedModel
 
 HERE = __name__
 
@@ -78,10 +80,19 @@ class Lengthy:
 LENGTHY = JudgeKind(settings=AlikeSettings, make=lambda settings, judges: Lengthy())
 
 
+ANSWERS: defaultdict[str, Say] = defaultdict(lambda: lambda question: {})
+ANSWERS["llm"] = lambda question: {"why": "both say so", "same": True}
+"""What a language model answers the judges that ask one."""
+NAMING: dict[str, object] = {"llm": SETTINGS}
+"""Settings of those judges, which name a model."""
+
+
 @pytest.mark.parametrize("name", [*JUDGES.own, f"{HERE}:ALIKE", f"{HERE}:LENGTHY"])
 async def test_every_judge_keeps_the_contract_of_its_face(name: str) -> None:
     kind = JUDGES.find(name)
-    await check_judge(kind.make(kind.settings(), Judges()))
+    model = ScriptedModel(ANSWERS[name])
+    judges = Judges({"llm": SETTINGS}, lambda alias: model)
+    await check_judge(kind.make(NAMING.get(name) or kind.settings(), judges))
 
 
 async def test_a_judge_that_breaks_its_promises_is_told_all_of_them() -> None:

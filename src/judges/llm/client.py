@@ -1,0 +1,78 @@
+"""One request to a language model: what comes back, and what can go wrong.
+
+Owns ``Reply``, ``Trouble`` and the protocol ``Client``. Invariant: a client asks once and never again by itself; who
+asks again, and when, is ``judges.llm.endpoint``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any, Protocol
+
+from judges.llm.interface import LlmQuestion
+from records import failure_codes as codes
+from records.failures import FailureCode
+
+_LASTING = (400, 401, 402, 403, 404, 405, 410, 413, 415, 422)
+_SHOWN = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A model's text, with the tokens that its provider counted (0 where it counts none); thinking is output.
+
+    ``cut`` says that the model stopped at a limit or a filter, and which.
+    """
+
+    text: str
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cut: str = ""
+
+
+class Trouble(Exception):
+    """A request without a reply: a failure's code, what was seen, and how long the endpoint wants to be left alone.
+
+    ``lasting`` trouble does not pass by asking again.
+    """
+
+    def __init__(self, code: FailureCode, detail: str, *, pause_s: float = 0.0, lasting: bool = False) -> None:
+        super().__init__(detail)
+        self.code, self.detail, self.pause_s, self.lasting = code, detail, pause_s, lasting
+
+
+class Client(Protocol):
+    """Asks one endpoint."""
+
+    async def complete(self, question: LlmQuestion[Any], timeout_s: float) -> Reply:
+        """Send one request; raise ``Trouble`` where there is no reply within ``timeout_s`` seconds."""
+        ...
+
+    async def close(self) -> None:
+        """Close the connections; safe to call twice."""
+        ...
+
+
+def refused(status: int, said: str, pause_s: float) -> Trouble:
+    """Return the trouble of an answer with an HTTP status other than 200."""
+    detail = f"HTTP {status}: {said[:_SHOWN]}"
+    if status == 429:
+        return Trouble(codes.JUDGE_LIMITED, detail, pause_s=pause_s)
+    if status in _LASTING:
+        return Trouble(codes.JUDGE_REFUSED, detail, lasting=True)
+    return Trouble(codes.JUDGE_UNREACHABLE, detail, pause_s=pause_s)
+
+
+def retry_after_s(header: str | None, now: float) -> float:
+    """Return the seconds that a Retry-After header asks for, 0 where it says nothing; ``now`` is the time of day."""
+    if not header:
+        return 0.0
+    try:
+        return max(0.0, float(header))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(header).timestamp() - now)
+    except ValueError:
+        return 0.0

@@ -1,0 +1,165 @@
+"""One named model asked with patience: the one place where a question to a language model is sent again.
+
+Owns ``Endpoint``. Invariants: a question ends by its deadline with an answer that fits its schema, or as
+``EpisodeFailed`` of kind judge; an endpoint that asks for time gets it; what passes is waited out as long as there is
+time, nonsense a bounded number of times, what lasts not at all; every reply is paid for before it is used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from judges.llm.accounts import Accounts, ModelAccount
+from judges.llm.answers import NotAnAnswer, read_answer
+from judges.llm.client import Client, Reply, Trouble
+from judges.llm.interface import A, Image, LlmAnswer, LlmQuestion
+from judges.llm.keys import Key, KeyMissing, find_key
+from judges.llm.limits import Limits
+from judges.llm.settings import ModelSettings
+from records import failure_codes as codes
+from records.deadline import Deadline
+from records.failures import EpisodeFailed, Failure
+from records.supervision import supervised
+
+_FIRST_PAUSE_S = 0.5
+"""Fixed: a pace within the asker's deadline; it doubles, and varies by half so that askers do not come all at once."""
+_LONGEST_PAUSE_S = 20.0
+"""Fixed: the longest of these pauses; one that the endpoint asks for may be longer."""
+_ATTEMPT_S = 60.0
+"""Fixed: a reply that takes longer is lost; an asker with less time than two of these has it halved."""
+_TOKENS_OF_IMAGE = 2000
+"""More than providers count for a screenshot."""
+_THINKING_TOKENS = 8192
+"""More than models think of their own accord about such questions."""
+
+MakeClient = Callable[[ModelSettings, Key], Client]
+
+
+def make_client(settings: ModelSettings, key: Key) -> Client:
+    """Return the client that ``settings`` name; its SDK is imported now and not before."""
+    if settings.client == "gemini":
+        from judges.llm.gemini_client import GeminiClient
+
+        return GeminiClient(settings, key)
+    from judges.llm.openai_client import OpenAiClient
+
+    return OpenAiClient(settings, key)
+
+
+class Endpoint:
+    """A ``LanguageModel``: the model called ``alias`` in the recipe, asked from one event loop."""
+
+    def __init__(self, alias: str, settings: ModelSettings, accounts: Accounts, make: MakeClient = make_client) -> None:
+        self.name = settings.model
+        self._alias, self._settings, self._accounts, self._make = alias, settings, accounts, make
+        self._limits = Limits(settings)
+        self._key = Key("")
+        self._client: Client | None = None
+
+    async def ask(self, question: LlmQuestion[A], deadline: Deadline) -> LlmAnswer[A]:
+        """Return an answer; see ``LanguageModel``."""
+        with deadline.waiting_for(codes.JUDGE_TIMEOUT, f"model {self._alias} ({self.name})"):
+            return await deadline.run(self._ask(question, deadline))
+
+    async def close(self) -> None:
+        """Close the client's connections."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    async def _ask(self, question: LlmQuestion[A], deadline: Deadline) -> LlmAnswer[A]:
+        """Ask until there is an answer, trouble lasts, or no time is left for another attempt."""
+        asked, paid, pause_s, nonsense = question, ModelAccount(self._alias), _FIRST_PAUSE_S, 0
+        while True:
+            try:
+                reply, cost = await self._attempt(asked, deadline, again=pause_s > _FIRST_PAUSE_S)
+                paid += cost
+                value = _read(reply, question)
+                return LlmAnswer(value, self.name, paid.input_tokens, paid.output_tokens, paid.cost_usd)
+            except Trouble as trouble:
+                if trouble.code == codes.JUDGE_NONSENSE:
+                    nonsense += 1
+                    await self._note(ModelAccount(self._alias, nonsense=1))
+                    asked = replace(question, parts=(*question.parts, _again(trouble.detail)))
+                wait_s = max(trouble.pause_s, pause_s * random.uniform(0.5, 1.5))
+                given_up = trouble.lasting or nonsense >= self._settings.nonsense_attempts
+                if given_up or wait_s >= deadline.left():
+                    raise EpisodeFailed(Failure(trouble.code, self._told(trouble.detail))) from None
+                pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
+            await asyncio.sleep(wait_s)
+
+    async def _attempt(
+        self, question: LlmQuestion[Any], deadline: Deadline, *, again: bool
+    ) -> tuple[Reply, ModelAccount]:
+        """Send one request when it is its turn and the budget has room for it; return the reply and what it cost."""
+        most_in, most_out = _most_tokens(question)
+        sent = ModelAccount(self._alias, requests=1, retries=int(again))
+        async with self._limits.turn(most_in + most_out) as use:
+            with self._accounts.reserved(self._usd(most_in, most_out), most_in + most_out):
+                try:
+                    reply = await self._complete(question, min(_ATTEMPT_S, deadline.left() / 2))
+                except Trouble:
+                    await self._note(sent)
+                    raise
+                usd = self._usd(reply.input_tokens, reply.output_tokens)
+                cost = replace(sent, input_tokens=reply.input_tokens, output_tokens=reply.output_tokens, cost_usd=usd)
+                await self._note(cost)
+                use.tokens = reply.input_tokens + reply.output_tokens
+        return reply, cost
+
+    async def _complete(self, question: LlmQuestion[Any], timeout_s: float) -> Reply:
+        """Let the client ask once; whatever it raises is trouble."""
+        try:
+            if self._client is None:
+                self._key = find_key(self._settings)
+                self._client = self._make(self._settings, self._key)
+            async with asyncio.timeout(timeout_s):
+                said = await supervised(self._client.complete(question, timeout_s))
+        except KeyMissing as error:
+            raise Trouble(codes.JUDGE_REFUSED, str(error), lasting=True) from None
+        except ImportError as error:
+            said_so = f"cannot import {error.name!r}; install waymark[judges]"
+            raise Trouble(codes.JUDGE_REFUSED, said_so, lasting=True) from None
+        except TimeoutError:
+            raise Trouble(codes.JUDGE_TIMEOUT, f"no reply within {timeout_s:.1f} s") from None
+        if isinstance(said, Reply):
+            return said
+        if isinstance(said, Trouble):
+            raise said
+        # What an SDK makes of a reply that nobody expected; its own words may quote the request.
+        raise Trouble(codes.JUDGE_NONSENSE, f"the client could not read the reply ({type(said).__name__})")
+
+    async def _note(self, change: ModelAccount) -> None:
+        await asyncio.to_thread(self._accounts.add, change)
+
+    def _usd(self, tokens_in: int, tokens_out: int) -> float:
+        prices = self._settings
+        return (tokens_in * prices.usd_per_million_input + tokens_out * prices.usd_per_million_output) / 1e6
+
+    def _told(self, detail: str) -> str:
+        return self._key.hidden_in(f"model {self._alias} ({self.name}): {detail}")
+
+
+def _read(reply: Reply, question: LlmQuestion[A]) -> A:
+    try:
+        return read_answer(reply.text, question.schema)
+    except NotAnAnswer as error:
+        stopped = f" (the model stopped at: {reply.cut})" if reply.cut else ""
+        raise Trouble(codes.JUDGE_NONSENSE, f"{error}{stopped}") from None
+
+
+def _again(wrong: str) -> str:
+    return f"An earlier reply could not be used: {wrong[:300]}. Reply with nothing but the JSON object asked for."
+
+
+def _most_tokens(question: LlmQuestion[Any]) -> tuple[int, int]:
+    """Return the most tokens that a question and its answer are expected to have."""
+    texts = [question.system, *(part for part in question.parts if isinstance(part, str))]
+    images = sum(isinstance(part, Image) for part in question.parts)
+    tokens_in = sum(len(text.encode("utf-8", "replace")) for text in texts) // 2 + images * _TOKENS_OF_IMAGE
+    thinking = _THINKING_TOKENS if question.thinking_tokens is None else question.thinking_tokens
+    return tokens_in, question.max_tokens + thinking

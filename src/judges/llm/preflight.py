@@ -1,0 +1,88 @@
+"""What can be said of language models before a run: are their keys, their SDKs and their endpoints there?
+
+Owns ``look``, which opens no connection, and ``answers``, which asks each endpoint one cheap question.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+from collections.abc import Sequence
+
+from pydantic import BaseModel
+
+from judges.llm.interface import LlmQuestion
+from judges.llm.keys import KeyMissing, find_key
+from judges.llm.service import JudgeService
+from judges.llm.settings import LlmSettings, ModelSettings
+from records.checks import Check, Status
+from records.deadline import Deadline
+from records.failures import EpisodeFailed
+
+_SDKS = {"openai": "openai", "gemini": "google.genai"}
+_ASKED_S = 30.0
+"""Fixed: who runs `waymark doctor` waits for it."""
+
+
+def look(settings: LlmSettings) -> list[Check]:
+    """Return a check for each model, and one for Redis where it keeps the answers."""
+    checks = [_model(name, model) for name, model in sorted(settings.models.items())]
+    if settings.cache.startswith("redis") and not _installed("redis"):
+        checks.append(Check("judges.llm.cache", Status.FAIL, "redis is not installed", "pip install 'waymark[judges]'"))
+    return checks
+
+
+def answers(settings: LlmSettings) -> list[Check]:
+    """Ask each model that passes ``look`` one cheap question; return a check for each."""
+    ready = {check.name for check in look(settings) if check.status is not Status.FAIL}
+    return asyncio.run(_answers(settings, [name for name in sorted(settings.models) if _named(name) in ready]))
+
+
+class Five(BaseModel):
+    """The answer to a cheap question."""
+
+    sum: int
+
+
+async def _answers(settings: LlmSettings, models: Sequence[str]) -> list[Check]:
+    service, checks = JudgeService(settings), []
+    question = LlmQuestion("doctor/1", "You add numbers.", ("How much is 2 + 3?",), Five, max_tokens=64)
+    try:
+        for name in models:
+            try:
+                answer = await service.ask(name, question, Deadline(_ASKED_S))
+                found = f"2 + 3 is {answer.value.sum}, in {answer.input_tokens + answer.output_tokens} tokens"
+                checks.append(Check(f"{_named(name)} answers", Status.OK, found))
+            except EpisodeFailed as error:
+                advice = error.failure.code.remedy
+                checks.append(Check(f"{_named(name)} answers", Status.FAIL, error.failure.detail, advice))
+    finally:
+        await service.close()
+    return checks
+
+
+def _model(name: str, model: ModelSettings) -> Check:
+    if not _installed(_SDKS[model.client]):
+        return Check(
+            _named(name), Status.FAIL, f"{_SDKS[model.client]} is not installed", "pip install 'waymark[judges]'"
+        )
+    try:
+        find_key(model)
+    except KeyMissing as error:
+        return Check(_named(name), Status.FAIL, str(error), "a key is never written into a recipe")
+    source = model.key_variable or model.key_file
+    found = f"{model.model} by {model.client}, " + (f"its key from {source}" if source else "without a key")
+    if not (model.usd_per_million_input or model.usd_per_million_output) and not model.base_url:
+        return Check(_named(name), Status.WARN, f"{found}, without prices", "name its prices, or no cost is counted")
+    return Check(_named(name), Status.OK, found)
+
+
+def _installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _named(name: str) -> str:
+    return f"language model {name}"

@@ -1,0 +1,245 @@
+"""Real endpoints on loopback that answer, stall, refuse, cut off, lie or chat: an answer that fits, or a failure."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from judges.llm.accounts import ModelAccount
+from judges.llm.interface import Image, LlmQuestion
+from judges.llm.service import JudgeService
+from judges.llm.settings import LlmSettings, ModelSettings
+from records.deadline import Deadline
+from records.failures import EpisodeFailed, FailureKind
+from tests.judges.llm_server import CUT, INPUT_TOKENS, OUTPUT_TOKENS, STALL, ModelServer, Status, model_server
+
+KEY = "key-that-nobody-may-see-7f3a"
+PNG = b"\x89PNG\r\n\x1a\nnot much of a picture"
+
+
+class Verdict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    why: str
+    same: bool
+
+
+QUESTION = LlmQuestion("test/1", "You compare.", ("the first", Image(PNG), "the second"), Verdict, max_tokens=200)
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with model_server() as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WAYMARK_TEST_KEY", KEY)
+    monkeypatch.setattr("judges.llm.endpoint._FIRST_PAUSE_S", 0.02)
+    monkeypatch.setattr("judges.llm.endpoint._ATTEMPT_S", 1.0)
+
+
+@pytest.fixture(params=["openai", "gemini"])
+def client(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def model(server: ModelServer, client: str, **changes: object) -> ModelSettings:
+    path = "/v1" if client == "openai" else ""
+    given = {
+        "model": "served",
+        "client": client,
+        "base_url": server.url + path,
+        "key_variable": "WAYMARK_TEST_KEY",
+        "usd_per_million_input": 1.0,
+        "usd_per_million_output": 10.0,
+        **changes,
+    }
+    return ModelSettings(**given)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+async def service(server: ModelServer, client: str, tmp_path: Path) -> AsyncIterator[JudgeService]:
+    made = JudgeService(LlmSettings({"m": model(server, client)}), tmp_path / "judging")
+    yield made
+    await made.close()
+
+
+def account(service: JudgeService) -> ModelAccount:
+    return service.accounts()[0]
+
+
+async def failure(service: JudgeService, limit_s: float = 20.0) -> EpisodeFailed:
+    with pytest.raises(EpisodeFailed) as caught:
+        await service.ask("m", QUESTION, Deadline(limit_s))
+    assert caught.value.failure.kind is FailureKind.JUDGE
+    assert KEY not in str(caught.value)
+    return caught.value
+
+
+async def test_answer_of_the_schema_with_what_it_cost(server: ModelServer, service: JudgeService, client: str) -> None:
+    answer = await service.ask("m", QUESTION, Deadline(20))
+    assert answer.value == Verdict(why="both say so", same=True)
+    assert (answer.input_tokens, answer.output_tokens) == (INPUT_TOKENS, OUTPUT_TOKENS)
+    assert answer.cost_usd == pytest.approx((INPUT_TOKENS * 1.0 + OUTPUT_TOKENS * 10.0) / 1e6)
+    (asked,) = server.asked
+    assert all(part in asked.text for part in ("the first", "the second", "You compare."))
+    assert base64.b64encode(PNG).decode() in asked.text.replace("-", "+").replace("_", "/")
+    sent = asked.headers["authorization"] if client == "openai" else asked.headers["x-goog-api-key"]
+    assert KEY in sent
+    assert '"why"' in json.dumps(asked.body), "the schema goes with the question"
+
+
+async def test_thinking_budget_goes_with_the_question(server: ModelServer, service: JudgeService, client: str) -> None:
+    question = LlmQuestion("test/1", "s", ("q",), Verdict, max_tokens=50, thinking_tokens=300)
+    await service.ask("m", question, Deadline(20))
+    body = server.asked[0].body
+    if client == "gemini":
+        assert body["generationConfig"]["thinkingConfig"]["thinking_budget"] == 300
+        assert body["generationConfig"]["maxOutputTokens"] == 350
+    else:
+        assert body["max_completion_tokens"] == 350
+
+
+TROUBLES = {
+    "stalls": (STALL, "judge_timeout"),
+    "503": (Status(503), "judge_unreachable"),
+    "429": (Status(429), "judge_limited"),
+    "500 with a page": (Status(500, body="<html>oops</html>"), "judge_unreachable"),
+    "is cut off": (CUT, "judge_unreachable"),
+    "no JSON at all": (Status(200, body="<html>hello</html>"), "judge_nonsense"),
+    "JSON of another kind": (Status(200, body='{"choices": 3, "candidates": 3}'), "judge_nonsense"),
+    "lies about types": (json.dumps({"why": 3, "same": "yes"}), "judge_nonsense"),
+    "another shape": (json.dumps({"verdict": True}), "judge_nonsense"),
+    "prose": ("I would rather say yes than no.", "judge_nonsense"),
+    "two answers": ('{"why": "a", "same": true} or {"why": "b", "same": false}', "judge_nonsense"),
+    "nothing": ("", "judge_nonsense"),
+}
+
+
+@pytest.mark.parametrize(("trouble", "code"), TROUBLES.values(), ids=TROUBLES)
+async def test_trouble_that_passes_costs_time_only(
+    server: ModelServer, service: JudgeService, trouble: object, code: str
+) -> None:
+    server.script = [trouble]
+    answer = await service.ask("m", QUESTION, Deadline(20))
+    assert answer.value.same
+    assert len(server.asked) == 2
+    held = account(service)
+    assert (held.questions, held.requests, held.retries, held.failures) == (1, 2, 1, 0)
+    assert held.nonsense == (code == "judge_nonsense")
+
+
+@pytest.mark.parametrize(("trouble", "code"), TROUBLES.values(), ids=TROUBLES)
+async def test_trouble_that_stays_is_the_judges_failure_and_no_verdict(
+    server: ModelServer, service: JudgeService, trouble: object, code: str
+) -> None:
+    server.script = [trouble] * 1000
+    error = await failure(service, 2.5)
+    assert error.failure.code.name == code
+    assert "model m (served)" in error.failure.detail
+    assert account(service).failures == 1
+    if code == "judge_nonsense":
+        assert len(server.asked) == 3, "nonsense_attempts"
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_endpoint_that_asks_for_time_gets_it(server: ModelServer, service: JudgeService, status: int) -> None:
+    server.script = [Status(status, (("retry-after", "1"),))]
+    began = time.monotonic()
+    await service.ask("m", QUESTION, Deadline(20))
+    assert time.monotonic() - began >= 1.0
+    server.script = [Status(status, (("retry-after", "60"),))]
+    began = time.monotonic()
+    with pytest.raises(EpisodeFailed, match="not now"):
+        await service.ask("m", LlmQuestion("test/1", "s", ("another",), Verdict), Deadline(5))
+    assert time.monotonic() - began < 2.0, "nobody waits for what will be too late"
+
+
+async def test_google_says_in_the_body_how_long_to_wait(server: ModelServer, tmp_path: Path) -> None:
+    details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "1s"}]
+    server.script = [Status(429, body=json.dumps({"error": {"code": 429, "message": "slow", "details": details}}))]
+    service = JudgeService(LlmSettings({"m": model(server, "gemini")}), tmp_path)
+    began = time.monotonic()
+    await service.ask("m", QUESTION, Deadline(20))
+    assert time.monotonic() - began >= 1.0
+    await service.close()
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+async def test_refusal_is_not_asked_again_and_says_no_key(
+    server: ModelServer, service: JudgeService, status: int
+) -> None:
+    server.script = [Status(status, body=json.dumps({"error": {"message": f"Incorrect API key provided: {KEY}"}}))]
+    error = await failure(service)
+    assert (error.failure.code.name, len(server.asked)) == ("judge_refused", 1)
+    assert "[key]" in error.failure.detail
+
+
+async def test_prose_around_one_object_is_read_strictly(server: ModelServer, service: JudgeService) -> None:
+    server.script = ['Well {let me see}:\n```json\n{"why": "same number", "same": false}\n```\nI hope this helps.']
+    assert (await service.ask("m", QUESTION, Deadline(20))).value == Verdict(why="same number", same=False)
+
+
+async def test_model_is_told_what_was_wrong_with_its_reply(server: ModelServer, service: JudgeService) -> None:
+    server.script = [json.dumps({"why": "so", "same": "yes"})]
+    await service.ask("m", QUESTION, Deadline(20))
+    assert "same: Input should be a valid boolean" in server.asked[1].text
+
+
+async def test_every_reply_is_paid_for_nonsense_too(server: ModelServer, service: JudgeService) -> None:
+    server.script = ["prose", "prose"]
+    answer = await service.ask("m", QUESTION, Deadline(20))
+    each = (INPUT_TOKENS * 1.0 + OUTPUT_TOKENS * 10.0) / 1e6
+    assert answer.cost_usd == pytest.approx(3 * each)
+    held = account(service)
+    assert (held.input_tokens, held.output_tokens) == (3 * INPUT_TOKENS, 3 * OUTPUT_TOKENS)
+    assert held.cost_usd == pytest.approx(3 * each)
+
+
+async def test_endpoint_without_schemas_is_told_the_schema_in_words(server: ModelServer, tmp_path: Path) -> None:
+    service = JudgeService(LlmSettings({"m": model(server, "openai")}), tmp_path)
+    server.script = [Status(400, body='{"error": {"message": "response_format is not supported"}}')]
+    assert (await service.ask("m", QUESTION, Deadline(20))).value.same
+    other = LlmQuestion("test/1", "s", ("another",), Verdict)
+    assert (await service.ask("m", other, Deadline(20))).value.same
+    held, plain, after = server.asked
+    assert "response_format" in held.body
+    assert "response_format" not in plain.body
+    assert "has to fit this JSON schema" in plain.text
+    assert "response_format" not in after.body, "it is not asked for what it refuses twice"
+    await service.close()
+
+
+async def test_bad_request_of_another_cause_does_not_turn_schemas_off(server: ModelServer, tmp_path: Path) -> None:
+    service = JudgeService(LlmSettings({"m": model(server, "openai")}), tmp_path)
+    server.script = [Status(400), Status(400)]
+    assert (await failure(service)).failure.code.name == "judge_refused"
+    await service.ask("m", LlmQuestion("test/1", "s", ("another",), Verdict), Deadline(20))
+    assert "response_format" in server.asked[-1].body
+    await service.close()
+
+
+async def test_key_that_is_missing_is_said_without_a_request(
+    server: ModelServer, service: JudgeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("WAYMARK_TEST_KEY")
+    error = await failure(service)
+    assert "the environment variable WAYMARK_TEST_KEY is not set" in error.failure.detail
+    assert server.asked == []
+
+
+async def test_key_from_a_file(server: ModelServer, client: str, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text(f"{KEY}\n")
+    settings = model(server, client, key_variable="", key_file=str(tmp_path / "secret"))
+    service = JudgeService(LlmSettings({"m": settings}))
+    await service.ask("m", QUESTION, Deadline(20))
+    assert any(KEY in value for value in server.asked[0].headers.values())
+    await service.close()
