@@ -1,9 +1,11 @@
 """Does the failure analyzer find why episodes failed? Failures of known cause, and the mode that it gives each.
 
 Agents that fail in known ways (``failing_agents``) play the embedded sites without a browser, as many in each of two
-halves; the halves differ in seed and share no template. The rules were written with the first half alone. Beside each
-failure lie an expert's success of the same task (for every second one) and successes of other tasks of its template.
-As a control that has to fail, the labels are dealt out anew.
+halves; the halves differ in seed and share no template. The rules were written with the first half alone. The held-out
+half was looked at once, at seed 2 (99 of 100 agreed): the one that did not was a script's, whose link led to its own
+page so that its loop was none. The script was corrected, the half drawn anew with another seed, and no rule changed.
+Beside each failure lie an expert's success of the same task (for every second one) and successes of other tasks of its
+template. As a control that has to fail, the labels are dealt out anew.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from sites.task_source import EmbeddedTasks
 
 NAME = "analyzer"
 SITES = ("shop", "forum", "admin", "code", "map", "wiki")
-HALVES = {"written with": 1, "held out": 2}
+HALVES = {"written with": 1, "held out": 4}
 SHARES = {Mode.WRONG_TERMINATION: 30, Mode.STUCK: 30, Mode.NO_ATTEMPT: 25, Mode.OTHER: 15}
 """Failures of each mode in a half."""
 GOAL = 0.95

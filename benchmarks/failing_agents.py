@@ -152,7 +152,7 @@ def back_and_forth(at: Situation) -> Script:
     seen = yield from _follow(at, expert_of(at.task), _before_loop(at, 7))
     link = _link(at, seen)
     while True:
-        yield _click(link)
+        _elsewhere(seen, (yield _click(link)))
         yield format_action(Action("go_backward"))
 
 
@@ -160,6 +160,8 @@ def three_in_turn(at: Situation) -> Script:
     """Follow three links that are on every page, in turn."""
     seen = yield from _follow(at, expert_of(at.task), _before_loop(at, 11))
     names = sorted({element.name for element in seen.elements if element.role == "link" and element.name})
+    if len(names) < 3:
+        raise Unsuitable
     at.rng.shuffle(names)
     for name in names[:3] * at.room:
         seen = yield _click(_named(seen, name))
@@ -169,10 +171,10 @@ def two_there_and_back(at: Situation) -> Script:
     """Follow a link and one on the page after it, come back twice, over and over."""
     seen = yield from _follow(at, expert_of(at.task), _before_loop(at, 13))
     first = _link(at, seen)
-    seen = yield _click(first)
-    second = _link(at, seen)
+    there = _elsewhere(seen, (yield _click(first)))
+    second = _link(at, there)
     while True:
-        yield _click(second)
+        _elsewhere(there, (yield _click(second)))
         for _ in range(2):
             yield format_action(Action("go_backward"))
         yield _click(first)
@@ -295,6 +297,13 @@ def _link(at: Situation, seen: Observation) -> Element:
     if not links:
         raise Unsuitable
     return at.rng.choice(links)
+
+
+def _elsewhere(before: Observation, now: Observation) -> Observation:
+    """Return the page that a link led to; a link to its own page leaves nothing to come back from."""
+    if before.url == now.url:
+        raise Unsuitable
+    return now
 
 
 def _named(seen: Observation, name: str) -> Element:
