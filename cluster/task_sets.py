@@ -57,11 +57,11 @@ class TaskSets:
         settings = self._recipe.run.evaluation
         return self._source.task_set(settings.seed, name, settings.count(name))
 
-    def look(self, most: int) -> dict[str, int]:
-        """Return how many tasks each set has, drawing ``most`` at most; raise what the source of tasks raises."""
+    def look(self, most: int) -> dict[str, list[Task]]:
+        """Return the first tasks of each set, ``most`` at most; raise what the source of tasks raises."""
         run = self._recipe.run
         wanted = {split: run.evaluation.count(split) for split in run.evaluation.splits} | {"train": run.training_tasks}
-        return {split: len(self._source.task_set(run.seed, split, min(count, most))) for split, count in wanted.items()}
+        return {split: self._source.task_set(run.seed, split, min(count, most)) for split, count in wanted.items()}
 
     def demonstrations(self, purpose: str, count: int, *, flawless: bool = False) -> list[EpisodeSpec]:
         """Return ``count`` demonstrations of training tasks: many of short ones, few of long ones.

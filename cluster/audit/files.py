@@ -15,7 +15,7 @@ from cluster.run_folder.layout import ROLLBACKS, kept_checkpoints
 from cluster.run_folder.metrics_log import FILE_NAME as METRICS
 from cluster.run_folder.metrics_log import read_metrics
 from cluster.run_folder.stage_files import StageEntry
-from cluster.run_folder.stage_results import PHASE, WARM_START, TasksChosen
+from cluster.run_folder.stage_results import POSSIBLE, WARM_START, WHERE_NEEDED, TasksChosen
 from cluster.run_folder.summary import FILE_NAME as SUMMARY
 from records.durable import read_text
 from replay.shards import SUFFIX
@@ -30,13 +30,14 @@ def check_manifests(run: RunRecord) -> AuditPart:
         unfinished = "is not finished; the run's command, started again, does the rest"
         part.require(begun.done, f"{ROLLBACKS}/{begun.number:04d}", unfinished)
     phases = int(run.header["config"]["run"]["phases"])
-    expected = [(0, stage) for stage in WARM_START] + [(p, stage) for p in range(1, phases + 1) for stage in PHASE]
     found = list(run.entries)
+    possible = [(0, stage) for stage in WARM_START] + [(p, stage) for p in range(1, phases + 1) for stage in POSSIBLE]
+    expected = [key for key in possible if key[1] not in WHERE_NEEDED or key in found]
     if not run.faults:
         unlike = [(e, f) for e, f in zip(expected, found, strict=False) if e != f]
         for wanted, other in unlike[:1]:
             part.require(False, place(other), f"stands where {place(wanted)} must come first")
-    for key in sorted(_left_traces(part, run) - set(found), key=expected.index):
+    for key in sorted(_left_traces(part, run) - set(found), key=possible.index):
         part.require(False, place(key), "is in metrics.jsonl or in the summary, but its manifest is gone")
     return part
 

@@ -12,6 +12,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -22,8 +23,11 @@ from cluster.recipe.recipe import Recipe
 from cluster.run_folder.versions import package_version
 from environments.kinds import KINDS, Wanted
 from judges.kinds import JUDGES
+from judges.llm.settings import named_model
+from learner.algorithms import resolve
 from policy.backend import backend_of
 from records.checks import Check, Status
+from records.episodes import Task
 
 PYTHON_RANGE = ((3, 11), (3, 14))
 REQUIRED = {
@@ -186,7 +190,7 @@ def check_environment(recipe: Recipe) -> list[Check]:
         elsewhere=bool(recipe.run.resources.address),
     )
     checks = kind.preflight(settings, wanted)
-    return checks if any(check.status is Status.FAIL for check in checks) else [*checks, check_tasks(recipe)]
+    return checks if any(check.status is Status.FAIL for check in checks) else [*checks, *check_tasks(recipe)]
 
 
 def check_language_models(recipe: Recipe) -> list[Check]:
@@ -207,15 +211,34 @@ def ask_language_models(recipe: Recipe) -> list[Check]:
     return answers(recipe.llm)
 
 
-def check_tasks(recipe: Recipe) -> Check:
-    """The environment has the tasks that the recipe asks for."""
+def check_tasks(recipe: Recipe) -> list[Check]:
+    """The environment has the tasks that the recipe asks for, and they have the milestones that it learns from."""
     from cluster.task_sets import TaskSets
 
     try:
         found = TaskSets(recipe).look(_TASKS_LOOKED_FOR)
     except (LookupError, ValueError) as error:
-        return Check("tasks", Status.FAIL, str(error.args[0]), "see run.evaluation and run.training_tasks")
-    return Check("tasks", Status.OK, ", ".join(f"{count} of {split}" for split, count in found.items()))
+        return [Check("tasks", Status.FAIL, str(error.args[0]), "see run.evaluation and run.training_tasks")]
+    counts = ", ".join(f"{len(tasks)} of {split}" for split, tasks in found.items())
+    return [Check("tasks", Status.OK, counts), *check_milestones(recipe, found["train"])]
+
+
+def check_milestones(recipe: Recipe, training: Sequence[Task]) -> list[Check]:
+    """Tasks have milestones, or get some from a model that there is, where the algorithm learns from them."""
+    try:
+        if recipe.milestones.model:
+            named_model(recipe.llm, recipe.milestones.model)
+    except ValueError as error:
+        return [Check("milestones.model", Status.FAIL, str(error), "name one of judges.llm.models")]
+    without = sum(not task.milestones for task in training)
+    learns = recipe.run.phases and "potential" in resolve(recipe.learner).annotators
+    if not (without and learns) or recipe.milestones.model:
+        return []
+    found = f"{without} of {len(training)} training tasks have none, and {recipe.learner.algorithm!r} learns from them"
+    advice = "name a language model that writes them in milestones.model, choose an algorithm without a potential"
+    if recipe.milestones.absent == "warn":
+        return [Check("milestones", Status.WARN, found, f"{advice}; such tasks teach the potential critic nothing")]
+    return [Check("milestones", Status.FAIL, found, f"{advice}, or set milestones.absent to warn")]
 
 
 def check_plan(plan: Plan) -> list[Check]:

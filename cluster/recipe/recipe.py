@@ -30,6 +30,7 @@ from environments.browser.settings import BrowserSettings
 from environments.kinds import KINDS
 from judges.kinds import Judges
 from judges.llm.settings import LlmSettings
+from judges.settings import MilestoneSettings
 from learner.settings import LearnerSettings
 from plugs.options import over_defaults
 from policy.backend import with_options
@@ -54,6 +55,7 @@ class Recipe(BaseModel):
     warm_start: WarmStartSettings = WarmStartSettings()
     environments: Mapping[str, object] = Field(default_factory=partial(own_sections, "environments"))
     judges: Mapping[str, object] = Field(default_factory=partial(own_sections, "judges"))
+    milestones: MilestoneSettings = MilestoneSettings()
     browser: BrowserSettings = BrowserSettings()
     rollout: RolloutSettings = RolloutSettings()
     policy: PolicySettings = Field(default_factory=lambda: with_options(PolicySettings()))

@@ -18,6 +18,7 @@ from analysis.results import SplitResult
 from cluster.run_folder.layout import RunFolders
 from learner.metrics import ActorUpdate, CloneUpdate, CriticMetrics, CriticsUpdate
 from policy.published_weights import PublishedWeights
+from records.episodes import Milestone
 from replay.buffer import ReplayBuffer
 from replay.perplexity import FilterSummary
 
@@ -116,6 +117,32 @@ class CriticsPretrained(WithCheckpoint, WithEpisodes):
 
 
 @dataclass(frozen=True)
+class TaskMilestones:
+    """The milestones that ``model`` wrote for a task under the wording ``prompt``."""
+
+    milestones: tuple[Milestone, ...]
+    model: str
+    prompt: str
+
+
+@dataclass(frozen=True)
+class MilestonesWritten(StageResult):
+    """Milestones by task id, of a phase's tasks that brought none and had none written before.
+
+    ``absent`` says of those that have none now why; ``cost_usd`` is what asking cost.
+    """
+
+    stage: ClassVar[str] = "milestones"
+    written: dict[str, TaskMilestones]
+    absent: dict[str, str]
+    cost_usd: float
+
+    def numbers(self) -> dict[str, float]:
+        """Return how many have some now, how many have none, and the cost."""
+        return {"written": len(self.written), "absent": len(self.absent), "cost_usd": self.cost_usd}
+
+
+@dataclass(frozen=True)
 class RolloutsPlayed(WithEpisodes):
     """A phase's episodes with the current policy."""
 
@@ -211,16 +238,29 @@ WARM_START: Mapping[str, type[StageResult]] = {
     kind.stage: kind for kind in (Cloned, CriticsPretrained, Published, Evaluated)
 }
 """The stages before RL, phase 0, in order."""
-PHASE: Mapping[str, type[StageResult]] = {
+POSSIBLE: Mapping[str, type[StageResult]] = {
     kind.stage: kind
-    for kind in (RolloutsPlayed, ReplayFiltered, CriticsTrained, ActorTrained, Published, Evaluated, TasksChosen)
+    for kind in (
+        MilestonesWritten,
+        RolloutsPlayed,
+        ReplayFiltered,
+        CriticsTrained,
+        ActorTrained,
+        Published,
+        Evaluated,
+        TasksChosen,
+    )
 }
-"""The stages of each phase after it, in order."""
+"""The stages that a phase after it may have, in order."""
+WHERE_NEEDED = frozenset({MilestonesWritten.stage})
+"""Those that a phase has only where there is something for them to do."""
+PHASE: Mapping[str, type[StageResult]] = {name: kind for name, kind in POSSIBLE.items() if name not in WHERE_NEEDED}
+"""Those that every phase has, in order."""
 
 
 def read_result(phase: int, stage: str, content: object) -> StageResult:
     """Return the result that ``to_json`` wrote; raise ``ValueError`` where it is not one of this stage."""
-    kind = (PHASE if phase else WARM_START).get(stage)
+    kind = (POSSIBLE if phase else WARM_START).get(stage)
     if kind is None:
         raise ValueError(f"there is no stage {stage!r} in phase {phase}")
     return TypeAdapter(kind).validate_json(json.dumps(content), strict=True)

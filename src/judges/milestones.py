@@ -51,12 +51,15 @@ def reached(
     observation: Observation,
     action_history: Sequence[Acted],
 ) -> tuple[bool, ...]:
-    """Return the milestone vector (K,) of this state: what was reached stays reached; ``previous`` may be empty."""
+    """Return the milestone vector (K,) of this state: what was reached stays reached; ``previous`` may be empty.
+
+    A milestone without a check is never reached here: a judge says so of the recorded episode.
+    """
     before = tuple(previous) or (False,) * len(milestones)
     if len(before) != len(milestones):
         raise ValueError(f"milestones: expected {len(milestones)} earlier values, found {len(before)}")
     return tuple(
-        done or check(milestone.check, observation, action_history)
+        done or (milestone.check != {} and check(milestone.check, observation, action_history))
         for done, milestone in zip(before, milestones, strict=True)
     )
 

@@ -1,6 +1,6 @@
-"""What WebArena's evaluators can be told: who compares meanings for them, and how long that is waited for.
+"""What WebArena's evaluators can be told, and how tasks without milestones come by some.
 
-Owns ``EvaluatorSettings``. Imports neither torch nor pydantic.
+Owns ``EvaluatorSettings`` and ``MilestoneSettings``. Imports neither torch nor pydantic.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from records.bounds import times
+from records.bounds import at_least, one_of, require, times
 
 
 @dataclass(frozen=True)
@@ -30,3 +30,49 @@ class EvaluatorSettings:
     def __post_init__(self) -> None:
         """Refuse times that leave no time."""
         times(self)
+
+
+@dataclass(frozen=True)
+class MilestoneSettings:
+    """Milestones of the tasks that bring none, such as WebArena's: who writes them, and what a task without any means.
+
+    They are written once a task, from its instruction and its first page, before the phase that first plays it.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    model: str = ""
+    """Language model that writes them, by its name in ``judges.llm.models``; empty: none are written."""
+
+    count: int = 4
+    """Milestones of each task; 0 leaves the number to the model (2 to 8)."""
+
+    checks: str = "declared"
+    """``declared``: each milestone brings conditions on addresses, texts, fields and actions that are checked at every
+    step. ``none``: descriptions only; a judge that labels recorded episodes then says which are reached
+    (``replay.milestones``)."""
+
+    picture: bool = True
+    """Whether the model also sees a picture of the first page, where the environment can take one."""
+
+    examples_seed: int = 0
+    """Seed of the order in which a model is shown its examples; the same for every task's question, whenever asked."""
+
+    attempts: int = 3
+    """Times that a model is asked for a task's milestones, each time with what was wrong, before it goes without."""
+
+    at_once: int = 4
+    """Tasks whose first pages are opened and whose milestones are written at the same time."""
+
+    absent: str = "refuse"
+    """What happens when an algorithm that learns from milestones (MiRA's potential) meets a task without any.
+    ``refuse``: the run does not start, or stops. ``warn``: it is said and counted; such a task teaches the potential
+    critic nothing."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers of milestones that no task has, and words that mean nothing."""
+        require(self.count == 0 or 2 <= self.count <= 8, "count", "0, or 2 to 8", self.count)
+        one_of(self, "checks", ("declared", "none"))
+        one_of(self, "absent", ("refuse", "warn"))
+        at_least(self, 0, "examples_seed")
+        at_least(self, 1, "attempts", "at_once")

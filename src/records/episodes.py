@@ -40,7 +40,10 @@ class Termination(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Milestone:
-    """One milestone of a task: what it means, and a declarative check (see ``judges.milestones``)."""
+    """One milestone of a task: what it means, and a declarative check (see ``judges.milestones``).
+
+    The check is empty where a judge says of recorded episodes whether it is reached.
+    """
 
     description: str
     check: dict[str, Any]

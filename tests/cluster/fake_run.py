@@ -21,13 +21,13 @@ from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.ledger import LedgerFile
 from cluster.run_folder.manifest import RunManifest, read_header
 from cluster.run_folder.named_data import start_tokenizer, take_data
-from cluster.run_folder.stage_results import PHASE, WARM_START, Published
+from cluster.run_folder.stage_results import PHASE, WARM_START, MilestonesWritten, Published, TaskMilestones
 from cluster.task_sets import TaskSets
 from learner.algorithms import resolve
 from learner.metrics import ActorUpdate, CloneUpdate, CriticMetrics, CriticsUpdate
 from policy.published_weights import PublishedWeights
 from records import failure_codes as codes
-from records.episodes import Source
+from records.episodes import Milestone, Source, Task
 from records.failures import Failure
 from replay.buffer import ReplayBuffer
 from replay.perplexity import Kept, ScoredEpisode
@@ -118,6 +118,7 @@ class FakeSystem:
         self.specs: list[EpisodeSpec] = []
         self.loses: Callable[[EpisodeSpec], bool] = lambda spec: False
         self.luck = ""
+        self.writes: Callable[[Task], bool] = lambda task: True
         self.learner = FakeLearner(self.note, self.folders)
         self._fate = fate
         self._recipe = recipe
@@ -149,6 +150,16 @@ class FakeSystem:
 
     def retire(self, driver: str) -> None:
         self.note("retire", driver)
+
+    def write_milestones(self, tasks: Sequence[Task]) -> MilestonesWritten:
+        self.note("write_milestones", [task.task_id for task in tasks])
+        written = {task.task_id for task in tasks if self.writes(task)}
+        goal = (Milestone("done", {"url": "*"}), Milestone("quite done", {"url": "*"}))
+        return MilestonesWritten(
+            {name: TaskMilestones(goal, "fake", "milestones/1") for name in sorted(written)},
+            {task.task_id: "judge/judge_nonsense: no" for task in tasks if task.task_id not in written},
+            0.5,
+        )
 
     def play(
         self,
@@ -235,9 +246,11 @@ class Run:
         loses: Callable[[EpisodeSpec], bool] = lambda spec: False,
         clones: bool = True,
         luck: str = "",
+        writes: Callable[[Task], bool] = lambda task: True,
     ) -> FakeSystem:
         self.system = FakeSystem(self.recipe, self.out, fate)
         self.system.loses, self.system.clones, self.system.luck = loses, clones, luck
+        self.system.writes = writes
         display = RunDisplay(self.recipe.run.phases, Console(file=self.output, force_terminal=False))
         tasks = task_sets(self.recipe.model_dump_json())
         manifest = RunManifest.open(self.out, self.recipe)

@@ -200,7 +200,7 @@ def test_an_environment_or_a_site_that_is_not_there_is_named(override: str, foun
 
 
 def test_tasks_are_looked_for_but_not_all_drawn() -> None:
-    check = check_tasks(build_recipe({}, ["run.training_tasks=1000000000", "run.evaluation.splits=[test]"]))
+    (check,) = check_tasks(build_recipe({}, ["run.training_tasks=1000000000", "run.evaluation.splits=[test]"]))
     assert check.status is Status.OK
     assert "120 of test, 300 of train" in check.found
 

@@ -29,6 +29,7 @@ MAY_BE_ZERO = {
     "rollout.task_failure_share", "rollout.policy_failure_share", "rollout.judge_failure_share",
     "rollout.failure_floor", "rollout.shard_linger_s", "rollout.planning.tries", "rollout.planning.thinking_tokens",
     "policy.options.restarts", "policy.options.kept_prompts",
+    "milestones.count", "milestones.examples_seed",
     "replay.cap_per_rollout", "curriculum.coverage_share", "curriculum.replayed_share", "curriculum.perturbed_share",
     "curriculum.thin_site_tasks", "curriculum.value_low", "learner.gamma", "learner.alpha", "learner.lam",
     "learner.adapters.rank", "learner.seed", "learner.potential.learning_rate", "learner.potential.epochs",
@@ -55,6 +56,7 @@ LOOKED_UP = {
     "policy.backend", "policy.revision",
     "rollout.trajectory_judge", "rollout.milestone_judge", "judges.evaluators.answer_judge",
     "environments.webarena.credentials_file", "judges.llm.cache", "judges.llm.cache_password_variable",
+    "milestones.model",
 }  # fmt: skip
 """Texts that only the machine can tell to be wrong; ``waymark check`` does (tests/cluster/test_plan_and_doctor.py)."""
 FREE_TEXTS = {"run.name", *LOOKED_UP}

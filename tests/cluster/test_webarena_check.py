@@ -78,6 +78,7 @@ def recipe(files: dict[str, str], judge: str = "", **webarena: Any) -> Recipe:
         {
             "run": {"environment": "webarena", "training_tasks": 3, "evaluation": evaluation},
             "rollout": WAITS,
+            "learner": {"algorithm": "webrl"},
             "environments": {"webarena": {"task_files": files, **webarena}},
             "judges": {"evaluators": {"answer_judge": judge}},
         }

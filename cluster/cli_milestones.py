@@ -1,0 +1,80 @@
+"""The commands about milestones: ``waymark milestones generate`` and ``waymark milestones validate``.
+
+Owns their arguments and help. Invariant: as in ``cluster.cli``, each command imports what it needs when it runs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cluster.errors import MissingError, RecipeError, RunError
+
+milestones_app = typer.Typer(
+    help="Milestones of tasks: written by a model, and how good they are.", no_args_is_help=True
+)
+
+
+@milestones_app.command()
+def generate(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A recipe, such as my-recipe.yaml.")],
+    model: Annotated[
+        str, typer.Option(help="Language model that writes them, by its name in judges.llm.models; as the recipe says.")
+    ] = "",
+    split: Annotated[str, typer.Option(help="Split that the tasks are drawn from.")] = "train",
+    tasks: Annotated[int, typer.Option(min=1, help="Number of tasks.")] = 3,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Also write them to this file.")] = None,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Override one setting, such as milestones.count=0."),
+    ] = None,
+) -> None:
+    """Let a language model write milestones for a few tasks of a recipe, to look at; nothing is kept for a run."""
+    import json
+
+    from rich.console import Console
+
+    from cluster.display.milestone_table import show_written
+    from cluster.milestone_writing import generate_milestones
+    from cluster.recipe.recipe import load_recipe
+    from cluster.run_folder.durable import write_atomic
+    from records.failures import EpisodeFailed
+
+    named = [f"milestones.model={json.dumps(model, ensure_ascii=False)}"] if model else []
+    loaded = load_recipe(recipe, [*(overrides or []), *named])
+    if not loaded.milestones.model:
+        raise RecipeError("name a model: --model NAME, or milestones.model in the recipe")
+    try:
+        drawn, written = generate_milestones(loaded, split, tasks)
+    except ValueError as error:
+        raise RecipeError(str(error)) from error
+    except EpisodeFailed as error:
+        raise MissingError(f"{loaded.run.environment}: its host did not start: {error}") from error
+    if json_file is not None:
+        write_atomic(json_file, json.dumps(written.to_json(), indent=1, ensure_ascii=False) + "\n")
+    show_written(Console(), drawn, written)
+    if not written.written:
+        raise RunError("no milestones were written, see above")
+
+
+@milestones_app.command()
+def validate(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder; the run may still be going on.")],
+    json_file: Annotated[Path | None, typer.Option("--json", help="Also write the statistics to this file.")] = None,
+) -> None:
+    """Hold a run's milestones against its episodes' outcomes, beside bad ones; exit code 1 where they are no good."""
+    from rich.console import Console
+
+    from cluster.display.milestone_table import show_validity
+    from cluster.milestone_validation import PLAYED, validate_milestones, validity_json
+    from cluster.run_folder.durable import write_atomic
+    from records.episodes import Source
+
+    found = validate_milestones(folder, (Source.ROLLOUT, Source.EVALUATION))
+    if json_file is not None:
+        write_atomic(json_file, validity_json(found))
+    show_validity(Console(), found)
+    if any(one.source == PLAYED and one.validity.rejected for one in found):
+        raise RunError(f"the milestones of {folder} are rejected, see above")

@@ -1,0 +1,148 @@
+"""Milestones for the tasks that bring none: open each task's first page, and let a language model write them.
+
+Owns which tasks need some and the way to them. Invariants: a task is asked about once a run, and what was written is in
+the run's record before an episode of it is played; a task without any is counted with its reason, never silently
+played as if it had none to reach.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from cluster.recipe.recipe import Recipe
+from cluster.run_folder.manifest import RunManifest
+from cluster.run_folder.stage_results import MilestonesWritten, TaskMilestones
+from environments.hosted import Hosted, hosted_on
+from environments.kinds import KINDS
+from judges.llm.interface import LanguageModel
+from judges.of_milestones.asking import Read
+from judges.of_milestones.writer import PROMPT, FirstPage, write_milestones
+from judges.settings import MilestoneSettings
+from records import failure_codes as codes
+from records.deadline import Deadline
+from records.episodes import Milestone, Task
+from records.failures import EpisodeFailed
+from rollout_workers.settings import RolloutSettings
+from rollout_workers.spec import EpisodeSpec
+
+_WRITING_S = 180.0
+"""Fixed: for one task with all attempts; a model that takes longer would hold up a phase of tasks for hours."""
+NOT_ASKED = "milestones.model is empty"
+
+
+@dataclass(frozen=True, slots=True)
+class WritingLimits:
+    """How long a first page and its milestones may take, and how many are under way at once."""
+
+    milestones: MilestoneSettings
+    rollout: RolloutSettings
+
+
+def absent_line(written: MilestonesWritten, asked: int) -> str:
+    """Return a sentence about the tasks without milestones, with the first reason."""
+    first = next(iter(written.absent.values()))
+    return (
+        f"{len(written.absent)} of {asked} tasks have no milestones, and teach the potential critic nothing ({first})"
+    )
+
+
+def written_before(manifest: RunManifest, phase: int) -> dict[str, TaskMilestones]:
+    """Return the milestones by task id that the run wrote up to ``phase``."""
+    found: dict[str, TaskMilestones] = {}
+    for entry in manifest.entries():
+        if isinstance(entry.result, MilestonesWritten) and entry.phase <= phase:
+            found |= entry.result.written
+    return found
+
+
+def with_milestones(specs: Iterable[EpisodeSpec], written: Mapping[str, TaskMilestones]) -> list[EpisodeSpec]:
+    """Return the episodes, those of tasks that bring no milestones with the ones that were written for them."""
+    return [
+        replace(spec, task=replace(spec.task, milestones=written[spec.task.task_id].milestones))
+        if not spec.task.milestones and spec.task.task_id in written
+        else spec
+        for spec in specs
+    ]
+
+
+def tasks_without(specs: Iterable[EpisodeSpec]) -> list[Task]:
+    """Return the tasks among the episodes that have no milestones, each once."""
+    return list({spec.task.task_id: spec.task for spec in specs if not spec.task.milestones}.values())
+
+
+def nothing_written(tasks: Sequence[Task]) -> MilestonesWritten:
+    """Return the record of tasks that nobody was asked about."""
+    return MilestonesWritten({}, {task.task_id: NOT_ASKED for task in tasks}, 0.0)
+
+
+def generate_milestones(recipe: Recipe, split: str, count: int) -> tuple[list[Task], MilestonesWritten]:
+    """Return ``count`` tasks of ``split`` and what the recipe's model writes for them, whether they bring some or not.
+
+    Raises:
+        ValueError: there is no such environment, model or split, or there are fewer tasks.
+        EpisodeFailed: the environment's host does not start.
+    """
+    name, model = recipe.run.environment, recipe.judges_of_run.language_model(recipe.milestones.model)
+    limits = WritingLimits(recipe.milestones, recipe.rollout)
+    settings = recipe.environment_settings(name)
+    tasks = KINDS.find(name).tasks(settings).task_set(recipe.run.evaluation.seed, split, count)
+
+    async def written() -> MilestonesWritten:
+        with KINDS.find(name).service(settings) as service:
+            async with hosted_on(name, settings, service, recipe.browser) as running:
+                return await write_for(tasks, running, model, limits)
+
+    return tasks, asyncio.run(written())
+
+
+async def write_for(
+    tasks: Sequence[Task], hosted: Hosted, model: LanguageModel, limits: WritingLimits
+) -> MilestonesWritten:
+    """Return what ``model`` wrote for ``tasks``, ``milestones.at_once`` of them at a time, and who has none and why."""
+    room = asyncio.Semaphore(limits.milestones.at_once)
+
+    async def of_task(task: Task) -> Read[tuple[Milestone, ...]] | EpisodeFailed:
+        async with room:
+            try:
+                page = await _first_page(task, hosted, limits)
+                deadline = Deadline(_WRITING_S, codes.JUDGE_DEADLINE, what="the milestones")
+                return await deadline.run(write_milestones(model, task, page, limits.milestones, deadline))
+            except EpisodeFailed as error:
+                return error
+
+    answers = await asyncio.gather(*(of_task(task) for task in tasks))
+    found = dict(zip((task.task_id for task in tasks), answers, strict=True))
+    written = {name: one for name, one in found.items() if isinstance(one, Read)}
+    return MilestonesWritten(
+        {name: TaskMilestones(one.value, one.model, PROMPT) for name, one in written.items()},
+        {name: str(one) for name, one in found.items() if isinstance(one, EpisodeFailed)},
+        sum(one.cost_usd for one in written.values()),
+    )
+
+
+async def _first_page(task: Task, hosted: Hosted, limits: WritingLimits) -> FirstPage:
+    """Return the task's first page in an environment of its own; try again as an episode would be."""
+    for attempt in range(1, limits.rollout.attempts + 1):
+        try:
+            return await _opened(task, hosted, limits)
+        except EpisodeFailed:
+            if attempt == limits.rollout.attempts:
+                raise
+    raise AssertionError("rollout.attempts is at least 1")
+
+
+async def _opened(task: Task, hosted: Hosted, limits: WritingLimits) -> FirstPage:
+    rollout = limits.rollout
+    env = await hosted.environment()
+    try:
+        limit = Deadline(rollout.reset_deadline_s, setting="rollout.reset_deadline_s", what="the reset")
+        reset = env.reset(task, seed=0, episode_id=f"first-page-{task.task_id}", deadline=limit)
+        seen = await limit.run(reset)
+        if not limits.milestones.picture:
+            return FirstPage(seen)
+        limit = Deadline(rollout.step_deadline_s, setting="rollout.step_deadline_s", what="the screenshot")
+        return FirstPage(seen, await limit.run(env.screenshot(limit)))
+    finally:
+        await env.close()

@@ -1,0 +1,200 @@
+"""Whether milestones tell success from failure: the statistics that a source of milestones is judged by.
+
+Owns the measures of MiRA's section 5.1 (AUROC of the share of milestones completed, equivalence of completing all with
+success, Kendall's tau, success by number completed) and the rules by which a source is accepted. Invariant: an episode
+without a verdict or without milestones does not enter. Pure functions of numbers; the bootstrap takes a seed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.intervals import Interval, wilson
+from analysis.metrics import Rate
+
+LEAST_AUROC = 0.70
+"""Fixed: what the lower end of the AUROC's interval must reach. Half of the way from chance (0.5) to MiRA's 0.84 is
+0.67; milestones of another task of the same template, which share its first pages, reach 0.59 at the upper end."""
+
+LARGEST_P = 0.001
+"""Fixed: the paper's own bound for Kendall's tau; what is not significant at it may be chance."""
+
+_RESAMPLES = 2000
+
+Counts = npt.NDArray[np.float64]
+"""Episodes by level of completion, lowest first, and outcome: (..., levels, 2), column 0 for failures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What became of one judged episode: milestones ``completed`` at its end of ``total``, and whether it succeeded.
+
+    Episodes of one ``group`` (a template) share their milestones, so they are resampled together.
+    """
+
+    completed: int
+    total: int
+    success: bool
+    group: str = ""
+
+    @property
+    def share(self) -> Fraction:
+        """The progress score s_i in [0, 1]."""
+        return Fraction(self.completed, self.total)
+
+
+@dataclass(frozen=True, slots=True)
+class Equivalence:
+    """Completing all milestones as a prediction of success; nan where it was never made, or nothing succeeded."""
+
+    precision: float
+    recall: float
+    f1: float
+    predicted: int
+
+
+@dataclass(frozen=True, slots=True)
+class Validity:
+    """The statistics of one source of milestones over ``episodes``, of which ``successes`` succeeded.
+
+    ``auroc`` has a 95 % interval (bootstrap over templates); ``tau`` is Kendall's tau-b of share and outcome with its
+    two-sided ``p``; ``by_completed`` is success by the share of milestones completed, such as ``3/4``. ``rejected``
+    lists the rules that the source breaks; none for one that is accepted.
+    """
+
+    episodes: int
+    successes: int
+    auroc: Interval
+    equivalence: Equivalence
+    tau: float
+    p: float
+    by_completed: dict[str, Rate]
+    rejected: tuple[str, ...]
+
+
+def validity(completions: Sequence[Completion], seed: int = 0) -> Validity:
+    """Return the statistics of ``completions``; those that are not defined are nan, and then reject the source."""
+    levels = sorted({one.share for one in completions})
+    totals = {one.total for one in completions}
+    successes = sum(one.success for one in completions)
+    counts = _counts(completions, levels)
+    tau, p = kendall_tau([float(one.share) for one in completions], [float(one.success) for one in completions])
+    found = Validity(
+        len(completions),
+        successes,
+        _auroc_interval(completions, levels, seed),
+        equivalence(completions),
+        tau,
+        p,
+        {
+            _level(level, totals): Rate.of([False] * int(failed) + [True] * int(solved))
+            for level, (failed, solved) in zip(levels, counts, strict=True)
+        },
+        (),
+    )
+    return replace(found, rejected=tuple(_broken_rules(found)))
+
+
+def auroc(counts: Counts) -> Counts:
+    """Return P(score of a success > score of a failure) with ties half (Mann and Whitney) for counts (..., levels, 2).
+
+    It is nan without one of either.
+    """
+    failed, solved = counts[..., 0], counts[..., 1]
+    below = np.cumsum(failed, axis=-1) - failed
+    pairs = failed.sum(axis=-1) * solved.sum(axis=-1)
+    won = (solved * (below + failed / 2)).sum(axis=-1)
+    return np.asarray(np.where(pairs > 0, won / np.maximum(pairs, 1), np.nan))
+
+
+def equivalence(completions: Sequence[Completion]) -> Equivalence:
+    """Return how well "all milestones are completed" says "the task was solved"."""
+    predicted = [one for one in completions if one.completed == one.total]
+    right, solved = sum(one.success for one in predicted), sum(one.success for one in completions)
+    precision = right / len(predicted) if predicted else math.nan
+    recall = right / solved if solved else math.nan
+    f1 = 2 * right / (len(predicted) + solved) if predicted and solved else math.nan
+    return Equivalence(precision, recall, f1, len(predicted))
+
+
+def kendall_tau(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:
+    """Return Kendall's tau-b and its two-sided p-value by the normal approximation with ties (Kendall 1970).
+
+    Both are nan where one side has a single value; p is nan below three pairs.
+    """
+    n = len(x)
+    table = np.zeros((len(set(x)), len(set(y))))
+    rows = {value: at for at, value in enumerate(sorted(set(x)))}
+    columns = {value: at for at, value in enumerate(sorted(set(y)))}
+    for one, other in zip(x, y, strict=True):
+        table[rows[one], columns[other]] += 1
+    concordant = sum(table[i, j] * table[i + 1 :, j + 1 :].sum() for i, j in np.ndindex(*table.shape))
+    discordant = sum(table[i, j] * table[i + 1 :, :j].sum() for i, j in np.ndindex(*table.shape))
+    ties = [table.sum(axis=1), table.sum(axis=0)]
+    pairs = n * (n - 1) / 2
+    tied = [float((t * (t - 1)).sum() / 2) for t in ties]
+    if pairs in tied or n == 0:
+        return math.nan, math.nan
+    difference = float(concordant - discordant)
+    tau = difference / math.sqrt((pairs - tied[0]) * (pairs - tied[1]))
+    if n < 3:
+        return tau, math.nan
+    spread = [float((t * (t - 1) * (2 * t + 5)).sum()) for t in ties]
+    threes = [float((t * (t - 1) * (t - 2)).sum()) for t in ties]
+    m = n * (n - 1.0)
+    variance = (m * (2 * n + 5) - sum(spread)) / 18 + 2 * tied[0] * tied[1] / m
+    variance += threes[0] * threes[1] / (9 * m * (n - 2))
+    return tau, math.erfc(abs(difference) / math.sqrt(2 * variance)) if variance > 0 else math.nan
+
+
+def _level(share: Fraction, totals: set[int]) -> str:
+    """Return a share as a number of milestones where all tasks have as many, in lowest terms where they differ."""
+    total = next(iter(totals)) if len(totals) == 1 else share.denominator
+    return f"{int(share * total)}/{total}"
+
+
+def _counts(completions: Sequence[Completion], levels: Sequence[Fraction]) -> Counts:
+    counts = np.zeros((len(levels), 2))
+    for one in completions:
+        counts[levels.index(one.share), int(one.success)] += 1
+    return counts
+
+
+def _auroc_interval(completions: Sequence[Completion], levels: Sequence[Fraction], seed: int) -> Interval:
+    """Return the AUROC with its 95 % percentile bootstrap over groups."""
+    groups = sorted({one.group for one in completions})
+    by_group = np.stack(
+        [_counts([one for one in completions if one.group == group], levels) for group in groups]
+        or [np.zeros((len(levels), 2))]
+    )
+    value = float(auroc(by_group.sum(axis=0)))
+    if len(groups) < 2 or math.isnan(value):
+        return Interval(value, 0.0, 1.0)
+    picks = np.random.default_rng(seed).multinomial(len(groups), [1 / len(groups)] * len(groups), size=_RESAMPLES)
+    resampled = auroc(np.tensordot(picks, by_group, axes=1))
+    low, high = np.nanquantile(resampled, [0.025, 0.975])
+    return Interval(value, float(low), float(high))
+
+
+def _broken_rules(found: Validity) -> list[str]:
+    """Return what speaks against the milestones; a number that is not defined does."""
+    broken = []
+    if not found.auroc.low >= LEAST_AUROC:
+        area = f"AUROC {found.auroc.value:.2f}, from {found.auroc.low:.2f}"
+        broken.append(f"{area}: expected its lower end at {LEAST_AUROC:g} or more")
+    if not (found.tau > 0 and found.p < LARGEST_P):
+        broken.append(f"Kendall's tau {found.tau:.2f} (p {found.p:.2g}): expected above 0 with p below {LARGEST_P}")
+    base = found.successes / found.episodes if found.episodes else math.nan
+    right = found.equivalence.predicted and round(found.equivalence.precision * found.equivalence.predicted)
+    if not wilson(right, found.equivalence.predicted).low > base:
+        broken.append(
+            f"success where all are completed {found.equivalence.precision:.2f} (n {found.equivalence.predicted}): "
+            f"expected clearly above success overall, {base:.2f}"
+        )
+    return broken

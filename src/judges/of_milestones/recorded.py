@@ -1,0 +1,76 @@
+"""Recorded episodes as milestone checks see them: pages read back from what the agent was shown.
+
+Owns ``milestones_of_record``, by which milestones are checked after an episode was played: new ones, or those of
+another task. Invariants: pure; a step's page is read back from its text, in which elements stand one a line, so that
+parts of the page that were not shown are not known; the page after the last action was not recorded, so that what the
+last action alone changed is seen only where a check asks for the action.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from judges.milestones import Acted, reached
+from records.environment import Element, Observation
+from records.episodes import Milestone, Step, Trajectory
+
+_ELEMENT = re.compile(r"([a-z]+) (.*?)(?: = (.*?))? (\d+)")
+_OPTIONS = re.compile(r" \((.*)\)(?= \d+$)")
+_CALL = re.compile(r'(do|exit|go_backward|go_forward)\((?:action="([^"]*)")?')
+_ARGUMENT = re.compile(r'(?:argument|message)="((?:[^"\\]|\\.)*)"')
+
+
+def milestones_of_record(episode: Trajectory, milestones: Sequence[Milestone]) -> npt.NDArray[np.bool_]:
+    """Return (T + 1, K): whether each milestone was reached before each of the T actions, and after the last.
+
+    Raises:
+        ValueError: a check is malformed.
+    """
+    rows: list[tuple[bool, ...]] = []
+    history: list[Acted] = []
+    seen = Observation("", "", "", "", ())
+    for step in episode.steps:
+        seen = page_of(step)
+        rows.append(reached(milestones, rows[-1] if rows else (), seen, history))
+        history.append(action_of(step))
+    rows.append(reached(milestones, rows[-1] if rows else (), seen, history))
+    return np.array(rows, dtype=np.bool_).reshape(len(rows), len(milestones))
+
+
+def page_of(step: Step) -> Observation:
+    """Return the page that a step showed, as far as its text tells."""
+    elements, texts = [], []
+    for line in step.observation.splitlines():
+        options = _OPTIONS.search(line) if line.startswith("select ") else None
+        found = _ELEMENT.fullmatch(_OPTIONS.sub("", line) if options else line)
+        if found is None:
+            texts.append(line.lstrip("@# ").replace(" | ", " "))  # the cells of a row
+            continue
+        role, name, value, number = found.groups(default="")
+        elements.append(Element(int(number), role, name, value, tuple(options[1].split(" | ")) if options else ()))
+        texts.append(name)
+    page_text = re.sub(r"\s+([,.;:!?)])", r"\1", " ".join(" ".join(texts).split()))
+    return Observation(step.observation, step.url, texts[0] if texts else "", page_text, tuple(elements))
+
+
+def action_of(step: Step) -> Acted:
+    """Return what a step did: the kind of action, the real name of its element, its argument."""
+    call, argument = _CALL.search(step.action_text), _ARGUMENT.search(step.action_text)
+    if call is None or step.parse_error is not None:
+        return Acted("")
+    kind = (call[2] or call[1]).lower().replace(" ", "_")
+    said = argument[1].replace('\\"', '"') if argument else None
+    name = (step.element or "").partition(" ")[2]
+    return Acted("select" if kind == "select_dropdown_option" else kind, name, said)
+
+
+def with_milestones(episode: Trajectory, done: npt.NDArray[np.bool_]) -> Trajectory:
+    """Return the episode with (T + 1, K) milestones in place of its own."""
+    *before, last = [tuple(bool(value) for value in row) for row in done]
+    steps = tuple(replace(step, milestones=row) for step, row in zip(episode.steps, before, strict=True))
+    return replace(episode, steps=steps, final_milestones=last)
