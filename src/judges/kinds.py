@@ -52,6 +52,7 @@ JUDGES: Registry[JudgeKind[Any]] = Registry(
         "evaluators": "judges.verdicts:EVALUATORS",
         "declarative": "judges.declarative:DECLARATIVE",
         "llm": "judges.llm.kind:LLM",
+        "autorater": "judges.of_milestones.autorater:AUTORATER",
     },
 )
 """Every kind of judge that there is."""

@@ -1,6 +1,6 @@
 """What WebArena's evaluators can be told, and how tasks without milestones come by some.
 
-Owns ``EvaluatorSettings`` and ``MilestoneSettings``. Imports neither torch nor pydantic.
+Owns ``EvaluatorSettings``, ``MilestoneSettings`` and ``AutoraterSettings``. Imports neither torch nor pydantic.
 """
 
 from __future__ import annotations
@@ -76,3 +76,23 @@ class MilestoneSettings:
         one_of(self, "absent", ("refuse", "warn"))
         at_least(self, 0, "examples_seed")
         at_least(self, 1, "attempts", "at_once")
+
+
+@dataclass(frozen=True)
+class AutoraterSettings:
+    """A language model that says of recorded episodes when each of their milestones was reached."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    model: str = ""
+    """Language model that is asked, by its name in ``judges.llm.models``."""
+
+    page_characters: int = 2000
+    """Characters of each page that it is shown."""
+
+    attempts: int = 2
+    """Times that it is asked about an episode whose answer breaks the rules, each time with what was wrong."""
+
+    def __post_init__(self) -> None:
+        """Refuse pages of nothing."""
+        at_least(self, 1, "page_characters", "attempts")

@@ -14,6 +14,7 @@ from cluster.recipe.recipe import build_recipe
 from judges.contract import JudgeContractBroken, check_judge
 from judges.interface import AnswerQuestion, EndedEpisode
 from judges.kinds import JUDGES, JudgeKind, Judges
+from judges.settings import AutoraterSettings
 from judges.verdicts import Evaluators
 from records.deadline import Deadline
 from records.environment import Observation, Verdict
@@ -83,7 +84,7 @@ LENGTHY = JudgeKind(settings=AlikeSettings, make=lambda settings, judges: Length
 ANSWERS: defaultdict[str, Say] = defaultdict(lambda: lambda question: {})
 ANSWERS["llm"] = lambda question: {"why": "both say so", "same": True}
 """What a language model answers the judges that ask one."""
-NAMING: dict[str, object] = {"llm": SETTINGS}
+NAMING: dict[str, object] = {"llm": SETTINGS, "autorater": AutoraterSettings(model=next(iter(SETTINGS.models)))}
 """Settings of those judges, which name a model."""
 
 

@@ -44,18 +44,16 @@ def milestones_of_record(episode: Trajectory, milestones: Sequence[Milestone]) -
 
 def page_of(step: Step) -> Observation:
     """Return the page that a step showed, as far as its text tells."""
-    elements, texts = [], []
-    for line in step.observation.splitlines():
-        options = _OPTIONS.search(line) if line.startswith("select ") else None
-        found = _ELEMENT.fullmatch(_OPTIONS.sub("", line) if options else line)
-        if found is None:
-            texts.append(line.lstrip("@# ").replace(" | ", " "))  # the cells of a row
-            continue
-        role, name, value, number = found.groups(default="")
-        elements.append(Element(int(number), role, name, value, tuple(options[1].split(" | ")) if options else ()))
-        texts.append(name)
+    parts = [_element(line) or _plain(line) for line in step.observation.splitlines()]
+    elements = [part for part in parts if isinstance(part, Element)]
+    texts = [part.name if isinstance(part, Element) else part for part in parts]
     page_text = re.sub(r"\s+([,.;:!?)])", r"\1", " ".join(" ".join(texts).split()))
     return Observation(step.observation, step.url, texts[0] if texts else "", page_text, tuple(elements))
+
+
+def plain_lines(step: Step) -> list[str]:
+    """Return the lines of a step's page that are no element's."""
+    return [_plain(line) for line in step.observation.splitlines() if _element(line) is None]
 
 
 def action_of(step: Step) -> Acted:
@@ -74,3 +72,17 @@ def with_milestones(episode: Trajectory, done: npt.NDArray[np.bool_]) -> Traject
     *before, last = [tuple(bool(value) for value in row) for row in done]
     steps = tuple(replace(step, milestones=row) for step, row in zip(episode.steps, before, strict=True))
     return replace(episode, steps=steps, final_milestones=last)
+
+
+def _element(line: str) -> Element | None:
+    """Return the element that has this line of a page, None for other text."""
+    options = _OPTIONS.search(line) if line.startswith("select ") else None
+    found = _ELEMENT.fullmatch(_OPTIONS.sub("", line) if options else line)
+    if found is None:
+        return None
+    role, name, value, number = found.groups(default="")
+    return Element(int(number), role, name, value, tuple(options[1].split(" | ")) if options else ())
+
+
+def _plain(line: str) -> str:
+    return line.lstrip("@# ").replace(" | ", " ")  # the cells of a row

@@ -1,0 +1,77 @@
+"""Which milestones an attempt's actions reach, by the likeness of sentences (ADMIRE, section 3.2.1).
+
+Owns the pointer: an action is held against the next milestone only, so that none is skipped. Invariants: pure; a step
+hits at most one milestone; once the last is hit, nothing is hit any more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from judges.of_milestones.actions import action_sentence
+from judges.of_milestones.encoder import SentenceEncoder
+from records.episodes import Trajectory
+
+THRESHOLD = 0.75
+"""The paper's delta: the likeness above which an action is taken for its milestone."""
+
+_PLACEHOLDER = re.compile(r"<([^<>]+)>")
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """What an attempt of T steps hit of K milestones.
+
+    ``hits`` (T,) holds the number of the milestone that each step hit, -1 for none; ``rewards`` (T,) the likeness
+    there, 0 elsewhere (eq. 9). ``reached`` (T + 1, K) says which were hit before each step and after the last.
+    """
+
+    hits: npt.NDArray[np.int64]
+    rewards: npt.NDArray[np.float64]
+    reached: npt.NDArray[np.bool_]
+
+    @property
+    def count(self) -> int:
+        """Number of milestones that were hit, k."""
+        return int(self.reached[-1].sum())
+
+
+def match_in_order(likeness: npt.NDArray[np.floating], threshold: float = THRESHOLD) -> Matched:
+    """Return what steps hit, given the likeness (T, K) of each step's action with each milestone.
+
+    The paper's pointer stays at the last milestone once that is hit, so that it could be hit again; here it does not,
+    so that no more than K are ever hit.
+    """
+    steps, count = likeness.shape
+    hits = np.full(steps, -1)
+    rewards = np.zeros(steps)
+    pointer = 0
+    for t in range(steps):
+        if pointer < count and likeness[t, pointer] > threshold:
+            hits[t], rewards[t] = pointer, likeness[t, pointer]
+            pointer += 1
+    reached = np.zeros((steps + 1, count), dtype=np.bool_)
+    for t in np.flatnonzero(hits >= 0).tolist():
+        reached[t + 1 :, hits[t]] = True
+    return Matched(hits, rewards, reached)
+
+
+def match_episode(
+    episode: Trajectory, milestones: Sequence[str], encoder: SentenceEncoder, threshold: float = THRESHOLD
+) -> Matched:
+    """Return what the episode's actions hit of ``milestones``; a step that was no action hits nothing."""
+    actions = [action_sentence(step) for step in episode.steps]
+    likeness = encoder.encode(actions) @ encoder.encode(milestones).T
+    likeness[[not action for action in actions]] = -1
+    return match_in_order(likeness, threshold)
+
+
+def filled(milestone: str, parameters: Mapping[str, object]) -> str:
+    """Return a milestone with its placeholders filled by a task's parameters; one that names none stays as it is."""
+    by_name = {name.casefold(): str(value) for name, value in parameters.items()}
+    return _PLACEHOLDER.sub(lambda found: by_name.get(found[1].strip().casefold(), found[0]), milestone)
