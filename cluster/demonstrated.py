@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cluster.recipe.recipe import Recipe
 from sites.settings import SitesSettings
 
@@ -10,7 +12,7 @@ DEMONSTRATED = "browserless"
 
 
 def demonstrated_sites(recipe: Recipe) -> SitesSettings:
-    """Return the settings of the sites that experts play on."""
+    """Return the settings of the sites that experts play on; chains are of the lengths that are demonstrated."""
     settings = recipe.environment_settings(DEMONSTRATED)
     assert isinstance(settings, SitesSettings)
-    return settings
+    return replace(settings, chains=replace(settings.chains, lengths=settings.chains.demonstrated))

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from cluster.demonstrated import DEMONSTRATED
+from cluster.demonstrated import DEMONSTRATED, demonstrated_sites
 from cluster.errors import RecipeError
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.stage_results import ChosenTask, TasksChosen
@@ -35,7 +35,7 @@ class TaskSets:
     def __init__(self, recipe: Recipe) -> None:
         """Choose where tasks come from; raise ``RecipeError`` where the recipe's environment does not exist."""
         self._recipe = recipe
-        self._demonstrated = _source(recipe, DEMONSTRATED)
+        self._demonstrated = KINDS.find(DEMONSTRATED).tasks(demonstrated_sites(recipe))
         try:
             self._source = _source(recipe, recipe.run.environment)
         except ValueError as error:

@@ -14,7 +14,10 @@ from typing import ClassVar
 from records.bounds import LARGEST, at_least, one_of, require, share, times
 
 _ADDRESS = re.compile(r"|auto|(ray://)?[\w.\-\[\]:]+:\d{1,5}")
-SPLITS = ("train", "validation", "test", "validation_templates", "test_templates")
+SPLITS = (
+    "train", "validation", "test", "test_wordings", "test_long", "test_atoms", "validation_templates", "test_templates",
+)  # fmt: skip
+"""Every split that some environment has."""
 
 
 @dataclass(frozen=True)

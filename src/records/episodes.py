@@ -54,7 +54,8 @@ class Task:
     """One task in WebArena's schema, typed; ``raw`` keeps the JSON object it came from, losslessly.
 
     ``evaluation`` is WebArena's ``eval`` object. ``template`` groups tasks that share an intent
-    template, ``horizon`` is the number of steps of the scripted expert (0 where none exists).
+    template, ``horizon`` is the number of steps of the scripted expert (0 where none exists). ``data_seed`` is the seed
+    of the embedded sites' data and layout in this task's episodes; None where the run's own data are meant.
     """
 
     task_id: str
@@ -71,6 +72,7 @@ class Task:
     max_steps: int = 0
     milestones: tuple[Milestone, ...] = ()
     raw: dict[str, Any] = field(default_factory=dict)
+    data_seed: int | None = None
 
     @property
     def site(self) -> str:

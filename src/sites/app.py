@@ -1,13 +1,15 @@
 """The one ASGI application that serves every embedded site.
 
 Owns dispatch by host name (``<site>.<token>.localhost``, ``<site>.localhost`` for a person), the script
-that sites' pages share, and the control API under ``/_control/``. Invariants: a request sees the state of
+that sites' pages share, the page that says in which order forms were sent, and the control API under ``/_control/``.
+Invariants: a request sees the state of
 its own token only; the control API answers nobody without the secret; hosts other than ``*.localhost``
 are refused; a session that may visit one site only is told of no other.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
 import secrets
@@ -26,6 +28,8 @@ from sites.registry import SITES
 from sites.sessions import PUBLIC, SessionError, SessionStore
 from sites.site import Session, Site
 
+ORDER = "/_frame/order"
+"""Address, on every site, of the page that says whether the forms in its query were last sent in that order."""
 CONTROL_HEADER = "X-Waymark-Control"
 """Name of the header that carries the control secret."""
 SCRIPTS = "/_frame/scripts.js"
@@ -71,7 +75,8 @@ class HostDispatch:
         self._store = store
         self._apps: dict[str, ASGIApp] = {
             name: Starlette(
-                routes=[Route(SCRIPTS, _scripts), *site.routes], exception_handlers={HTTPException: _http_error}
+                routes=[Route(SCRIPTS, _scripts), Route(ORDER, _order), *site.routes],
+                exception_handlers={HTTPException: _http_error},
             )
             for name, site in store.sites.items()
         }
@@ -89,9 +94,16 @@ class HostDispatch:
         if fault is not None:
             await fault(scope, receive, send)
             return
-        own = {"session": session.state(site), "neighbours": _neighbours(session, site, request)}
+        own = {
+            "session": session.state(site),
+            "neighbours": _neighbours(session, site, request),
+            "layout": session.layout,
+            "sent": session.sent,
+        }
         inner = {**scope, "root_path": "", "state": {**scope.get("state", {}), **own}}
         await self._apps[site](inner, receive, send)
+        if request.method == "POST":
+            session.note_sent(site, request.url.path)
 
     def _parse(self, host: str) -> tuple[str, str]:
         labels = host.split(":", 1)[0].lower().split(".")
@@ -110,6 +122,13 @@ def _neighbours(session: Session, site: str, request: Request) -> tuple[tuple[st
 
 async def _scripts(request: Request) -> Response:
     return Response(_SCRIPTS, media_type="text/javascript", headers={"Cache-Control": "max-age=3600"})
+
+
+async def _order(request: Request) -> Response:
+    """Say whether the forms ``form=SITE:PATH`` were all sent, each for the last time before the next one was."""
+    wanted = [tuple(form.partition(":")[::2]) for form in request.query_params.getlist("form")]
+    in_order = [form for form in request.state.sent if form in wanted] == wanted
+    return Response(f'<p id="order">{"in order" if in_order else "not in order"}</p>', media_type="text/html")
 
 
 def _http_error(request: Request, error: Exception) -> Response:
@@ -145,16 +164,21 @@ async def _open_session(request: Request) -> Response:
         wanted = json.loads(body or b"{}")
         login, sites = wanted.get("login", []), wanted.get("sites", list(store.sites))
         faults = FaultSettings.from_json(wanted["faults"]) if "faults" in wanted else None
+        data_seed = wanted.get("data_seed")
     except (ValueError, AttributeError, TypeError) as error:
         raise _bad_session(body) from error
     if not all(isinstance(names, list) and all(isinstance(name, str) for name in names) for names in (login, sites)):
         raise _bad_session(body)
-    store.reset(request.path_params["token"], login=login, sites=sites, faults=faults)
+    if data_seed is not None:
+        if not isinstance(data_seed, int):
+            raise _bad_session(body)
+        await asyncio.to_thread(store.prepare, sites, data_seed)
+    store.reset(request.path_params["token"], login=login, sites=sites, faults=faults, data_seed=data_seed)
     return JSONResponse({"token": request.path_params["token"], "login": login, "sites": sites})
 
 
 def _bad_session(body: bytes) -> SessionError:
-    expected = '{"login": ["shop"], "sites": ["shop"], "faults": {"error_share": 0.1}}'
+    expected = '{"login": ["shop"], "sites": ["shop"], "faults": {"error_share": 0.1}, "data_seed": 7}'
     return SessionError(400, f"expected JSON like {expected}, found {body[:200]!r}")
 
 

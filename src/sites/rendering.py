@@ -16,6 +16,8 @@ from starlette.datastructures import UploadFile
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse
 
+from sites.layouts import laid_out
+
 _FOLDER = Path(__file__).parent
 MAX_FIELD_CHARS = 2000
 """Longest form value that is kept, characters; the rest is cut as a text field with maxlength would."""
@@ -32,7 +34,7 @@ def page_templates() -> Environment:
 
 
 def render(request: Request, template: str, *, status_code: int = 200, **context: Any) -> HTMLResponse:
-    """Render ``<site>/<page>.html`` with the session's waiting flash messages.
+    """Render ``<site>/<page>.html`` with the session's waiting flash messages, in the session's layout.
 
     Templates see ``state`` (the site's state), ``flashes``, ``query`` (the search words) and ``neighbours``
     (name and address of the session's other sites) besides ``context``.
@@ -40,6 +42,8 @@ def render(request: Request, template: str, *, status_code: int = 200, **context
     state = request.state.session
     values = {"state": state, "query": "", "neighbours": request.state.neighbours, **context}
     page = page_templates().get_template(template).render(flashes=state.take_flashes(), **values)
+    if request.state.layout is not None:
+        page = laid_out(page, request.state.layout)
     return HTMLResponse(page, status_code=status_code, headers={"Cache-Control": "no-store"})
 
 

@@ -78,7 +78,9 @@ def routes_of(*modules: ModuleType) -> tuple[Route, ...]:
 class Session:
     """One visitor's (or episode's) states, one for each site, made when the site is first visited.
 
-    ``faults`` is what goes wrong in it on purpose, None where nothing does.
+    ``faults`` is what goes wrong in it on purpose, None where nothing does. ``layout`` is the seed of the order of what
+    is on its pages, None for the order in which their templates have it. ``sent`` are site and path of the forms that
+    were sent, each once, in the order in which they were last sent.
     """
 
     token: str
@@ -86,6 +88,8 @@ class Session:
     data: Mapping[str, Any]
     login: frozenset[str] = frozenset()
     faults: Faults | None = None
+    layout: int | None = None
+    sent: dict[tuple[str, str], None] = field(default_factory=dict)
     _states: dict[str, State] = field(default_factory=dict)
 
     def state(self, site: str) -> State:
@@ -93,3 +97,8 @@ class Session:
         if site not in self._states:
             self._states[site] = self.sites[site].new_state(self.data[site], site in self.login)
         return self._states[site]
+
+    def note_sent(self, site: str, path: str) -> None:
+        """Remember that a form was sent; those of before keep their order."""
+        self.sent.pop((site, path), None)
+        self.sent[site, path] = None

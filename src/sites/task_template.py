@@ -1,8 +1,8 @@
 """A task template: an instruction with blanks, and what belongs to it, in one class.
 
-Owns ``TaskTemplate`` and how its parameters are drawn. Sites' task modules import this module (never
-``sites.tasks``, which imports the sites). Invariants: parameters are JSON values and never contain the answer of a
-question; evaluations use WebArena's three evaluators only.
+Owns ``TaskTemplate``, and ``Blanks``: what has parameters, and how they are drawn. Sites' task modules import this
+module (never ``sites.tasks``, which imports the sites). Invariants: parameters are JSON values and never contain the
+answer of a question; evaluations use WebArena's three evaluators only.
 """
 
 from __future__ import annotations
@@ -44,34 +44,21 @@ def always(value: Any) -> Any:
 @dataclass_transform(
     frozen_default=True, kw_only_default=True, field_specifiers=(drawn, together, one_of, always, field)
 )
-class TaskTemplate(ABC):
-    """One kind of task of one site, or of several; an instance is the template with its blanks filled in.
+class Blanks(ABC):
+    """Something with a ``name`` and blanks; an instance is one with its blanks filled in.
 
-    A template is a class with a ``name``; without one it is a family, which templates derive from. ``intent`` is a
-    format string over the parameters, which are the annotated attributes without a value, in the order in which they
-    stand (``name_`` is the parameter "name": an underscore keeps it apart from the template's own); a family may have
-    attributes with a value, which its templates turn into parameters. ``horizon`` is the expert's number of actions,
-    exit included (see ``steps``). ``split`` is train, validation or test. A task starts on the page ``start`` of the
-    first of ``sites``, by default of the one that ``name`` begins with; with several sites ``data`` is a mapping from
-    each site's name to that site's data. ``scripted`` says that its pages need their scripts, so that it cannot be
-    played without a browser.
+    The parameters are the annotated attributes without a value, in the order in which they stand (``name_`` is the
+    parameter "name": an underscore keeps it apart from the class's own). A class without a name is a family, which
+    others derive from; it may have attributes with a value, which they turn into parameters.
     """
 
     name: ClassVar[str]
-    horizon: ClassVar[int]
-    split: ClassVar[str]
-    intent: ClassVar[str]
-    sites: ClassVar[tuple[str, ...]] = ()
-    start: ClassVar[str] = "/"
-    require_login: ClassVar[bool] = True
-    scripted: ClassVar[bool] = False
     _blanks: ClassVar[Mapping[str, Field[Any]]] = {}
 
-    def __init_subclass__(cls, *, name: str = "", horizon: int = 0, split: str = "train") -> None:
+    def __init_subclass__(cls, *, name: str = "") -> None:
         """Make the class a frozen dataclass of its parameters, by name."""
         super().__init_subclass__()
-        cls.name, cls.horizon, cls.split = name, horizon, split
-        cls.sites = cls.sites or ((name.partition(".")[0],) if name else ())
+        cls.name = name
         made: Any = dataclass(frozen=True, kw_only=True)(cls)
         cls._blanks = {blank.name.removesuffix("_"): blank for blank in fields(made) if blank.default is MISSING}
 
@@ -93,23 +80,48 @@ class TaskTemplate(ABC):
         return cls.filled(given)
 
     def fits(self, data: Any) -> bool:
-        """Whether the parameters make a task: one that is not done yet, or whose answer nothing else gives."""
+        """Whether the parameters make sense: nothing is done yet, and no answer is given by something else."""
         return True
 
     @classmethod
     def filled(cls, parameters: Parameters) -> Self:
-        """Return the template filled in with these parameters by name."""
+        """Return the blanks filled in with these parameters by name."""
         return cls(**{cls._blanks[name].name: value for name, value in parameters.items()})
-
-    @classmethod
-    def of(cls, task: Task) -> Self:
-        """Return the template filled in as it is in ``task``."""
-        return cls.filled(task.parameters)
 
     @property
     def parameters(self) -> Parameters:
         """What the blanks are filled with, by name."""
         return {name: getattr(self, blank.name) for name, blank in self._blanks.items()}
+
+
+class TaskTemplate(Blanks):
+    """One kind of task of one site, or of several; an instance is the template with its blanks filled in.
+
+    A template is a class with a ``name``; without one it is a family, which templates derive from. ``intent`` is a
+    format string over the parameters. ``horizon`` is the expert's number of actions, exit included (see ``steps``).
+    ``split`` is train, validation or test. A task starts on the page ``start`` of the first of ``sites``, by default of
+    the one that ``name`` begins with; with several sites ``data`` is a mapping from each site's name to that site's
+    data. ``scripted`` says that its pages need their scripts, so that it cannot be played without a browser.
+    """
+
+    horizon: ClassVar[int]
+    split: ClassVar[str]
+    intent: ClassVar[str]
+    sites: ClassVar[tuple[str, ...]] = ()
+    start: ClassVar[str] = "/"
+    require_login: ClassVar[bool] = True
+    scripted: ClassVar[bool] = False
+
+    def __init_subclass__(cls, *, name: str = "", horizon: int = 0, split: str = "train") -> None:
+        """Make the class a frozen dataclass of its parameters, by name."""
+        super().__init_subclass__(name=name)
+        cls.horizon, cls.split = horizon, split
+        cls.sites = cls.sites or ((name.partition(".")[0],) if name else ())
+
+    @classmethod
+    def of(cls, task: Task) -> Self:
+        """Return the template filled in as it is in ``task``."""
+        return cls.filled(task.parameters)
 
     @abstractmethod
     def evaluation(self, data: Any) -> Evaluation:

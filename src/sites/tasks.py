@@ -17,6 +17,7 @@ from typing import Any
 
 from records.episodes import Milestone, Task
 from records.placeholders import placeholder
+from sites.chains.chain import Chain, is_chain
 from sites.collections import COLLECTIONS
 from sites.experts import Expert
 from sites.registry import SITES
@@ -36,7 +37,7 @@ LONGEST_HORIZON = 30
 """Actions that an expert may need at most, the exit included."""
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=24)
 def site_data(site: str, data_seed: int) -> Any:
     """Return the base data of ``site``, built once per process and seed."""
     return SITES[site].build(data_seed)
@@ -138,9 +139,14 @@ def make_task(filled: TaskTemplate, data: Any) -> Task:
         require_login=filled.require_login,
         split=split_of(template, parameters),
         horizon=horizon,
-        max_steps=horizon + max(_SPARE_STEPS, horizon // _SPARE_SHARE),
+        max_steps=most_steps(horizon),
         milestones=tuple(Milestone(description, check) for description, check in filled.milestones(data)),
     )
+
+
+def most_steps(horizon: int) -> int:
+    """Return how many actions an episode may take at which the expert takes ``horizon``."""
+    return horizon + max(_SPARE_STEPS, horizon // _SPARE_SHARE)
 
 
 def to_webarena(task: Task) -> dict[str, Any]:
@@ -170,8 +176,11 @@ def template_named(name: str) -> Template:
 
 
 def expert_of(task: Task) -> Expert:
-    """Return the expert of the task's template, who says "done" at the end; raise ``KeyError`` where it has none."""
-    filled = template_named(task.template).of(task)
+    """Return the expert of a chain or of the task's template, who says "done" at the end.
+
+    Raises ``KeyError`` where it has none.
+    """
+    filled = Chain.filled(task.parameters) if is_chain(task) else template_named(task.template).of(task)
 
     def expert() -> Expert:
         yield from filled.expert()

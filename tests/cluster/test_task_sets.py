@@ -178,3 +178,30 @@ def test_pictures_are_taken_of_the_first_episodes_only(tasks: TaskSets) -> None:
     specs = tasks.evaluation(2, screenshots=3)
     assert [spec.screenshots for spec in specs] == [True] * 3 + [False] * (len(specs) - 3)
     assert ids(specs) == ids(tasks.evaluation(2))
+
+
+def chain_sets(**chains: object) -> TaskSets:
+    """The sets of a recipe whose tasks are chains."""
+    embedded = {"family": "chains", "names": ["wiki", "code"], "chains": {"data_seeds": 2, **chains}}
+    splits = ["test", "test_wordings", "test_long", "test_atoms"]
+    run = {"training_tasks": 40, "evaluation": {"tasks_per_split": 12, "splits": splits}}
+    curriculum = {"tasks_per_phase": 12}
+    return TaskSets(build_recipe({"run": run, "environments": {"embedded": embedded}, "curriculum": curriculum}))
+
+
+def test_chains_are_a_family_of_tasks_with_splits_of_their_own() -> None:
+    tasks = chain_sets(lengths=[2, 3], long=[4])
+    evaluation = tasks.evaluation(0)
+    assert {spec.task.split for spec in evaluation} == {"test", "test_wordings", "test_long", "test_atoms"}
+    assert len(set(ids(evaluation))) == len(evaluation) == 48
+    chosen = tasks.choose(2, [task.task_id for task in tasks.training], tasks.rollouts(1, None), {})
+    played = [spec.task for spec in (*tasks.rollouts(1, None), *tasks.rollouts(2, chosen.tasks))]
+    assert {task.split for task in played} == {"train"}
+    assert {task.template for task in played} == {"chains.2", "chains.3"}
+    assert not {task.intent for task in played} & {spec.task.intent for spec in evaluation}
+
+
+def test_demonstrated_chains_have_lengths_of_their_own() -> None:
+    tasks = chain_sets(lengths=[3], long=[4], demonstrated=[1, 1, 2])
+    shown = [spec.task.template for spec in tasks.demonstrations("demo", 30, flawless=True)]
+    assert (shown.count("chains.1"), shown.count("chains.2")) == (20, 10)

@@ -29,6 +29,8 @@ ALLOWED = {
     ("src/sites/forum/data.py", ".format"): "phrases of the generated data, written by us",
     ("src/sites/forms.py", ".format"): "the name of a page's template, written by us; its route limits what goes in",
     ("src/sites/tasks.py", ".format"): "the intent of a template of the embedded sites, written by us",
+    ("src/sites/chains/atom.py", ".format"): "an atom's wordings, written by us",
+    ("src/sites/chains/chain.py", ".format"): "how the instructions of a chain are joined, written by us",
     (
         "src/plugs/registry.py",
         "import_module",

@@ -7,6 +7,7 @@ without scripts (tested); one session token per episode.
 
 from __future__ import annotations
 
+import asyncio
 import re
 import secrets
 from typing import Any
@@ -33,6 +34,7 @@ from records.deadline import Deadline
 from records.environment import Action, Element, Observation, Verdict
 from records.episodes import Task
 from records.failures import EpisodeFailed, Failure
+from sites.sessions import SessionStore
 from sites.tasks import needs_browser
 
 _LOCATOR = re.compile(
@@ -69,7 +71,10 @@ class BrowserlessEnvironment:
             raise EpisodeFailed(Failure(codes.NEEDS_BROWSER, detail))
         self._token, self._task = f"e{secrets.token_hex(8)}", task
         login = task.sites if task.require_login else ()
-        self._app.state.sessions.reset(self._token, login=login, sites=task.sites)
+        sessions: SessionStore = self._app.state.sessions
+        if task.data_seed is not None:
+            await asyncio.to_thread(sessions.prepare, task.sites, task.data_seed)
+        sessions.reset(self._token, login=login, sites=task.sites, data_seed=task.data_seed)
         self._addresses = EpisodeAddresses.embedded(task.sites, self._token)
         client = AsgiClient(self._app)
         self._tabs = Tabs(client, self._addresses, self._settings.max_tabs)

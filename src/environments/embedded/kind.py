@@ -21,6 +21,10 @@ from sites.settings import SitesSettings
 
 def _tasks(settings: SitesSettings, *, scripted: bool) -> TaskSource:
     """Draw tasks, where ``scripted`` also those on pages that need their scripts."""
+    if settings.family == "chains":
+        from sites.chains.source import ChainTasks
+
+        return ChainTasks(settings.names, settings.chains)
     from sites.task_source import EmbeddedTasks
 
     return EmbeddedTasks(settings.names, settings.seed, scripted=scripted)
@@ -56,14 +60,18 @@ def _browserless_host(
 
 def _preflight(settings: SitesSettings, wanted: Wanted) -> list[Check]:
     """Whether the sites and collections that are named exist, each collection beside a site of its own."""
+    from sites.chains.source import atoms_of
     from sites.tasks import all_templates
 
     try:
-        count = len(all_templates(settings.names))
+        chains = settings.family == "chains"
+        found = (
+            f"{len(atoms_of(settings.names))} atoms" if chains else f"{len(all_templates(settings.names))} templates"
+        )
     except (KeyError, ValueError) as error:
         sites = Check("sites", Status.FAIL, str(error.args[0]), "correct environments.embedded.names")
     else:
-        sites = Check("sites", Status.OK, f"{', '.join(settings.names)}: {count} templates")
+        sites = Check("sites", Status.OK, f"{', '.join(settings.names)}: {found}")
     return [sites, *wanted.judged({})]
 
 

@@ -32,8 +32,13 @@ class SiteSessions:
 
     port: int
 
-    async def open_session(self, token: str, sites: Sequence[str], login: Sequence[str], deadline: Deadline) -> None:
-        """Give ``token`` a fresh state of ``sites``, the only ones it may visit, logged in at those in ``login``."""
+    async def open_session(
+        self, token: str, sites: Sequence[str], login: Sequence[str], deadline: Deadline, data_seed: int | None = None
+    ) -> None:
+        """Give ``token`` a fresh state of ``sites``, the only ones it may visit, logged in at those in ``login``.
+
+        Data and layout are of ``data_seed``, else the server's own.
+        """
 
     async def require_session(self, token: str, deadline: Deadline) -> None:
         """Raise ``EpisodeFailed`` where the state of ``token`` was lost, so that nothing is judged by what is left."""
@@ -48,9 +53,12 @@ class SiteEndpoint(SiteSessions):
 
     secret: str
 
-    async def open_session(self, token: str, sites: Sequence[str], login: Sequence[str], deadline: Deadline) -> None:
-        """Give ``token`` a fresh state of ``sites``, the only ones it may visit, logged in at those in ``login``."""
-        body = json.dumps({"login": list(login), "sites": list(sites)}).encode()
+    async def open_session(
+        self, token: str, sites: Sequence[str], login: Sequence[str], deadline: Deadline, data_seed: int | None = None
+    ) -> None:
+        """Give ``token`` a fresh state of ``sites``; see ``SiteSessions.open_session``."""
+        seeded = {} if data_seed is None else {"data_seed": data_seed}
+        body = json.dumps({"login": list(login), "sites": list(sites), **seeded}).encode()
         await self._request("POST", f"/_control/sessions/{token}", body, deadline)
 
     async def require_session(self, token: str, deadline: Deadline) -> None:

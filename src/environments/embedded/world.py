@@ -48,7 +48,7 @@ class EmbeddedWorld:
             await slot.open_context(embedded_bypass(self.token, sites.port))
         slot.addresses = EpisodeAddresses.embedded(task.sites, self.token, sites.port)
         login = task.sites if task.require_login else ()
-        await sites.open_session(self.token, task.sites, login, pages.deadline)
+        await sites.open_session(self.token, task.sites, login, pages.deadline, task.data_seed)
         await pages.open_start_pages(task)
         return await pages.look(first=True)
 
