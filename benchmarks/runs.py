@@ -17,7 +17,7 @@ from pathlib import Path
 from cluster.recipe.recipe import Recipe, build_recipe
 from cluster.run_folder.layout import RunFolders, checkpoint_name
 from cluster.run_folder.manifest import RunManifest
-from cluster.run_folder.stage_data import recorded_shards
+from cluster.run_folder.stage_data import recorded_files
 from cluster.run_folder.stage_results import Evaluated
 from records.episodes import Trajectory
 from replay.buffer import ReplayBuffer
@@ -97,7 +97,7 @@ class FinishedRun:
     def buffer(self) -> ReplayBuffer:
         """The run's episodes."""
         buffer = ReplayBuffer(self.folders.episodes)
-        buffer.record(recorded_shards(self.manifest.entries()))
+        buffer.record(recorded_files(self.manifest.entries()))
         return buffer
 
     @property

@@ -14,6 +14,7 @@ from cluster.audit.audit import require_balance
 from cluster.demonstrated import DEMONSTRATED
 from cluster.display.run_display import RunDisplay
 from cluster.errors import RunStopped
+from cluster.labelling import Labeller, count_failures
 from cluster.milestone_writing import absent_line, tasks_without, with_milestones, written_before
 from cluster.monitors.monitor import Monitors
 from cluster.recipe.recipe import Recipe
@@ -21,13 +22,20 @@ from cluster.run_folder.layout import CLONED, checkpoint_name, critics_name
 from cluster.run_folder.ledger import LedgerFile
 from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.rollback import keep_episodes_of
-from cluster.run_folder.stage_data import NO_EPISODES, episode_counts, split_results, with_planning
+from cluster.run_folder.stage_data import (
+    NO_EPISODES,
+    episode_counts,
+    labelled_stage,
+    split_results,
+    with_planning,
+)
 from cluster.run_folder.stage_results import (
     ActorTrained,
     Cloned,
     CriticsPretrained,
     CriticsTrained,
     Evaluated,
+    Labelled,
     MilestonesWritten,
     Published,
     ReplayFiltered,
@@ -38,6 +46,8 @@ from cluster.stage_runner import StageRunner
 from cluster.system import System
 from cluster.task_sets import TaskSets
 from replay.buffer import ReplayBuffer
+from replay.labelled import LabelledBuffer
+from replay.labels import LabelStore
 from replay.perplexity import Kept, fill_cap
 from rollout_workers.results import RolloutResult
 from rollout_workers.spec import EpisodeSpec
@@ -63,7 +73,8 @@ class Controller:
         self.display = display
         self.ledger = ledger
         self.buffer = ReplayBuffer(system.folders.episodes)
-        self.stages = StageRunner(manifest, system, self.buffer, display, monitors)
+        self.labelled = LabelledBuffer(self.buffer, LabelStore(system.folders.labels), recipe.replay.judges)
+        self.stages = StageRunner(manifest, system, self.labelled, display, monitors)
 
     def run(self) -> None:
         """Warm-start, then play, filter, learn, publish, evaluate and choose tasks, phase after phase."""
@@ -82,6 +93,8 @@ class Controller:
             if self._looks_for_milestones and tasks_without(self._asked_rollouts(phase)):
                 stage(phase, MilestonesWritten, self._milestones)
             stage(phase, RolloutsPlayed, self._rollouts)
+            if self.recipe.replay.judges:
+                stage(phase, Labelled, self._label)
             stage(phase, ReplayFiltered, self._replay)
             stage(phase, CriticsTrained, self._critics)
             stage(phase, ActorTrained, self._actor)
@@ -156,13 +169,28 @@ class Controller:
             )
         return played
 
+    def _label(self, phase: int) -> Labelled:
+        """Ask the judges that the recipe names about the phase's episodes."""
+        counted, labeller = self._counted(phase), Labeller(self.recipe, self.buffer, self.labelled.labels)
+        tasks = {spec.episode_id: spec.task for spec in self._rollout_specs(phase) if spec.episode_id in set(counted)}
+        questions = labeller.missing(tasks, self.recipe.replay.judges)
+        failures = labeller.label(questions, f"p{phase:03d}", self.display.asked)
+        by_subject = {subject: count_failures(failures, subject) for subject in self.recipe.replay.judges}
+        labelled = labelled_stage(counted, self.labelled, by_subject)
+        if not all(said.labelled for said in labelled.subjects.values()):
+            raise RunStopped(
+                f"phase {phase}: none of {len(counted)} episodes has its labels, so there is nothing to learn from; "
+                f"they failed by {by_subject}: mend what that names and start the same command again"
+            )
+        return labelled
+
     def _replay(self, phase: int) -> ReplayFiltered:
         """Filter the successes of earlier phases by their perplexity under the current policy."""
         fresh = self._counted(phase)
         wanted = self.system.algorithm.data_choice.replay
         earlier = range(1, phase)
         counted = {episode_id for one in earlier for episode_id in self._counted(one)}
-        stored = [i for i in self.buffer.successes(phases=earlier) if i in counted] if wanted != "none" else []
+        stored = [i for i in self.labelled.successes(phases=earlier) if i in counted] if wanted != "none" else []
         settings = self.recipe.replay
         kept, audit = fill_cap(
             stored,
@@ -214,7 +242,7 @@ class Controller:
         """Choose the next phase's tasks by what failed in this one."""
         fresh = self._counted(phase)
         counted = set(fresh)
-        failed = [lost.task_id for lost in self.buffer.failures(phases=(phase,)) if lost.episode_id in counted]
+        failed = [lost.task_id for lost in self.labelled.failures(phases=(phase,)) if lost.episode_id in counted]
         values: dict[str, float] = {}
         if self.recipe.curriculum.value_band:
             answers = self.system.learner.ask("value", fresh)

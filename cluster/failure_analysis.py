@@ -19,7 +19,7 @@ from cluster.errors import ManifestError
 from cluster.run_folder.durable import write_atomic
 from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.manifest import FILE_NAME, RunManifest
-from cluster.run_folder.stage_data import recorded_shards
+from cluster.run_folder.stage_data import recorded_files
 from replay.buffer import ReplayBuffer
 from replay.shards import SUFFIX
 
@@ -52,7 +52,7 @@ def episodes_of(folder: Path) -> ReplayBuffer:
         )
     buffer = ReplayBuffer(found)
     if (folder / FILE_NAME).exists():
-        buffer.record(recorded_shards(RunManifest.read(folder).entries()))
+        buffer.record(recorded_files(RunManifest.read(folder).entries()))
     return buffer
 
 

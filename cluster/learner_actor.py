@@ -21,7 +21,10 @@ from learner.metrics import ActorUpdate, CloneUpdate, CriticMetrics, CriticsUpda
 from learner.settings import LearnerSettings
 from policy.published_weights import PublishedWeights
 from records.episodes import Trajectory
+from records.labels import LabelSubject
 from replay.buffer import ReplayBuffer
+from replay.labelled import LabelledBuffer
+from replay.labels import LabelStore
 from replay.perplexity import Kept, ScoredEpisode
 
 HEADWAY = "headway"
@@ -31,14 +34,21 @@ _LOCK_WAIT_S = 60.0
 
 
 class LearnerActor:
-    """Trains on the episodes of the run folder ``out``; one call at a time, one such process a rank for a folder.
+    """Trains on the episodes of the run folder ``out``, one call at a time, one such process a rank for a folder.
 
-    Ranks make the same calls; where there are several, they meet in the file ``meeting`` of the learner's folder and
-    wait ``limit_s`` for each other.
+    ``judges`` are those under whose labels rollouts are learned from, by subject. Ranks make the same calls; where
+    there are several, they meet in the file ``meeting`` of the learner's folder and wait ``limit_s`` for each other.
     """
 
     def __init__(
-        self, settings: LearnerSettings, policy: str, out: str, rank: int = 0, meeting: str = "", limit_s: float = 0.0
+        self,
+        settings: LearnerSettings,
+        policy: str,
+        out: str,
+        judges: Mapping[LabelSubject, str],
+        rank: int = 0,
+        meeting: str = "",
+        limit_s: float = 0.0,
     ) -> None:
         # With torch, which the driver, who only names this class, goes without.
         from learner.ranks import join_group
@@ -52,11 +62,12 @@ class LearnerActor:
             join_group(Path(meeting), rank, settings.ranks, settings.device, limit_s)
         folders = RunFolders(Path(out))
         self._learner = Learner(settings, policy, folders.bookmarks)
-        self._buffer = ReplayBuffer(folders.episodes)
+        self._episodes = LabelledBuffer(ReplayBuffer(folders.episodes), LabelStore(folders.labels), judges)
 
-    def record(self, shards: Mapping[str, int]) -> None:
-        """Let these shards' records count before any other of the same episodes; see ``ReplayBuffer.record``."""
-        self._buffer.record(shards)
+    def record(self, files: Mapping[str, int]) -> None:
+        """Let what lies in these shards and files of labels count before all else; see ``ReplayBuffer.record``."""
+        self._episodes.buffer.record(files)
+        self._episodes.labels.record(files)
 
     def clone(self, episode_ids: Sequence[str]) -> CloneUpdate:
         """Clone the successful and faulty demonstrations alike; return metrics."""
@@ -128,5 +139,5 @@ class LearnerActor:
         return self._learner.compute.meter.now
 
     def _read(self, episode_ids: Sequence[str]) -> list[Trajectory]:
-        self._buffer.refresh()
-        return self._buffer.trajectories(episode_ids)
+        self._episodes.refresh()
+        return self._episodes.trajectories(episode_ids)

@@ -68,9 +68,9 @@ class LearnerClient:
         """Wait until the models are built."""
         self._call("start", lambda actor: actor.ready.remote())
 
-    def record(self, shards: Mapping[str, int]) -> None:
-        """Let these shards' records count before any other of the same episodes; see ``ReplayBuffer.record``."""
-        self._call("record", lambda actor: actor.record.remote(shards))
+    def record(self, files: Mapping[str, int]) -> None:
+        """Let what lies in these shards and files of labels count before all else; see ``ReplayBuffer.record``."""
+        self._call("record", lambda actor: actor.record.remote(files))
 
     def clone(self, episode_ids: Sequence[str]) -> CloneUpdate:
         """Clone the successful and faulty demonstrations alike."""
@@ -202,7 +202,7 @@ def start_learner(recipe: Recipe, model: str, folders: RunFolders, told: Callabl
         num_gpus=resources.learner_gpus,
         runtime_env={"env_vars": {"OMP_NUM_THREADS": str(settings.threads)}},
     )(LearnerActor)
-    given = (settings, model, str(folders.out.resolve()))
+    given = (settings, model, str(folders.out.resolve()), recipe.replay.judges)
     if settings.ranks == 1:
         ranks = [make.remote(*given)]
     else:

@@ -16,7 +16,7 @@ from pathlib import Path
 from analysis.milestone_validity import Completion, Validity, validity
 from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.manifest import RunManifest
-from cluster.run_folder.stage_data import recorded_shards
+from cluster.run_folder.stage_data import recorded_files
 from cluster.run_tasks import tasks_of_run
 from judges.of_milestones.recorded import milestones_of_record
 from records.episodes import Source, Task, Trajectory
@@ -75,7 +75,7 @@ def validity_json(found: Sequence[SourceValidity]) -> str:
 def judged_episodes(out: Path, sources: Collection[Source]) -> list[Trajectory]:
     """Return the run's episodes of these sources that have a verdict, by their ids."""
     buffer = ReplayBuffer(RunFolders(out).episodes)
-    buffer.record(recorded_shards(RunManifest.read(out).entries()))
+    buffer.record(recorded_files(RunManifest.read(out).entries()))
     return [one for one in buffer.trajectories(buffer.ids(sources=sources)) if one.outcome is not None]
 
 

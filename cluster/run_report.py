@@ -14,7 +14,7 @@ from cluster.failure_analysis import routes_of
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.durable import write_atomic
 from cluster.run_folder.manifest import RunManifest
-from cluster.run_folder.stage_data import recorded_shards, summarise
+from cluster.run_folder.stage_data import recorded_files, summarise
 from cluster.system import System
 from cluster.task_sets import TaskSets
 from replay.buffer import ReplayBuffer
@@ -27,7 +27,7 @@ def write_report(recipe: Recipe, manifest: RunManifest, system: System, tasks: T
     """Write ``OUT/report.html`` and return its path."""
     summary = summarise(manifest, recipe.run.name, recipe.run.phases)
     buffer = ReplayBuffer(system.folders.episodes)
-    buffer.record(recorded_shards(manifest.entries()))
+    buffer.record(recorded_files(manifest.entries()))
     report = Report(
         title=f"Waymark run {recipe.run.name}",
         facts=(

@@ -15,21 +15,22 @@ from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.metrics_log import FILE_NAME as METRICS
 from cluster.run_folder.metrics_log import read_metrics
 from cluster.run_folder.rollback import roll_back
-from cluster.run_folder.stage_data import recorded_shards
+from cluster.run_folder.stage_data import recorded_files
 from cluster.run_folder.stage_results import Evaluated, Published, R, WithCheckpoint
 from cluster.system import System
-from replay.buffer import ReplayBuffer
+from replay.labelled import LabelledBuffer
 
 
 class StageRunner:
-    """The stages of one run; ``buffer`` has its episodes."""
+    """The stages of one run; ``labelled`` has its episodes and their labels."""
 
     def __init__(
-        self, manifest: RunManifest, system: System, buffer: ReplayBuffer, display: RunDisplay, monitors: Monitors
+        self, manifest: RunManifest, system: System, labelled: LabelledBuffer, display: RunDisplay, monitors: Monitors
     ) -> None:
         self._manifest = manifest
         self._system = system
-        self._buffer = buffer
+        self._buffer = labelled.buffer
+        self._labels = labelled.labels
         self._display = display
         self._monitors = monitors
 
@@ -41,7 +42,7 @@ class StageRunner:
             result = work(phase)
             files = result.files(self._system.folders, self._buffer)
             self._manifest.complete_stage(phase, result, files, seconds=time.perf_counter() - started)
-            self._record_shards()
+            self._record_files()
             self._monitors.numbers(phase, kind.stage, result.numbers())
         result = self._manifest.result(phase, kind)
         if isinstance(result, Evaluated) and result.success is not None:
@@ -52,9 +53,9 @@ class StageRunner:
         """Go back to before what is damaged, and write down what a killed start had no time for."""
         for found in roll_back(self._manifest, self._buffer, self._monitors):
             self._display.note(found.line)
-        for skipped in self._buffer.scan.skipped:  # now no stage depends on them: their episodes are played again
+        for skipped in (*self._buffer.scan.skipped, *self._labels.skipped):  # now no stage depends on them
             skipped.path.rename(skipped.path.with_name(skipped.path.name + ".unusable"))
-        self._record_shards()
+        self._record_files()
         if not (self._manifest.out / METRICS).is_file():
             return  # without a metrics log nobody knows what was told
         logged = {(line.get("phase"), line.get("stage")) for line in read_metrics(self._manifest.out)}
@@ -72,8 +73,9 @@ class StageRunner:
             elif isinstance(entry.result, Published):
                 self._system.publish(entry.phase)
 
-    def _record_shards(self) -> None:
+    def _record_files(self) -> None:
         """Let what was recorded count, here and in the learner, whatever a dying worker may still write."""
-        shards = recorded_shards(self._manifest.entries())
-        self._buffer.record(shards)
-        self._system.learner.record(shards)
+        files = recorded_files(self._manifest.entries())
+        self._buffer.record(files)
+        self._labels.record(files)
+        self._system.learner.record(files)

@@ -193,7 +193,7 @@ def _check_replayed(part: AuditPart, run: RunRecord, phase: int, replay: ReplayF
             f"episode {episode_id}",
             f"is replayed in phase {phase}, but is no stored rollout of an earlier phase",
         )
-    for trajectory in run.buffer.trajectories(stored):
+    for trajectory in run.labelled.trajectories(stored):
         steps = kept[trajectory.episode_id]
         right = trajectory.outcome == 1.0 and all(0 <= step < len(trajectory.steps) for step in steps)
         part.require(

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from cluster.audit.accounts import StageLedger, check_episodes, check_ledger, check_training
 from cluster.audit.files import check_files, check_manifests, check_shards
+from cluster.audit.labels import check_labels
 from cluster.audit.record import AuditPart, Finding, Key, RunRecord
 from cluster.errors import RunStopped
 from cluster.run_folder.rollback import Rollback
@@ -51,6 +52,7 @@ def audit(out: Path) -> AuditResult:
         check_episodes(run, phases),
         check_training(run, phases),
         check_ledger(run, phases),
+        *([check_labels(run, phases)] if run.judges else []),
     )
     accounts = {key: StageLedger.of(lines) for key, lines in sorted(run.lines.items())}
     return AuditResult(parts, accounts, tuple(run.rollbacks))
@@ -63,7 +65,7 @@ def require_balance(out: Path, phase: int, buffer: ReplayBuffer) -> None:
         RunStopped: they do not add up; the text says what is wrong.
     """
     run = RunRecord.read(out, buffer)
-    parts = [check(run, {phase}) for check in (check_episodes, check_training, check_ledger)]
+    parts = [check(run, {phase}) for check in (check_episodes, check_training, check_ledger, check_labels)]
     findings = [finding for part in parts for finding in part.findings]
     if findings:
         lines = [f"  {finding.subject} {finding.found}" for finding in findings[:_SHOWN]]

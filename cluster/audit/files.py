@@ -15,9 +15,10 @@ from cluster.run_folder.layout import ROLLBACKS, kept_checkpoints
 from cluster.run_folder.metrics_log import FILE_NAME as METRICS
 from cluster.run_folder.metrics_log import read_metrics
 from cluster.run_folder.stage_files import StageEntry
-from cluster.run_folder.stage_results import POSSIBLE, WARM_START, WHERE_NEEDED, TasksChosen
+from cluster.run_folder.stage_results import POSSIBLE, WARM_START, WHERE_NEEDED, Labelled, TasksChosen
 from cluster.run_folder.summary import FILE_NAME as SUMMARY
 from records.durable import read_text
+from replay.labels import SUFFIX as LABELS_SUFFIX
 from replay.shards import SUFFIX
 
 
@@ -32,7 +33,8 @@ def check_manifests(run: RunRecord) -> AuditPart:
     phases = int(run.header["config"]["run"]["phases"])
     found = list(run.entries)
     possible = [(0, stage) for stage in WARM_START] + [(p, stage) for p in range(1, phases + 1) for stage in POSSIBLE]
-    expected = [key for key in possible if key[1] not in WHERE_NEEDED or key in found]
+    absent = WHERE_NEEDED - ({Labelled.stage} if run.judges else set())
+    expected = [key for key in possible if key[1] not in absent or key in found]
     if not run.faults:
         unlike = [(e, f) for e, f in zip(expected, found, strict=False) if e != f]
         for wanted, other in unlike[:1]:
@@ -101,7 +103,7 @@ def _kept_names(complete: int, keep: int) -> set[str]:
 
 def _is_needed(entry: StageEntry, name: str, complete: int, keep: int, checkpoints: Iterable[str]) -> bool:
     """Return whether a file must still be there when ``complete`` is the last complete phase."""
-    if name.endswith(SUFFIX) or not complete or entry.phase > complete:
+    if name.endswith((SUFFIX, LABELS_SUFFIX)) or not complete or entry.phase > complete:
         return True
     if name.startswith("checkpoints/"):
         return name.split("/")[1] in checkpoints

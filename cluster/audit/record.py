@@ -13,14 +13,18 @@ from pathlib import Path
 
 from cluster.errors import ManifestError
 from cluster.run_folder.durable import sha256_file
-from cluster.run_folder.layout import ROLLBACKS
+from cluster.run_folder.layout import LABELS, ROLLBACKS
 from cluster.run_folder.ledger import LedgerLine, read_ledger
 from cluster.run_folder.manifest import FILE_NAME, RunHeader, read_header
 from cluster.run_folder.rollback import Rollback, read_rollbacks
-from cluster.run_folder.stage_data import recorded_shards
+from cluster.run_folder.stage_data import recorded_files
 from cluster.run_folder.stage_files import Fault, StageEntry, scan_stages
 from cluster.run_folder.stage_results import R, WithEpisodes
+from records.labels import LabelSubject
 from replay.buffer import ReplayBuffer
+from replay.labelled import LabelledBuffer
+from replay.labels import LabelStore
+from replay.settings import ReplaySettings
 from rollout_workers.leases import Event
 
 Key = tuple[int, str]
@@ -81,7 +85,7 @@ class RunRecord:
             faults.append(Fault(ROLLBACKS, str(error)))
         if buffer is None:
             buffer = ReplayBuffer(out / "episodes")
-            buffer.record(recorded_shards(entries))
+            buffer.record(recorded_files(entries))
         return cls(out, header, {(e.phase, e.stage): e for e in entries}, faults, buffer, lines, fault, rollbacks)
 
     def episodes(self, key: Key) -> list[str]:
@@ -103,6 +107,18 @@ class RunRecord:
         """Return the start in which a complete stage was rolled back last, 0 where it never was."""
         number = list(self.entries).index(key)
         return max((found.start for found in self.rollbacks if found.kept <= number), default=0)
+
+    @cached_property
+    def judges(self) -> dict[LabelSubject, str]:
+        """The judges whose labels the run learns from, by subject."""
+        return ReplaySettings(**self.header["config"]["replay"]).judges
+
+    @cached_property
+    def labelled(self) -> LabelledBuffer:
+        """The episodes as the run learns from them."""
+        labels = LabelStore(self.out / LABELS)
+        labels.record(recorded_files(self.entries.values()))
+        return LabelledBuffer(self.buffer, labels, self.judges)
 
     @cached_property
     def leases(self) -> Counter[str]:

@@ -90,7 +90,7 @@ class _SplitTable:
         measured = [phase.evaluation[self.split] for phase in self.phases]
         sites = evaluated_sites(self.phases, self.split)
         tasks = max(result.n for result in measured)
-        room = (options.max_width - max(map(len, [*sites, "rollouts"])) - _FRAME) // _COLUMN
+        room = (options.max_width - max(map(len, [*sites, "by labels"])) - _FRAME) // _COLUMN
         last = max(room - 1, 1)
         shown = [*self.phases[:1], *self.phases[1:][-last:]]
         results = [phase.evaluation[self.split] for phase in shown]
@@ -104,6 +104,9 @@ class _SplitTable:
             table.add_row(_text(site), *cells, end_section=site == sites[-1])
         table.add_row("lost", *(str(sum(result.lost.values())) for result in results))
         table.add_row("rollouts", *(_cell(phase.rollout, interval=False) for phase in shown))
+        if any(phase.labels and phase.labels.success for phase in shown):
+            by_label = (phase.labels.success if phase.labels else None for phase in shown)
+            table.add_row("by labels", *(_cell(success, interval=False) for success in by_label))
         table.add_row("took", *(duration(sum(phase.seconds.values())) for phase in shown))
         yield table
         if left_out := self.phases[1:-last]:

@@ -73,6 +73,10 @@ class RunDisplay:
         if self._clock() - self._last_line >= self._line_interval_s:
             self._line(f"{self._where()}: {stage.name} {self._counts(stage)}")
 
+    def asked(self, done: int, total: int, lost: int) -> None:
+        """How many questions to judges are answered so far, and how many of them by a failure."""
+        self.update(done, total=total, lost=lost)
+
     def headway(self, headway: Headway) -> None:
         """How far the learner is in the stage."""
         stage = self._state.stage

@@ -71,6 +71,7 @@ def examine(recipe: Recipe, out: Path, machine: Machine | None = None, plan: Pla
         *check_policy(recipe),
         *check_environment(recipe),
         *check_language_models(recipe),
+        *check_labels(recipe),
         *check_plan(plan or planned(recipe, machine)),
     ]
 
@@ -209,6 +210,21 @@ def ask_language_models(recipe: Recipe) -> list[Check]:
     from judges.llm.preflight import answers
 
     return answers(recipe.llm)
+
+
+def check_labels(recipe: Recipe) -> list[Check]:
+    """The judges that label episodes are there, and label what they are asked for."""
+    checks: list[Check] = []
+    for subject, name in recipe.replay.judges.items():
+        try:
+            found = recipe.judges_of_run.of_episodes(name).subject
+            checks += recipe.judges_of_run.preflight(name, {})
+        except ValueError as error:
+            return [Check("labels", Status.FAIL, str(error), "correct replay or judges")]
+        if found is not subject:
+            wrong = f"judge {name!r} labels {found}, and is asked for {subject}"
+            checks.append(Check("labels", Status.FAIL, wrong, "correct replay"))
+    return checks
 
 
 def check_tasks(recipe: Recipe) -> list[Check]:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from cluster.errors import RecipeError
 from cluster.recipe.plugged import PLUGGED, environment_section, own_sections, read_section, section_path
@@ -31,6 +31,7 @@ from environments.kinds import KINDS
 from judges.kinds import Judges
 from judges.llm.settings import LlmSettings
 from judges.settings import MilestoneSettings
+from learner.algorithms import resolve
 from learner.settings import LearnerSettings
 from plugs.options import over_defaults
 from policy.backend import with_options
@@ -72,6 +73,21 @@ class Recipe(BaseModel):
         if problems:
             raise ValueError("; ".join(problems))
         return read
+
+    @model_validator(mode="after")
+    def _steps_are_judged(self) -> Recipe:
+        """Refuse a reward of judged steps without a judge of steps, and the other way round."""
+        needs = resolve(self.learner).needs_judged_steps
+        if needs and not self.replay.step_rewards:
+            raise ValueError(
+                "replay.step_rewards: expected a judge of steps, which learner.reward asks for, found none"
+            )
+        if self.replay.step_rewards and not needs:
+            raise ValueError(
+                f"replay.step_rewards: expected learner.reward 'process' with {self.replay.step_rewards!r}, found a "
+                "reward that does not use what it says"
+            )
+        return self
 
     def environment_settings(self, name: str) -> object:
         """Return the settings of the environment called ``name``; raise ``ValueError`` where there is none."""

@@ -20,6 +20,8 @@ class RunFolders:
         """Configuration, tokenizer and initial weights of the policy."""
         self.episodes = out / "episodes"
         """Shards of every episode played."""
+        self.labels = out / LABELS
+        """What judges say of recorded episodes (``replay.labels``)."""
         self.screenshots = out / "screenshots"
         """Pictures of the episodes that are recorded with them."""
         self.plans = out / "plans"
@@ -79,6 +81,7 @@ class RunFolders:
         aside = (self.rollbacks, *self.rollbacks.glob("[0-9]*"))
         folders = (
             self.episodes,
+            self.labels,
             self.weights,
             self.bookmarks,
             self.checkpoint(CLONED).parent,
@@ -96,6 +99,9 @@ class RunFolders:
 
 _WRITTEN = ("policy", "trained", "manifest.json", "metrics.jsonl", "summary.json", "report.html")
 """What is written into the run folder itself; files of others there, hidden ones too, are left alone."""
+
+LABELS = "labels"
+"""The folder of the labels."""
 
 STAGES = "stages"
 """The folder of the stages' manifests (see ``cluster.run_folder.stage_files``)."""

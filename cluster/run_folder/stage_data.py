@@ -10,9 +10,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from analysis.agreement import Agreement
 from analysis.metrics import Rate
-from analysis.results import EpisodeCounts, GroupResult, PhaseSummary, ReplayResult, SplitResult
+from analysis.results import EpisodeCounts, GroupResult, LabelResult, PhaseSummary, ReplayResult, SplitResult
 from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.stage_files import StageEntry
@@ -20,6 +22,8 @@ from cluster.run_folder.stage_results import (
     ActorTrained,
     CriticsTrained,
     Evaluated,
+    JudgeLabels,
+    Labelled,
     ReplayFiltered,
     RolloutsPlayed,
     WithEpisodes,
@@ -29,7 +33,10 @@ from cluster.run_folder.summary import RunSummary
 from judges.llm.accounts import FILE_NAME as ACCOUNTS
 from judges.llm.accounts import read_accounts
 from records.failures import Failure
-from replay.buffer import ReplayBuffer
+from records.labels import LabelSubject
+from replay.buffer import Entry, ReplayBuffer
+from replay.labelled import LabelledBuffer
+from replay.labels import SUFFIX as LABELS_SUFFIX
 from replay.shards import SUFFIX
 from rollout_workers.results import RolloutResult
 from rollout_workers.settings import PlanningSettings
@@ -108,11 +115,48 @@ def with_planning(
     return {split: replace(result, planning=numbers(split)) for split, result in splits.items()}
 
 
-def recorded_shards(entries: Iterable[StageEntry]) -> dict[str, int]:
-    """Return the shards that these stages depend on: each file's name with the number of the first that does."""
+def labelled_stage(
+    episodes: Sequence[str], labelled: LabelledBuffer, failures: Mapping[LabelSubject, Mapping[str, int]]
+) -> Labelled:
+    """Return what the judges said of ``episodes``; ``failures`` by ``kind/code`` are of those that have no label."""
+    entries = [labelled.buffer.entry(episode_id) for episode_id in episodes]
+    subjects, files = {}, set()
+    for subject, judge in labelled.judges.items():
+        found = [labelled.labels.find(entry, judge, subject) for entry in entries]
+        labels = [label for label in found if label is not None]
+        files |= {labelled.labels.file(entry, judge, subject) for entry in entries}
+        subjects[str(subject)] = JudgeLabels(
+            judge=judge,
+            labelled=len(labels),
+            failures=dict(failures.get(subject, {})),
+            wordings=dict(Counter(f"{label.model} {label.prompt}" for label in labels)),
+            cost_usd=sum(label.cost_usd for label in labels),
+        )
+    return Labelled(
+        subjects=subjects,
+        label_files=tuple(sorted(path.name for path in files if path is not None)),
+        **_outcomes(entries, labelled),
+    )
+
+
+def _outcomes(entries: Sequence[Entry], labelled: LabelledBuffer) -> dict[str, Any]:
+    """Return success by the labels of outcomes, and how far the verdicts that episodes were played with agree."""
+    if LabelSubject.OUTCOME not in labelled.judges:
+        return {"success": None, "agreement": None}
+    judge = labelled.judges[LabelSubject.OUTCOME]
+    found = [(entry.outcome, labelled.labels.find(entry, judge, LabelSubject.OUTCOME)) for entry in entries]
+    pairs = [(played == 1.0, label.outcome == 1.0) for played, label in found if label is not None]
+    return {
+        "success": GroupResult.of(Rate.of([said for _, said in pairs])),
+        "agreement": Agreement.of([played for played, _ in pairs], [said for _, said in pairs]),
+    }
+
+
+def recorded_files(entries: Iterable[StageEntry]) -> dict[str, int]:
+    """Return the shards and files of labels that these stages depend on: names with the first such stage's number."""
     first: dict[str, int] = {}
     for number, entry in enumerate(entries):
-        for name in shard_files(entry):
+        for name in (*shard_files(entry), *label_files(entry)):
             first.setdefault(Path(name).name, number)
     return first
 
@@ -120,6 +164,11 @@ def recorded_shards(entries: Iterable[StageEntry]) -> dict[str, int]:
 def shard_files(entry: StageEntry) -> list[str]:
     """Return the shards that a stage depends on, as paths under the run folder."""
     return [name for name in entry.files if name.endswith(SUFFIX)]
+
+
+def label_files(entry: StageEntry) -> list[str]:
+    """Return the files of labels that a stage depends on, as paths under the run folder."""
+    return [name for name in entry.files if name.endswith(LABELS_SUFFIX)]
 
 
 def reasons(failures: Iterable[Failure]) -> dict[str, int]:
@@ -153,11 +202,13 @@ def phase_summary(manifest: RunManifest, phase: int) -> PhaseSummary:
     """Return the numbers of one phase as far as its stages are complete."""
     results = {entry.stage: entry.result for entry in manifest.entries() if entry.phase == phase}
     evaluated, rollouts, replay = (results.get(kind.stage) for kind in (Evaluated, RolloutsPlayed, ReplayFiltered))
+    labelled = results.get(Labelled.stage)
     learned = [results[kind.stage].learned() for kind in (CriticsTrained, ActorTrained) if kind.stage in results]
     return PhaseSummary(
         phase=phase,
         evaluation=evaluated.splits if isinstance(evaluated, Evaluated) else {},
         rollout=_rate(rollouts.successes, len(rollouts.episodes)) if isinstance(rollouts, RolloutsPlayed) else None,
+        labels=_labels(labelled) if isinstance(labelled, Labelled) else None,
         replay=_replay(replay.audit.counts) if isinstance(replay, ReplayFiltered) else None,
         losses={name: number for part in learned for name, number in flat_numbers(part).items()},
         seconds=manifest.seconds[phase],
@@ -173,6 +224,17 @@ def _lost(specs: Iterable[EpisodeSpec], result: RolloutResult, buffer: ReplayBuf
 
 def _rate(successes: int, judged_episodes: int) -> GroupResult:
     return GroupResult.of(Rate.of([True] * successes + [False] * (judged_episodes - successes)))
+
+
+def _labels(labelled: Labelled) -> LabelResult:
+    return LabelResult(
+        judges={subject: said.judge for subject, said in labelled.subjects.items()},
+        labelled={subject: said.labelled for subject, said in labelled.subjects.items()},
+        failures={subject: said.failures for subject, said in labelled.subjects.items()},
+        success=labelled.success,
+        agreement=labelled.agreement,
+        cost_usd=sum(said.cost_usd for said in labelled.subjects.values()),
+    )
 
 
 def _replay(counts: Mapping[str, int]) -> ReplayResult:

@@ -14,7 +14,8 @@ from typing import Any, ClassVar, TypeVar
 
 from pydantic import TypeAdapter
 
-from analysis.results import SplitResult
+from analysis.agreement import Agreement
+from analysis.results import GroupResult, SplitResult
 from cluster.run_folder.layout import RunFolders
 from learner.metrics import ActorUpdate, CloneUpdate, CriticMetrics, CriticsUpdate
 from policy.published_weights import PublishedWeights
@@ -150,6 +151,40 @@ class RolloutsPlayed(WithEpisodes):
 
 
 @dataclass(frozen=True)
+class JudgeLabels:
+    """What one judge said in a stage: how many episodes it labelled, and failures by ``kind/code`` of the others.
+
+    ``wordings`` counts labels by model and prompt; ``cost_usd`` is what was paid for all of them.
+    """
+
+    judge: str
+    labelled: int
+    failures: dict[str, int]
+    wordings: dict[str, int]
+    cost_usd: float
+
+
+@dataclass(frozen=True)
+class Labelled(StageResult):
+    """A phase's episodes under the judges that a recipe names, by subject.
+
+    ``label_files`` hold the labels, by their names in the folder of labels. ``success`` is that of the labels of
+    outcomes; ``agreement`` compares the verdicts that episodes were played with (first) with these (second). Both are
+    None where no judge is named for outcomes.
+    """
+
+    stage: ClassVar[str] = "label"
+    subjects: dict[str, JudgeLabels]
+    label_files: tuple[str, ...]
+    success: GroupResult | None
+    agreement: Agreement | None
+
+    def files(self, folders: RunFolders, buffer: ReplayBuffer) -> list[Path]:
+        """Return the files of labels."""
+        return [folders.labels / name for name in self.label_files]
+
+
+@dataclass(frozen=True)
 class ReplayFiltered(StageResult):
     """The earlier successes that a phase learns from again: the steps ``kept`` of each episode, and why not others."""
 
@@ -243,6 +278,7 @@ POSSIBLE: Mapping[str, type[StageResult]] = {
     for kind in (
         MilestonesWritten,
         RolloutsPlayed,
+        Labelled,
         ReplayFiltered,
         CriticsTrained,
         ActorTrained,
@@ -252,7 +288,7 @@ POSSIBLE: Mapping[str, type[StageResult]] = {
     )
 }
 """The stages that a phase after it may have, in order."""
-WHERE_NEEDED = frozenset({MilestonesWritten.stage})
+WHERE_NEEDED = frozenset({MilestonesWritten.stage, Labelled.stage})
 """Those that a phase has only where there is something for them to do."""
 PHASE: Mapping[str, type[StageResult]] = {name: kind for name, kind in POSSIBLE.items() if name not in WHERE_NEEDED}
 """Those that every phase has, in order."""

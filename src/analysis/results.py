@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from analysis.agreement import Agreement
 from analysis.metrics import Episode, Rate, mean_pass_at_k, success_table
 from records.failures import Failure
 
@@ -78,12 +79,29 @@ class ReplayResult:
 
 
 @dataclass(frozen=True, slots=True)
+class LabelResult:
+    """What judges said of a phase's episodes after they were played, by subject (outcome, milestones, steps).
+
+    ``judges`` names them; ``labelled`` and ``failures`` (by ``kind/code``) count episodes. ``success`` is that of the
+    labels of outcomes, ``agreement`` compares the verdicts that episodes were played with (first) with them (second).
+    """
+
+    judges: dict[str, str]
+    labelled: dict[str, int]
+    failures: dict[str, dict[str, int]]
+    success: GroupResult | None
+    agreement: Agreement | None
+    cost_usd: float
+
+
+@dataclass(frozen=True, slots=True)
 class PhaseSummary:
     """The numbers of one phase; phase 0 is the warm start.
 
-    ``evaluation`` maps a split to its result after the phase; ``rollout`` is the sampled success of
-    the phase's own episodes; ``losses`` are means over the phase; ``seconds`` maps a stage to its
-    wall time; ``env_steps_per_second`` is over the rollout stage.
+    ``evaluation`` maps a split to its result after the phase; ``rollout`` is the sampled success of the phase's own
+    episodes by the verdicts that they were played with, ``labels`` what judges said of them afterwards, where the
+    recipe names any; ``losses`` are means over the phase; ``seconds`` maps a stage to its wall time;
+    ``env_steps_per_second`` is over the rollout stage.
     """
 
     phase: int
@@ -93,6 +111,7 @@ class PhaseSummary:
     losses: dict[str, float] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     env_steps_per_second: float | None = None
+    labels: LabelResult | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from records.bounds import at_least, require
+from records.labels import LabelSubject
 
 
 @dataclass(frozen=True)
 class ReplaySettings:
-    """Which stored successes are trained on again (MiRA alg. 2)."""
+    """Which stored successes are trained on again (MiRA alg. 2), and whose labels say what succeeded."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+    operational: ClassVar[tuple[str, ...]] = ("labels_at_once",)
 
     perplexity_low: float = 1 / 0.9
     """Lowest perplexity under the current policy that is kept, inclusive (1 = certain): below, nothing is learned."""
@@ -26,11 +28,36 @@ class ReplaySettings:
     cap_per_rollout: float = 2.0
     """Most units kept per unit of fresh rollouts (trajectories against trajectories, or steps against steps)."""
 
+    outcomes: str = ""
+    """Judge whose labels say which rollouts succeeded, as learning and the curriculum see it: a registered name or
+    ``module:name``, whose options stand under its name in ``judges``. Empty: the verdict that each was played with.
+    Evaluations keep that one in any case."""
+
+    milestones: str = ""
+    """Judge whose labels say which milestones rollouts reached. Empty: those that were checked during play."""
+
+    step_rewards: str = ""
+    """Judge whose labels say which steps of rollouts were right, for ``learner.reward`` ``process``. Empty: none."""
+
+    labels_at_once: int = 8
+    """Episodes that these judges are asked about at the same time."""
+
     def __post_init__(self) -> None:
+        at_least(self, 1, "labels_at_once")
         at_least(self, 1, "perplexity_low", "perplexity_high")
         at_least(self, 0, "cap_per_rollout")
         high = self.perplexity_high
         require(self.perplexity_low <= high, "perplexity_low", f"at most perplexity_high ({high})", self.perplexity_low)
+
+    @property
+    def judges(self) -> dict[LabelSubject, str]:
+        """The judge of each subject that one is named for."""
+        named = {
+            LabelSubject.OUTCOME: self.outcomes,
+            LabelSubject.MILESTONES: self.milestones,
+            LabelSubject.STEPS: self.step_rewards,
+        }
+        return {subject: judge for subject, judge in named.items() if judge}
 
     def cap(self, rollouts: int) -> int:
         """Return how many units may be replayed beside ``rollouts`` fresh ones."""

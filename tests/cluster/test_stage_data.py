@@ -14,7 +14,7 @@ from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.stage_data import (
     episode_counts,
     phase_summary,
-    recorded_shards,
+    recorded_files,
     split_results,
     summarise,
     with_planning,
@@ -151,7 +151,7 @@ def test_a_shard_is_recorded_by_the_first_stage_that_depends_on_it(manifest: Run
     manifest.complete_stage(0, made(0, "clone"), files=shards[:1])
     manifest.complete_stage(0, made(0, "publish"), files=[weights])
     manifest.complete_stage(1, made(1, "rollouts"), files=shards)
-    recorded = recorded_shards(manifest.entries())
+    recorded = recorded_files(manifest.entries())
     assert recorded == {"shard-z.arrow": 0, "shard-a.arrow": 2, "shard-y.arrow": 2}
 
 
