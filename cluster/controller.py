@@ -171,7 +171,8 @@ class Controller:
 
     def _label(self, phase: int) -> Labelled:
         """Ask the judges that the recipe names about the phase's episodes."""
-        counted, labeller = self._counted(phase), Labeller(self.recipe, self.buffer, self.labelled.labels)
+        counted, judges = self._counted(phase), self.system.players.judges
+        labeller = Labeller(self.recipe, judges, self.buffer, self.labelled.labels)
         tasks = {spec.episode_id: spec.task for spec in self._rollout_specs(phase) if spec.episode_id in set(counted)}
         questions = labeller.missing(tasks, self.recipe.replay.judges)
         failures = labeller.label(questions, f"p{phase:03d}", self.display.asked)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field, replace
 
 from cluster.errors import RunStopped
@@ -45,12 +46,15 @@ class Asked:
 
 
 class Labeller:
-    """Asks the judges of ``recipe`` about episodes of ``buffer``; the labels go to ``labels``."""
+    """Asks ``judges`` about episodes of ``buffer``, as ``recipe`` says how; the labels go to ``labels``.
 
-    def __init__(self, recipe: Recipe, buffer: ReplayBuffer, labels: LabelStore) -> None:
+    A judge that is an async context manager is entered before the first question and left after the last.
+    """
+
+    def __init__(self, recipe: Recipe, judges: Judges, buffer: ReplayBuffer, labels: LabelStore) -> None:
         self._settings = recipe.replay
         self._rollout = recipe.rollout
-        self._judges: Judges = recipe.judges_of_run
+        self._judges = judges
         self._buffer = buffer
         self._labels = labels
 
@@ -84,14 +88,20 @@ class Labeller:
                 f"{made[wrong[0].judge].subject}; see the settings under replay"
             )
         left = iter(questions)
-        workers = [asyncio.create_task(self._work(left, made, asking)) for _ in range(self._settings.labels_at_once)]
-        try:
-            await asyncio.gather(*workers)
-        except FailureBudgetExceeded as error:
-            raise RunStopped(f"{error}; labels are kept, start the same command again to go on") from error
-        finally:
-            await end_tasks(*workers)
-            asking.write()
+        async with AsyncExitStack() as stack:
+            for judge in made.values():
+                if isinstance(judge, AbstractAsyncContextManager):
+                    await stack.enter_async_context(judge)
+            workers = [
+                asyncio.create_task(self._work(left, made, asking)) for _ in range(self._settings.labels_at_once)
+            ]
+            try:
+                await asyncio.gather(*workers)
+            except FailureBudgetExceeded as error:
+                raise RunStopped(f"{error}; labels are kept, start the same command again to go on") from error
+            finally:
+                await end_tasks(*workers)
+                asking.write()
         return asking.failures
 
     async def _work(self, left: Iterator[Asked], made: Mapping[str, EpisodeJudge], asking: _Asking) -> None:

@@ -114,6 +114,7 @@ class FakeSystem:
     def __init__(self, recipe: Recipe, out: Path, fate: Callable[[tuple[Any, ...]], None]) -> None:
         self.folders = RunFolders(out)
         self.algorithm = resolve(recipe.learner)
+        self.judges = recipe.judges_of_run
         self.asked: list[tuple[Any, ...]] = []
         self.specs: list[EpisodeSpec] = []
         self.loses: Callable[[EpisodeSpec], bool] = lambda spec: False
