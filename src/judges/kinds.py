@@ -52,6 +52,7 @@ JUDGES: Registry[JudgeKind[Any]] = Registry(
         "evaluators": "judges.verdicts:EVALUATORS",
         "declarative": "judges.declarative:DECLARATIVE",
         "llm": "judges.llm.kind:LLM",
+        "trained": "judges.trained.kind:TRAINED",
         "autorater": "judges.of_milestones.autorater:AUTORATER",
     },
 )

@@ -88,7 +88,11 @@ NAMING: dict[str, object] = {"llm": SETTINGS, "autorater": AutoraterSettings(mod
 """Settings of those judges, which name a model."""
 
 
-@pytest.mark.parametrize("name", [*JUDGES.own, f"{HERE}:ALIKE", f"{HERE}:LENGTHY"])
+ASKED_HERE = [name for name in JUDGES.own if name != "trained"]
+"""Without the one that needs a model on the disk, which ``test_trained_judge`` makes."""
+
+
+@pytest.mark.parametrize("name", [*ASKED_HERE, f"{HERE}:ALIKE", f"{HERE}:LENGTHY"])
 async def test_every_judge_keeps_the_contract_of_its_face(name: str) -> None:
     kind = JUDGES.find(name)
     model = ScriptedModel(ANSWERS[name])

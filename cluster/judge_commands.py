@@ -1,0 +1,132 @@
+"""What ``waymark judge`` does: labels of recorded episodes, agreement of judges, training of outcome models.
+
+Owns the reading of run folders for it. Invariants: a run's shards, manifests and stages are left as they are: labels
+that come later lie beside those of its stages and never take their place. Imports neither torch nor Ray.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from analysis.agreement import Agreement
+from cluster.errors import RunStopped
+from cluster.labelling import Labeller
+from cluster.recipe.recipe import Recipe, build_recipe
+from cluster.run_folder.layout import LABELS
+from cluster.run_folder.manifest import RunManifest, read_header
+from cluster.run_folder.stage_data import recorded_files
+from cluster.run_folder.stage_results import Evaluated, RolloutsPlayed, TasksChosen
+from cluster.task_sets import TaskSets
+from records.episodes import Source, Task, Trajectory
+from records.labels import LabelSubject
+from replay.buffer import Entry, ReplayBuffer
+from replay.labels import LabelStore
+
+RULES = "rules"
+"""Stands for the verdicts that episodes were played with, where a judge is named."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledRun:
+    """What came of asking a judge about a run: episodes with its label, how many are new, failures by ``kind/code``."""
+
+    episodes: int
+    labelled: int
+    asked: int
+    failures: dict[str, int]
+
+
+def episodes_of(run: Path) -> tuple[ReplayBuffer, LabelStore]:
+    """Return a run's episodes and labels; raise ``ManifestError`` where ``run`` is no run folder."""
+    recorded = recorded_files(RunManifest.read(run).entries())
+    buffer, labels = ReplayBuffer(run / "episodes"), LabelStore(run / LABELS)
+    buffer.record(recorded)
+    labels.record(recorded)
+    return buffer, labels
+
+
+def label_run(
+    run: Path,
+    judge: str,
+    told: Callable[[int, int, int], None],
+    overrides: Sequence[str] = (),
+    limit: int | None = None,
+) -> LabelledRun:
+    """Ask ``judge`` about the counted rollouts and evaluations of a run, ``limit`` at most, and keep the labels.
+
+    The judge's options are those of the run's recipe, with ``overrides``.
+
+    Raises:
+        RunStopped: the run has none, or the judge was in trouble too often; labels that were given are kept.
+    """
+    recipe = build_recipe(read_header(run)["config"], overrides, origin=str(run))
+    buffer, labels = episodes_of(run)
+    tasks = {i: task for i, task in _tasks(recipe, RunManifest.read(run)).items() if i in buffer}
+    tasks = dict(list(tasks.items())[:limit])
+    if not tasks:
+        raise RunStopped(f"{run} has no rollouts or evaluations to label")
+    subject = recipe.judges_of_run.of_episodes(judge).subject
+    labeller = Labeller(recipe, recipe.judges_of_run, buffer, labels)
+    questions = labeller.missing(tasks, {subject: judge})
+    failures = labeller.label(questions, f"{judge.rpartition(':')[2].lower()}", told)
+    found = sum(labels.find(buffer.entry(i), judge, subject) is not None for i in tasks)
+    codes = dict(Counter(str(failure.code) for failure in failures.values()))
+    return LabelledRun(len(tasks), found, len(questions), codes)
+
+
+def agreement_of(run: Path, first: str, second: str) -> dict[str, Agreement]:
+    """Return how far two judges of outcomes agree on the episodes that both judged, in all and by site.
+
+    ``rules`` names the verdicts that episodes were played with.
+
+    Raises:
+        RunStopped: there is no episode that both judged.
+    """
+    buffer, labels = episodes_of(run)
+    entries = [buffer.entry(i) for i in buffer.ids(sources=[Source.ROLLOUT, Source.EVALUATION])]
+    said = [(e, _said(e, labels, first), _said(e, labels, second)) for e in entries]
+    both = [(e.site, one, other) for e, one, other in said if one is not None and other is not None]
+    if not both:
+        there = ", ".join((RULES, *labels.judges(LabelSubject.OUTCOME)))
+        raise RunStopped(f"{run}: no episode was judged by both {first!r} and {second!r}; there are: {there}")
+    groups = {"all": both, **{site: [x for x in both if x[0] == site] for site in sorted({x[0] for x in both})}}
+    return {name: Agreement.of([x[1] for x in group], [x[2] for x in group]) for name, group in groups.items()}
+
+
+def judged_episodes(runs: Sequence[Path], judge: str) -> list[Trajectory]:
+    """Return the episodes of ``runs`` with at least one step under the verdicts of ``judge``, each one once."""
+    found: dict[str, Trajectory] = {}
+    for run in runs:
+        buffer, labels = episodes_of(run)
+        said = {i: _said(buffer.entry(i), labels, judge) for i in buffer.ids()}
+        for episode in buffer.trajectories(i for i, outcome in said.items() if outcome is not None):
+            if episode.steps:
+                verdict = replace(episode, outcome=float(bool(said[episode.episode_id])), failure=None)
+                found.setdefault(f"{run}/{episode.episode_id}", verdict)
+    return list(found.values())
+
+
+def _said(entry: Entry, labels: LabelStore, judge: str) -> bool | None:
+    """Return whether a judge calls an episode a success; None where it says nothing of it."""
+    if judge == RULES:
+        return None if entry.outcome is None else entry.outcome == 1.0
+    label = labels.find(entry, judge, LabelSubject.OUTCOME)
+    return None if label is None else label.outcome == 1.0
+
+
+def _tasks(recipe: Recipe, manifest: RunManifest) -> dict[str, Task]:
+    """Return the task of each rollout and evaluation that the run's stages count, by episode id."""
+    sets = TaskSets(recipe)
+    specs: dict[str, Task] = {}
+    for phase in range(recipe.run.phases + 1):
+        if manifest.stage_done(phase, RolloutsPlayed.stage):
+            chosen = manifest.result(phase - 1, TasksChosen).tasks if phase > 1 else None
+            counted = manifest.result(phase, RolloutsPlayed).episodes
+            specs |= {s.episode_id: s.task for s in sets.rollouts(phase, chosen) if s.episode_id in set(counted)}
+        if manifest.stage_done(phase, Evaluated.stage):
+            counted = manifest.result(phase, Evaluated).episodes
+            specs |= {s.episode_id: s.task for s in sets.evaluation(phase) if s.episode_id in set(counted)}
+    return specs
