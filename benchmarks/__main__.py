@@ -30,6 +30,7 @@ NAMES = (
     "fuzz",
     "analyzer",
     "sgo",
+    "orm",
 )
 
 

@@ -1,0 +1,160 @@
+"""Is a trained outcome model a judge, and can a policy learn from it?
+
+Part one trains outcome models on the judged episodes of runs and holds them against the evaluators on held-out
+templates, beside two controls that must do worse: one whose training episodes have each other's verdicts, and one that
+never sees the last page. Part two (``--learn``) trains MiRA from one start with the rules' verdicts and with the
+model's, and compares both, paired by task, under the rules.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from analysis.discrimination import OutcomeReport
+from benchmarks.comparison import Seeds, difference, level
+from benchmarks.recording import Recording, option_parser, percent
+from benchmarks.runs import FOLDER, LAPTOP, ROOT, FinishedRun, train
+from cluster.judge_commands import RULES, judged_episodes
+from cluster.outcome_training import OutcomeTraining, train_outcome_model
+from cluster.run_folder.stage_results import Labelled
+
+NAME = "orm"
+START = ROOT / "benchmarks" / "from_checkpoint.yaml"
+GOAL = 0.9
+"""Area under the curve on held-out templates that issue 14 asks for."""
+CALIBRATED = 0.1
+"""Largest expected calibration error that counts as calibrated."""
+MODEL, SHUFFLED, BLIND = "trained", "verdicts shuffled", "without the last page"
+Numbers = dict[str, Any]
+
+
+def main() -> None:
+    """Print and write the reports, the verdicts, and what was learned from whom."""
+    options = _options()
+    recording = Recording(NAME, options.results)
+    runs = options.run or [_played(options)]
+    reports = {name: _report(name, runs, options, recording) for name in (MODEL, SHUFFLED, BLIND)}
+    verdicts = _verdicts(reports)
+    columns = ["model", "AUC", "from", "to", "accuracy", "calibration error", "kappa", "episodes"]
+    recording.table("Held-out templates", columns, [_row(name, report) for name, report in reports.items()])
+    recording.table(
+        "Verdicts", ["claim", "holds"], [[claim, "yes" if held else "NO"] for claim, held in verdicts.items()]
+    )
+    numbers: Numbers = {
+        "options": {"updates": options.updates, "learning_rate": options.learning_rate, "batch": options.batch},
+        "reports": {name: asdict(report) for name, report in reports.items()},
+        "verdicts": verdicts,
+    }
+    if options.learn:
+        numbers["learning"] = _learning(options, recording)
+    recording.write(numbers)
+
+
+def _options() -> argparse.Namespace:
+    parser = option_parser(NAME, __doc__ or "")
+    parser.add_argument(
+        "--run", type=Path, action="append", help="a run whose episodes teach; more than one may be given"
+    )
+    parser.add_argument("--start", type=Path, help="policy folder that models start from; default: RUN/policy")
+    parser.add_argument("--out", type=Path, default=FOLDER / NAME, help="folder of models and runs")
+    parser.add_argument("--updates", type=int, default=300)
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--learning-rate", type=float, default=5e-4)
+    parser.add_argument("--max-prompt-tokens", type=int, default=640)
+    parser.add_argument("--seed", type=int, default=0, help="draws the split by templates")
+    parser.add_argument("--learn", action="store_true", help="also train MiRA from both sources of verdicts")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="seeds of those runs")
+    parser.add_argument("--environment", default="embedded", help="embedded (browser) or browserless")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="for all runs")
+    return parser.parse_args()
+
+
+def _played(options: argparse.Namespace) -> Path:
+    """Return a run whose episodes teach, without a browser: imperfect demonstrations and the policy's own."""
+    return train(LAPTOP, options.out / "episodes", ["run.environment=browserless", *options.set]).out
+
+
+def _report(name: str, runs: Sequence[Path], options: argparse.Namespace, recording: Recording) -> OutcomeReport:
+    """Train one model and return what it is worth; all see the same split."""
+    settings = OutcomeTraining(
+        updates=options.updates,
+        batch=options.batch,
+        learning_rate=options.learning_rate,
+        max_prompt_tokens=options.max_prompt_tokens,
+        seed=options.seed,
+    )
+    settings = replace(settings, shuffled=name == SHUFFLED, page=name != BLIND)
+    out = options.out / name.replace(" ", "-")
+    start = options.start or runs[0] / "policy"
+    episodes = judged_episodes(runs, RULES)
+    report = train_outcome_model(episodes, start, out, settings, lambda done, loss: None)
+    recording.note(f"{name}: AUC {report.auc.value:.3f} on {report.n} episodes of {report.templates} templates")
+    return report
+
+
+def _verdicts(reports: dict[str, OutcomeReport]) -> dict[str, bool]:
+    model, shuffled, blind = (reports[name] for name in (MODEL, SHUFFLED, BLIND))
+    return {
+        f"AUC on held-out templates is {GOAL} or more": model.auc.value >= GOAL,
+        "it is better than chance (lower end above 0.5)": model.auc.low > 0.5,
+        f"calibration error is {CALIBRATED} or less": model.ece <= CALIBRATED,
+        "shuffled verdicts teach nothing (0.5 within the interval)": shuffled.auc.low <= 0.5 <= shuffled.auc.high,
+        "the last page is used (without it the AUC is lower)": blind.auc.value < model.auc.value,
+    }
+
+
+def _row(name: str, report: OutcomeReport) -> list[str]:
+    auc, kappa = report.auc, report.agreement.kappa
+    cells = [f"{value:.3f}" for value in (auc.value, auc.low, auc.high)]
+    agreed = "-" if kappa is None else f"{kappa:.2f}"
+    return [name, *cells, percent(report.accuracy), f"{report.ece:.3f}", agreed, str(report.n)]
+
+
+def _learning(options: argparse.Namespace, recording: Recording) -> Numbers:
+    """Train with both sources of verdicts from one start; return levels and paired differences under the rules."""
+    model = (options.out / MODEL).resolve()
+    sources = {"rules": [], "outcome model": ["replay.outcomes=trained", f"judges.trained.folder={model}"]}
+    runs = {
+        source: {seed: _learned(source, seed, more, options) for seed in options.seeds}
+        for source, more in sources.items()
+    }
+    splits = runs["rules"][options.seeds[0]].recipe.run.evaluation.splits
+    arms = {source: _outcomes(found, splits) for source, found in runs.items()}
+    compared = {split: difference(arms["outcome model"], arms["rules"], split) for split in splits}
+    rows = [
+        [
+            split,
+            *(f"{100 * found['mean'][name]:+.1f}" for name in ("value", "low", "high")),
+            f"{found['p_permutation']:.3f}",
+        ]
+        for split, found in compared.items()
+    ]
+    title = "Learned from the model's verdicts less from the rules', points of success by the rules"
+    recording.table(title, ["split", "difference", "from", "to", "p"], rows)
+    return {
+        "levels": {source: {split: level(arm, split) for split in splits} for source, arm in arms.items()},
+        "differences": compared,
+        "agreement": [
+            asdict(found)
+            for run in runs["outcome model"].values()
+            for phase in range(1, run.phases + 1)
+            if (found := run.manifest.result(phase, Labelled).agreement) is not None
+        ],
+    }
+
+
+def _learned(source: str, seed: int, more: Sequence[str], options: argparse.Namespace) -> FinishedRun:
+    settings = [f"run.seed={seed}", f"run.environment={options.environment}", *more, *options.set]
+    return train(START, options.out / f"{source.replace(' ', '-')}-seed{seed}", settings)
+
+
+def _outcomes(runs: dict[int, FinishedRun], splits: Sequence[str]) -> Seeds:
+    return {seed: {split: run.outcomes(run.phases, split) for split in splits} for seed, run in runs.items()}
+
+
+if __name__ == "__main__":
+    main()
