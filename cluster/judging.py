@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +17,14 @@ import ray
 from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from judges.kinds import Judges
 from records import failure_codes as codes
 from records.deadline import Deadline
 from records.failures import EpisodeFailed, Failure
 
 if TYPE_CHECKING:
     from cluster.recipe.recipe import Recipe
+    from cluster.run_folder.layout import RunFolders
+    from judges.kinds import Judges
     from judges.llm.interface import A, LanguageModel, LlmAnswer, LlmQuestion
     from judges.llm.service import JudgeService
     from judges.llm.settings import LlmSettings
@@ -88,11 +90,11 @@ class _ActorModel:
 
 
 @contextmanager
-def judging(recipe: Recipe, folder: Path) -> Iterator[Judges]:
-    """Run what the recipe's judges need, with accounts and answers in ``folder``; yield the judges."""
-    settings = recipe.llm
+def judging(recipe: Recipe, folders: RunFolders) -> Iterator[Judges]:
+    """Run what the recipe's judges need, with accounts and answers in the run folder; yield the judges."""
+    settings, judges = recipe.llm, replace(recipe.judges_of_run, screenshots=str(folders.screenshots.resolve()))
     if not settings.models:
-        yield recipe.judges_of_run
+        yield judges
         return
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
     options: dict[str, Any] = {
@@ -102,8 +104,8 @@ def judging(recipe: Recipe, folder: Path) -> Iterator[Judges]:
         "max_concurrency": _QUESTIONS,
         "scheduling_strategy": here,
     }
-    actor: Any = ray.remote(JudgeActor).options(**options).remote(settings, str(folder.resolve()))
+    actor: Any = ray.remote(JudgeActor).options(**options).remote(settings, str(folders.judging.resolve()))
     try:
-        yield Judges(recipe.judges, ActorModels(actor, {name: model.model for name, model in settings.models.items()}))
+        yield replace(judges, models=ActorModels(actor, {name: m.model for name, m in settings.models.items()}))
     finally:
         ray.kill(actor)

@@ -71,7 +71,7 @@ class Players:
             self._head = started.enter_context(HeadWatch(head, self._recipe.run.head_timeout_s))
             started.push(self._explain_lost_head)
             self._policy = started.enter_context(backend.serve(serving, options))
-            self.judges = started.enter_context(judging(self._recipe, self._folders.judging))
+            self.judges = started.enter_context(judging(self._recipe, self._folders))
             rollouts = Rollouts(
                 self._recipe, self._folders, self.judges, policy=self._policy.source, tokenizer=self._model
             )

@@ -14,6 +14,7 @@ from contextlib import AsyncExitStack
 from typing import Protocol
 
 from environments.environment import Environment, Grant
+from judges.interface import OpenVerdict
 from records.deadline import Deadline
 from records.environment import Action, Observation, Verdict
 from records.episodes import Task
@@ -76,7 +77,7 @@ class AskedFor:
             unless_done.pop_all()
         return seen
 
-    async def evaluate(self, answer: str | None, deadline: Deadline | None = None) -> Verdict:
+    async def evaluate(self, answer: str | None, deadline: Deadline | None = None) -> Verdict | OpenVerdict:
         """Judge the episode and give back what it held."""
         try:
             return await self.env.evaluate(answer, deadline)

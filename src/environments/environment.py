@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from judges.interface import OpenVerdict
 from records.deadline import Deadline
 from records.environment import Action, Observation, Verdict
 from records.episodes import Task
@@ -43,8 +44,12 @@ class Environment(Protocol):
         """Apply one action other than ``exit`` and return what is there afterwards."""
         ...
 
-    async def evaluate(self, answer: str | None, deadline: Deadline | None = None) -> Verdict:
-        """Judge the episode; ``answer`` is the exit message, None when the agent never exited."""
+    async def evaluate(self, answer: str | None, deadline: Deadline | None = None) -> Verdict | OpenVerdict:
+        """Judge the episode; ``answer`` is the exit message, None when the agent never exited.
+
+        What the judge of its host leaves open is returned as it is: whoever asked settles it, when the environment may
+        be playing the next episode already.
+        """
         ...
 
     async def screenshot(self, deadline: Deadline | None = None) -> bytes | None:

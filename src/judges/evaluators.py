@@ -33,12 +33,24 @@ async def evaluate(
     """Judge one finished episode by its task's ``eval`` object.
 
     ``judge`` is the LLM judge, without which a rule that needs it raises; ``patience`` says how long one answer of it
-    is waited for. ``fresh_page`` is called at most once, for targets with an address; without it the last page itself
-    is navigated, as WebArena's harness does.
+    is waited for.
 
     Raises:
-        EpisodeFailed: ``task/evaluation_invalid`` or ``task/unknown_function`` where the task cannot be
-            read, ``judge/…`` where meaning must be judged and nobody does so in time.
+        EpisodeFailed: as ``read_pages``, and ``judge/…`` where meaning must be judged and nobody does so in time.
+    """
+    findings = await read_pages(ended)
+    await findings.ask(None if judge is None else patient(judge, patience, ended.deadline))
+    return findings.verdict()
+
+
+async def read_pages(ended: EndedEpisode) -> Findings:
+    """Return what rules and pages say of a finished episode, with the questions that remain.
+
+    ``fresh_page`` is called at most once, for targets with an address; without it the last page itself is navigated, as
+    WebArena's harness does.
+
+    Raises:
+        EpisodeFailed: ``task/evaluation_invalid`` or ``task/unknown_function`` where the task cannot be read.
     """
     evaluation, page = ended.task.evaluation, ended.page
     kinds = evaluation.get("eval_types")
@@ -64,8 +76,7 @@ async def evaluate(
             )
     except RuleError as error:
         raise _invalid(str(error)) from error
-    await findings.ask(None if judge is None else patient(judge, patience, ended.deadline))
-    return Verdict(1.0 if findings.passed else 0.0, tuple(findings.evidence))
+    return findings
 
 
 def _string_match(references: object, given: str | None, findings: Findings) -> None:

@@ -14,6 +14,7 @@ from judges.interface import AnswerJudge, AnswerQuestion
 from judges.rule_errors import RuleError, text, texts
 from judges.rules import RuleSet
 from records import failure_codes as codes
+from records.environment import Verdict
 from records.failures import EpisodeFailed, Failure
 
 UNACHIEVABLE = "N/A"
@@ -97,6 +98,15 @@ class Findings:
                 self.questions.append((where, AnswerQuestion(self.intent, reference, found)))
             else:
                 self.add(not reference, where, reference, found)
+
+    @property
+    def open(self) -> bool:
+        """Whether the verdict depends on answers to questions."""
+        return self.passed and bool(self.questions)
+
+    def verdict(self) -> Verdict:
+        """Return the verdict of what was found."""
+        return Verdict(1.0 if self.passed else 0.0, tuple(self.evidence))
 
     async def ask(self, judge: AnswerJudge | None) -> None:
         """Ask the waiting questions in turn, until one is answered no.

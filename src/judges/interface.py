@@ -111,11 +111,35 @@ class EndedEpisode:
 
 
 @runtime_checkable
+class OpenVerdict(Protocol):
+    """What pages and rules left open: it needs the episode's pages no longer, only judges of meaning."""
+
+    async def settle(self, episode: Trajectory, task: Task, deadline: Deadline) -> Verdict:
+        """Return the verdict by ``deadline``; raise ``EpisodeFailed`` (judge) where there can be none.
+
+        ``episode`` is as it was played, with a failure in the place of its outcome.
+        """
+        ...
+
+
+@runtime_checkable
 class TrajectoryJudge(Protocol):
     """Says whether an episode did its task."""
 
-    async def verdict(self, ended: EndedEpisode) -> Verdict:
-        """Return the outcome with evidence; raise ``EpisodeFailed`` (task or judge) where there can be none."""
+    async def verdict(self, ended: EndedEpisode) -> Verdict | OpenVerdict:
+        """Return the outcome with evidence; raise ``EpisodeFailed`` (task or judge) where there can be none.
+
+        A judge that was told to postpone its questions (``PostponingJudge``) may return an open verdict.
+        """
+        ...
+
+
+@runtime_checkable
+class PostponingJudge(TrajectoryJudge, Protocol):
+    """A judge of trajectories that can leave its questions of meaning for when the pages are gone."""
+
+    def postponing(self) -> TrajectoryJudge:
+        """Return this judge as one that does so."""
         ...
 
 

@@ -54,6 +54,8 @@ JUDGES: Registry[JudgeKind[Any]] = Registry(
         "llm": "judges.llm.kind:LLM",
         "trained": "judges.trained.kind:TRAINED",
         "autorater": "judges.of_milestones.autorater:AUTORATER",
+        "orm": "judges.llm.kind:ORM",
+        "process": "judges.llm.kind:PROCESS",
     },
 )
 """Every kind of judge that there is."""
@@ -64,12 +66,13 @@ class Judges:
     """The judges of a run: ``options`` holds each one's by its name; what is left out has its defaults.
 
     ``models`` returns a language model by its name in ``judges.llm.models``; None asks each from this process, with
-    nothing kept. The methods raise ``ValueError`` where there is no such judge or model, it has another face, or its
-    options are wrong.
+    nothing kept. ``screenshots`` is the folder of recorded pictures, empty where there is none. The methods raise
+    ``ValueError`` where there is no such judge or model, it has another face, or its options are wrong.
     """
 
     options: Mapping[str, object] = field(default_factory=dict)
     models: Callable[[str], LanguageModel] | None = None
+    screenshots: str = ""
 
     def of_answers(self, name: str) -> AnswerJudge:
         """Return the judge of answers called ``name``."""

@@ -23,6 +23,10 @@ class EvaluatorSettings:
     under its name in ``judges``. Without one, such tasks fail as ``judge/no_judge`` where their answer is no exact
     match."""
 
+    otherwise: str = ""
+    """Judge of recorded episodes, such as ``outcome``, that gives the verdict where rules cannot tell: a task has none,
+    or has a ``fuzzy_match`` and there is no ``answer_judge``. The evidence says so. Without one such tasks fail."""
+
     answer_timeout_s: float = 12.0
     """Longest wait for one answer, in seconds; past it the question is asked again, as after any other trouble, until
     ``rollout.judge_deadline_s`` is over and the episode has failed as ``judge/…``."""

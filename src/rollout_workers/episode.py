@@ -13,12 +13,12 @@ import asyncio
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from environments.environment import Environment
 from environments.interface.grammar import GrammarError, parse
 from judges.declarative import DeclarativeChecks
-from judges.interface import MilestoneJudge
+from judges.interface import MilestoneJudge, OpenVerdict
 from judges.milestones import Acted
 from policy.client import PolicyClient
 from policy.prompts import PastAction, PromptFormat, PromptTooLong
@@ -26,8 +26,8 @@ from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
 from records import failure_codes as codes
 from records.deadline import Deadline
-from records.environment import Action, Element, Observation
-from records.episodes import Step, Termination, Trajectory
+from records.environment import Action, Element, Observation, Verdict
+from records.episodes import Step, Task, Termination, Trajectory
 from records.failures import EpisodeFailed, Failure
 from rollout_workers.agent import Agent, Decision, PolicyAgent, Turn
 from rollout_workers.settings import RolloutSettings
@@ -39,11 +39,21 @@ SaveScreenshot = Callable[[str, int, bytes], str]
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """An episode that was played, and the seconds that no step accounts for."""
+    """An episode that was played, and the seconds that no step accounts for.
+
+    Where its verdict is ``open``, the trajectory has a failure in its place until ``settle``, which ends by ``limit``.
+    """
 
     trajectory: Trajectory
     reset_s: float
     judge_s: float
+    open: OpenVerdict | None = None
+    limit: Deadline | None = None
+
+    @property
+    def failure(self) -> Failure | None:
+        """Why there is no verdict and will be none."""
+        return None if self.open else self.trajectory.failure
 
 
 async def run_episode(
@@ -57,7 +67,7 @@ async def run_episode(
 ) -> Trajectory:
     """Let a policy play one episode; see ``play``. ``limits`` are in tokens."""
     agent = PolicyAgent(policy, prompt_format, tokenizer, spec, top_p=settings.top_p, limits=limits)
-    return (await play(env, agent, spec, settings)).trajectory
+    return (await settle(await play(env, agent, spec, settings), spec.task)).trajectory
 
 
 async def play(
@@ -85,7 +95,30 @@ async def play(
         await limit.run(episode.run())
     except EpisodeFailed as error:
         failure = error.failure
-    return Played(episode.trajectory(failure, worker, time.perf_counter() - started), episode.reset_s, episode.judge_s)
+    undecided = None if failure else episode.open
+    if undecided:
+        failure = Failure(codes.NO_JUDGE, "its verdict is still open")
+    played = episode.trajectory(failure, worker, time.perf_counter() - started)
+    if undecided:
+        played = replace(played, termination=episode.termination)
+    return Played(played, episode.reset_s, episode.judge_s, undecided, episode.judge_limit)
+
+
+async def settle(played: Played, task: Task) -> Played:
+    """Return an episode whose verdict is not open any more: the questions that remained are asked now.
+
+    They are answered within what is left of ``rollout.judge_deadline_s``, or the trajectory has a failure.
+    """
+    if played.open is None or played.limit is None:
+        return played
+    started, episode = time.perf_counter(), played.trajectory
+    try:
+        verdict = await played.limit.run(played.open.settle(episode, task, played.limit))
+        decided = replace(episode, outcome=verdict.outcome, failure=None, evidence=_lines(verdict))
+    except EpisodeFailed as error:
+        decided = replace(episode, failure=error.failure, termination=None)
+    waited_s = time.perf_counter() - started
+    return Played(replace(decided, seconds=episode.seconds + waited_s), played.reset_s, played.judge_s + waited_s)
 
 
 @dataclass(slots=True)
@@ -104,6 +137,8 @@ class _Episode:
     answer: str | None = None
     outcome: float | None = None
     evidence: str = ""
+    open: OpenVerdict | None = None
+    judge_limit: Deadline | None = None
     reset_s: float = 0.0
     judge_s: float = 0.0
     intent: str = ""
@@ -174,7 +209,10 @@ class _Episode:
         limit = self._judge_deadline("the verdict")
         verdict = await limit.run(self.env.evaluate(self.answer, limit))
         self.judge_s = time.perf_counter() - started
-        self.outcome, self.evidence = verdict.outcome, json.dumps(list(verdict.evidence), ensure_ascii=False)
+        if isinstance(verdict, Verdict):
+            self.outcome, self.evidence = verdict.outcome, _lines(verdict)
+        else:
+            self.open, self.judge_limit = verdict, limit
 
     async def _screenshot(self, index: int) -> str | None:
         if not self.spec.screenshots or self.save_screenshot is None:
@@ -249,6 +287,10 @@ def _step(
         policy_s=policy_s,
         screenshot=screenshot,
     )
+
+
+def _lines(verdict: Verdict) -> str:
+    return json.dumps(list(verdict.evidence), ensure_ascii=False)
 
 
 def _read(action_text: str) -> tuple[Action | None, str | None]:

@@ -24,7 +24,7 @@ from typing import IO, Any, cast
 
 from environments.browser.owned_processes import kill, kill_owned, mark_children, orphans, start_guard, unmark_children
 from environments.kinds import make_host
-from judges.interface import MilestoneJudge
+from judges.interface import MilestoneJudge, PostponingJudge
 from plugs.registry import load
 from policy.client import PolicyClient
 from policy.formats import get_format
@@ -35,7 +35,7 @@ from records.episodes import Source
 from records.failures import EpisodeFailed, Failure
 from records.supervision import supervised
 from rollout_workers.agent import Agent, PolicyAgent
-from rollout_workers.episode import Played, play
+from rollout_workers.episode import Played, play, settle
 from rollout_workers.leases import Lease
 from rollout_workers.loop_lag import LoopLag
 from rollout_workers.results import EpisodeAnswer, EpisodeSummary
@@ -138,6 +138,8 @@ class RolloutWorker:
         if config.policy is not None:
             self._policy = cast(Callable[..., PolicyClient], load(config.policy.factory))(**config.policy.options)
         judge = config.judges.of_trajectories(config.settings.trajectory_judge)
+        if isinstance(judge, PostponingJudge):
+            judge = judge.postponing()
         self._milestones = config.judges.of_milestones(config.settings.milestone_judge)
         slots = Slots(
             partial(make_host, config.environment, config.options, config.connection, config.browser, judge),
@@ -163,9 +165,12 @@ class RolloutWorker:
                 worker=self._name,
                 save_screenshot=self._screenshots.save if self._screenshots else None,
             )
-            failure = played.trajectory.failure or self._stalled_since(stalls)
+            failure = played.failure or self._stalled_since(stalls)
             # What an episode was granted goes back with its answer: by then it must have left nothing behind.
             slot.note(failure, close=failure is not None and spec.grant is not None)
+        if failure is None:
+            played = await settle(played, spec.task)  # the slot is free: whoever is asked now keeps no browser waiting
+            failure = played.failure
         if failure is not None:
             raise EpisodeFailed(failure)
         shard = await self._writer.add(played.trajectory)

@@ -14,6 +14,7 @@ from cluster.recipe.recipe import build_recipe
 from judges.contract import JudgeContractBroken, check_judge
 from judges.interface import AnswerQuestion, EndedEpisode
 from judges.kinds import JUDGES, JudgeKind, Judges
+from judges.llm.settings import OrmSettings, ProcessSettings
 from judges.settings import AutoraterSettings
 from judges.verdicts import Evaluators
 from records.deadline import Deadline
@@ -83,8 +84,19 @@ LENGTHY = JudgeKind(settings=AlikeSettings, make=lambda settings, judges: Length
 
 ANSWERS: defaultdict[str, Say] = defaultdict(lambda: lambda question: {})
 ANSWERS["llm"] = lambda question: {"why": "both say so", "same": True}
+ANSWERS["orm"] = lambda question: {"why": "the page says so", "success": True, "probability": 0.75}
+ANSWERS["process"] = lambda question: (
+    {"steps": [{"why": "it helps", "right": True}]}
+    if question.prompt == "process/1"
+    else {"why": "it helps", "right": True}
+)
 """What a language model answers the judges that ask one."""
-NAMING: dict[str, object] = {"llm": SETTINGS, "autorater": AutoraterSettings(model=next(iter(SETTINGS.models)))}
+NAMING: dict[str, object] = {
+    "llm": SETTINGS,
+    "autorater": AutoraterSettings(model="scripted"),
+    "orm": OrmSettings("scripted"),
+    "process": ProcessSettings("scripted"),
+}
 """Settings of those judges, which name a model."""
 
 

@@ -148,7 +148,7 @@ async def test_budget_is_never_exceeded_and_says_what_to_do(server: ModelServer,
     stopped = [error for error in said if isinstance(error, EpisodeFailed)]
     assert stopped
     assert {error.failure.code.name for error in stopped} == {"judge_budget"}
-    assert "of judges.llm.budget_usd 0.02" in stopped[0].failure.detail
+    assert "of judges.llm.budget_usd 0.02 judges have 0.00" in stopped[0].failure.detail
     assert stopped[0].failure.code.ends_run
     held = of_one(service)
     assert held.cost_usd == pytest.approx(EACH_USD * len(server.asked))
@@ -172,7 +172,9 @@ async def test_budget_of_tokens_holds_as_well(server: ModelServer) -> None:
     service = JudgeService(settings(server, budget_tokens=3 * (INPUT_TOKENS + OUTPUT_TOKENS)))
     for number in range(2):
         await service.ask("m", question(str(number)), Deadline(20))
-    with pytest.raises(EpisodeFailed, match=r"2200 tokens of judges\.llm\.budget_tokens 3300"):
+    with pytest.raises(
+        EpisodeFailed, match=r"of budget_tokens 3300 1100; the next question may cost .* and 15\d\d tokens"
+    ):
         await service.ask("m", replace(question("longer"), max_tokens=1500), Deadline(20))
     await service.close()
 
@@ -180,12 +182,21 @@ async def test_budget_of_tokens_holds_as_well(server: ModelServer) -> None:
 @given(st.lists(st.tuples(st.floats(0, 5), st.integers(0, 1000)), max_size=20))
 def test_what_is_reserved_and_spent_never_passes_the_budget(requests: list[tuple[float, int]]) -> None:
     accounts = Accounts(None, LlmSettings(budget_usd=10.0, budget_tokens=3000))
-    for usd, tokens in requests:
+
+    async def request(usd: float, tokens: int) -> None:
         try:
-            with accounts.reserved(usd, tokens):
+            async with accounts.reserved(usd, tokens):
+                await asyncio.sleep(0)
                 accounts.add(ModelAccount("m", requests=1, input_tokens=tokens, cost_usd=usd))
         except EpisodeFailed:
-            continue
+            return
+
+    async def all_at_once() -> None:
+        await asyncio.gather(*(request(usd, tokens) for usd, tokens in requests))
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("judges.llm.accounts._ROOM_S", 0.001)
+        asyncio.run(all_at_once())
     spent = accounts.all()[0] if accounts.all() else ModelAccount("m")
     assert spent.cost_usd <= 10.0 + 1e-9
     assert spent.input_tokens <= 3000

@@ -32,6 +32,13 @@ def test_kinds_have_separate_limits() -> None:
     assert budget.exceeded() is FailureKind.JUDGE
 
 
+def test_a_failure_that_ends_the_run_does_so_at_once_with_its_own_sentence() -> None:
+    budget = FailureBudget({FailureKind.JUDGE: 100})
+    budget.record(Failure(codes.JUDGE_BUDGET, "0 USD are left"))
+    with pytest.raises(FailureBudgetExceeded, match=r"stopped: 0 USD are left\. What to do: raise judges\.llm\.budget"):
+        budget.check()
+
+
 def test_a_kind_without_a_limit_is_counted_only() -> None:
     budget = FailureBudget({})
     for _ in range(100):

@@ -19,6 +19,7 @@ from environments.browser.settings import BrowserSettings
 from environments.browser.slot import MOST_REFUSED, BrowserSlot
 from environments.browser.world import World
 from environments.environment import Grant
+from judges.interface import OpenVerdict
 from records import failure_codes as codes
 from records.deadline import Deadline
 from records.environment import Action, Observation, Verdict
@@ -60,7 +61,7 @@ class BrowserEnvironment:
         what = f"{action.kind} on {self.slot.addresses.canonical(self.slot.tab.page.url)}"
         return await self._act(deadline, what, partial(self.world.step, action, self.pages))
 
-    async def evaluate(self, answer: str | None, deadline: Deadline | None = None) -> Verdict:
+    async def evaluate(self, answer: str | None, deadline: Deadline | None = None) -> Verdict | OpenVerdict:
         """Judge the episode."""
         if self._task is None or not self.slot.tabs:
             raise RuntimeError("no episode is open: call reset first")

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from environments.browser.interaction import Interaction
 from environments.environment import Grant
+from judges.interface import OpenVerdict
 from records.environment import Action, Observation, Verdict
 from records.episodes import Task
 
@@ -34,7 +35,7 @@ class World(Protocol):
         """Let the agent act, and look after what its action did to the world."""
         ...
 
-    async def judge(self, task: Task, answer: str | None, pages: Interaction) -> Verdict:
+    async def judge(self, task: Task, answer: str | None, pages: Interaction) -> Verdict | OpenVerdict:
         """Judge the episode."""
         ...
 

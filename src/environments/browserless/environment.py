@@ -27,7 +27,7 @@ from environments.environment import Grant
 from environments.interface.element_names import squeeze
 from environments.interface.feedback import joined, sentence
 from environments.interface.observation import Rendered, inner_text, render
-from judges.interface import EndedEpisode, TrajectoryJudge
+from judges.interface import EndedEpisode, OpenVerdict, TrajectoryJudge
 from judges.verdicts import Evaluators
 from records import failure_codes as codes
 from records.deadline import Deadline
@@ -89,7 +89,7 @@ class BrowserlessEnvironment:
         detail = self._addresses.canonical(effect.detail)
         return self._observe([sentence(effect.code, action, self._element(action), detail)])
 
-    async def evaluate(self, answer: str | None, deadline: Deadline | None = None) -> Verdict:
+    async def evaluate(self, answer: str | None, deadline: Deadline | None = None) -> Verdict | OpenVerdict:
         """Judge the episode by its task's evaluators."""
         tabs = self._open_tabs
         assert self._task is not None

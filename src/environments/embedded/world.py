@@ -15,7 +15,7 @@ from environments.browser.interaction import Interaction
 from environments.browser.page_view import BrowserPageView
 from environments.embedded.sessions import SiteSessions
 from environments.environment import Grant
-from judges.interface import EndedEpisode, TrajectoryJudge
+from judges.interface import EndedEpisode, OpenVerdict, TrajectoryJudge
 from judges.verdicts import Evaluators
 from records.deadline import Deadline
 from records.environment import Action, Observation, Verdict
@@ -56,7 +56,7 @@ class EmbeddedWorld:
         """Let the agent act."""
         return await pages.act(action)
 
-    async def judge(self, task: Task, answer: str | None, pages: Interaction) -> Verdict:
+    async def judge(self, task: Task, answer: str | None, pages: Interaction) -> Verdict | OpenVerdict:
         """Ask the judge, who has a page of their own in the same context."""
         slot = pages.slot
         # What the agent saw after its session was lost was not the task; such an episode is not judged.

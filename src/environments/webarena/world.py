@@ -25,7 +25,7 @@ from environments.webarena.page_view import WebArenaPageView
 from environments.webarena.sites.episode_addresses import WebArenaAddresses
 from environments.webarena.sites.shared import WebArenaSites
 from environments.webarena.tasks.files import geolocation, rules_of, viewport
-from judges.interface import EndedEpisode
+from judges.interface import EndedEpisode, OpenVerdict
 from records import failure_codes as codes
 from records.environment import Action, Observation, Verdict
 from records.episodes import Task
@@ -82,7 +82,7 @@ class WebArenaWorld:
         self._require_lease()
         return seen
 
-    async def judge(self, task: Task, answer: str | None, pages: Interaction) -> Verdict:
+    async def judge(self, task: Task, answer: str | None, pages: Interaction) -> Verdict | OpenVerdict:
         """Ask the judge, who has pages of their own in the same context."""
         self._require_lease()
         if self.lease is None:

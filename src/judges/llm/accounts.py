@@ -2,15 +2,16 @@
 
 Owns ``ModelAccount``, ``Accounts`` and the file ``accounts.sqlite``. Invariants: what a reply cost is on disk before
 the reply is used, so that a run that is killed and goes on counts on; a request is sent only where the most that it can
-cost still fits into the budget beside those under way.
+cost still fits into the budget beside those under way, for which it waits.
 """
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import threading
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from records import failure_codes as codes
 from records.failures import EpisodeFailed, Failure
 
 FILE_NAME = "accounts.sqlite"
+_ROOM_S = 0.2
+"""Fixed: a pace within the asker's deadline; requests under way end in seconds."""
 LOCKED_S = 10.0
 """Fixed: one process writes these files, and each of its writes takes milliseconds."""
 
@@ -89,13 +92,15 @@ class Accounts:
         with self._lock:
             return tuple(self._held[name] for name in sorted(self._held))
 
-    @contextmanager
-    def reserved(self, usd: float, tokens: int) -> Iterator[None]:
-        """Keep room for a request that costs at most this; raise ``EpisodeFailed`` (judge) where there is none."""
-        with self._lock:
-            self._require(usd, tokens)
-            self._reserved_usd += usd
-            self._reserved_tokens += tokens
+    @asynccontextmanager
+    async def reserved(self, usd: float, tokens: int) -> AsyncIterator[None]:
+        """Keep room for a request that costs at most this, as soon as there is some beside those under way.
+
+        Raises:
+            EpisodeFailed: ``judge/judge_budget`` where what is spent leaves no room for it.
+        """
+        while not self._reserve(usd, tokens):
+            await asyncio.sleep(_ROOM_S)
         try:
             yield
         finally:
@@ -107,21 +112,25 @@ class Accounts:
         """Close the file."""
         self._file.close()
 
-    def _require(self, usd: float, tokens: int) -> None:
-        settings, held = self._settings, self._held.values()
-        spent_usd, spent_tokens = sum(a.cost_usd for a in held), sum(a.input_tokens + a.output_tokens for a in held)
-        most_usd, most_tokens = self._reserved_usd + usd, self._reserved_tokens + tokens
-        if spent_usd + most_usd > settings.budget_usd:
-            of_it = f"{spent_usd:.4f} USD of judges.llm.budget_usd {settings.budget_usd:g}"
-            most = f"{most_usd:.4f} USD"
-        elif spent_tokens + most_tokens > settings.budget_tokens:
-            of_it = f"{spent_tokens:.0f} tokens of judges.llm.budget_tokens {settings.budget_tokens}"
-            most = f"{most_tokens:.0f} tokens"
-        else:
-            return
-        raise EpisodeFailed(
-            Failure(codes.JUDGE_BUDGET, f"judges have spent {of_it}, and what is asked next may cost {most} more")
-        )
+    def _reserve(self, usd: float, tokens: int) -> bool:
+        with self._lock:
+            held, settings = self._held.values(), self._settings
+            left_usd = settings.budget_usd - sum(a.cost_usd for a in held)
+            left_tokens = settings.budget_tokens - sum(a.input_tokens + a.output_tokens for a in held)
+            if usd > left_usd or tokens > left_tokens:
+                raise EpisodeFailed(
+                    Failure(
+                        codes.JUDGE_BUDGET,
+                        f"of judges.llm.budget_usd {settings.budget_usd:g} judges have {left_usd:.4f} left, of "
+                        f"budget_tokens {settings.budget_tokens} {left_tokens}; the next question may cost {usd:.4f} "
+                        f"USD and {tokens} tokens",
+                    )
+                )
+            if usd + self._reserved_usd > left_usd or tokens + self._reserved_tokens > left_tokens:
+                return False
+            self._reserved_usd += usd
+            self._reserved_tokens += tokens
+            return True
 
 
 def read_accounts(path: Path) -> tuple[ModelAccount, ...]:

@@ -98,17 +98,17 @@ class Endpoint:
         """Send one request when it is its turn and the budget has room for it; return the reply and what it cost."""
         most_in, most_out = _most_tokens(question)
         sent = ModelAccount(self._alias, requests=1, retries=int(again))
-        async with self._limits.turn(most_in + most_out) as use:
-            with self._accounts.reserved(self._usd(most_in, most_out), most_in + most_out):
-                try:
-                    reply = await self._complete(question, min(_ATTEMPT_S, deadline.left() / 2))
-                except Trouble:
-                    await self._note(sent)
-                    raise
-                usd = self._usd(reply.input_tokens, reply.output_tokens)
-                cost = replace(sent, input_tokens=reply.input_tokens, output_tokens=reply.output_tokens, cost_usd=usd)
-                await self._note(cost)
-                use.tokens = reply.input_tokens + reply.output_tokens
+        most_usd, most_tokens = self._usd(most_in, most_out), most_in + most_out
+        async with self._limits.turn(most_tokens) as use, self._accounts.reserved(most_usd, most_tokens):
+            try:
+                reply = await self._complete(question, min(_ATTEMPT_S, deadline.left() / 2))
+            except Trouble:
+                await self._note(sent)
+                raise
+            usd = self._usd(reply.input_tokens, reply.output_tokens)
+            cost = replace(sent, input_tokens=reply.input_tokens, output_tokens=reply.output_tokens, cost_usd=usd)
+            await self._note(cost)
+            use.tokens = reply.input_tokens + reply.output_tokens
         return reply, cost
 
     async def _complete(self, question: LlmQuestion[Any], timeout_s: float) -> Reply:

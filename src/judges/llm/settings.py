@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from urllib.parse import urlsplit
 
-from records.bounds import above, at_least, one_of, require
+from records.bounds import above, at_least, one_of, require, share
 
 CLIENTS = ("openai", "gemini")
 
@@ -96,6 +96,41 @@ class LlmSettings:
         require(bool(self.cache), "cache", "file, a path, or redis://…", self.cache)
         if self.cache.startswith("redis"):
             require(_is_plain(self.cache), "cache", _PLAIN, _without_user(self.cache))
+
+
+@dataclass(frozen=True)
+class OrmSettings:
+    """The judge of recorded episodes ``orm``: a language model says whether an episode did its task."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    model: str = ""
+    """Name of the model that is asked, out of ``judges.llm.models``."""
+    threshold: float = 0.5
+    """Probability of success from which on an episode counts as one."""
+    screenshot: bool = True
+    """Whether the model sees the last picture of an episode, where one was taken."""
+
+    def __post_init__(self) -> None:
+        """Refuse thresholds that decide nothing."""
+        above(self, 0, "threshold")
+        share(self, "threshold")
+
+
+@dataclass(frozen=True)
+class ProcessSettings:
+    """The judge of recorded episodes ``process``: a language model says of each step whether it was right."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    model: str = ""
+    """Name of the model that is asked, out of ``judges.llm.models``."""
+    per: str = "episode"
+    """One question for each ``episode``, which is cheaper, or for each ``step``, with the pages before and after it."""
+
+    def __post_init__(self) -> None:
+        """Refuse other units."""
+        one_of(self, "per", ("episode", "step"))
 
 
 def named_model(settings: LlmSettings, name: str) -> str:

@@ -32,7 +32,7 @@ from environments.webarena.sites.episode_addresses import (
 from environments.webarena.sites.shared import make_sites
 from environments.webarena.world import WebArenaWorld
 from judges.interface import AnswerQuestion
-from judges.kinds import JudgeKind, Judges
+from judges.kinds import JUDGES, JudgeKind, Judges
 from judges.settings import EvaluatorSettings
 from judges.verdicts import Evaluators, needs_answer_judge
 from plugs.options import NoOptions
@@ -251,7 +251,7 @@ def test_a_judge_is_named_by_the_recipe_and_what_is_none_is_refused() -> None:
         f"{here}:NO_JUDGE": "expected an AnswerJudge, found a BrowserSettings",
         "declarative": "expected an AnswerJudge, found a DeclarativeChecks",
         "no_such_module:judge": "cannot import 'no_such_module'",
-        "judge": "expected a judge out of declarative, evaluators, or 'module:name', found 'judge'",
+        "judge": f"expected a judge out of {', '.join(sorted(JUDGES.own))}, or 'module:name', found 'judge'",
     }.items():
         with pytest.raises(ValueError, match=complaint):
             Judges({"evaluators": {"answer_judge": name}}).of_trajectories("evaluators")

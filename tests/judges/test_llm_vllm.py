@@ -1,0 +1,94 @@
+"""A real vLLM as a judge's endpoint: it is held to the schema, so that even an untrained model gives an answer."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from judges.llm.interface import LlmQuestion
+from judges.llm.service import JudgeService
+from judges.llm.settings import LlmSettings, ModelSettings
+from policy.models import save_policy
+from policy.presets import build_tiny
+from policy.settings import TinyShape
+from policy.tokenizer import TextTokenizer
+from policy.tokenizer_training import train_tokenizer
+from records.deadline import Deadline
+from tests.policy.vllm_python import VLLM_PYTHON, needs_vllm
+
+pytestmark = [pytest.mark.slow, needs_vllm]
+
+SHAPE = TinyShape(width=64, layers=2, heads=2, key_value_heads=2, mlp_width=64, context_tokens=1024)
+TEMPLATE = "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}assistant: "
+START_S = 400.0
+
+
+class Same(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    same: bool
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> Iterator[str]:
+    """The address of a vLLM that serves an untrained model as ``judge``."""
+    words = ['The task: "How many?" The answer: "2"', '{"same": true}', "You compare. yes no"] * 20
+    tokenizer = train_tokenizer(words, 600, tmp_path / "tokenizer")
+    model = save_policy(build_tiny(SHAPE, TextTokenizer.load(tokenizer), seed=0), tokenizer, tmp_path / "model")
+    (tmp_path / "chat.jinja").write_text(TEMPLATE)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = [VLLM_PYTHON, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model), "--dtype", "float32"]
+    words += ["--max-model-len", "1024", "--max-num-seqs", "4", "--enforce-eager", "--host", "127.0.0.1"]
+    words += ["--port", str(port), "--served-model-name", "judge", "--chat-template", str(tmp_path / "chat.jinja")]
+    # An untrained model would fill its answer with the spaces that JSON allows.
+    words += ["--structured-outputs-config", '{"backend": "xgrammar", "disable_any_whitespace": true}']
+    # An untrained model would fill its answer with the spaces that JSON allows.
+    words += ["--structured-outputs-config", '{"backend": "xgrammar", "disable_any_whitespace": true}']
+    environment = {**os.environ, "VLLM_NO_USAGE_STATS": "1", "VLLM_CPU_KVCACHE_SPACE": "1"}
+    environment |= {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1"}
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(words, stdout=log, stderr=log, env=environment, start_new_session=True)
+    try:
+        ends = time.monotonic() + START_S
+        while not _is_up(port):
+            assert process.poll() is None, (tmp_path / "log").read_text()[-4000:]
+            assert time.monotonic() < ends, (tmp_path / "log").read_text()[-4000:]
+            time.sleep(0.5)
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        os.killpg(process.pid, 9)
+        process.wait(30)
+
+
+def _is_up(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5) as reply:
+            return bool(reply.status == 200)
+    except OSError:
+        return False
+
+
+async def test_vllm_answers_by_the_schema_and_counts_its_tokens(url: str, tmp_path: Path) -> None:
+    service = JudgeService(
+        LlmSettings({"m": ModelSettings("judge", base_url=url, usd_per_million_output=1.0)}), tmp_path
+    )
+    question = LlmQuestion("test/1", "You compare.", ('The task: "How many?"', 'The answer: "2"'), Same, max_tokens=48)
+    answer = await service.ask("m", question, Deadline(200))
+    assert isinstance(answer.value.same, bool)
+    assert answer.input_tokens > 0
+    assert answer.output_tokens > 0
+    assert answer.cost_usd == pytest.approx(answer.output_tokens / 1e6)
+    assert (await service.ask("m", question, Deadline(20))).cached
+    (account,) = service.accounts()
+    assert account.questions == 2
+    await service.close()
