@@ -142,7 +142,7 @@ def test_a_judge_and_a_reset_settle_that(files: dict[str, str], monkeypatch: pyt
     ("changes", "name", "complaint"),
     [
         ({"judge": "nowhere:judge"}, "LLM judge", "cannot import 'nowhere'"),
-        ({"deployments": [{"reset": {"kind": "kubernetes"}}]}, "site resets", "reset.pods"),
+        ({"deployments": [{"reset": {"kind": "kubernetes"}}]}, "site resets", "a pod's service account"),
         ({"login_timeout_s": 5000}, "rollout.reset_deadline_s", "expected at least 10000 s"),
         ({"credentials_file": "/no/such/file"}, "site accounts", "cannot be read"),
     ],

@@ -23,8 +23,8 @@ class ResetSettings:
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     kind: str = "none"
-    """``http`` (a reset server), ``command``, ``kubernetes`` (with ``pods``), or ``none``: then tasks that change a
-    site are refused."""
+    """``http`` (a reset server), ``command``, ``kubernetes`` (new pods), or ``none``: then tasks that change a site are
+    refused."""
 
     url: str = ""
     """Address of the reset server, such as ``http://host:7565``; it answers ``/reset`` and ``/status``."""
@@ -34,7 +34,8 @@ class ResetSettings:
 
     pods: str = ""
     """``module:name`` of a function that makes an ``environments.webarena.reset.kubernetes.Pods``, which restarts the
-    sites' pods."""
+    sites' pods. Empty: the StatefulSets in the driver's namespace whose label ``webarena/deployment`` names the
+    deployment."""
 
     timeout_s: float = 600.0
     """Longest wait for a reset, in seconds; with Docker it takes 3 to 5 minutes."""

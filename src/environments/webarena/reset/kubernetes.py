@@ -1,8 +1,8 @@
 """Resetting a deployment whose sites run as pods of a Kubernetes cluster.
 
-Owns ``KubernetesReset`` and the ``Pods`` protocol, by which it reaches the cluster. Waymark brings no ``Pods`` yet: it
-comes with the deployment of the sites, and until then a recipe names its own (``reset.pods``). Invariant: one
-deadline bounds the whole reset, whatever the cluster does.
+Owns ``KubernetesReset`` and the ``Pods`` protocol, by which it reaches the cluster: ``in_cluster.InClusterPods``,
+unless a recipe names its own (``reset.pods``). Invariant: one deadline bounds the whole reset, whatever the cluster
+does.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ POLL_S = 5.0
 """Fixed: a pace within ``reset.timeout_s``, which is minutes."""
 _STATUS_S = 30.0
 """Fixed: a reset server that does not say in that time whether it is done stands still."""
+_PODS = "environments.webarena.reset.in_cluster:InClusterPods"
 
 
 class ResetUnavailable(ValueError):
@@ -48,17 +49,10 @@ def make_resetter(settings: ResetSettings) -> Resetter | None:
 
 
 def _kubernetes(settings: ResetSettings) -> Resetter:
-    if not settings.pods:
-        raise ResetUnavailable(
-            "reset.kind kubernetes: Waymark does not deploy the sites to Kubernetes yet, so it cannot restart their "
-            "pods by itself; name a function that makes an environments.webarena.reset.kubernetes.Pods in reset.pods "
-            "(module:name), or use kind command with a script that calls `kubectl rollout restart` and "
-            "`kubectl rollout status`"
-        )
     try:
-        make = load(settings.pods)
+        make = load(settings.pods or _PODS)
+        if not callable(make):
+            raise ValueError(f"expected a function that makes a Pods, found a {type(make).__name__}")
+        return KubernetesReset(make(), timeout_s=settings.timeout_s, poll_s=POLL_S)
     except ValueError as error:
-        raise ResetUnavailable(f"reset.pods: {error}") from error
-    if not callable(make):
-        raise ResetUnavailable(f"reset.pods: expected a function that makes a Pods, found a {type(make).__name__}")
-    return KubernetesReset(make(), timeout_s=settings.timeout_s, poll_s=POLL_S)
+        raise ResetUnavailable(f"{'reset.pods' if settings.pods else 'reset.kind kubernetes'}: {error}") from error
