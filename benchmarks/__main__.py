@@ -31,6 +31,7 @@ NAMES = (
     "analyzer",
     "sgo",
     "orm",
+    "chain_tasks",
 )
 
 

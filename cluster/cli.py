@@ -220,6 +220,37 @@ def serve(
     serve_forever(app, port)
 
 
+@sites_app.command(name="tasks")
+def show_tasks(
+    family: Annotated[str, typer.Option(help="templates, or chains.")] = "templates",
+    split: Annotated[str, typer.Option(help="The split to draw from.")] = "train",
+    count: Annotated[int, typer.Option(min=1, help="How many tasks.")] = 10,
+    seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
+    sites: Annotated[
+        str, typer.Option(help="Sites (and for templates collections), with commas between them. Default: all sites.")
+    ] = "",
+) -> None:
+    """Print some tasks of the embedded sites: sites, actions of the expert, milestones, instruction."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from environments.kinds import KINDS
+    from sites.registry import SITES
+    from sites.settings import SitesSettings
+
+    try:
+        settings = SitesSettings(names=tuple(sites.split(",")) if sites else tuple(SITES), family=family)
+        tasks = KINDS.find("embedded").tasks(settings).task_set(seed, split, count)
+    except (ValueError, KeyError) as error:
+        raise RecipeError(str(error.args[0])) from error
+    table = Table.grid(padding=(0, 2))
+    table.add_row("sites", "actions", "milestones", "instruction", style="bold")
+    for task in tasks:
+        numbers = (str(task.horizon), str(len(task.milestones)))
+        table.add_row(", ".join(task.sites), *numbers, Text(printable(task.intent)))
+    _console().print(table)
+
+
 @env_app.command(name="check")
 def check_environment(
     path: Annotated[

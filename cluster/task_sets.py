@@ -23,7 +23,7 @@ from environments.kinds import KINDS
 from environments.task_sources import TaskSource
 from records.episodes import Source, Task
 from rollout_workers.spec import EpisodeSpec
-from sites.demonstrations import Quality
+from sites.quality import Quality
 
 
 class TaskSets:

@@ -26,7 +26,7 @@ class EpisodeSpec:
 
     ``episode_id`` is unique in a run and, for repeatable runs, the same in each of them: with
     ``seed`` it determines every sampling seed. ``temperature`` 0 is greedy. A ``DEMONSTRATION`` is
-    played by the task's expert, imperfectly as ``quality`` says (``sites.demonstrations.Quality``;
+    played by the task's expert, imperfectly as ``quality`` says (``sites.quality.Quality``;
     None is flawless); other sources ask the policy, whose weights must be of ``version`` where that is given.
     ``screenshots`` keeps a picture of every page. ``group`` names the episodes that are sampled for one task. ``grant``
     is what the driver admitted this attempt with, where its environment has an admission.

@@ -1,22 +1,25 @@
 """Demonstrations as people give them: mostly right, sometimes not.
 
-Owns ``Quality`` and the three faults: stopping early, taking the wrong item or option (or leaving a
-choice out), and a detour that still succeeds. Invariants: the same task, seed and quality give the
-same demonstration; a template's share of faults and its habitual fault are fixed by the quality's seed,
-as when everybody who was asked misunderstood the same kind of task; a demonstration always ends with
-an exit and never names what is not on the page.
+Owns the three faults of templates' tasks (``sites.chains.slips`` has those of chains): stopping early, taking the wrong
+item or option (or leaving a choice out), and a detour that still succeeds. Invariants: the same task, seed and quality
+give the same demonstration; a template's share of faults and its habitual fault are fixed by the quality's seed, as
+when everybody who was asked misunderstood the same kind of task; a demonstration always ends with an exit and never
+names what is not on the page.
 """
 
 from __future__ import annotations
 
 import random
-import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
-from records.environment import Element, Observation
+from records.environment import Observation
 from records.episodes import Task
+from sites.chains.chain import is_chain
+from sites.chains.slips import demonstrate_chain
+from sites.choices import is_option, is_there, rival_of
 from sites.experts import Expert, Intent
+from sites.quality import Quality
 from sites.tasks import expert_of
 
 _LATEST_STOPS = 3
@@ -33,37 +36,6 @@ class Fault(StrEnum):
     DETOUR = "detour"
 
 
-@dataclass(frozen=True)
-class Quality:
-    """How good demonstrations are.
-
-    Each template's share of imperfect demonstrations is drawn once between ``low`` and ``high`` by
-    ``seed``, or is ``faulty`` for all when that is given. ``detours`` of the imperfect ones still
-    succeed; ``habitual`` of the others repeat the template's own usual fault.
-    """
-
-    low: float = 0.2
-    high: float = 0.8
-    seed: int = 0
-    faulty: float | None = None
-    detours: float = 0.2
-    habitual: float = 0.7
-
-    def __post_init__(self) -> None:
-        for name in ("low", "high", "faulty", "detours", "habitual"):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value <= 1:
-                raise ValueError(f"{name}: expected a share between 0 and 1, found {value}")
-        if self.low > self.high:
-            raise ValueError(f"expected low <= high, found {self.low} > {self.high}")
-
-    def rate(self, template: str) -> float:
-        """Return the share of this template's demonstrations that are imperfect."""
-        if self.faulty is not None:
-            return self.faulty
-        return random.Random(f"rate/{self.seed}/{template}").uniform(self.low, self.high)
-
-
 @dataclass(frozen=True, slots=True)
 class _Plan:
     """What goes wrong, and where: ``step`` is the action at which an early stop or a detour happens."""
@@ -74,6 +46,8 @@ class _Plan:
 
 def demonstrate(task: Task, seed: int, quality: Quality) -> Expert:
     """Return a demonstration of ``task``: its expert's intents, made imperfect as ``quality`` says."""
+    if is_chain(task):
+        return demonstrate_chain(task, seed, quality)
     rng = random.Random(f"demonstration/{seed}/{task.task_id}")
     expert = expert_of(task)
     plan = planned_fault(task, rng, quality)
@@ -120,7 +94,7 @@ def _wander(expert: Expert, step: int, rng: random.Random) -> Expert:
         intent, index = expert.send(seen), index + 1
         links = [element for element in seen.elements if element.role == "link"]
         # What was not there before, on the page that was, would not be there after coming back.
-        revealed = pressed if before is None else before.url == seen.url and not _is_there(intent, before)
+        revealed = pressed if before is None else before.url == seen.url and not is_there(intent, before)
         before = seen
         if not wandered and index >= step and links and not filled_in and not revealed:
             wandered = True
@@ -143,16 +117,16 @@ def _take_wrong_item(expert: Expert, last: int, rng: random.Random, most: int) -
     seen: Observation | None = None
     while True:
         if not wrong and seen is not None and intent.rivals and (rng.random() < _WRONG_AT_A_CHOICE or index >= last):
-            rival = _rival(intent, seen, rng)
-            wrong = rival is not None or _is_option(intent)
-            if _is_option(intent) and (rival is None or rng.random() < _LEAVES_CHOICE_OUT):
+            rival = rival_of(intent, seen, rng)
+            wrong = rival is not None or is_option(intent)
+            if is_option(intent) and (rival is None or rng.random() < _LEAVES_CHOICE_OUT):
                 intent, index = expert.send(seen), index + 1
                 continue
             intent = rival or intent
         taken += 1
         if intent.kind != "exit" and (taken == most or not wrong and index >= last > 0):
             intent = Intent("exit", argument="done")
-        if seen is not None and not _is_there(intent, seen):
+        if seen is not None and not is_there(intent, seen):
             intent = Intent("exit", argument="done")
         if intent.kind == "exit":
             yield intent
@@ -163,47 +137,3 @@ def _take_wrong_item(expert: Expert, last: int, rng: random.Random, most: int) -
         except LookupError:
             # The expert has lost its way on the wrong page, and so would a person.
             intent = Intent("exit", argument="done")
-
-
-def _is_option(intent: Intent) -> bool:
-    """Whether the page works, if wrongly, when this choice is left out."""
-    return intent.kind in ("select", "type") or intent.role in ("radio", "checkbox")
-
-
-def _rival(intent: Intent, seen: Observation, rng: random.Random) -> Intent | None:
-    """Return ``intent`` with another item, option, number or answer, or None where there is no other."""
-    assert intent.rivals is not None
-    if intent.kind == "exit":
-        others = sorted(set(re.findall(intent.rivals, seen.page_text)) - {intent.argument})
-        return Intent("exit", argument=rng.choice(others)) if others else None
-    element = _element(intent, seen)
-    if element is None:
-        return None
-    if intent.kind == "click":
-        names = [e.name for e in seen.elements if e.role == element.role and e.name != element.name]
-        others = sorted({name for name in names if re.fullmatch(intent.rivals, name)})
-        return replace(intent, name=rng.choice(others), role=element.role, nth=0, rivals=None) if others else None
-    if intent.kind == "select":
-        others = [o for o in element.options if o != intent.argument and re.fullmatch(intent.rivals, o)]
-    else:
-        others = _other_numbers(intent.argument or "")
-    return replace(intent, argument=rng.choice(others), rivals=None) if others else None
-
-
-def _other_numbers(number: str) -> list[str]:
-    """Return numbers of as many digits that someone might type instead; none for a text."""
-    if not number.isdigit():
-        return []
-    digits = [str(d) for d in range(1, 10) if str(d) != number[-1]]
-    return [number[:-1] + digit for digit in digits]
-
-
-def _is_there(intent: Intent, seen: Observation) -> bool:
-    return intent.name is None or _element(intent, seen) is not None
-
-
-def _element(intent: Intent, seen: Observation) -> Element | None:
-    try:
-        return seen.find(intent.name or "", intent.role, intent.nth)
-    except LookupError:
-        return None

@@ -217,3 +217,28 @@ def test_the_reference_of_the_command_line_lists_every_exit_code() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "cli.md").read_text()
     for code in ExitCode:
         assert f"| {int(code)} |" in page
+
+
+def test_tasks_of_a_family_are_printed() -> None:
+    done = RUNNER.invoke(
+        cli.app, ["sites", "tasks", "--family", "chains", "--split", "test_atoms", "--sites", "code", "--count", "2"],
+        catch_exceptions=False,
+    )  # fmt: skip
+    assert done.exit_code == 0
+    assert all(word in done.output for word in ("milestones", "instruction", "company", "code"))
+    templates = RUNNER.invoke(cli.app, ["sites", "tasks", "--count", "1", "--sites", "wiki"], catch_exceptions=False)
+    assert "What does the encyclopedia say" in " ".join(templates.output.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--family", "chain"], "family must be 'templates' or 'chains', found 'chain'"),
+        (["--family", "chains", "--split", "test_templates"], "chains have no split 'test_templates'"),
+        (["--split", "test_atoms"], "unknown split 'test_atoms'"),
+        (["--sites", "shops"], "no site 'shops'"),
+    ],
+)
+def test_tasks_that_do_not_exist_are_refused(options: list[str], said: str) -> None:
+    with pytest.raises(RecipeError, match=said):
+        RUNNER.invoke(cli.app, ["sites", "tasks", *options], catch_exceptions=False)

@@ -13,8 +13,9 @@ from environments.environment import Environment
 from judges.milestones import Acted, reached
 from records.environment import Observation
 from records.episodes import Task
-from sites.demonstrations import Fault, Quality, planned_fault
+from sites.demonstrations import Fault, planned_fault
 from sites.experts import Expert, Intent, resolve
+from sites.quality import Quality
 from sites.tasks import expert_of
 
 Change = Callable[[Intent, Observation], Intent | None]

@@ -12,8 +12,9 @@ from environments.browserless.environment import BrowserlessEnvironment
 from judges.milestones import validate_task
 from records.environment import Observation
 from records.episodes import Task
-from sites.demonstrations import Fault, Quality, demonstrate
+from sites.demonstrations import Fault, demonstrate
 from sites.experts import Intent
+from sites.quality import Quality
 from sites.tasks import all_templates, generate
 from tests.sites.player import fault_of, play, rival_of
 

@@ -11,7 +11,8 @@ import pytest
 from environments.browserless.environment import BrowserlessEnvironment
 from records.episodes import Task
 from sites.across.tasks import TEMPLATES
-from sites.demonstrations import Quality, demonstrate
+from sites.demonstrations import demonstrate
+from sites.quality import Quality
 from sites.registry import SITES
 from tests.sites.player import play
 from tests.sites.task_checks import assert_solved_in_order, assert_stopping_fails, tasks_by_template

@@ -10,8 +10,9 @@ import pytest
 from environments.interface.grammar import format_action, parse
 from records.environment import Observation
 from records.episodes import Task
-from sites.demonstrations import Quality, demonstrate
+from sites.demonstrations import demonstrate
 from sites.experts import Intent, resolve
+from sites.quality import Quality
 from sites.registry import SITES
 from sites.tasks import all_templates, generate
 from tests.sites.player import play

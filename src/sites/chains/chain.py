@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -127,7 +127,7 @@ class Chain:
         return PagesOf(self.sites[0]).equals(f"{ORDER}?{urlencode(forms)}", "#order", "in order")
 
 
-def approach(atom: Atom, site: str, *, at_home: bool) -> Iterator[Intent]:
+def approach(atom: Atom, site: str, *, at_home: bool) -> Generator[Intent, object, None]:
     """Go where an atom begins, from a page of ``site`` that may be its home page."""
     if atom.site != site:
         yield Intent("click", atom.site, "link")

@@ -22,7 +22,7 @@ Data = Mapping[str, Any]
 """Base data by site."""
 LONGEST = 30
 """Actions of the longest chain's expert, the exit included."""
-_MOST_SITES = 3
+MOST_SITES = 3
 _TRIES = 60
 
 
@@ -70,7 +70,7 @@ def draw_of(
 
 def _kinds(rng: random.Random, sites: Sequence[str], length: int, *, unseen: bool) -> Kinds:
     """Draw kinds of atoms, with ``unseen`` one that is held out among them; none where the drawn sites have too few."""
-    visited = rng.sample(sites, min(len(sites), length, rng.randint(1, _MOST_SITES)))
+    visited = rng.sample(sites, min(len(sites), length, rng.randint(1, MOST_SITES)))
     pool = [kind for kind in ATOMS.values() if kind.site in visited]
     trained = [kind for kind in pool if kind.name not in HELD_OUT]
     held_out = [kind for kind in pool if kind.name in HELD_OUT]
