@@ -29,8 +29,8 @@ class PlanningSettings:
     observations: int = 50
     """Newest pages that the agent's state keeps whole; of older ones a line or a summary is left."""
     tries: int = 4
-    """Times that a stuck policy is asked again where its action was tried before in the same state; 0 leaves it at
-    that."""
+    """Times that a policy is asked again whose action is in vain: one that was tried where it is stuck, or an exit
+    before its milestones; 0 leaves it at that."""
     temperature: float = 1.0
     """Sampling temperature of asking again."""
     tell: bool = False

@@ -33,7 +33,7 @@ class ScriptedModel:
         if isinstance(said, Failure):
             raise EpisodeFailed(said)
         try:
-            value: BaseModel = question.schema.model_validate(said)
+            value: BaseModel = question.schema.model_validate(_with_reason(question.schema, said))
         except ValidationError as error:
             raise EpisodeFailed(Failure(codes.JUDGE_NONSENSE, str(error))) from error
         return LlmAnswer(value, self.name, input_tokens=100, output_tokens=10, cost_usd=0.001)  # type: ignore[arg-type]
@@ -42,3 +42,7 @@ class ScriptedModel:
     def prompts(self) -> list[str]:
         """The wordings that were asked, without their versions."""
         return [question.prompt.partition("/")[0].removeprefix("sgo-") for question in self.asked]
+
+
+def _with_reason(schema: type[BaseModel], said: dict[str, Any]) -> dict[str, Any]:
+    return {"reason": "because", **said} if "reason" in schema.model_fields else said

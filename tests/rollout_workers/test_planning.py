@@ -342,6 +342,25 @@ def test_modes_and_numbers_that_make_no_sense_are_refused() -> None:
             PlanningSettings(**wrong)  # type: ignore[arg-type]
 
 
+async def test_an_exit_before_all_milestones_is_asked_about_once_more() -> None:
+    def hasty(question: LlmQuestion[Any], n: int) -> dict[str, Any]:
+        said = at_ease(question, n)
+        return {"action": EXIT} if "act" in question.prompt and here(question) == 2 else said
+
+    model = ScriptedModel(hasty)
+    agent = ModelAgent(model, writer(), REPLAN)
+    trajectory = await played(agent)
+    assert trajectory.success
+    assert model.prompts[-4:] == ["act", "exit", "reflect", "act"]
+    asked = next(question for question in model.asked if "exit" in question.prompt)
+    assert "exit only if the task is done nevertheless" in str(asked.parts[0])
+    assert asked.thinking_tokens == REPLAN.thinking_tokens
+    insists = ScriptedModel(lambda q, n: at_ease(q, n) if "reflect" in q.prompt else {"action": EXIT})
+    assert len((await played(ModelAgent(insists, writer(), REPLAN))).steps) == 1
+    calm = ScriptedModel(hasty)
+    assert not (await played(ModelAgent(calm, writer(), PlanningSettings(mode="milestones")))).success
+
+
 @dataclass
 class Replies:
     """A policy that says what ``respond`` makes of the prompt and the temperature."""
@@ -408,6 +427,25 @@ async def test_a_policy_that_knows_nothing_else_goes_on_as_before() -> None:
     assert trajectory.outcome == 0.0
     assert len(trajectory.steps) == 12
     assert len(policy.asked) == 2 + 10 * 3
+
+
+async def test_a_policy_that_exits_before_its_milestones_is_asked_for_something_else() -> None:
+    def hasty(prompt: str, sampling: Sampling) -> str:
+        return EXIT if "@ Page 3" in prompt or sampling.temperature == 0 else NEXT
+
+    policy = Replies(hasty)
+    trajectory = await played(watched(policy))
+    assert trajectory.success
+    assert [step.action_text for step in trajectory.steps] == [NEXT, NEXT, NEXT, EXIT]
+    insists = Replies(lambda prompt, sampling: EXIT)
+    alone = await played(watched(insists, replace(REPLAN, tries=2)))
+    assert [step.temperature for step in alone.steps] == [0.0]
+    assert len(insists.asked) == 3
+    free = replace(SPEC, task=replace(TASK, milestones=()))
+    policy = Replies(lambda prompt, sampling: EXIT)
+    agent = PolicyAgent(policy, PlainFormat(), CharacterTokenizer(), free, limits=LIMITS)  # type: ignore[arg-type]
+    await played(WatchedPolicyAgent(agent, free, REPLAN), free)
+    assert len(policy.asked) == 1
 
 
 async def test_when_asked_again_what_is_no_action_is_not_taken_while_there_are_tries() -> None:

@@ -7,6 +7,7 @@ used; all questions of a decision share one deadline; where the model has no ans
 
 from __future__ import annotations
 
+from environments.interface.grammar import GrammarError, parse
 from judges.llm.interface import A, LanguageModel, LlmQuestion
 from records import failure_codes as codes
 from records.deadline import Deadline
@@ -18,6 +19,7 @@ from rollout_workers.planning.wording import (
     Reflection,
     choice_question,
     digest_question,
+    exit_question,
     plan_question,
     reflection_question,
     replan_question,
@@ -89,7 +91,10 @@ class _Deciding:
         if how and settings.mode == "replan":
             await self._replan(how)
             clear = False
-        return (await self._ask(choice_question(turn, state, self._budget(clear)))).action
+        choice = await self._ask(choice_question(turn, state, self._budget(clear)))
+        if settings.mode == "replan" and state.current is not None and _exits(choice.action):
+            choice = await self._ask(exit_question(turn, state, self._budget(clear=False)))
+        return choice.action
 
     async def _verify(self) -> bool:
         """Ask the three questions, in ``auto`` a second time and with thought where the answer is ambiguous.
@@ -132,6 +137,13 @@ class _Deciding:
         usage.output_tokens += answer.output_tokens
         usage.cost_usd += answer.cost_usd
         return answer.value
+
+
+def _exits(action_text: str) -> bool:
+    try:
+        return parse(action_text).kind == "exit"
+    except GrammarError:
+        return False
 
 
 def _is_clear(answer: Reflection, state: PlanState) -> bool:

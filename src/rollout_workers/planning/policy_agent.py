@@ -1,6 +1,6 @@
-"""A policy that is watched while it plays: where it is stuck, it does not do again what it did there before.
+"""A policy that is watched while it plays: it does not repeat what led nowhere, nor exit before its milestones.
 
-Owns ``WatchedPolicyAgent``. Invariants: as long as nothing is stuck the policy decides as it would alone; a decision
+Owns ``WatchedPolicyAgent``. Invariants: as long as neither happens the policy decides as it would alone; a decision
 carries the policy's own tokens, and the temperature they were sampled at. It is for evaluation: where the policy was
 asked again, log-probabilities are those of its own distribution, not of the one without what was tried.
 """
@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from environments.interface.feedback import joined
 from environments.interface.grammar import GrammarError, parse
+from records.environment import Action
 from rollout_workers.agent import Decision, PolicyAgent, Turn
 from rollout_workers.planning.state import PlanFolder, PlanState
 from rollout_workers.settings import PlanningSettings
@@ -22,9 +23,10 @@ NO_HEADWAY = "The last actions brought the task no further; do something else."
 class WatchedPolicyAgent:
     """Watches ``policy`` over one episode, and in the mode ``replan`` leads it out of where it is stuck.
 
-    The milestones are the task's, as the run's milestone judge says. After an event, until a further milestone comes
-    true, an action that was already taken in the same state is not taken again: the policy is asked up to
-    ``settings.tries`` times more, at ``settings.temperature``, for one that is an action and was not tried.
+    The milestones are the task's, as the run's milestone judge says. An action is *in vain* if the agent was stuck, no
+    further milestone has come true since, and the action was taken before in the same state; so is an exit while a
+    milestone is not reached. In its place the policy is asked up to ``settings.tries`` times more, at
+    ``settings.temperature``, for an action that is not; a policy that has no other keeps to its own.
     """
 
     def __init__(
@@ -54,22 +56,34 @@ class WatchedPolicyAgent:
         if state.tried_end and settings.tell:
             turn = replace(turn, feedback=joined([*filter(None, [turn.feedback]), NO_HEADWAY]))
         decision = await self._policy.decide(turn)
-        for again in range(1, settings.tries + 1):
-            if not state.tried(turn, decision.action_text) and (again == 1 or _is_action(decision.action_text)):
-                break
-            state.retries += 1
-            seed = self._spec.step_seed(turn.index, again)
-            decision = await self._policy.sample(turn, settings.temperature, seed)
+        if settings.mode == "replan" and self._in_vain(state, turn, _read(decision), decision):
+            decision = await self._other(state, turn) or decision
         state.moved(turn, decision.action_text)
         self.state = state
         if self._folder is not None:
             await self._folder.save(state)
         return decision
 
+    async def _other(self, state: PlanState, turn: Turn) -> Decision | None:
+        """Return an action that is not in vain; None where the policy gives none."""
+        for again in range(1, self._settings.tries + 1):
+            state.retries += 1
+            seed = self._spec.step_seed(turn.index, again)
+            decision = await self._policy.sample(turn, self._settings.temperature, seed)
+            action = _read(decision)
+            if action is not None and not self._in_vain(state, turn, action, decision):
+                return decision
+        return None
 
-def _is_action(text: str) -> bool:
+    @staticmethod
+    def _in_vain(state: PlanState, turn: Turn, action: Action | None, decision: Decision) -> bool:
+        early = action is not None and action.kind == "exit" and state.current is not None
+        return early or state.tried(turn, decision.action_text)
+
+
+def _read(decision: Decision) -> Action | None:
+    """Return the action, None where the text is none."""
     try:
-        parse(text)
+        return parse(decision.action_text)
     except GrammarError:
-        return False
-    return True
+        return None

@@ -44,13 +44,13 @@ class Reflection(BaseModel):
     reached: list[int]
     current: Literal["reached", "not reached", "unclear"]
     following: list[int]
-    reason: str = ""
+    reason: str
 
 
 class Choice(BaseModel):
     """The next action, in the grammar."""
 
-    reason: str = ""
+    reason: str
     action: str = Field(min_length=1, max_length=4000)
 
 
@@ -79,10 +79,20 @@ def reflection_question(turn: Turn, state: PlanState, thinking_tokens: int | Non
 
 def choice_question(turn: Turn, state: PlanState, thinking_tokens: int | None) -> LlmQuestion[Choice]:
     """Ask for the next action, which is to bring the current milestone about."""
+    return _question("sgo-act/1", Choice, _choice_parts(turn, state), thinking_tokens)
+
+
+def exit_question(turn: Turn, state: PlanState, thinking_tokens: int | None) -> LlmQuestion[Choice]:
+    """Ask once more where the action chosen is an exit, and milestones have not come true."""
+    wanted = """You chose to exit, but not all milestones have come true. Choose the action that brings the one marked
+">" about; exit only if the task is done nevertheless, or cannot be done."""
+    return _question("sgo-exit/1", Choice, [*_choice_parts(turn, state), wanted], thinking_tokens)
+
+
+def _choice_parts(turn: Turn, state: PlanState) -> list[str]:
     told = f"\nOf the last action you were told: {_line(turn.feedback)}" if turn.feedback else ""
     wanted = f'{INSTRUCTIONS}\nChoose the action that brings the milestone marked ">" about.{told}'
-    parts = [_task(turn), _checklist(state), _trace(state), _page(turn), wanted]
-    return _question("sgo-act/1", Choice, parts, thinking_tokens)
+    return [_task(turn), _checklist(state), _trace(state), _page(turn), wanted]
 
 
 def replan_question(turn: Turn, state: PlanState, how: Stuck, thinking_tokens: int | None) -> LlmQuestion[Plan]:
