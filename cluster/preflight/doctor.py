@@ -196,6 +196,10 @@ def check_environment(recipe: Recipe) -> list[Check]:
 
 def check_language_models(recipe: Recipe) -> list[Check]:
     """The language models that judges may ask have their keys and clients here; none is asked."""
+    player = recipe.rollout.planning.model
+    if player and player not in recipe.llm.models:
+        found = f"{player} is none of judges.llm.models"
+        return [Check("rollout.planning.model", Status.FAIL, found, "describe it there, or leave this empty")]
     if not recipe.llm.models:
         return []
     from judges.llm.preflight import look

@@ -124,6 +124,11 @@ class PolicyAgent:
         self._top_p = top_p
         self._limits = limits or PolicySettings()
 
+    @property
+    def writer(self) -> Writer:
+        """What writes an action of another down as this policy's."""
+        return Writer(self._format, self._tokenizer, self._spec, self._limits)
+
     async def decide(self, turn: Turn) -> Decision:
         """Return the policy's next action."""
         return await self.sample(turn, self._spec.temperature, self._spec.step_seed(turn.index))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from records.bounds import above, at_least, one_of, share, times
+from records.bounds import above, at_least, one_of, require, share, times
 from replay.stuck import EPSILON, WINDOW
 
 
@@ -22,6 +22,8 @@ class PlanningSettings:
     mode: str = "none"
     """``none``, ``milestones`` (keep the milestone state and note where the agent is stuck) or ``replan`` (and lead it
     out of there)."""
+    model: str = ""
+    """Language model that plays, by its name in ``judges.llm.models``; empty: the policy plays."""
     epsilon: float = EPSILON
     """Progress, as a share of the milestones, that ``window`` steps must bring; with less the agent is stuck."""
     window: int = WINDOW
@@ -44,6 +46,8 @@ class PlanningSettings:
     def __post_init__(self) -> None:
         """Refuse modes that do not exist and windows of nothing."""
         one_of(self, "mode", ("none", "milestones", "replan"))
+        planned = "milestones or replan where planning.model names who plays"
+        require(not self.model or self.mode != "none", "mode", planned, self.mode)
         one_of(self, "thinking", ("auto", "fixed"))
         at_least(self, 1, "window", "observations")
         at_least(self, 0, "tries", "thinking_tokens")

@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from environments.browser.owned_processes import kill, kill_owned, mark_children, orphans, start_guard, unmark_children
 from environments.kinds import make_host
@@ -44,6 +44,9 @@ from rollout_workers.scripted_agent import ScriptedAgent, demonstrator
 from rollout_workers.shard_writer import ShardWriter
 from rollout_workers.slots import Slots
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
+
+if TYPE_CHECKING:
+    from judges.llm.interface import LanguageModel
 
 logger = logging.getLogger(__name__)
 
@@ -76,6 +79,7 @@ class RolloutWorker:
         self._format: PromptFormat | None = None
         self._policy: PolicyClient | None = None
         self._milestones: MilestoneJudge | None = None
+        self._model: LanguageModel | None = None
         settings = config.settings
         self._slots: Slots | None = None
         self._lag = LoopLag(settings.loop_lag_limit_s)
@@ -141,6 +145,8 @@ class RolloutWorker:
         if isinstance(judge, PostponingJudge):
             judge = judge.postponing()
         self._milestones = config.judges.of_milestones(config.settings.milestone_judge)
+        if config.settings.planning.model:
+            self._model = config.judges.language_model(config.settings.planning.model)
         slots = Slots(
             partial(make_host, config.environment, config.options, config.connection, config.browser, judge),
             config.settings.contexts_per_worker,
@@ -194,17 +200,21 @@ class RolloutWorker:
             raise EpisodeFailed(Failure(codes.NO_POLICY, detail))
         top_p = self._config.settings.top_p
         agent = PolicyAgent(self._policy, self._format, self._tokenizer, spec, top_p=top_p, limits=limits)
-        planned = self._config.settings.planning.mode != "none" and spec.source is Source.EVALUATION
-        return self._planning(agent, spec) if planned else agent
+        planning = self._config.settings.planning
+        return agent if planning.mode == "none" or spec.source is not Source.EVALUATION else self._planning(agent, spec)
 
     def _planning(self, agent: PolicyAgent, spec: EpisodeSpec) -> Agent:
-        """Return the agent of an episode that is planned."""
-        # Its state is pydantic's, which a worker that plans nothing is to do without.
+        """Return the agent of an episode that is planned: a language model, or the policy, watched."""
+        # Their state is pydantic's, which a worker that plans nothing is to do without.
+        from rollout_workers.planning.model_agent import ModelAgent
         from rollout_workers.planning.policy_agent import WatchedPolicyAgent
         from rollout_workers.planning.state import PlanFolder
 
+        planning = self._config.settings.planning
         folder = PlanFolder(Path(self._config.plan_dir)) if self._config.plan_dir else None
-        return WatchedPolicyAgent(agent, spec, self._config.settings.planning, folder=folder)
+        if self._model is None:
+            return WatchedPolicyAgent(agent, spec, planning, folder=folder)
+        return ModelAgent(self._model, agent.writer, planning, folder=folder)
 
     async def _contained(self, work: Awaitable[None]) -> Failure | None:
         """Return what went wrong in ``work``, typed; nothing is raised but cancellation."""

@@ -62,7 +62,7 @@ LOOKED_UP = {
 }  # fmt: skip
 """Texts that only the machine can tell to be wrong; ``waymark check`` does (tests/cluster/test_plan_and_doctor.py)."""
 FREE_TEXTS = {"run.name", *LOOKED_UP}
-MAY_BE_EMPTY = {"run.resources.address", "judges.llm.model", *LOOKED_UP} - {
+MAY_BE_EMPTY = {"run.resources.address", "judges.llm.model", "rollout.planning.model", *LOOKED_UP} - {
     "policy.model", "policy.backend", "judges.llm.cache",
 }  # fmt: skip
 

@@ -12,22 +12,26 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from operator import methodcaller
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from environments.browser.owned_processes import marked_processes
+from judges.kinds import Judges
+from judges.llm.interface import LlmQuestion
 from plugs.registry import load
-from records.episodes import Source
+from records.episodes import NO_POLICY, Source, Trajectory
 from records.failures import FailureKind
 from replay.shards import read_shard
 from rollout_workers import shard_writer
 from rollout_workers.leases import Lease
 from rollout_workers.results import EpisodeAnswer
-from rollout_workers.settings import RolloutSettings
+from rollout_workers.settings import PlanningSettings, RolloutSettings
 from rollout_workers.spec import WorkerConfig
 from rollout_workers.worker import RolloutWorker
 from tests.e2e.processes import runs
-from tests.rollout_workers.fake_world import browsers, config, spec
+from tests.rollout_workers.fake_world import CLICK, EXIT, browsers, config, spec
+from tests.rollout_workers.scripted_model import ScriptedModel
 
 SETTINGS = RolloutSettings(contexts_per_worker=2, shard_linger_s=0.05)
 
@@ -242,3 +246,41 @@ async def test_an_episode_during_which_the_process_stood_still_is_not_scored(tmp
         assert beside.failure == stalled.failure
         assert (await worker.heartbeat()).loop_lag_s > 2.0
         assert (await play(worker, 1)).failure is None
+
+
+async def evaluated(worker: RolloutWorker, index: int, source: Source = Source.EVALUATION) -> Trajectory:
+    answer = await worker.play(Lease(f"e{index}", 1, 0), replace(spec(index), source=source))
+    assert answer.shard is not None
+    return next(episode for episode in read_shard(answer.shard) if episode.episode_id == f"e{index}")
+
+
+async def test_evaluations_are_planned_where_the_settings_ask_for_it_and_rollouts_never(tmp_path: Path) -> None:
+    planned = replace(SETTINGS, planning=PlanningSettings(mode="replan"))
+    for name, settings, kept in (("plain", SETTINGS, []), ("planned", planned, ["e0.json"])):
+        plans = tmp_path / name / "plans"
+        made = replace(config(tmp_path, settings), plan_dir=str(plans), shard_dir=str(tmp_path / name / "shards"))
+        async with started(made) as worker:
+            assert (await evaluated(worker, 0)).success
+            await evaluated(worker, 1, Source.ROLLOUT)
+        assert sorted(path.name for path in plans.glob("*")) == kept
+
+
+def click_then_exit(question: LlmQuestion[Any], n: int) -> dict[str, Any]:
+    if "reflect" in question.prompt:
+        return {"reached": [1], "current": "reached", "following": []}
+    return {"action": EXIT if "+ on the lamp's page" in str(question.parts[0]) else CLICK}
+
+
+async def test_a_language_model_plays_evaluations_in_the_policys_place(tmp_path: Path) -> None:
+    model = ScriptedModel(click_then_exit)
+    settings = replace(SETTINGS, planning=PlanningSettings(mode="replan", model="planner"))
+    judges = Judges({"llm": {"models": {"planner": {"model": "scripted"}}}}, lambda name: model)
+    made = replace(config(tmp_path, settings), judges=judges)
+    async with started(made) as worker:
+        trajectory = await evaluated(worker, 0)
+        assert model.prompts == ["act", "reflect", "act"]
+        await evaluated(worker, 1, Source.ROLLOUT)
+    assert len(model.asked) == 3
+    assert trajectory.success
+    assert [step.action_text for step in trajectory.steps] == [CLICK, EXIT]
+    assert {step.policy_version for step in trajectory.steps} == {NO_POLICY}
