@@ -20,7 +20,7 @@ from policy.tokenizer import TextTokenizer
 from records import failure_codes as codes
 from records.deadline import Deadline
 from records.environment import Observation
-from records.episodes import NO_POLICY, FloatArray, IntArray
+from records.episodes import NO_POLICY, FloatArray, IntArray, Task
 from records.failures import EpisodeFailed, Failure
 from rollout_workers.spec import EpisodeSpec
 
@@ -61,11 +61,19 @@ class Agent(Protocol):
         ...
 
 
+def milestone_marks(task: Task, turn: Turn) -> list[MilestoneMark]:
+    """Return the milestones of which it is known on this turn whether they are reached.
+
+    One without a check is not: a judge says so of the recorded episode, unless the run's milestone judge just did.
+    """
+    known = zip(task.milestones, turn.milestones, strict=False)
+    return [MilestoneMark(milestone.description, done) for milestone, done in known if milestone.check or done]
+
+
 def prompt_of(
     turn: Turn, spec: EpisodeSpec, prompt_format: PromptFormat, tokenizer: TextTokenizer, limits: PolicySettings
 ) -> Prompt:
     """Return the prompt of a turn; raise ``PromptTooLong`` where it has no room."""
-    reached = zip(spec.task.milestones, turn.milestones, strict=False)
     return prompt_format.build(
         tokenizer,
         intent=turn.intent,
@@ -73,7 +81,7 @@ def prompt_of(
         observation=turn.observation.text,
         feedback=turn.feedback,
         max_prompt_tokens=limits.max_prompt_tokens,
-        milestones=[MilestoneMark(milestone.description, done) for milestone, done in reached],
+        milestones=milestone_marks(spec.task, turn),
     )
 
 

@@ -448,6 +448,15 @@ async def test_a_policy_that_exits_before_its_milestones_is_asked_for_something_
     assert len(policy.asked) == 1
 
 
+async def test_milestones_that_nobody_verifies_while_the_policy_plays_do_not_hold_it_up() -> None:
+    written = replace(SPEC, task=replace(TASK, milestones=(Milestone("on page 1", {}), Milestone("on page 3", {}))))
+    policy = Replies(walker)
+    agent = PolicyAgent(policy, PlainFormat(), CharacterTokenizer(), written, limits=LIMITS)  # type: ignore[arg-type]
+    planning = WatchedPolicyAgent(agent, written, replace(REPLAN, window=1))
+    assert (await played(planning, written)).success
+    assert (planning.state.milestones, planning.state.events, planning.state.retries) == ([], [], 0)
+
+
 async def test_when_asked_again_what_is_no_action_is_not_taken_while_there_are_tries() -> None:
     said = iter(["nonsense", NEXT])
     policy = Replies(lambda prompt, sampling: next(said) if sampling.temperature else STAY)

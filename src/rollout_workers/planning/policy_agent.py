@@ -12,7 +12,7 @@ from dataclasses import replace
 from environments.interface.feedback import joined
 from environments.interface.grammar import GrammarError, parse
 from records.environment import Action
-from rollout_workers.agent import Decision, PolicyAgent, Turn
+from rollout_workers.agent import Decision, PolicyAgent, Turn, milestone_marks
 from rollout_workers.planning.state import PlanFolder, PlanState
 from rollout_workers.settings import PlanningSettings
 from rollout_workers.spec import EpisodeSpec
@@ -23,7 +23,8 @@ NO_HEADWAY = "The last actions brought the task no further; do something else."
 class WatchedPolicyAgent:
     """Watches ``policy`` over one episode, and in the mode ``replan`` leads it out of where it is stuck.
 
-    The milestones are the task's, as the run's milestone judge says. An action is *in vain* if the agent was stuck, no
+    The milestones are the task's, as the run's milestone judge says; those that nobody verifies while it plays do not
+    count. An action is *in vain* if the agent was stuck, no
     further milestone has come true since, and the action was taken before in the same state; so is an exit while a
     milestone is not reached. In its place the policy is asked up to ``settings.tries`` times more, at
     ``settings.temperature``, for an action that is not; a policy that has no other keeps to its own.
@@ -42,13 +43,13 @@ class WatchedPolicyAgent:
         self._spec = spec
         self._settings = settings
         self._folder = folder
-        named = [milestone.description for milestone in spec.task.milestones]
-        self.state = state or PlanState(episode_id=spec.episode_id, milestones=named, reached=[False] * len(named))
+        self.state = state or PlanState(episode_id=spec.episode_id)
 
     async def decide(self, turn: Turn) -> Decision:
         """Return the policy's next action, or another one where that was tried in vain."""
         state, settings = self.state.model_copy(deep=True), self._settings
-        state.reached = list(turn.milestones)
+        marks = milestone_marks(self._spec.task, turn)
+        state.milestones, state.reached = [mark.description for mark in marks], [mark.reached for mark in marks]
         state.see(turn, settings.observations)
         if state.look(turn.index, settings) and settings.mode == "replan":
             state.replans += 1
