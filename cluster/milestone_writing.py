@@ -100,7 +100,11 @@ def generate_milestones(recipe: Recipe, split: str, count: int) -> tuple[list[Ta
 async def write_for(
     tasks: Sequence[Task], hosted: Hosted, model: LanguageModel, limits: WritingLimits
 ) -> MilestonesWritten:
-    """Return what ``model`` wrote for ``tasks``, ``milestones.at_once`` of them at a time, and who has none and why."""
+    """Return what ``model`` wrote for ``tasks``, ``milestones.at_once`` of them at a time, and who has none and why.
+
+    Raises:
+        EpisodeFailed: with a failure that ends the run, such as a spent budget.
+    """
     room = asyncio.Semaphore(limits.milestones.at_once)
 
     async def of_task(task: Task) -> Read[tuple[Milestone, ...]] | EpisodeFailed:
@@ -110,6 +114,8 @@ async def write_for(
                 deadline = Deadline(_WRITING_S, codes.JUDGE_DEADLINE, what="the milestones")
                 return await deadline.run(write_milestones(model, task, page, limits.milestones, deadline))
             except EpisodeFailed as error:
+                if error.failure.code.ends_run:
+                    raise
                 return error
 
     answers = await asyncio.gather(*(of_task(task) for task in tasks))

@@ -24,6 +24,7 @@ from environments.kinds import KINDS, Service
 from judges.kinds import Judges
 from policy.client import PolicySource
 from records.episodes import Task
+from records.failures import EpisodeFailed
 from replay.buffer import ReplayBuffer
 from rollout_workers.leases import Journal, no_journal
 from rollout_workers.pool import RolloutPool, RolloutStopped
@@ -101,7 +102,11 @@ class Rollouts:
             raise RunStopped(f"{error}; finished episodes are kept, start the same command again to go on") from error
 
     def write_milestones(self, tasks: Sequence[Task]) -> MilestonesWritten:
-        """Open the tasks' first pages, while nothing is played, and let the recipe's model write milestones."""
+        """Open the tasks' first pages, while nothing is played, and let the recipe's model write milestones.
+
+        Raises:
+            RunStopped: the environment does not start, or what language models may cost is spent.
+        """
         name, recipe = self._recipe.run.environment, self._recipe
         limits = WritingLimits(recipe.milestones, recipe.rollout)
         service, model = self._service(name), self._judges.language_model(recipe.milestones.model)
@@ -110,7 +115,10 @@ class Rollouts:
             async with hosted_on(name, recipe.environment_settings(name), service, recipe.browser) as running:
                 return await write_for(tasks, running, model, limits)
 
-        return asyncio.run(written())
+        try:
+            return asyncio.run(written())
+        except EpisodeFailed as error:
+            raise RunStopped(f"{error}. What to do: {error.failure.code.remedy}") from error
 
     def retire(self, driver: str) -> None:
         """End the workers of one kind of environment, when no further episode needs them."""

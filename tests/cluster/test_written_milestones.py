@@ -20,8 +20,11 @@ from cluster.run_folder.stage_results import MilestonesWritten
 from cluster.run_tasks import tasks_of_run
 from environments.hosted import hosted
 from judges.settings import MilestoneSettings
+from records import failure_codes as codes
 from records.checks import Status
+from records.deadline import Deadline
 from records.episodes import Source
+from records.failures import EpisodeFailed, Failure
 from rollout_workers.settings import RolloutSettings
 from tests.cluster.fake_run import Killed, Run, before
 from tests.judges.of_milestones.scripted_model import ScriptedModel
@@ -164,3 +167,19 @@ async def test_a_task_whose_page_does_not_open_has_none_and_says_why() -> None:
         found = await write_for([lost], running, ScriptedModel(answer("x")), limits)
     assert not found.written
     assert found.absent["lost"].startswith("task/unknown_site")
+
+
+class Spent:
+    """A language model whose budget is spent."""
+
+    name = "spent"
+
+    async def ask(self, question: Any, deadline: Deadline) -> Any:
+        raise EpisodeFailed(Failure(codes.JUDGE_BUDGET, "nothing is left"))
+
+
+async def test_a_spent_budget_is_no_tasks_own_trouble() -> None:
+    async with hosted("browserless", {"names": ["shop"]}) as running:
+        limits = WritingLimits(MilestoneSettings(model="m"), RolloutSettings(attempts=1))
+        with pytest.raises(EpisodeFailed, match="judge/judge_budget: nothing is left"):
+            await write_for(running.tasks.task_set(0, "train", 2), running, Spent(), limits)
