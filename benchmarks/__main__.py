@@ -32,6 +32,7 @@ NAMES = (
     "sgo",
     "orm",
     "chain_tasks",
+    "milestones",
 )
 
 

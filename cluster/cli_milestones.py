@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from cluster.errors import MissingError, RecipeError, RunError
+from records.terminal import printable
 
 milestones_app = typer.Typer(
     help="Milestones of tasks: written by a model, and how good they are.", no_args_is_help=True
@@ -62,19 +63,54 @@ def generate(
 @milestones_app.command()
 def validate(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder; the run may still be going on.")],
+    checker: Annotated[
+        Path | None, typer.Option(help="Also ask the trained checker in this folder, on templates it does not know.")
+    ] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the statistics to this file.")] = None,
 ) -> None:
     """Hold a run's milestones against its episodes' outcomes, beside bad ones; exit code 1 where they are no good."""
     from rich.console import Console
 
     from cluster.display.milestone_table import show_validity
-    from cluster.milestone_validation import PLAYED, validate_milestones, validity_json
+    from cluster.milestone_validation import PLAYED, by_checker, validate_milestones, validity_json
     from cluster.run_folder.durable import write_atomic
+    from judges.of_milestones.checker import load_checker
     from records.episodes import Source
 
-    found = validate_milestones(folder, (Source.ROLLOUT, Source.EVALUATION))
+    try:
+        others = {"trained checker": by_checker(load_checker(checker))} if checker else {}
+    except ValueError as error:
+        raise RecipeError(str(error)) from error
+    found = validate_milestones(folder, (Source.ROLLOUT, Source.EVALUATION), others)
     if json_file is not None:
         write_atomic(json_file, validity_json(found))
     show_validity(Console(), found)
     if any(one.source == PLAYED and one.validity.rejected for one in found):
         raise RunError(f"the milestones of {folder} are rejected, see above")
+
+
+@milestones_app.command()
+def train(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder whose milestones have checks.")],
+    out: Annotated[Path, typer.Option("--out", help="The folder that gets the trained checker.")],
+    held_out: Annotated[int, typer.Option(min=0, help="Leave out one template in so many; 0 trains on all.")] = 5,
+) -> None:
+    """Train a checker of milestones from a run's episodes, for tasks whose milestones have no checks."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from cluster.milestone_validation import known_milestones, left_out
+    from judges.of_milestones.checker import save_checker, train_checker
+    from judges.of_milestones.encoder import encoder_named
+    from judges.of_milestones.features import Features
+    from records.episodes import Source
+
+    known = known_milestones(folder, (Source.ROLLOUT, Source.EVALUATION))
+    taught = [one for one in known if not (held_out and left_out(one.episode.template, held_out) == 0)]
+    console = Console()
+    try:
+        with console.status(f"Training on {len(taught)} of {len(known)} episodes"):
+            path = save_checker(train_checker(taught, Features(encoder_named())), out)
+    except ValueError as error:
+        raise RunError(f"{folder}: {error}") from error
+    console.print(Text(printable(f"Checker: {path}. Hold it against the rest: waymark milestones validate --checker.")))

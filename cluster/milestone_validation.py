@@ -7,20 +7,26 @@ the deliberately bad ones are made from the same run, so that a measure that acc
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
+
 from analysis.milestone_validity import Completion, Validity, validity
 from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.stage_data import recorded_files
 from cluster.run_tasks import tasks_of_run
+from judges.of_milestones.checker import Known, MilestoneChecker
 from judges.of_milestones.recorded import milestones_of_record
 from records.episodes import Source, Task, Trajectory
+from records.labels import BoolArray, LabelSubject
 from replay.buffer import ReplayBuffer
+from replay.labels import LabelStore
 
 PLAYED = "as played"
 RECHECKED = "checks on the record"
@@ -47,14 +53,15 @@ def validate_milestones(
 ) -> list[SourceValidity]:
     """Return the statistics of every source of milestones on the run's judged episodes of these ``sources``.
 
-    ``others`` are further sources by name, beside the run's own and the bad ones.
+    The run's own are what was played, checks on the record, and labels of every judge; ``others`` are further ones by
+    name. The bad ones stand beside them.
 
     Raises:
         RunError: the folder holds no run, or one that this version cannot read.
     """
     tasks = tasks_of_run(out)
     episodes = [episode for episode in judged_episodes(out, sources) if episode.episode_id in tasks]
-    asked = {PLAYED: _as_played, RECHECKED: _rechecked, **(others or {})}
+    asked = {PLAYED: _as_played, RECHECKED: _rechecked, **_labels(out), **(others or {})}
     ends: dict[str, list[Sequence[bool]]] = {
         name: [tuple(source(episode, tasks[episode.episode_id])) for episode in episodes]
         for name, source in asked.items()
@@ -64,6 +71,35 @@ def validate_milestones(
         strangers = _strangers(episodes, tasks, seed, in_template=in_template)
         ends[name] = [_rechecked(*pair) for pair in zip(episodes, strangers, strict=True)]
     return [_measured(name, episodes, final) for name, final in ends.items()]
+
+
+def by_checker(checker: MilestoneChecker) -> FinalMilestones:
+    """Return a trained checker as a source; of templates that it was trained on it says nothing."""
+
+    def final(episode: Trajectory, task: Task) -> Sequence[bool]:
+        if episode.template in checker.trained.templates:
+            return ()
+        said = checker.probabilities(episode, [milestone.description for milestone in task.milestones])[-1]
+        return tuple((said >= checker.trained.decision_threshold).tolist())
+
+    return final
+
+
+def known_milestones(out: Path, sources: Collection[Source]) -> list[Known]:
+    """Return the run's judged episodes whose milestones have checks, with what was reached as they were played."""
+    tasks = tasks_of_run(out)
+    return [
+        Known(episode, tuple(one.description for one in tasks[episode.episode_id].milestones), _played(episode))
+        for episode in judged_episodes(out, sources)
+        if episode.episode_id in tasks
+        and episode.final_milestones
+        and all(one.check for one in tasks[episode.episode_id].milestones)
+    ]
+
+
+def left_out(template: str, folds: int) -> int:
+    """Return which of ``folds`` parts a template belongs to, by its name alone; part 0 is the one left out."""
+    return int(hashlib.sha256(template.encode()).hexdigest(), 16) % folds
 
 
 def validity_json(found: Sequence[SourceValidity]) -> str:
@@ -86,6 +122,24 @@ def _measured(name: str, episodes: Sequence[Trajectory], ends: Sequence[Sequence
         if final
     ]
     return SourceValidity(name, validity(known), len(episodes) - len(known))
+
+
+def _labels(out: Path) -> dict[str, FinalMilestones]:
+    """Return every judge's labels of milestones as a source."""
+    store, buffer = LabelStore(RunFolders(out).labels), ReplayBuffer(RunFolders(out).episodes)
+
+    def by(judge: str) -> FinalMilestones:
+        def final(episode: Trajectory, task: Task) -> Sequence[bool]:
+            label = store.find(buffer.entry(episode.episode_id), judge, LabelSubject.MILESTONES)
+            return () if label is None else tuple(label.decided[-1].tolist())
+
+        return final
+
+    return {f"labels of {judge}": by(judge) for judge in store.judges(LabelSubject.MILESTONES)}
+
+
+def _played(episode: Trajectory) -> BoolArray:
+    return np.array([*(step.milestones for step in episode.steps), episode.final_milestones], dtype=np.bool_)
 
 
 def _as_played(episode: Trajectory, task: Task) -> Sequence[bool]:

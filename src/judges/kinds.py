@@ -56,6 +56,7 @@ JUDGES: Registry[JudgeKind[Any]] = Registry(
         "autorater": "judges.of_milestones.autorater:AUTORATER",
         "orm": "judges.llm.kind:ORM",
         "process": "judges.llm.kind:PROCESS",
+        "milestone_checker": "judges.of_milestones.checker:CHECKER",
     },
 )
 """Every kind of judge that there is."""

@@ -1,6 +1,7 @@
 """What WebArena's evaluators can be told, and how tasks without milestones come by some.
 
-Owns ``EvaluatorSettings``, ``MilestoneSettings`` and ``AutoraterSettings``. Imports neither torch nor pydantic.
+Owns ``EvaluatorSettings``, ``MilestoneSettings``, ``AutoraterSettings`` and ``CheckerSettings``. Imports neither torch
+nor pydantic.
 """
 
 from __future__ import annotations
@@ -100,3 +101,13 @@ class AutoraterSettings:
     def __post_init__(self) -> None:
         """Refuse pages of nothing."""
         at_least(self, 1, "page_characters", "attempts")
+
+
+@dataclass(frozen=True)
+class CheckerSettings:
+    """A trained checker of milestones."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    folder: str = ""
+    """Folder that ``waymark milestones train`` made, relative to the working folder."""

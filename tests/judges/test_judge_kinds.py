@@ -100,8 +100,8 @@ NAMING: dict[str, object] = {
 """Settings of those judges, which name a model."""
 
 
-ASKED_HERE = [name for name in JUDGES.own if name != "trained"]
-"""Without the one that needs a model on the disk, which ``test_trained_judge`` makes."""
+ASKED_HERE = [name for name in JUDGES.own if name not in ("trained", "milestone_checker")]
+"""Without those that need a model on the disk, which ``test_trained_judge`` and ``test_checker`` make."""
 
 
 @pytest.mark.parametrize("name", [*ASKED_HERE, f"{HERE}:ALIKE", f"{HERE}:LENGTHY"])
