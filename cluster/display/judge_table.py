@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -18,8 +19,10 @@ from records.terminal import printable
 
 def show_agreement(console: Console, first: str, second: str, groups: Mapping[str, Agreement]) -> None:
     """Print how far two judges agree, in all and by site."""
-    table = Table(title=_text(f"{first} (first) and {second} (second)"), title_justify="left")
-    headings = ("", "episodes", "agree %", "kappa", "both yes", "both no", "only first", "only second")
+    title = _text(f"{first} (1st) and {second} (2nd)")
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table.caption, table.caption_justify = "yes by both, by none, by the 1st alone, by the 2nd alone", "left"
+    headings = ("", "n", "agree %", "kappa", "both", "none", "1st", "2nd")
     for heading in headings:
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     for name, found in groups.items():
