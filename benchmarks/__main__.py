@@ -29,6 +29,7 @@ NAMES = (
     "phase_shares",
     "fuzz",
     "analyzer",
+    "critic_latency",
     "sgo",
     "orm",
     "chain_tasks",

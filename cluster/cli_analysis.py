@@ -1,4 +1,4 @@
-"""The commands that look at what was played: ``waymark analyze``.
+"""The commands that look at what was played: ``waymark analyze``, ``waymark gate``, ``waymark critic``.
 
 Owns their arguments and help. Invariant: as in ``cluster.cli``, each command imports what it needs when it runs.
 """
@@ -14,6 +14,8 @@ from cluster.errors import RecipeError
 from records.terminal import printable
 
 analysis_app = typer.Typer()
+critic_app = typer.Typer(help="The critics of a run.", no_args_is_help=True)
+analysis_app.add_typer(critic_app, name="critic")
 
 
 @analysis_app.command()
@@ -52,3 +54,58 @@ def analyze(
         console.print(failure_comparison(reports))
     if page is not None:
         write_atomic(page, render_failures("Failures side by side", reports))
+
+
+@analysis_app.command()
+def gate(
+    old: Annotated[Path, typer.Argument(metavar="OLD", help="A run folder, or a folder of `eval --out`.")],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="What may not be worse.")],
+    longer_than: Annotated[int, typer.Option(min=0, help="Compare on tasks of more steps than this.")] = 10,
+    margin: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="How much worse NEW may be; 0: it has to be better.")
+    ] = 0.1,
+    level: Annotated[float, typer.Option(min=0.5, max=0.999, help="Confidence of the limits, each by itself.")] = 0.95,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Also write the result to this file.")] = None,
+) -> None:
+    """Compare two evaluations on long tasks; exit code 1 when NEW is worse, 3 when there are too few tasks to tell."""
+    import json
+    from dataclasses import asdict
+
+    from rich.console import Console
+    from rich.text import Text
+
+    from analysis.gate import GateVerdict
+    from cluster.gate import Regression, TooFewTasks, compare
+    from cluster.run_folder.durable import write_atomic
+
+    found = compare(old, new, longer_than=longer_than, margin=margin, level=level)
+    if json_file is not None:
+        write_atomic(json_file, json.dumps(asdict(found), indent=1) + "\n")
+    sentence = f"{found.verdict}, tasks of more than {longer_than} steps: {found.sentence}"
+    if found.verdict is GateVerdict.REGRESSION:
+        raise Regression(sentence)
+    if found.verdict is GateVerdict.TOO_FEW:
+        raise TooFewTasks(sentence)
+    Console().print(Text(printable(sentence)), soft_wrap=True)
+
+
+@critic_app.command(name="export")
+def export(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder with a checkpoint and episodes.")],
+    out: Annotated[Path, typer.Option("--out", help="The new folder to make.")],
+    critic: Annotated[str, typer.Option(help="Which critic.")] = "potential",
+    max_error: Annotated[
+        float, typer.Option(min=0.0, help="Largest difference between an answer and the critic's own.")
+    ] = 0.05,
+) -> None:
+    """Export a critic to ONNX, to be asked beside an agent; exit code 1 where the export answers otherwise."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from cluster.critic_export import export_critic
+
+    exported = export_critic(run, out, critic, max_error)
+    for precision, error in exported.largest_error.items():
+        line = f"{precision}: differs by {error:.5f} at most, {exported.mean_error[precision]:.5f} on average"
+        Console().print(Text(f"{line}, on {exported.states} recorded states"))
+    Console().print(Text(printable(f"The {critic} critic of {exported.checkpoint}: {out}")), soft_wrap=True)

@@ -56,8 +56,8 @@ def episodes_of(folder: Path) -> ReplayBuffer:
     return buffer
 
 
-def routes_of(buffer: ReplayBuffer) -> Iterator[Route]:
-    """Yield the routes of all episodes, a few of which are in memory at a time."""
-    ids = buffer.ids()
+def routes_of(buffer: ReplayBuffer, episode_ids: Sequence[str] | None = None) -> Iterator[Route]:
+    """Yield the routes of these episodes (None: all), a few of which are in memory at a time."""
+    ids = buffer.ids() if episode_ids is None else episode_ids
     for start in range(0, len(ids), _AT_A_TIME):
         yield from map(Route.of, buffer.trajectories(ids[start : start + _AT_A_TIME]))
