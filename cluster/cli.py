@@ -7,6 +7,7 @@ imports what it needs.
 
 from __future__ import annotations
 
+import os
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -98,6 +99,25 @@ def train(
         run(loaded, folder, resume.value)
     except KeyboardInterrupt as error:
         raise RunInterrupted(f"interrupted; the same command goes on with {folder}") from error
+
+
+@app.command()
+def submit(
+    recipe: RecipeArgument,
+    out: Annotated[str, typer.Option("--out", help="The run folder: an absolute path that every node sees.")],
+    address: Annotated[
+        str, typer.Option(envvar="RAY_ADDRESS", help="The cluster's dashboard, such as http://127.0.0.1:8265.")
+    ] = "http://127.0.0.1:8265",
+    installed: Annotated[
+        bool, typer.Option("--installed", help="The cluster's image has Waymark; else the sources here are sent.")
+    ] = False,
+    follow: Annotated[bool, typer.Option(help="Print the run's log until it ends, and end with its exit code.")] = True,
+    overrides: SetOption = None,
+) -> None:
+    """Hand a run to a Ray cluster as a job; it goes on when this command is interrupted."""
+    from cluster.submit import submit as run
+
+    raise SystemExit(run(recipe, address, out, overrides or [], installed=installed, follow=follow))
 
 
 @app.command(name="eval")
@@ -324,7 +344,20 @@ def _load(path: Path, out: Path | None, overrides: list[str] | None) -> tuple[Re
     from cluster.recipe.recipe import load_recipe
 
     recipe = load_recipe(path, overrides or ())
+    joined = os.environ.get("RAY_ADDRESS", "")
+    if joined and not recipe.run.resources.address:
+        recipe = load_recipe(path, [*(overrides or ()), f"run.resources.address={_cluster(joined)}"])
     return recipe, out or Path("runs") / recipe.run.name
+
+
+def _cluster(address: str) -> str:
+    """Return the address of a cluster to join, from what the environment says."""
+    if address.startswith(("http://", "https://")):
+        raise RecipeError(
+            f"RAY_ADDRESS is {address}, a dashboard's address: hand the run to that cluster with `waymark submit`, or "
+            "unset it to run here"
+        )
+    return address
 
 
 def _require_ready(recipe: Recipe, out: Path) -> None:

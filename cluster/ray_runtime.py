@@ -34,10 +34,9 @@ _LEFT_S = 5.0
 def ray_runtime(recipe: Recipe) -> Iterator[str]:
     """Start or join Ray; yield the dashboard's address, or an empty text where there is none.
 
-    With ``run.resources.address`` set, or inside a submitted job, the cluster there is joined; its
-    authentication is the cluster's own business.
+    With ``run.resources.address`` the cluster there is joined; its authentication is the cluster's own business.
     """
-    address = recipe.run.resources.address or os.environ.get("RAY_ADDRESS", "")
+    address = recipe.run.resources.address
     if not address:
         # Ray reads these once, when it is first imported: a second runtime in this process keeps the first's token.
         os.environ["RAY_AUTH_MODE"] = "token"
@@ -48,6 +47,8 @@ def ray_runtime(recipe: Recipe) -> Iterator[str]:
     environment = {"env_vars": {"PYTHONPATH": path, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}}
     options: dict[str, Any]
     if address:
+        # A submitted job has an environment of its own, which may name the same variables.
+        os.environ["RAY_OVERRIDE_JOB_RUNTIME_ENV"] = "1"
         options = {"address": address}
     else:
         plan = make_plan(recipe, Machine.here())

@@ -67,7 +67,7 @@ def _play_on(recipe: Recipe, manifest: RunManifest) -> RunDisplay:
         from cluster.run_report import write_report
         from cluster.system import System
 
-        folders, tasks = RunFolders(out), TaskSets(recipe)
+        folders, tasks = RunFolders(out.resolve()), TaskSets(recipe)  # other processes work in other folders
         start = manifest.note_start(recipe)
         with RunDisplay(recipe.run.phases) as display, LedgerFile(out, start) as ledger:
             if start > 1:
