@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import asdict
@@ -81,13 +82,14 @@ def test_only_the_export_of_8_bits_multiplies_in_8_bits(exported: Path) -> None:
     assert (exported / FILES["int8"]).stat().st_size < (exported / FILES["float32"]).stat().st_size
 
 
-def test_it_is_asked_without_torch(exported: Path, child_env: dict[str, str]) -> None:
+def test_it_is_asked_without_torch(exported: Path) -> None:
     code = (
         "import sys, numpy; from pathlib import Path; from policy.potential import PotentialModel; "
         f"print(PotentialModel(Path({str(exported)!r})).ask([numpy.arange(3, 9, dtype=numpy.int32)])); "
         "assert not {'torch', 'onnx'} & set(sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60, env=child_env)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60, env=environment)
 
 
 def test_a_file_that_was_changed_is_not_run(exported: Path, tmp_path: Path) -> None:
