@@ -71,6 +71,7 @@ def examine(recipe: Recipe, out: Path, machine: Machine | None = None, plan: Pla
         *check_policy(recipe),
         *check_environment(recipe),
         *check_language_models(recipe),
+        *check_planning(recipe),
         *check_labels(recipe),
         *check_plan(plan or planned(recipe, machine)),
     ]
@@ -205,6 +206,20 @@ def check_language_models(recipe: Recipe) -> list[Check]:
     from judges.llm.preflight import look
 
     return look(recipe.llm)
+
+
+def check_planning(recipe: Recipe) -> list[Check]:
+    """The critic that tells an agent's progress is there, whole, and can be run."""
+    folder = recipe.rollout.planning.potential
+    if not folder:
+        return []
+    from policy.potential import PotentialModel
+
+    try:
+        critic = PotentialModel(Path(folder).expanduser())
+    except (ValueError, ImportError) as error:
+        return [Check("rollout.planning.potential", Status.FAIL, str(error), "export one with `waymark critic export`")]
+    return [Check("rollout.planning.potential", Status.OK, f"{critic.exported.critic} of {critic.exported.checkpoint}")]
 
 
 def ask_language_models(recipe: Recipe) -> list[Check]:

@@ -15,6 +15,7 @@ from typing import Literal
 
 import numpy as np
 
+from policy.tokenizer import TOKENIZER_FILE
 from records.durable import open_file, read_text
 from records.episodes import FloatArray, IntArray
 
@@ -92,6 +93,21 @@ class PotentialModel:
         (answers,) = self._session.run([OUTPUT], dict(zip(INPUTS, (ids, last), strict=True)))
         found: FloatArray = np.asarray(answers, np.float32)
         return found
+
+
+def critic_for(folder: Path, tokenizer: Path) -> PotentialModel:
+    """Return the exported critic in ``folder`` for a policy whose tokenizer lies in the folder ``tokenizer``.
+
+    Raises:
+        ValueError: there is none, it was changed, or it reads the prompts of another tokenizer.
+        ImportError: onnxruntime is not installed.
+    """
+    critic = PotentialModel(folder)
+    with open_file(tokenizer / TOKENIZER_FILE) as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != critic.exported.tokenizer:
+        raise ValueError(f"{folder} was exported for the policy of another tokenizer; export one of this policy's run")
+    return critic
 
 
 def _verified(path: Path, exported: ExportedCritic) -> bytes:

@@ -97,9 +97,13 @@ class Writer:
     spec: EpisodeSpec
     limits: PolicySettings
 
+    def prompt(self, turn: Turn) -> Prompt:
+        """Return the policy's prompt; raise ``PromptTooLong`` where it has no room."""
+        return prompt_of(turn, self.spec, self.prompt_format, self.tokenizer, self.limits)
+
     def decision(self, turn: Turn, action_text: str) -> Decision:
         """Return the decision; raise ``PromptTooLong`` where its prompt has no room."""
-        prompt = prompt_of(turn, self.spec, self.prompt_format, self.tokenizer, self.limits)
+        prompt = self.prompt(turn)
         action_ids = np.asarray(self.prompt_format.action_ids(self.tokenizer, action_text), dtype=np.int32)
         return Decision(
             prompt_ids=prompt.ids,

@@ -24,8 +24,11 @@ class PlanningSettings:
     out of there)."""
     model: str = ""
     """Language model that plays, by its name in ``judges.llm.models``; empty: the policy plays."""
+    potential: str = ""
+    """Folder of a critic (``waymark critic export``) whose answer for a state is its progress; empty: the share of
+    milestones that are reached."""
     epsilon: float = EPSILON
-    """Progress, as a share of the milestones, that ``window`` steps must bring; with less the agent is stuck."""
+    """Progress that ``window`` steps must bring; with less the agent is stuck."""
     window: int = WINDOW
     """Steps in which progress is expected."""
     observations: int = 50

@@ -28,6 +28,7 @@ from judges.interface import MilestoneJudge, PostponingJudge
 from plugs.registry import load
 from policy.client import PolicyClient
 from policy.formats import get_format
+from policy.potential import PotentialModel, critic_for
 from policy.prompts import PromptFormat
 from policy.tokenizer import TextTokenizer
 from records import failure_codes as codes
@@ -80,6 +81,7 @@ class RolloutWorker:
         self._policy: PolicyClient | None = None
         self._milestones: MilestoneJudge | None = None
         self._model: LanguageModel | None = None
+        self._critic: PotentialModel | None = None
         settings = config.settings
         self._slots: Slots | None = None
         self._lag = LoopLag(settings.loop_lag_limit_s)
@@ -147,6 +149,10 @@ class RolloutWorker:
         self._milestones = config.judges.of_milestones(config.settings.milestone_judge)
         if config.settings.planning.model:
             self._model = config.judges.language_model(config.settings.planning.model)
+        if config.settings.planning.potential:
+            self._critic = await asyncio.to_thread(
+                critic_for, Path(config.settings.planning.potential).expanduser(), Path(config.tokenizer)
+            )
         slots = Slots(
             partial(make_host, config.environment, config.options, config.connection, config.browser, judge),
             config.settings.contexts_per_worker,
@@ -208,13 +214,15 @@ class RolloutWorker:
         # Their state is pydantic's, which a worker that plans nothing is to do without.
         from rollout_workers.planning.model_agent import ModelAgent
         from rollout_workers.planning.policy_agent import WatchedPolicyAgent
+        from rollout_workers.planning.progress import CriticProgress
         from rollout_workers.planning.state import PlanFolder
 
         planning = self._config.settings.planning
         folder = PlanFolder(Path(self._config.plan_dir)) if self._config.plan_dir else None
+        progress = CriticProgress(self._critic, agent.writer) if self._critic is not None else None
         if self._model is None:
-            return WatchedPolicyAgent(agent, spec, planning, folder=folder)
-        return ModelAgent(self._model, agent.writer, planning, folder=folder)
+            return WatchedPolicyAgent(agent, spec, planning, progress=progress, folder=folder)
+        return ModelAgent(self._model, agent.writer, planning, progress=progress, folder=folder)
 
     async def _contained(self, work: Awaitable[None]) -> Failure | None:
         """Return what went wrong in ``work``, typed; nothing is raised but cancellation."""

@@ -26,6 +26,7 @@ from rollout_workers.agent import PolicyAgent, Turn, Writer
 from rollout_workers.episode import play
 from rollout_workers.planning.model_agent import ModelAgent
 from rollout_workers.planning.policy_agent import NO_HEADWAY, WatchedPolicyAgent
+from rollout_workers.planning.progress import CriticProgress
 from rollout_workers.planning.state import PlanFolder, PlanState
 from rollout_workers.settings import PlanningSettings, RolloutSettings
 from rollout_workers.spec import EpisodeSpec
@@ -495,3 +496,37 @@ async def test_a_watched_policy_is_taken_up_exactly_where_it_was(tmp_path: Path)
     assert again.state == whole.state
     assert (await again.decide(turn(1))).action_text == (await whole.decide(turn(1))).action_text == NEXT
     assert again.state == whole.state
+
+
+class Critic:
+    """A critic whose answer is what ``answer`` makes of the page; ``asked`` are the prompts it was asked about."""
+
+    def __init__(self, answer: Callable[[int], float]) -> None:
+        self.answer = answer
+        self.asked: list[str] = []
+
+    def ask(self, prompts: Sequence[Any]) -> list[float]:
+        self.asked += ["".join(chr(i) for i in prompt) for prompt in prompts]
+        return [self.answer(int(text.split("@ Page ")[1][0])) for text in self.asked[-len(prompts) :]]
+
+
+@pytest.mark.parametrize(
+    ("answer", "events"), [(lambda page: page / 3, []), (lambda page: 0.4 + 0.005 * page, [(3, Stuck.STALL)])]
+)
+async def test_progress_is_what_a_critic_says_where_one_is_asked(
+    answer: Callable[[int], float], events: list[tuple[int, Stuck]]
+) -> None:
+    critic, policy = Critic(answer), Replies(walker)
+    progress = CriticProgress(critic, writer())  # type: ignore[arg-type]
+    agent = watched(policy, PlanningSettings(mode="milestones"), progress=progress)
+    assert (await played(agent)).success
+    assert [(event.step, event.how) for event in agent.state.events] == events
+    assert critic.asked == [prompt for prompt, _ in policy.asked], "it reads what the policy reads"
+    assert [move.progress for move in agent.state.moves] == [pytest.approx(answer(page)) for page in range(4)]
+
+
+async def test_a_model_that_plays_is_stuck_by_what_a_critic_says_too() -> None:
+    progress = CriticProgress(Critic(lambda page: 0.5), writer())  # type: ignore[arg-type]
+    agent = ModelAgent(ScriptedModel(at_ease), writer(), PlanningSettings(mode="milestones"), progress=progress)
+    await played(agent)
+    assert [(event.step, event.how) for event in agent.state.events] == [(3, Stuck.STALL)]

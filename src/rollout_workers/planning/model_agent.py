@@ -13,6 +13,7 @@ from records import failure_codes as codes
 from records.deadline import Deadline
 from replay.stuck import Stuck
 from rollout_workers.agent import Decision, Turn, Writer
+from rollout_workers.planning.progress import CriticProgress
 from rollout_workers.planning.state import PlanFolder, PlanState
 from rollout_workers.planning.wording import (
     Plan,
@@ -43,12 +44,14 @@ class ModelAgent:
         writer: Writer,
         settings: PlanningSettings,
         *,
+        progress: CriticProgress | None = None,
         folder: PlanFolder | None = None,
         state: PlanState | None = None,
     ) -> None:
         self._model = model
         self._writer = writer
         self._settings = settings
+        self._progress = progress
         self._folder = folder
         named = [milestone.description for milestone in writer.spec.task.milestones]
         fresh = PlanState(episode_id=writer.spec.episode_id, milestones=named, reached=[False] * len(named))
@@ -59,6 +62,8 @@ class ModelAgent:
         limit_s = self._writer.limits.deadline_s
         deadline = Deadline(limit_s, codes.DEADLINE, "policy.deadline_s", what="the planning agent's action")
         state = self.state.model_copy(deep=True)
+        if self._progress is not None:
+            state.potential = await self._progress.of(turn)
         action_text = await deadline.run(_Deciding(self._model, self._settings, state, turn, deadline).action())
         decision = self._writer.decision(turn, action_text)
         state.moved(turn, action_text)

@@ -13,6 +13,7 @@ from environments.interface.feedback import joined
 from environments.interface.grammar import GrammarError, parse
 from records.environment import Action
 from rollout_workers.agent import Decision, PolicyAgent, Turn, milestone_marks
+from rollout_workers.planning.progress import CriticProgress
 from rollout_workers.planning.state import PlanFolder, PlanState
 from rollout_workers.settings import PlanningSettings
 from rollout_workers.spec import EpisodeSpec
@@ -24,10 +25,10 @@ class WatchedPolicyAgent:
     """Watches ``policy`` over one episode, and in the mode ``replan`` leads it out of where it is stuck.
 
     The milestones are the task's, as the run's milestone judge says; those that nobody verifies while it plays do not
-    count. An action is *in vain* if the agent was stuck, no
-    further milestone has come true since, and the action was taken before in the same state; so is an exit while a
-    milestone is not reached. In its place the policy is asked up to ``settings.tries`` times more, at
-    ``settings.temperature``, for an action that is not; a policy that has no other keeps to its own.
+    count. Progress is their share, or what ``progress`` says. An action is *in vain* if the agent was stuck, has made
+    no progress since, and took the action before in the same state; so is an exit while a milestone is not reached. In
+    its place the policy is asked up to ``settings.tries`` times more, at ``settings.temperature``, for an action that
+    is not; a policy that has no other keeps to its own.
     """
 
     def __init__(
@@ -36,12 +37,14 @@ class WatchedPolicyAgent:
         spec: EpisodeSpec,
         settings: PlanningSettings,
         *,
+        progress: CriticProgress | None = None,
         folder: PlanFolder | None = None,
         state: PlanState | None = None,
     ) -> None:
         self._policy = policy
         self._spec = spec
         self._settings = settings
+        self._progress = progress
         self._folder = folder
         self.state = state or PlanState(episode_id=spec.episode_id)
 
@@ -50,6 +53,8 @@ class WatchedPolicyAgent:
         state, settings = self.state.model_copy(deep=True), self._settings
         marks = milestone_marks(self._spec.task, turn)
         state.milestones, state.reached = [mark.description for mark in marks], [mark.reached for mark in marks]
+        if self._progress is not None:
+            state.potential = await self._progress.of(turn)
         state.see(turn, settings.observations)
         if state.look(turn.index, settings) and settings.mode == "replan":
             state.replans += 1

@@ -61,14 +61,16 @@ class Usage(_Strict):
 class PlanState(_Strict):
     """The state of one episode's planning agent.
 
-    ``window_start`` is the first move since the last event; the moves before ``tried_end`` are not to be repeated.
-    ``summaries`` stand for the pages before ``pages``.
+    ``potential`` is what a critic says of the newest page, where one is asked. ``window_start`` is the first move since
+    the last event; the moves before ``tried_end`` are not to be repeated. ``summaries`` stand for the pages before
+    ``pages``.
     """
 
     schema_version: Literal[1] = 1
     episode_id: str
     milestones: list[str] = Field(default_factory=list)
     reached: list[bool] = Field(default_factory=list)
+    potential: float | None = None
     moves: list[Move] = Field(default_factory=list)
     window_start: int = Field(default=0, ge=0)
     tried_end: int = Field(default=0, ge=0)
@@ -89,8 +91,8 @@ class PlanState(_Strict):
 
     @property
     def progress(self) -> float | None:
-        """The share of milestones that are reached; None where there are none."""
-        return share_reached(self.reached)
+        """What the critic says; without one the share of milestones that are reached, None where there are none."""
+        return share_reached(self.reached) if self.potential is None else self.potential
 
     @property
     def current(self) -> int | None:
