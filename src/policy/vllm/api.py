@@ -8,6 +8,7 @@ answered.
 from __future__ import annotations
 
 import asyncio
+import hmac
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -25,6 +26,11 @@ UNPUBLISHED = -1
 """Version of the weights that a server was started with."""
 _LABEL = re.compile(r"(\d+)-([0-9a-f]{64})")
 _Reply = TypeVar("_Reply", bound=BaseModel)
+
+
+def reply_token(token: str) -> str:
+    """Return the token that opens a server's path of replies alone; the server's own does not follow from it."""
+    return hmac.new(token.encode(), b"replies", "sha256").hexdigest() if token else ""
 
 
 class _BadRequest(ServerUnreachable):

@@ -28,7 +28,7 @@ from policy.published_weights import PublishedWeights, WeightsRejected, read_pub
 from policy.ray_client import RayWeightServer
 from policy.server_watch import ServerWatch
 from policy.tokenizer import TextTokenizer
-from policy.vllm.api import VllmApi
+from policy.vllm.api import VllmApi, reply_token
 from policy.vllm.backend import VllmSettings
 from policy.vllm.server import VllmServer
 
@@ -193,7 +193,7 @@ def _client_options(
 ) -> dict[str, object]:
     stop_ids = TextTokenizer.load(serving.model).stop_ids
     asked = {
-        "token": token,
+        "token": reply_token(token),
         "stop_ids": stop_ids,
         "seeds": options.seeds,
         "in_flight": options.most_in_flight,
