@@ -267,8 +267,14 @@ def check_milestones(recipe: Recipe, training: Sequence[Task]) -> list[Check]:
         return [Check("milestones.model", Status.FAIL, str(error), "name one of judges.llm.models")]
     without = sum(not task.milestones for task in training)
     learns = recipe.run.phases and "potential" in resolve(recipe.learner).annotators
-    if not (without and learns) or recipe.milestones.model:
+    if not (without and learns):
         return []
+    if recipe.milestones.model:
+        if recipe.milestones.checks == "declared" or recipe.replay.milestones:
+            return []
+        found = "none, and replay.milestones names no judge: nobody says when a milestone that is written is reached"
+        advice = "name one there, such as autorater or milestone_checker, or let milestones bring conditions: declared"
+        return [Check("milestones.checks", Status.FAIL, found, advice)]
     found = f"{without} of {len(training)} training tasks have none, and {recipe.learner.algorithm!r} learns from them"
     advice = "name a language model that writes them in milestones.model, choose an algorithm without a potential"
     if recipe.milestones.absent == "warn":

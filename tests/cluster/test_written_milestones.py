@@ -128,6 +128,19 @@ def test_the_check_refuses_or_tells_of_tasks_without_milestones(
         assert "4 of 4 training tasks have none" in said["milestones"].found
 
 
+def test_descriptions_alone_need_a_judge_who_says_when_they_are_reached() -> None:
+    def failed(**sections: Any) -> list[str]:
+        models = {"llm": {"models": {"m": {"model": "x", "client": "gemini", "key_variable": "K"}}}}
+        recipe = build_recipe({"run": BARE, "judges": models, **sections})
+        return [check.name for check in check_tasks(recipe) if check.status is Status.FAIL]
+
+    described = {"model": "m", "checks": "none"}
+    assert failed(milestones=described) == ["milestones.checks"]
+    assert failed(milestones=described, replay={"milestones": "autorater"}) == []
+    assert failed(milestones={"model": "m"}) == []
+    assert failed(milestones=described, learner={"algorithm": "webrl"}) == []
+
+
 def test_the_check_says_nothing_of_tasks_that_bring_their_own() -> None:
     assert [check.name for check in check_tasks(build_recipe({}, ["run.evaluation.splits=[test]"]))] == ["tasks"]
 
