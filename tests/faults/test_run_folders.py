@@ -229,6 +229,9 @@ WALL_CLOCK = {
     "cluster/run_folder/manifest.py": "when a stage was complete",
     "cluster/run_folder/starts.py": "when a start was",
     "src/environments/webarena/login/sessions.py": "sites say in wall time when a cookie expires",
+    "src/environments/webarena/reset/in_cluster.py": "when a pod was reset, which its annotation shows",
+    "src/judges/llm/gemini_client.py": "Retry-After may be a date",
+    "src/judges/llm/openai_client.py": "Retry-After may be a date",
 }
 
 
