@@ -59,9 +59,9 @@ def validate_milestones(
     Raises:
         RunError: the folder holds no run, or one that this version cannot read.
     """
-    tasks = tasks_of_run(out)
-    episodes = [episode for episode in judged_episodes(out, sources) if episode.episode_id in tasks]
-    asked = {PLAYED: _as_played, RECHECKED: _rechecked, **_labels(out), **(others or {})}
+    tasks, buffer = tasks_of_run(out), _recorded_buffer(out)
+    episodes = [episode for episode in _judged(buffer, sources) if episode.episode_id in tasks]
+    asked = {PLAYED: _as_played, RECHECKED: _rechecked, **_labels(out, buffer), **(others or {})}
     ends: dict[str, list[Sequence[bool]]] = {
         name: [tuple(source(episode, tasks[episode.episode_id])) for episode in episodes]
         for name, source in asked.items()
@@ -110,8 +110,17 @@ def validity_json(found: Sequence[SourceValidity]) -> str:
 
 def judged_episodes(out: Path, sources: Collection[Source]) -> list[Trajectory]:
     """Return the run's episodes of these sources that have a verdict, by their ids."""
+    return _judged(_recorded_buffer(out), sources)
+
+
+def _recorded_buffer(out: Path) -> ReplayBuffer:
+    """Return the run's episodes, of which those that a stage recorded count before others."""
     buffer = ReplayBuffer(RunFolders(out).episodes)
     buffer.record(recorded_files(RunManifest.read(out).entries()))
+    return buffer
+
+
+def _judged(buffer: ReplayBuffer, sources: Collection[Source]) -> list[Trajectory]:
     return [one for one in buffer.trajectories(buffer.ids(sources=sources)) if one.outcome is not None]
 
 
@@ -124,9 +133,9 @@ def _measured(name: str, episodes: Sequence[Trajectory], ends: Sequence[Sequence
     return SourceValidity(name, validity(known), len(episodes) - len(known))
 
 
-def _labels(out: Path) -> dict[str, FinalMilestones]:
+def _labels(out: Path, buffer: ReplayBuffer) -> dict[str, FinalMilestones]:
     """Return every judge's labels of milestones as a source."""
-    store, buffer = LabelStore(RunFolders(out).labels), ReplayBuffer(RunFolders(out).episodes)
+    store = LabelStore(RunFolders(out).labels)
 
     def by(judge: str) -> FinalMilestones:
         def final(episode: Trajectory, task: Task) -> Sequence[bool]:

@@ -112,7 +112,7 @@ def train_outcome_model(
         sites=[episode.site for episode in split.held_out],
         templates=[episode.template for episode in split.held_out],
     )
-    _write(model, start, out, found, OutcomePrompt.answers(prompt), settings)
+    _write(model, start, out, found, (yes, no), settings)
     return replace(report, trained=len(split.train), calibrated=len(split.calibration))
 
 
