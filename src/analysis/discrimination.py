@@ -6,6 +6,7 @@ reliability bins, and ``OutcomeReport``. Pure; random numbers come from fixed se
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -101,15 +102,21 @@ def auc(scores: Numbers, solved: Flags) -> float:
 
 
 def auc_interval(scores: Numbers, solved: Flags, groups: Sequence[str]) -> Interval:
-    """Return the area under the curve with a percentile bootstrap over ``groups`` (templates), which hang together."""
+    """Return the area under the curve with a percentile bootstrap over ``groups`` (templates), which hang together.
+
+    The interval is (0, 1) where there is one group or only one kind of outcome: nothing is known then.
+    """
+    area = auc(scores, solved)
     generator, names = np.random.default_rng(0), np.asarray(groups)
     members = [np.flatnonzero(names == name) for name in sorted(set(groups))]
+    if len(members) < 2 or math.isnan(area):
+        return Interval(area, 0.0, 1.0)
     drawn = []
     for _ in range(_RESAMPLES):
         chosen = np.concatenate([members[i] for i in generator.integers(len(members), size=len(members))])
         drawn.append(auc(scores[chosen], solved[chosen]))
     low, high = np.nanpercentile(drawn, [2.5, 97.5])
-    return Interval(auc(scores, solved), float(low), float(high))
+    return Interval(area, float(low), float(high))
 
 
 def calibrate(log_odds: Numbers, solved: Flags) -> Calibration:

@@ -2,7 +2,7 @@
 
 Owns the measures of MiRA's section 5.1 (AUROC of the share of milestones completed, equivalence of completing all with
 success, Kendall's tau, success by number completed) and the rules by which a source is accepted. Invariant: an episode
-without a verdict or without milestones does not enter. Pure functions of numbers; the bootstrap takes a seed.
+without a verdict or without milestones does not enter. Pure functions of numbers; the bootstrap has a fixed seed.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
+from analysis.discrimination import auc_interval
 from analysis.intervals import Interval, wilson
 from analysis.metrics import Rate
 
@@ -24,11 +24,6 @@ LEAST_AUROC = 0.70
 
 LARGEST_P = 0.001
 """Fixed: the paper's own bound for Kendall's tau; what is not significant at it may be chance."""
-
-_RESAMPLES = 2000
-
-Counts = npt.NDArray[np.float64]
-"""Episodes by level of completion, lowest first, and outcome: (..., levels, 2), column 0 for failures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,39 +73,25 @@ class Validity:
     rejected: tuple[str, ...]
 
 
-def validity(completions: Sequence[Completion], seed: int = 0) -> Validity:
+def validity(completions: Sequence[Completion]) -> Validity:
     """Return the statistics of ``completions``; those that are not defined are nan, and then reject the source."""
-    levels = sorted({one.share for one in completions})
+    by_share: dict[Fraction, list[bool]] = {share: [] for share in sorted({one.share for one in completions})}
+    for one in completions:
+        by_share[one.share].append(one.success)
     totals = {one.total for one in completions}
-    successes = sum(one.success for one in completions)
-    counts = _counts(completions, levels)
-    tau, p = kendall_tau([float(one.share) for one in completions], [float(one.success) for one in completions])
+    shares, solved = [float(one.share) for one in completions], [one.success for one in completions]
+    tau, p = kendall_tau(shares, [float(one) for one in solved])
     found = Validity(
         len(completions),
-        successes,
-        _auroc_interval(completions, levels, seed),
+        sum(solved),
+        auc_interval(np.asarray(shares), np.asarray(solved, dtype=np.bool_), [one.group for one in completions]),
         equivalence(completions),
         tau,
         p,
-        {
-            _level(level, totals): Rate.of([False] * int(failed) + [True] * int(solved))
-            for level, (failed, solved) in zip(levels, counts, strict=True)
-        },
+        {_level(share, totals): Rate.of(ended) for share, ended in by_share.items()},
         (),
     )
     return replace(found, rejected=tuple(_broken_rules(found)))
-
-
-def auroc(counts: Counts) -> Counts:
-    """Return P(score of a success > score of a failure) with ties half (Mann and Whitney) for counts (..., levels, 2).
-
-    It is nan without one of either.
-    """
-    failed, solved = counts[..., 0], counts[..., 1]
-    below = np.cumsum(failed, axis=-1) - failed
-    pairs = failed.sum(axis=-1) * solved.sum(axis=-1)
-    won = (solved * (below + failed / 2)).sum(axis=-1)
-    return np.asarray(np.where(pairs > 0, won / np.maximum(pairs, 1), np.nan))
 
 
 def equivalence(completions: Sequence[Completion]) -> Equivalence:
@@ -157,29 +138,6 @@ def _level(share: Fraction, totals: set[int]) -> str:
     """Return a share as a number of milestones where all tasks have as many, in lowest terms where they differ."""
     total = next(iter(totals)) if len(totals) == 1 else share.denominator
     return f"{int(share * total)}/{total}"
-
-
-def _counts(completions: Sequence[Completion], levels: Sequence[Fraction]) -> Counts:
-    counts = np.zeros((len(levels), 2))
-    for one in completions:
-        counts[levels.index(one.share), int(one.success)] += 1
-    return counts
-
-
-def _auroc_interval(completions: Sequence[Completion], levels: Sequence[Fraction], seed: int) -> Interval:
-    """Return the AUROC with its 95 % percentile bootstrap over groups."""
-    groups = sorted({one.group for one in completions})
-    by_group = np.stack(
-        [_counts([one for one in completions if one.group == group], levels) for group in groups]
-        or [np.zeros((len(levels), 2))]
-    )
-    value = float(auroc(by_group.sum(axis=0)))
-    if len(groups) < 2 or math.isnan(value):
-        return Interval(value, 0.0, 1.0)
-    picks = np.random.default_rng(seed).multinomial(len(groups), [1 / len(groups)] * len(groups), size=_RESAMPLES)
-    resampled = auroc(np.tensordot(picks, by_group, axes=1))
-    low, high = np.nanquantile(resampled, [0.025, 0.975])
-    return Interval(value, float(low), float(high))
 
 
 def _broken_rules(found: Validity) -> list[str]:

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from analysis.discrimination import auc, auc_interval, calibrate, reliability, report_on
 
@@ -13,6 +15,25 @@ def test_auc_by_hand() -> None:
     # Pairs: 0.9 beats both, 0.5 beats 0.1 and ties 0.5: 3.5 of 4.
     assert auc(np.array([0.9, 0.5, 0.5, 0.1]), solved) == 0.875
     assert np.isnan(auc(np.ones(2), np.array([True, True])))
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=2, max_size=40))
+def test_auc_is_mann_and_whitneys(pairs: list[tuple[int, bool]]) -> None:
+    scores, solved = np.array([float(a) for a, _ in pairs]), np.array([b for _, b in pairs])
+    won, lost = scores[solved], scores[~solved]
+    found = auc(scores, solved)
+    if not len(won) or not len(lost):
+        assert np.isnan(found)
+    else:
+        wins = sum((a > b) + (a == b) / 2 for a in won for b in lost)
+        assert found == pytest.approx(wins / len(won) / len(lost))
+
+
+def test_one_group_or_one_kind_of_outcome_tells_nothing() -> None:
+    scores, both = np.array([0.9, 0.5, 0.5, 0.1]), np.array([True, True, False, False])
+    assert auc_interval(scores, both, ["a"] * 4).high - auc_interval(scores, both, ["a"] * 4).low == 1.0
+    none = auc_interval(scores, np.ones(4, dtype=np.bool_), ["a", "b", "c", "d"])
+    assert (none.low, none.high) == (0.0, 1.0)
 
 
 def test_the_interval_is_over_groups_and_the_same_each_time() -> None:

@@ -1,15 +1,13 @@
 """Statistics of milestones against success: worked by hand, beside scipy, and what they reject."""
 
-import math
 import random
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from analysis.milestone_validity import Completion, auroc, equivalence, kendall_tau, validity
+from analysis.milestone_validity import Completion, equivalence, kendall_tau, validity
 
 # Six episodes with K = 4: completed and success.
 SIX = [(4, True), (4, True), (3, True), (3, False), (1, False), (4, False)]
@@ -53,19 +51,6 @@ def test_tau_and_p_are_scipys(pairs: list[tuple[int, bool]]) -> None:
     wanted = stats.kendalltau(x, y, method="asymptotic")
     assert tau == pytest.approx(float(wanted.statistic), nan_ok=True, abs=1e-9)
     assert p == pytest.approx(float(wanted.pvalue), nan_ok=True, abs=1e-9)
-
-
-@given(st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=2, max_size=40))
-def test_auroc_is_mann_whitneys(pairs: list[tuple[int, bool]]) -> None:
-    counts = np.zeros((5, 2))
-    for done, success in pairs:
-        counts[done, int(success)] += 1
-    solved, failed = [a for a, b in pairs if b], [a for a, b in pairs if not b]
-    if not solved or not failed:
-        assert math.isnan(auroc(counts))
-    else:
-        wins = sum((a > b) + (a == b) / 2 for a in solved for b in failed)
-        assert auroc(counts) == pytest.approx(wins / len(solved) / len(failed))
 
 
 def simulated(link: float, seed: int = 0, count: int = 400) -> list[Completion]:
