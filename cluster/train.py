@@ -16,6 +16,7 @@ from cluster.errors import ProcessLost
 from cluster.monitors.monitor import Monitors
 from cluster.ray_runtime import ray_runtime
 from cluster.recipe.recipe import Recipe
+from cluster.run_folder.driving import driving
 from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.ledger import LedgerFile
 from cluster.run_folder.lock import RunLock
@@ -24,6 +25,7 @@ from cluster.run_folder.stage_data import summarise
 from cluster.run_folder.stage_results import Evaluated, TasksChosen
 from cluster.run_folder.summary import RunSummary, write_summary
 from cluster.task_sets import TaskSets
+from records.stores.folder_store import FolderStore
 
 logger = logging.getLogger(__name__)
 _GO_ON = "start the same command again to go on"
@@ -35,8 +37,15 @@ def train(recipe: Recipe, out: Path, resume: Resume = "auto") -> None:
     Raises:
         RunError: see ``cluster.errors``; everything complete is on disk and the same command goes on.
     """
-    with disk_errors(out, _GO_ON), RunLock(out), file_log(out), interruptible(_kept(out)):
+    with (
+        disk_errors(out, _GO_ON),
+        RunLock(out),
+        file_log(out),
+        interruptible(_kept(out)),
+        driving(FolderStore(out)) as lease,
+    ):
         manifest = RunManifest.open(out, recipe, resume)
+        manifest.fence = lease.commit
         last = TasksChosen.stage if recipe.run.phases else Evaluated.stage
         if manifest.stage_done(recipe.run.phases, last) and (out / "report.html").is_file():
             _finish(recipe, manifest, RunDisplay(recipe.run.phases), already=True)

@@ -11,6 +11,7 @@ import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from uuid import uuid4
 
 from records.durable import force_to_disk, open_file, read_text, replace_file
 
@@ -21,14 +22,20 @@ def write_atomic(path: Path, content: str | bytes) -> None:
 
 
 def write_folder(path: Path, files: Mapping[str, str]) -> None:
-    """Make the folder ``path``, which must not exist, with text files (name: content), written in this order."""
-    scratch = scratch_folder(path)
+    """Make the folder ``path`` with text files (name: content), written in this order.
+
+    Raises:
+        OSError: the folder is there, with its files; of several writers one wins.
+    """
+    scratch = path.with_name(f".{path.name}.{uuid4().hex}.new")
     try:
-        scratch.mkdir()
+        scratch.mkdir(parents=True)
         for name, content in files.items():
             (scratch / name).write_text(content, encoding="utf-8")
             force_to_disk(scratch / name)
-        put_folder(scratch, path)
+        force_to_disk(scratch)
+        scratch.rename(path)
+        force_to_disk(path.parent)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 

@@ -10,6 +10,8 @@ import shutil
 from pathlib import Path
 from uuid import uuid4
 
+from records.stores.lease import KEY as LEASE
+
 
 class RunFolders:
     """Paths under one run folder ``out``."""
@@ -86,6 +88,7 @@ class RunFolders:
             self.bookmarks,
             self.checkpoint(CLONED).parent,
             self.out / STAGES,
+            self.out / LEASE,
             *aside,
         )
         leftovers = [path for folder in folders if folder.is_dir() for path in folder.glob(".*")]

@@ -8,8 +8,9 @@ before RL; phases 1..N follow. The stages' names and order are the controller's.
 
 from __future__ import annotations
 
+import errno
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypedDict
@@ -25,6 +26,7 @@ from cluster.run_folder.stage_results import R, StageResult, read_result
 from cluster.run_folder.starts import note_start, require_same_code, start_files
 from cluster.run_folder.versions import versions
 from records.durable import read_text
+from records.stores.lease import LeaseLost
 
 FORMAT = 6
 FILE_NAME = "manifest.json"
@@ -57,6 +59,8 @@ class RunManifest:
         self._entries = {(entry.phase, entry.stage): entry for entry in entries}
         self._last = last
         self._start = len(start_files(out))
+        self.fence: Callable[[], object] = lambda: None
+        """Called before a manifest is written; raises where another driver has the run by now."""
 
     @classmethod
     def open(cls, out: Path, recipe: Recipe, resume: Resume = "auto") -> RunManifest:
@@ -149,7 +153,13 @@ class RunManifest:
             raise ManifestError(f"phase {phase} stage {stage!r}: its result is not JSON: {error}") from error
         hashes = {self._relative(file): self._hash(file) for file in files}
         entry = StageEntry(phase, stored, hashes, seconds, _now(), self._start, self._last)
-        self._last = write_stage(self.out, len(self._entries), entry)
+        self.fence()
+        try:
+            self._last = write_stage(self.out, len(self._entries), entry)
+        except OSError as error:
+            if error.errno not in {errno.ENOTEMPTY, errno.EEXIST}:
+                raise
+            raise LeaseLost(f"{self.out}: phase {phase} {stage} was recorded by another driver meanwhile") from error
         self._entries[phase, stage] = entry
 
     @property

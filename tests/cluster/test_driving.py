@@ -1,0 +1,99 @@
+"""One driver has a run folder, on file systems without locks too; one that was replaced records no stage."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from cluster.errors import ManifestError, RunStopped
+from cluster.run_folder.driving import driving
+from cluster.run_folder.manifest import RunManifest
+from records.stores.folder_store import FolderStore
+from records.stores.lease import KEY, LeaseLost, RunLease, read_head
+from tests.cluster.test_manifest import RECIPE, made
+
+
+def taken_over(out: Path) -> None:
+    """Another machine's driver takes the run, for which this one was silent."""
+    lease = RunLease(FolderStore(out))
+    head = lease.take(alone=True)
+    lease.commit(machine="elsewhere", holder="process 7 on elsewhere", epoch=head.epoch)
+
+
+def test_the_lease_is_given_back_and_taken_again(tmp_path: Path) -> None:
+    for epoch in (1, 2, 3):
+        with driving(FolderStore(tmp_path)) as lease:
+            assert lease.head.epoch == epoch
+    head = read_head(FolderStore(tmp_path))
+    assert head is not None
+    assert head.holder == ""
+
+
+def test_a_driver_that_was_replaced_records_no_stage(tmp_path: Path) -> None:
+    manifest = RunManifest.open(tmp_path, RECIPE)
+
+    def replaced() -> None:
+        with driving(FolderStore(tmp_path)) as own:
+            manifest.fence = own.commit
+            manifest.complete_stage(0, made(0, "clone"))
+            taken_over(tmp_path)
+            manifest.complete_stage(0, made(0, "critics"))
+
+    with pytest.raises(RunStopped, match="taken over by process 7 on elsewhere"):
+        replaced()
+    assert RunManifest.read(tmp_path).stages() == [(0, "clone")]
+    head = read_head(FolderStore(tmp_path))
+    assert head is not None
+    assert head.holder == "process 7 on elsewhere", "what the replaced driver did at its end changed nothing"
+
+
+def test_a_driver_that_sleeps_between_its_commit_and_its_manifest_takes_nobodys_place(tmp_path: Path) -> None:
+    manifest, other = RunManifest.open(tmp_path, RECIPE), RunManifest.open(tmp_path, RECIPE)
+
+    def slow() -> None:
+        other.complete_stage(0, made(0, "clone"), seconds=7.0)
+
+    manifest.fence = slow
+    with pytest.raises(LeaseLost, match="recorded by another driver"):
+        manifest.complete_stage(0, made(0, "clone"))
+    assert RunManifest.read(tmp_path).seconds == {0: {"clone": 7.0}}
+
+
+def test_a_driver_that_was_replaced_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cluster.run_folder.driving.BEAT_S", 0.1)
+    before = signal.getsignal(signal.SIGINT)
+
+    def replaced() -> None:
+        with driving(FolderStore(tmp_path)):
+            taken_over(tmp_path)
+            for _ in range(200):
+                time.sleep(0.1)
+
+    with pytest.raises(RunStopped, match="taken over"):
+        replaced()
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_run_of_a_living_driver_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cluster.run_folder.driving.BEAT_S", 0.2)
+    store = FolderStore(tmp_path)
+    with driving(store, renew=lambda lease: lease.commit(machine="elsewhere")) as lease:
+        lease.commit(machine="elsewhere")
+        with pytest.raises(ManifestError, match="in use by another driver"), driving(store):
+            pass
+        lease.check()
+
+
+def test_a_damaged_lease_is_named(tmp_path: Path) -> None:
+    with driving(FolderStore(tmp_path)) as lease:
+        head = replace(lease.head, beat=99)
+    record = FolderStore(tmp_path).record(KEY)
+    assert record is not None
+    FolderStore(tmp_path).swap(KEY, json.dumps(asdict(head))[:40].encode(), record.version)
+    with pytest.raises(RunStopped, match="no lease of a run"), driving(FolderStore(tmp_path)):
+        pass
