@@ -7,6 +7,7 @@ none. What a worker needs of this module is light: no torch, no recipe.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,6 +21,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from records import failure_codes as codes
 from records.deadline import Deadline
 from records.failures import EpisodeFailed, Failure
+from telemetry import meter, ray_sink
 
 if TYPE_CHECKING:
     from cluster.recipe.recipe import Recipe
@@ -38,7 +40,8 @@ _QUESTIONS = 10_000
 class JudgeActor:
     """A ``JudgeService`` in a process of its own; what it cannot answer is a failure, not an exception."""
 
-    def __init__(self, settings: LlmSettings, folder: str) -> None:
+    def __init__(self, settings: LlmSettings, folder: str, metrics: str = "") -> None:
+        ray_sink.install(metrics)
         self._settings, self._folder = settings, folder
         self._service: JudgeService | None = None
 
@@ -98,13 +101,15 @@ def judging(recipe: Recipe, folders: RunFolders) -> Iterator[Judges]:
         return
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
     options: dict[str, Any] = {
+        "name": f"waymark-{recipe.run.name}-{secrets.token_hex(3)}-judges",
         "num_cpus": 0,
         "max_restarts": -1,
         "max_task_retries": -1,  # a question that is asked again is answered from the cache, or paid for once more
         "max_concurrency": _QUESTIONS,
         "scheduling_strategy": here,
     }
-    actor: Any = ray.remote(JudgeActor).options(**options).remote(settings, str(folders.judging.resolve()))
+    place = str(folders.judging.resolve())
+    actor: Any = ray.remote(JudgeActor).options(**options).remote(settings, place, meter.run_name())
     try:
         yield replace(judges, models=ActorModels(actor, {name: m.model for name, m in settings.models.items()}))
     finally:

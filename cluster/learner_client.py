@@ -7,6 +7,7 @@ out. Imports no torch: the learner's own processes do.
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -32,6 +33,7 @@ from learner.metrics import ActorUpdate, CloneUpdate, CriticMetrics, CriticsUpda
 from policy.published_weights import PublishedWeights
 from replay.perplexity import Kept, ScoredEpisode
 from replay.shards import ShardError
+from telemetry import meter, table
 
 _LOOK_S = 2.0
 """Fixed: how often the learner is asked how far it is, and how long for an answer."""
@@ -174,6 +176,9 @@ class LearnerClient:
             if headway is not None and headway != heard:
                 heard, since = headway, time.monotonic()
                 self._told(headway)
+                meter.record(table.UPDATES, headway.done, state="done")
+                meter.record(table.UPDATES, headway.planned, state="planned")
+                meter.record(table.LEARNED_TOKENS, headway.tokens)
             elif time.monotonic() - since > self._timeout_s:
                 raise ProcessLost(
                     f"the learner's {method} made no headway for longer than run.learner_timeout_s "
@@ -203,13 +208,14 @@ def start_learner(recipe: Recipe, model: str, folders: RunFolders, told: Callabl
         runtime_env={"env_vars": {"OMP_NUM_THREADS": str(settings.threads)}},
     )(LearnerActor)
     given = (settings, model, str(folders.out.resolve()), recipe.replay.judges)
+    name = f"waymark-{recipe.run.name}-{secrets.token_hex(3)}-learner"
     if settings.ranks == 1:
-        ranks = [make.remote(*given)]
+        ranks = [make.options(name=f"{name}-0").remote(*given)]
     else:
         places, meeting = _places(recipe), str(folders.meeting().resolve())
         at = [PlacementGroupSchedulingStrategy(places, rank) for rank in range(settings.ranks)]
         ranks = [
-            make.options(scheduling_strategy=place).remote(*given, rank, meeting, limit_s)
+            make.options(name=f"{name}-{rank}", scheduling_strategy=place).remote(*given, rank, meeting, limit_s)
             for rank, place in enumerate(at)
         ]
     return LearnerClient(ranks, folders, limit_s, told)

@@ -39,6 +39,7 @@ from replay.buffer import ReplayBuffer
 from rollout_workers.leases import Journal, no_journal
 from rollout_workers.results import RolloutResult
 from rollout_workers.spec import EpisodeSpec
+from telemetry import meter, table
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +57,7 @@ class Players:
 
     def __enter__(self) -> Players:
         """Start the watch, the servers and what episodes are played on."""
-        settings, run = self._recipe.policy, secrets.token_hex(8)
+        settings, run = self._recipe.policy, f"{self._recipe.run.name}-{secrets.token_hex(3)}"
         backend, options = backend_of(settings)
         serving = Serving(
             settings,
@@ -124,6 +125,9 @@ class Players:
                 f"no policy server took version {version}: {publication.quarantined}; see the servers' logs"
             )
         self._version = version
+        meter.record(table.PUBLISHED_VERSION, version)
+        for name, gap in publication.probe_gaps.items():
+            meter.record(table.PROBE_GAP, gap, server=name)
         for name, reason in publication.quarantined.items():
             logger.warning("policy server %s missed version %d and is replaced: %s", name, version, reason)
             self._policy.replace(name)

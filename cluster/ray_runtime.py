@@ -64,6 +64,14 @@ def ray_runtime(recipe: Recipe) -> Iterator[str]:
         yield context.dashboard_url or ""
 
 
+def metrics_addresses() -> list[str]:
+    """Return where Ray tells Prometheus the metrics of its actors, for each node; needs a running Ray."""
+    import ray
+
+    nodes = [node for node in ray.nodes() if node["Alive"]]
+    return [f"http://{node['NodeManagerAddress']}:{node['MetricsExportPort']}/metrics" for node in nodes]
+
+
 @contextmanager
 def running_ray(**options: Any) -> Iterator[Any]:
     """Start or join Ray with options of ``ray.init`` and yield what that returns; end it, with what it started."""

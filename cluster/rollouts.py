@@ -30,6 +30,7 @@ from rollout_workers.leases import Journal, no_journal
 from rollout_workers.pool import RolloutPool, RolloutStopped
 from rollout_workers.results import RolloutCounts, RolloutResult
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
+from telemetry import meter
 
 
 class Rollouts:
@@ -141,6 +142,8 @@ class Rollouts:
                     judges=self._judges,
                     screenshot_dir=str(self._folders.screenshots),
                     plan_dir=str(self._folders.plans),
+                    run=self._recipe.run.name,
+                    metrics=meter.run_name(),
                 ),
                 self._service(driver).admission,
             )

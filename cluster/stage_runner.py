@@ -16,9 +16,10 @@ from cluster.run_folder.metrics_log import FILE_NAME as METRICS
 from cluster.run_folder.metrics_log import read_metrics
 from cluster.run_folder.rollback import roll_back
 from cluster.run_folder.stage_data import recorded_files
-from cluster.run_folder.stage_results import Evaluated, Published, R, WithCheckpoint
+from cluster.run_folder.stage_results import Evaluated, Published, R, ReplayFiltered, StageResult, WithCheckpoint
 from cluster.system import System
 from replay.labelled import LabelledBuffer
+from telemetry import meter, table
 
 
 class StageRunner:
@@ -39,15 +40,28 @@ class StageRunner:
         if not self._manifest.stage_done(phase, kind.stage):
             self._display.stage(kind.stage)
             started = time.perf_counter()
-            result = work(phase)
+            meter.record(table.PHASE, phase)
+            meter.record(table.STAGE, 1, stage=kind.stage)
+            try:
+                result = work(phase)
+            finally:
+                meter.record(table.STAGE, 0, stage=kind.stage)
             files = result.files(self._system.folders, self._buffer)
             self._manifest.complete_stage(phase, result, files, seconds=time.perf_counter() - started)
             self._record_files()
             self._monitors.numbers(phase, kind.stage, result.numbers())
+            self._measure(result, time.perf_counter() - started)
         result = self._manifest.result(phase, kind)
         if isinstance(result, Evaluated) and result.success is not None:
             self._display.result(phase, result.success)
         return result
+
+    def _measure(self, result: StageResult, seconds: float) -> None:
+        meter.record(table.STAGE_SECONDS, seconds, stage=result.stage)
+        meter.record(table.REPLAY, len(self._buffer), part="episodes")
+        meter.record(table.REPLAY, len(self._buffer.shards), part="shards")
+        if isinstance(result, ReplayFiltered):
+            meter.record(table.REPLAYED, len(result.kept))
 
     def take_up(self) -> None:
         """Go back to before what is damaged, and write down what a killed start had no time for."""

@@ -14,7 +14,7 @@ from cluster.display.result_table import result_table
 from cluster.display.run_display import RunDisplay
 from cluster.errors import ProcessLost
 from cluster.monitors.monitor import Monitors
-from cluster.ray_runtime import ray_runtime
+from cluster.ray_runtime import metrics_addresses, ray_runtime
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.driving import driving
 from cluster.run_folder.layout import RunFolders
@@ -26,6 +26,7 @@ from cluster.run_folder.stage_results import Evaluated, TasksChosen
 from cluster.run_folder.summary import RunSummary, write_summary
 from cluster.task_sets import TaskSets
 from records.stores.folder_store import FolderStore
+from telemetry import meter
 
 logger = logging.getLogger(__name__)
 _GO_ON = "start the same command again to go on"
@@ -71,7 +72,7 @@ def _play_on(recipe: Recipe, manifest: RunManifest) -> RunDisplay:
     """Start every process of the run, do what is left of it, and end them."""
     out = manifest.out
     # Ray takes the signals for itself when it starts: take them back.
-    with ray_runtime(recipe) as dashboard, interruptible(_kept(out)):
+    with Monitors(out, recipe.monitors) as monitors, ray_runtime(recipe) as dashboard, interruptible(_kept(out)):
         from cluster.controller import Controller
         from cluster.run_report import write_report
         from cluster.system import System
@@ -83,8 +84,12 @@ def _play_on(recipe: Recipe, manifest: RunManifest) -> RunDisplay:
                 display.note(f"Going on from {len(manifest.stages())} complete stages (start {start} of this run)")
             if dashboard:
                 display.note(f"Ray dashboard: http://{dashboard}")
+            for what, where in monitors.links().items():
+                display.note(f"{what}: {where}")
+            if meter.run_name():
+                display.note(f"Metrics of actors: {', '.join(metrics_addresses())}")
             display.note(f"Run folder: {out}")
-            with System(recipe, folders, tasks, display.headway) as system, Monitors(out, recipe.monitors) as monitors:
+            with System(recipe, folders, tasks, display.headway) as system:
                 try:
                     Controller(recipe, manifest, system, tasks, display, monitors, ledger).run()
                 finally:

@@ -23,7 +23,7 @@ def examples() -> list[str]:
 def sources_digest() -> str:
     """Return the SHA-256 of every file that an example is made from, with its name."""
     digest = hashlib.sha256()
-    for path in sorted(KUBERNETES.rglob("*.yaml")):
+    for path in sorted([*KUBERNETES.rglob("*.yaml"), *KUBERNETES.rglob("*.json")]):
         if RENDERED not in path.parents:
             digest.update(f"{path.relative_to(KUBERNETES).as_posix()}\0".encode() + path.read_bytes() + b"\0")
     return digest.hexdigest()

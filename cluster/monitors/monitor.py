@@ -35,6 +35,10 @@ class Monitor(Protocol):
         """
         ...
 
+    def links(self) -> Mapping[str, str]:
+        """Return where a person sees the numbers, each with what it is; the run shows it when it starts."""
+        ...
+
     def close(self) -> None:
         """Write what is not written yet."""
         ...
@@ -55,6 +59,7 @@ MONITORS: Registry[MonitorKind[Any]] = Registry(
     {
         "metrics_log": "cluster.run_folder.metrics_log:METRICS_LOG",
         "tensorboard": "cluster.monitors.tensorboard:TENSORBOARD",
+        "prometheus": "cluster.monitors.prometheus:PROMETHEUS",
     },
 )
 """Monitors by name."""
@@ -78,6 +83,10 @@ class Monitors:
         """Tell all of them that these stages are done again."""
         for monitor in self._running:
             monitor.set_aside(stages, folder)
+
+    def links(self) -> dict[str, str]:
+        """Return where a person sees what all of them are told."""
+        return {what: where for monitor in self._running for what, where in monitor.links().items()}
 
     def __enter__(self) -> Monitors:
         """Start them."""

@@ -30,7 +30,8 @@ class TensorBoard:
     def __init__(self, out: Path, options: TensorBoardSettings) -> None:
         from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
-        self._writer = EventFileWriter(str(out / FOLDER))
+        self._folder = out / FOLDER
+        self._writer = EventFileWriter(str(self._folder))
 
     def numbers(self, phase: int, stage: str, values: Mapping[str, float]) -> None:
         """Write one event and flush it."""
@@ -47,6 +48,10 @@ class TensorBoard:
 
     def set_aside(self, stages: Collection[tuple[int, str]], folder: Path) -> None:
         """Leave the events as they are: TensorBoard shows both."""
+
+    def links(self) -> Mapping[str, str]:
+        """Return the folder."""
+        return {"TensorBoard": str(self._folder)}
 
     def close(self) -> None:
         """Close the event file."""

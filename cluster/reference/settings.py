@@ -16,6 +16,7 @@ from typing import Any
 
 import yaml
 
+from cluster.monitors.monitor import MONITORS
 from cluster.recipe.plugged import PLUGGED
 from cluster.recipe.recipe import Recipe
 from policy.backend import BACKENDS
@@ -64,6 +65,9 @@ def reference_page() -> str:
             others = [backend for backend in BACKENDS.own if backend != settings.backend]
             for backend in others:
                 parts.extend(_section(f"policy.options of {backend}", BACKENDS.find(backend).settings(), 3))
+        if name == "monitors":
+            for other in (monitor for monitor in MONITORS.own if monitor not in settings):
+                parts.extend(_section(f"{name}.{other}, where it is named", MONITORS.find(other).settings(), 3, True))
     return "\n".join(parts)
 
 

@@ -12,7 +12,7 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import ray
 from ray.actor import ActorHandle
@@ -21,16 +21,35 @@ from policy.client import Completion, Sampling, WrongVersion
 from policy.published_weights import PublishedWeights, read_published
 from policy.settings import PolicySettings
 from policy.torch_backend import TorchSettings
+from telemetry import meter, ray_sink, table
+
+if TYPE_CHECKING:
+    from policy.engine_loop import EngineStats
+
+
+_TOKENS = {"prompt": "prompt_tokens", "kept": "cached_tokens", "new": "new_tokens"}
 
 
 class PolicyServer:
-    """Serves the model in ``model_dir``; ``published_file`` names the published weights, if there are any yet."""
+    """Serves the model in ``model_dir``; ``published_file`` names the published weights, if there are any yet.
+
+    It records metrics as ``label`` for the run ``metrics``, none where that is empty.
+    """
 
     def __init__(
-        self, settings: PolicySettings, options: TorchSettings, model_dir: str, published_file: str | None = None
+        self,
+        settings: PolicySettings,
+        options: TorchSettings,
+        model_dir: str,
+        published_file: str | None = None,
+        label: str = "",
+        metrics: str = "",
     ) -> None:
         from policy.loading import load_engine  # with torch, which the driver, who only names this class, goes without
 
+        ray_sink.install(metrics)
+        self._label = label
+        self._measured = dict.fromkeys(_TOKENS, 0)
         self._published_file = None if published_file is None else Path(published_file)
         self._catching_up = asyncio.Lock()
         self._loop = load_engine(settings, options, model_dir, self._published_file, on_failure=_end_process)
@@ -71,6 +90,16 @@ class PolicyServer:
                 raise WrongVersion(f"expected version {version}, found {served} served and {found} published")
             await self.load_weights(published)
 
+    def _measure(self, stats: EngineStats) -> None:
+        """Record what the engine did since the last time."""
+        meter.record(table.SERVED_VERSION, stats.version, server=self._label)
+        meter.record(table.SERVER_QUEUE, stats.running, server=self._label, state="running")
+        meter.record(table.SERVER_QUEUE, stats.waiting, server=self._label, state="waiting")
+        for part, name in _TOKENS.items():
+            total = getattr(stats, name)
+            meter.record(table.SERVER_TOKENS, total - self._measured[part], server=self._label, part=part)
+            self._measured[part] = total
+
     def _published(self) -> PublishedWeights | None:
         file = self._published_file
         return read_published(file) if file is not None and file.is_file() else None
@@ -80,8 +109,8 @@ class PolicyServer:
         return self._loop.stats().to_dict()
 
     async def ping(self) -> str:
-        """Return ``pong``, for the actor manager; raise ``EngineStopped`` where the engine is down."""
-        self._loop.stats()
+        """Return ``pong``, for whoever watches; raise ``EngineStopped`` where the engine is down."""
+        self._measure(self._loop.stats())
         return "pong"
 
     async def apply(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -101,6 +130,7 @@ def start_server(
     *,
     published_file: str | Path | None = None,
     name: str | None = None,
+    label: str = "",
     environment: Mapping[str, str] | None = None,
 ) -> ActorHandle[PolicyServer]:
     """Start a server as a Ray actor.
@@ -111,6 +141,7 @@ def start_server(
         model_dir: policy directory with the model and its tokenizer.
         published_file: names the published weights; read at every start, may not exist yet.
         name: the name under which other processes find the actor.
+        label: what metrics call it.
         environment: environment variables of the server's process, added to the job's.
     """
     actor = ray.remote(PolicyServer).options(
@@ -121,5 +152,6 @@ def start_server(
         max_task_retries=0,
         runtime_env={"env_vars": {"OMP_NUM_THREADS": str(options.threads), **(environment or {})}},
     )
-    handle: Any = actor.remote(settings, options, str(model_dir), str(published_file) if published_file else None)
+    published = str(published_file) if published_file else None
+    handle: Any = actor.remote(settings, options, str(model_dir), published, label, meter.run_name())
     return cast("ActorHandle[PolicyServer]", handle)

@@ -58,7 +58,9 @@ def running_servers(serving: Serving, options: TorchSettings) -> Iterator[TorchS
     # Actors' names are shared by all runs on a cluster.
     actors = {f"server-{i}": f"waymark-{serving.run}-server-{i}" for i in range(options.servers)}
     servers = {
-        name: start_server(serving.settings, options, serving.model, published_file=serving.published, name=actor)
+        name: start_server(
+            serving.settings, options, serving.model, published_file=serving.published, name=actor, label=name
+        )
         for name, actor in actors.items()
     }
     service = TorchService(servers, actors, serving.settings)

@@ -32,6 +32,7 @@ from records.failures import EpisodeFailed, Failure
 from rollout_workers.agent import Agent, Decision, PolicyAgent, Turn
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec
+from telemetry import meter, table
 
 SaveScreenshot = Callable[[str, int, bytes], str]
 """Takes episode id, step index and a PNG, stores it and returns the name to record; runs in a thread."""
@@ -78,14 +79,17 @@ async def play(
     *,
     milestones: MilestoneJudge | None = None,
     worker: str = "",
+    environment: str = "",
     save_screenshot: SaveScreenshot | None = None,
 ) -> Played:
     """Play one episode to its verdict; ``milestones`` says which of them are reached (None: their own checks do).
 
+    ``worker`` and ``environment`` name those who play, in the record and in metrics.
+
     Returns a trajectory with an outcome, or, where ``EpisodeFailed`` was raised below or a deadline
     passed, one with the failure and the steps so far. Errors that nobody typed propagate.
     """
-    episode = _Episode(env, agent, spec, settings, save_screenshot, milestones or DeclarativeChecks())
+    episode = _Episode(env, agent, spec, settings, save_screenshot, milestones or DeclarativeChecks(), environment)
     started = time.perf_counter()
     failure: Failure | None = None
     limit = Deadline(
@@ -129,6 +133,7 @@ class _Episode:
     settings: RolloutSettings
     save_screenshot: SaveScreenshot | None
     milestone_judge: MilestoneJudge
+    environment: str
     steps: list[Step] = field(default_factory=list)
     history: list[PastAction] = field(default_factory=list)
     acted: list[Acted] = field(default_factory=list)
@@ -152,6 +157,7 @@ class _Episode:
             self.env.reset(spec.task, seed=spec.seed, episode_id=spec.episode_id, deadline=limit, grant=spec.grant),
         )
         self.reset_s = time.perf_counter() - started
+        meter.record(table.RESET_SECONDS, self.reset_s, environment=self.environment)
         self.intent = observation.intent or spec.task.intent
         await self._check_milestones(observation)
         feedback = observation.feedback
@@ -182,6 +188,7 @@ class _Episode:
                     policy_s=policy_s,
                 )
             )
+            self._measure(self.steps[-1])
             feedback = parse_error or (following.feedback if following is not observation else None)
             self.history.append(PastAction(decision.action_ids.tolist(), feedback))
             if action is not None and (element is not None or action.element_id is None):
@@ -193,6 +200,14 @@ class _Episode:
                 break
         self.termination = self.termination or Termination.MAX_STEPS
         await self._judge()
+
+    def _measure(self, step: Step) -> None:
+        played = {"environment": self.environment, "source": self.spec.source}
+        meter.record(table.STEPS, **played, action="unread" if step.parse_error else "read")
+        meter.record(table.PROMPT_TOKENS, len(step.prompt_ids), **played)
+        meter.record(table.ACTION_TOKENS, len(step.action_ids), **played)
+        meter.record(table.POLICY_SECONDS, step.policy_s, **played)
+        meter.record(table.STEP_SECONDS, step.browser_s, environment=self.environment)
 
     async def _act(self, action: Action | None, observation: Observation) -> Observation:
         """Return what is there after the action; what is not an action, and an exit, leave the page alone."""

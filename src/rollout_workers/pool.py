@@ -25,6 +25,7 @@ from rollout_workers.results import EpisodeAnswer, EpisodeSummary, RolloutCounts
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
 from rollout_workers.worker_group import Answered, Lost, WorkerGroup
+from telemetry import meter, table
 
 logger = logging.getLogger(__name__)
 
@@ -223,9 +224,12 @@ class _Run:
             )
 
     def _tell(self) -> None:
+        counts = self._ledger.counts()
+        for state, count in counts.items():
+            meter.record(table.QUEUE, count, state=state)
+        meter.record(table.WORKERS, len(self._group.ready()))
         if self._on_counts is None:
             return
-        counts = self._ledger.counts()
         self._on_counts(
             RolloutCounts(
                 total=len(self._specs),

@@ -63,7 +63,7 @@ class WorkerConfig:
     ``settings`` names those that are asked. ``tokenizer`` is a policy folder. ``policy`` may be None for workers
     that play demonstrations only; ``policy_settings`` gives the prompt format and the limits in tokens. Shards go under
     ``shard_dir``; screenshots under ``screenshot_dir``, states of planned episodes under ``plan_dir``, or nowhere where
-    these are empty.
+    these are empty. ``run`` is part of the actors' names; ``metrics`` is the run that they record for, empty for none.
     """
 
     shard_dir: str
@@ -78,3 +78,5 @@ class WorkerConfig:
     judges: Judges = field(default_factory=Judges)
     screenshot_dir: str = ""
     plan_dir: str = ""
+    run: str = ""
+    metrics: str = ""

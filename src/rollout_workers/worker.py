@@ -15,6 +15,7 @@ import asyncio
 import inspect
 import logging
 import os
+import time
 import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -45,6 +46,7 @@ from rollout_workers.scripted_agent import ScriptedAgent, demonstrator
 from rollout_workers.shard_writer import ShardWriter
 from rollout_workers.slots import Slots
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
+from telemetry import meter, table
 
 if TYPE_CHECKING:
     from judges.llm.interface import LanguageModel
@@ -114,6 +116,8 @@ class RolloutWorker:
         """Play one leased episode as soon as a slot is free; the answer comes when it is durable."""
         answers: list[EpisodeAnswer] = []
         failure = await self._contained(self._play(lease, spec, answers))
+        if failure:
+            meter.record(table.ATTEMPT_FAILURES, **self._played(spec), kind=failure.kind, code=failure.code.name)
         answer = EpisodeAnswer(lease, failure=failure) if failure else answers[0]
         return replace(answer, grant=spec.grant)
 
@@ -133,6 +137,8 @@ class RolloutWorker:
 
     async def _build(self) -> None:
         config = self._config
+        if config.metrics:
+            cast(Callable[[str], None], load("telemetry.ray_sink:install"))(config.metrics)
         self._orphans_killed += await asyncio.to_thread(lambda: kill(orphans()))
         self._mark = mark_children()
         if self._guard is None:
@@ -175,6 +181,7 @@ class RolloutWorker:
                 self._config.settings,
                 milestones=self._milestones,
                 worker=self._name,
+                environment=self._config.environment,
                 save_screenshot=self._screenshots.save if self._screenshots else None,
             )
             failure = played.failure or self._stalled_since(stalls)
@@ -185,8 +192,21 @@ class RolloutWorker:
             failure = played.failure
         if failure is not None:
             raise EpisodeFailed(failure)
+        began = time.perf_counter()
         shard = await self._writer.add(played.trajectory)
+        self._measure(played, spec, time.perf_counter() - began)
         answers.append(EpisodeAnswer(lease, EpisodeSummary.of(played), shard))
+
+    def _measure(self, played: Played, spec: EpisodeSpec, shard_s: float) -> None:
+        environment, episode = self._config.environment, played.trajectory
+        meter.record(table.SHARD_SECONDS, shard_s, environment=environment)
+        meter.record(table.JUDGE_SECONDS, played.judge_s, environment=environment)
+        meter.record(table.EPISODE_SECONDS, episode.seconds, **self._played(spec))
+        outcome = "success" if episode.outcome == 1.0 else "failure"
+        meter.record(table.EPISODES, **self._played(spec), end=str(episode.termination), outcome=outcome)
+
+    def _played(self, spec: EpisodeSpec) -> dict[str, str]:
+        return {"environment": self._config.environment, "source": spec.source}
 
     def _stalled_since(self, stalls: int) -> Failure | None:
         if self._lag.stalls == stalls:

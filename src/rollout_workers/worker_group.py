@@ -10,6 +10,7 @@ in the worker: method names and plain records only.
 from __future__ import annotations
 
 import logging
+import secrets
 import time
 from dataclasses import dataclass
 from operator import methodcaller
@@ -26,6 +27,7 @@ from rollout_workers.members import Care, Member, MemberState
 from rollout_workers.results import EpisodeAnswer
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
 from rollout_workers.worker import RolloutWorker
+from telemetry import meter, table
 
 logger = logging.getLogger(__name__)
 
@@ -65,6 +67,8 @@ class WorkerGroup:
         self._manager = FaultTolerantActorManager(max_remote_requests_in_flight_per_actor=self._capacity)
         self._members: dict[int, Member] = {}
         self._made = 0
+        # Names of actors are shared by all runs on a cluster, and by a run's pools one after the other.
+        self._prefix = f"waymark-{config.run}-{config.environment}-{secrets.token_hex(3)}"
         self._probed_at = 0.0
         self.losses = 0
         self.orphans_killed = 0
@@ -143,6 +147,7 @@ class WorkerGroup:
     def _new_actor(self, name: str) -> Any:
         settings = self._settings
         options: dict[str, Any] = {
+            "name": f"{self._prefix}-{name}",
             "num_cpus": settings.worker_cpus,
             "max_restarts": -1,
             "max_task_retries": 0,  # a browser step is not idempotent: the episode is the unit of retry
@@ -209,6 +214,7 @@ class WorkerGroup:
         logger.warning("lost a worker: %s", failure.detail)
         member.enter(MemberState.DOWN, time.monotonic())
         self.losses += 1
+        meter.record(table.WORKER_LOSSES)
         return [Lost(worker, failure)]
 
     def _restore(self) -> None:

@@ -13,6 +13,7 @@ import asyncio
 import hmac
 import json
 import secrets
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -21,12 +22,14 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sites.faults import FaultSettings
 from sites.registry import SITES
 from sites.sessions import PUBLIC, SessionError, SessionStore
 from sites.site import Session, Site
+from telemetry import meter, table
+from telemetry.prometheus_sink import PrometheusSink
 
 ORDER = "/_frame/order"
 """Address, on every site, of the page that says whether the forms in its query were last sent in that order."""
@@ -55,6 +58,7 @@ def create_app(
     app = Starlette(
         routes=[
             Route("/_control/health", _health),
+            Route("/_control/metrics", _metrics),
             Route("/_control/sessions/{token}", _open_session, methods=["POST"]),
             Route("/_control/sessions/{token}", _known_session, methods=["GET"]),
             Route("/_control/sessions/{token}", _drop_session, methods=["DELETE"]),
@@ -87,6 +91,7 @@ class HostDispatch:
             raise RuntimeError(f"the sites speak HTTP only, found a {scope['type']} connection")
         request = Request(scope)
         site, token = self._parse(request.headers.get("host", ""))
+        send = _measured(site, send) if meter.run_name() else send
         session = self._store.get(token)
         if site not in session.sites:
             raise SessionError(403, f"this session may not visit {site}; its sites are {sorted(session.sites)}")
@@ -111,6 +116,19 @@ class HostDispatch:
             return labels[0], labels[1] if len(labels) == 3 else PUBLIC
         known = ", ".join(f"http://{name}.localhost" for name in self._apps)
         raise SessionError(404, f"no site at host {host!r}; the sites are {known}")
+
+
+def _measured(site: str, send: Send) -> Send:
+    """Return ``send`` that records the answer's status and how long it took to begin."""
+    began = time.perf_counter()
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            meter.record(table.SITE_REQUESTS, site=site, status=f"{message['status'] // 100}xx")
+            meter.record(table.SITE_SECONDS, time.perf_counter() - began, site=site)
+        await send(message)
+
+    return sent
 
 
 def _neighbours(session: Session, site: str, request: Request) -> tuple[tuple[str, str], ...]:
@@ -154,6 +172,16 @@ async def _health(request: Request) -> Response:
     store: SessionStore = request.app.state.sessions
     seed: int = request.app.state.seed
     return JSONResponse({"ok": True, "sessions": len(store), "sites": sorted(store.sites), "seed": seed})
+
+
+async def _metrics(request: Request) -> Response:
+    """Answer with the metrics of this process in Prometheus' text form; 404 where it records none."""
+    _require_secret(request)
+    sink = meter.sink()
+    if not isinstance(sink, PrometheusSink):
+        raise SessionError(404, "this server records no metrics; start it with --metrics RUN")
+    meter.record(table.SITE_SESSIONS, len(request.app.state.sessions))
+    return PlainTextResponse(sink.text())
 
 
 async def _open_session(request: Request) -> Response:

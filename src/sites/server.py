@@ -32,7 +32,11 @@ from records.child_environment import inherited
 from sites.app import CONTROL_HEADER, create_app
 from sites.faults import FaultSettings
 from sites.settings import SitesSettings
+from telemetry import meter
+from telemetry.prometheus_sink import PrometheusSink
 
+CONTROL_S = 2.0
+"""Fixed: what the server counts is a page of text from the same machine."""
 STOP_S = 5.0
 """Fixed: past it the server is killed; it keeps nothing that could be lost."""
 
@@ -82,6 +86,21 @@ class SiteServer:
             return False
         finally:
             connection.close()
+
+    def metrics(self) -> str:
+        """Return the server's metrics in Prometheus' text form; raise ``OSError`` where it does not answer in time."""
+        connection = http.client.HTTPConnection(_HOST, self.port, timeout=CONTROL_S)
+        try:
+            connection.request("GET", "/_control/metrics", headers={CONTROL_HEADER: self.secret})
+            reply = connection.getresponse()
+            said = reply.read().decode()
+        except http.client.HTTPException as error:
+            raise OSError(f"the site server {self.pid} sent no HTTP: {error!r}") from error
+        finally:
+            connection.close()
+        if reply.status != http.client.OK:
+            raise OSError(f"the site server {self.pid} answered {reply.status}")
+        return said
 
     def restart(self) -> None:
         """Kill the server, whatever it is doing, and start it afresh on the same port.
@@ -141,7 +160,7 @@ class SiteServer:
         paths = [source, *filter(None, [os.environ.get("PYTHONPATH")])]
         command = [sys.executable, "-m", "sites.server", "--port", str(port), "--seed", str(self._settings.seed)]
         command += ["--max-sessions", str(self._settings.max_sessions), "--secret-file", str(secret_file)]
-        command += ["--faults", json.dumps(asdict(self._settings.faults))]
+        command += ["--faults", json.dumps(asdict(self._settings.faults)), "--metrics", meter.run_name()]
         return subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -178,7 +197,10 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--max-sessions", type=int, default=SitesSettings.max_sessions, help="most open sessions")
     parser.add_argument("--secret-file", type=Path, required=True, help="file that holds the control secret")
     parser.add_argument("--faults", type=json.loads, default={}, help="faults of every session, as a JSON object")
+    parser.add_argument("--metrics", default="", help="run that metrics are recorded for; empty records none")
     options = parser.parse_args(arguments)
+    if options.metrics:
+        meter.install(PrometheusSink(), options.metrics)
     faults = FaultSettings.from_json(options.faults)
     app = create_app(options.seed, options.secret_file.read_text().strip(), options.max_sessions, faults=faults)
     # asyncio sends without delay (TCP_NODELAY) only where it knows the protocol; with it left at 0 every page with a

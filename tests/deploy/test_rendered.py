@@ -18,7 +18,8 @@ from tests.deploy.manifests import DEPLOY, RENDERED, ROOT, Document, example, ex
 KUBERAY = ROOT.parent / "shared" / "kuberay"
 KUBERNETES_VERSION = "1.34"
 OWN_KINDS = {"RayCluster", "RayJob"}
-"""Those of the operator, checked by its own schemas; ``PodMonitor`` is Prometheus' operator's."""
+"""Those of the operator, checked by its own schemas; those of ``PROMETHEUS`` are of Prometheus' operator."""
+PROMETHEUS = {"PodMonitor", "PrometheusRule"}
 
 
 def renderer() -> ModuleType:
@@ -94,7 +95,7 @@ def plain_documents() -> list[tuple[str, Document]]:
         (f"{name}-{document['kind']}-{document['metadata']['name']}", document)
         for name in example_names()
         for document in example(name)
-        if document["kind"] not in OWN_KINDS | {"PodMonitor"}
+        if document["kind"] not in OWN_KINDS | PROMETHEUS
     ]
 
 

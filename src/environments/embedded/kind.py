@@ -17,6 +17,7 @@ from environments.task_sources import TaskSource
 from judges.interface import TrajectoryJudge
 from records.checks import Check, Status
 from sites.settings import SitesSettings
+from telemetry import meter
 
 
 def _tasks(settings: SitesSettings, *, scripted: bool) -> TaskSource:
@@ -36,7 +37,7 @@ def _serve(settings: SitesSettings) -> Iterator[Service[SiteEndpoint]]:
     from sites.server import SiteServer
     from sites.watch import SiteWatch
 
-    with SiteServer(settings) as server, SiteWatch(server, settings):
+    with SiteServer(settings) as server, SiteWatch(server, settings), meter.forwarding(server.metrics):
         yield Service(SiteEndpoint(server.port, server.secret))
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from judges.llm.settings import LlmSettings
 from records import failure_codes as codes
 from records.failures import EpisodeFailed, Failure
+from telemetry import meter, table
 
 FILE_NAME = "accounts.sqlite"
 _ROOM_S = 0.2
@@ -86,6 +87,7 @@ class Accounts:
                     self._file.execute(_WRITE, asdict(held))
             except sqlite3.Error as error:
                 raise OSError(f"{FILE_NAME}: {error}") from error
+        _measure(change)
 
     def all(self) -> tuple[ModelAccount, ...]:
         """Return every account, by name."""
@@ -139,6 +141,19 @@ def read_accounts(path: Path) -> tuple[ModelAccount, ...]:
         return ()
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=LOCKED_S)) as file:
         return tuple(_read(file))
+
+
+def _measure(change: ModelAccount) -> None:
+    name = change.name
+    asked = change.questions - change.cached - change.failures
+    for answer, count in (("model", asked), ("cache", change.cached), ("none", change.failures)):
+        meter.record(table.JUDGE_QUESTIONS, count, model=name, answer=answer)
+    meter.record(table.JUDGE_REQUESTS, change.requests, model=name)
+    meter.record(table.JUDGE_RETRIES, change.retries, model=name)
+    meter.record(table.JUDGE_NONSENSE, change.nonsense, model=name)
+    meter.record(table.JUDGE_TOKENS, change.input_tokens, model=name, part="input")
+    meter.record(table.JUDGE_TOKENS, change.output_tokens, model=name, part="output")
+    meter.record(table.JUDGE_COST, change.cost_usd, model=name)
 
 
 def _read(file: sqlite3.Connection) -> list[ModelAccount]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -24,6 +25,7 @@ from records import failure_codes as codes
 from records.deadline import Deadline
 from records.failures import EpisodeFailed, Failure
 from records.supervision import supervised
+from telemetry import meter, table
 
 _FIRST_PAUSE_S = 0.5
 """Fixed: a pace within the asker's deadline; it doubles, and varies by half so that askers do not come all at once."""
@@ -101,7 +103,9 @@ class Endpoint:
         most_usd, most_tokens = self._usd(most_in, most_out), most_in + most_out
         async with self._limits.turn(most_tokens) as use, self._accounts.reserved(most_usd, most_tokens):
             try:
+                began = time.perf_counter()
                 reply = await self._complete(question, min(_ATTEMPT_S, deadline.left() / 2))
+                meter.record(table.JUDGE_REQUEST_SECONDS, time.perf_counter() - began, model=self._alias)
             except Trouble:
                 await self._note(sent)
                 raise

@@ -20,12 +20,28 @@ from policy.published_weights import PublishedWeights, read_published
 from policy.vllm.api import VllmApi
 from policy.vllm.backend import VllmSettings
 from policy.vllm.process import VllmProcess
+from telemetry import meter, ray_sink, table
 
 
 class VllmServer:
-    """Serves what ``serving`` names, by vLLM in ``python``; it prints to ``log_file`` and hears who has ``token``."""
+    """Serves what ``serving`` names, by vLLM in ``python``; it prints to ``log_file`` and hears who has ``token``.
 
-    def __init__(self, serving: Serving, options: VllmSettings, *, log_file: Path, python: str, token: str) -> None:
+    It records metrics as ``label`` for the run ``metrics``, none where that is empty.
+    """
+
+    def __init__(
+        self,
+        serving: Serving,
+        options: VllmSettings,
+        *,
+        log_file: Path,
+        python: str,
+        token: str,
+        label: str = "",
+        metrics: str = "",
+    ) -> None:
+        ray_sink.install(metrics)
+        self._label = label
         settings, host = serving.settings, _host(options.bind)
         self._settings = settings
         self._options = options
@@ -82,7 +98,9 @@ class VllmServer:
         self._taking = True
         try:
             async with self._api() as api:
-                return await api.take_weights(weights, drain_timeout_s=self._options.drain_timeout_s)
+                taken = await api.take_weights(weights, drain_timeout_s=self._options.drain_timeout_s)
+                meter.record(table.SERVED_VERSION, taken.version, server=self._label)
+                return taken
         finally:
             self._taking = False
 

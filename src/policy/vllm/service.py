@@ -31,6 +31,7 @@ from policy.tokenizer import TextTokenizer
 from policy.vllm.api import VllmApi, reply_token
 from policy.vllm.backend import VllmSettings
 from policy.vllm.server import VllmServer
+from telemetry import meter
 
 _FACTORY = "policy.vllm.client:vllm_client"
 _LOOK_PAUSE_S = 5.0
@@ -84,7 +85,8 @@ def _start(serving: Serving, options: VllmSettings, name: str, token: str) -> Ac
         max_task_retries=0,
     )
     log_file = serving.logs / f"vllm-{name.rpartition('-')[2]}.log"
-    handle: Any = actor.remote(serving, options, log_file=log_file, python=options.interpreter, token=token)
+    measured = {"label": f"server-{name.rpartition('-')[2]}", "metrics": meter.run_name()}
+    handle: Any = actor.remote(serving, options, log_file=log_file, python=options.interpreter, token=token, **measured)
     return cast("ActorHandle[VllmServer]", handle)
 
 

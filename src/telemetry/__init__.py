@@ -1,0 +1,1 @@
+"""Metrics as it happens: which there are, and how a process records them."""
