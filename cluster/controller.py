@@ -143,7 +143,7 @@ class Controller:
 
     @property
     def _looks_for_milestones(self) -> bool:
-        return bool(self.recipe.milestones.model) or "potential" in self.system.algorithm.annotators
+        return bool(self.recipe.milestones.model) or self.system.algorithm.needs_milestones
 
     def _milestones(self, phase: int) -> MilestonesWritten:
         """Let milestones be written for the phase's tasks that have none; say of whom there are none still."""

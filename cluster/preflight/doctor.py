@@ -266,7 +266,7 @@ def check_milestones(recipe: Recipe, training: Sequence[Task]) -> list[Check]:
     except ValueError as error:
         return [Check("milestones.model", Status.FAIL, str(error), "name one of judges.llm.models")]
     without = sum(not task.milestones for task in training)
-    learns = recipe.run.phases and "potential" in resolve(recipe.learner).annotators
+    learns = recipe.run.phases and resolve(recipe.learner).needs_milestones
     if not (without and learns):
         return []
     if recipe.milestones.model:
@@ -276,9 +276,9 @@ def check_milestones(recipe: Recipe, training: Sequence[Task]) -> list[Check]:
         advice = "name one there, such as autorater or milestone_checker, or let milestones bring conditions: declared"
         return [Check("milestones.checks", Status.FAIL, found, advice)]
     found = f"{without} of {len(training)} training tasks have none, and {recipe.learner.algorithm!r} learns from them"
-    advice = "name a language model that writes them in milestones.model, choose an algorithm without a potential"
+    advice = "name a language model that writes them in milestones.model, choose an algorithm without milestones"
     if recipe.milestones.absent == "warn":
-        return [Check("milestones", Status.WARN, found, f"{advice}; such tasks teach the potential critic nothing")]
+        return [Check("milestones", Status.WARN, found, f"{advice}; such tasks teach nothing of progress")]
     return [Check("milestones", Status.FAIL, found, f"{advice}, or set milestones.absent to warn")]
 
 

@@ -89,6 +89,16 @@ class Recipe(BaseModel):
             )
         return self
 
+    @model_validator(mode="after")
+    def _groups_are_sampled(self) -> Recipe:
+        """Refuse to compare the episodes of a task where there is one of each."""
+        if resolve(self.learner).needs_groups and self.run.attempts_per_task < 2:
+            raise ValueError(
+                "run.attempts_per_task: expected 2 or more, the episodes of a task that learner.algorithm "
+                f"{self.learner.algorithm!r} compares, found {self.run.attempts_per_task}"
+            )
+        return self
+
     def environment_settings(self, name: str) -> object:
         """Return the settings of the environment called ``name``; raise ``ValueError`` where there is none."""
         return self.environments.get(environment_section(name)) or KINDS.find(name).settings()

@@ -67,13 +67,28 @@ def doubly_robust_advantages(rewards: Array, values: Array, gamma: float, lam: f
     return lam * td_errors(rewards, values, gamma) + (1.0 - lam) * return_advantages(rewards, values, gamma, lam)
 
 
+def undiscounted_advantages(rewards: Array, values: Array, gamma: float, lam: float) -> Array:
+    """Return (T,) lam * (r_t + V(s_{t+1}) - V(s_t)) + (1 - lam) * (r_T - V(s_t)): WebRL's (arXiv 2411.02337)."""
+    return doubly_robust_advantages(rewards, values, 1.0, lam)
+
+
+def digirl_advantages(rewards: Array, values: Array, gamma: float, lam: float) -> Array:
+    """Return (T,) lam^(T-1-t) r_T + (1 - lam^(T-1-t)) (r_t + V(s_{t+1}) - V(s_t)): DigiRL's (arXiv 2406.11896).
+
+    The nearer the end, the more the outcome counts; at the last step it counts alone.
+    """
+    left = np.arange(len(rewards) - 1, -1, -1, dtype=np.float64)
+    weight = np.asarray(lam, dtype=np.float64) ** left
+    return np.asarray(weight * float(rewards[-1]) + (1 - weight) * td_errors(rewards, values, 1.0), dtype=np.float64)
+
+
 def value_difference_advantages(rewards: Array, values: Array, gamma: float, lam: float) -> Array:
-    """Return (T,) r_t + V(s_{t+1}) - V(s_t), undiscounted, as DigiRL's step-level advantage."""
+    """Return (T,) r_t + V(s_{t+1}) - V(s_t), undiscounted."""
     return td_errors(rewards, values, 1.0)
 
 
 def webrl_released_advantages(rewards: Array, values: Array, gamma: float, lam: float) -> Array:
-    """Return (T,) clip(r_t + V(s_{t+1}) - V(s_t) - 0.05 + G_t, -1, 1), as THUDM/WebRL's trainer computes it."""
+    """Return (T,) clip(r_t + V(s_{t+1}) - V(s_t) - 0.05 + G_t, -1, 1), as the trainers of DigiRL and WebRL do."""
     raw = td_errors(rewards, values, 1.0) - 0.05 + discounted_returns(rewards, gamma)
     return np.asarray(np.clip(raw, -1.0, 1.0), dtype=np.float64)
 
@@ -82,6 +97,8 @@ ADVANTAGES: dict[str, Advantage] = {
     "returns": return_advantages,
     "doubly_robust": doubly_robust_advantages,
     "td": td_advantages,
+    "undiscounted": undiscounted_advantages,
+    "digirl": digirl_advantages,
     "value_difference": value_difference_advantages,
     "webrl_released": webrl_released_advantages,
 }

@@ -19,21 +19,40 @@ REWARD_ASKS: dict[str, tuple[str, ...]] = {
     "difference": ("potential",),
     "pbrs": ("potential",),
     "process": (),
+    "outcome_steps": (),
+    "process_steps": (),
+    "admire": (),
 }
 """Rewards by name, with the annotators whose answers each one uses."""
 
-JUDGED_STEPS = ("process",)
+JUDGED_STEPS = ("process", "process_steps")
 """Rewards that use what a judge says of each step (``Step.reward``)."""
+
+STEP_TOTALS = ("outcome_steps", "process_steps", "admire")
+"""Rewards of which each step's is a whole of its own, the outcome in it, for advantages that compare steps."""
+
+REACHED_MILESTONES = ("admire",)
+"""Rewards that use which milestones were reached."""
 
 ADVANTAGE_ASKS: dict[str, tuple[str, ...]] = {
     "returns": ("value",),
     "doubly_robust": ("value",),
     "td": ("value",),
+    "undiscounted": ("value",),
+    "digirl": ("value",),
     "value_difference": ("value",),
     "webrl_released": ("value",),
     "group_relative": (),
+    "group_steps": (),
+    "group_steps_left_out": (),
 }
 """Advantages by name, with the annotators whose answers each one uses."""
+
+STEP_ADVANTAGES = ("group_steps", "group_steps_left_out")
+"""Advantages that compare the steps of a group, not its trajectories."""
+
+GROUP_ADVANTAGES = ("group_relative", *STEP_ADVANTAGES)
+"""Advantages that compare what was sampled for one task side by side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +70,9 @@ LOSS_NEEDS: dict[str, LossNeeds] = {
     "awr": LossNeeds(),
     "hard_filter": LossNeeds(),
     "webrl_released": LossNeeds(reference=True),
+    "mgrpo": LossNeeds(reference=True),
+    "clipped_actions": LossNeeds(),
+    "clipped_tokens": LossNeeds(),
 }
 """Policy losses by name."""
 
@@ -118,6 +140,16 @@ class Algorithm:
         return self.reward in JUDGED_STEPS
 
     @property
+    def needs_milestones(self) -> bool:
+        """Whether the algorithm learns from which milestones were reached."""
+        return "potential" in self.annotators or self.reward in REACHED_MILESTONES
+
+    @property
+    def needs_groups(self) -> bool:
+        """Whether several episodes of a task are compared."""
+        return self.advantage in GROUP_ADVANTAGES
+
+    @property
     def needs_phases(self) -> bool:
         """Whether the algorithm has phases at all (``sft`` stops after cloning)."""
         return self.data_choice.phases
@@ -127,14 +159,22 @@ _FILTERED = "rollouts_and_filtered_replay"
 _RECIPES = (
     Algorithm("sft", None, None, "cross_entropy", "demonstrations"),
     Algorithm("filtered_bc", "outcome", None, "cross_entropy", "successful_rollouts"),
+    Algorithm("filtered_bc_replay", "outcome", None, "cross_entropy", "successful_rollouts_and_replay"),
     Algorithm("awr", "outcome", "doubly_robust", "awr", "rollouts_and_replay"),
-    Algorithm("digirl", "outcome", "value_difference", "hard_filter", "rollouts_and_replay_by_instruction"),
-    Algorithm("webrl", "outcome", "doubly_robust", "squared_regression", _FILTERED),
+    Algorithm("digirl", "outcome", "digirl", "hard_filter", "rollouts_and_replay_by_instruction"),
+    Algorithm("digirl_released", "outcome", "webrl_released", "hard_filter", "rollouts_and_replay_by_instruction"),
+    Algorithm("webrl", "outcome", "undiscounted", "squared_regression", _FILTERED),
     Algorithm("webrl_released", "outcome", "webrl_released", "webrl_released", _FILTERED),
     Algorithm("mira", "difference", "doubly_robust", "squared_regression", _FILTERED),
     Algorithm("mira_kl", "difference", "doubly_robust", "exp_weighted", _FILTERED),
     Algorithm("mira_no_pc", "outcome", "doubly_robust", "squared_regression", _FILTERED),
     Algorithm("mira_td", "difference", "td", "squared_regression", _FILTERED),
+    Algorithm("webagent_r1", "outcome", "group_relative", "mgrpo", "rollouts", "warm_start"),
+    Algorithm("outcome_grpo", "outcome_steps", "group_steps", "clipped_actions", "rollouts"),
+    Algorithm("process_grpo", "process_steps", "group_steps", "clipped_actions", "rollouts"),
+    Algorithm("admire_grpo", "admire", "group_steps", "clipped_actions", "rollouts"),
+    Algorithm("admire_rloo", "admire", "group_steps_left_out", "clipped_actions", "rollouts"),
+    Algorithm("admire_dapo", "admire", "group_steps", "clipped_tokens", "rollouts"),
 )
 ALGORITHMS: dict[str, Algorithm] = {recipe.name: recipe for recipe in _RECIPES}
 """Recipes by name."""
@@ -164,6 +204,7 @@ def resolve(settings: LearnerSettings) -> Algorithm:
             f"policy loss {algorithm.policy_loss!r} needs an advantage and a reward, found advantage="
             f"{algorithm.advantage!r} and reward={algorithm.reward!r}: set both in the learner's settings"
         )
+    _go_together(algorithm)
     if needs.reference:
         return algorithm
     if settings.reference is not None:
@@ -172,6 +213,20 @@ def resolve(settings: LearnerSettings) -> Algorithm:
             f"{settings.reference!r}: leave it out of the learner's settings"
         )
     return replace(algorithm, reference=None)
+
+
+def _go_together(algorithm: Algorithm) -> None:
+    """Refuse rewards, advantages and data that say nothing together."""
+    if (algorithm.advantage in STEP_ADVANTAGES) != (algorithm.reward in STEP_TOTALS):
+        raise ValueError(
+            f"advantages {', '.join(STEP_ADVANTAGES)} and rewards {', '.join(STEP_TOTALS)} go together, found "
+            f"advantage={algorithm.advantage!r} and reward={algorithm.reward!r}: set both in the learner's settings"
+        )
+    if algorithm.needs_groups and algorithm.data_choice.replay != "none":
+        raise ValueError(
+            f"advantage {algorithm.advantage!r} compares episodes that were sampled side by side, found "
+            f"data={algorithm.data!r}, which brings stored ones: set data to 'rollouts' in the learner's settings"
+        )
 
 
 def _known(choice: str, name: str, registry: Iterable[str]) -> None:

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from learner.advantages import ADVANTAGES, Advantage, Advantages, Array
-from learner.algorithms import Algorithm
-from learner.group_relative import group_relative_advantages
+from learner.algorithms import STEP_TOTALS, Algorithm
+from learner.group_relative import group_left_out_advantages, group_relative_advantages, group_step_advantages
 from learner.phase_batch import PhaseBatch
-from learner.rewards import REWARDS, outcome_rewards
+from learner.rewards import REWARDS
 from learner.settings import LearnerSettings
 
 BatchAdvantage = Callable[[PhaseBatch, Sequence[Array], LearnerSettings], Advantages]
@@ -35,13 +35,18 @@ def by_trajectory(advantage: Advantage) -> BatchAdvantage:
 CREDIT: dict[str, BatchAdvantage] = {
     **{name: by_trajectory(advantage) for name, advantage in ADVANTAGES.items()},
     "group_relative": group_relative_advantages,
+    "group_steps": group_step_advantages,
+    "group_steps_left_out": group_left_out_advantages,
 }
 """Advantages by name; the arguments are a batch, the rewards (T,) of each of its trajectories, and the settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """Per decision of a batch, in order: ``advantages``, and ``shaping`` (N,), what the rewards add to the outcome."""
+    """Per decision of a batch, in order: ``advantages``, and ``shaping`` (N,), what the rewards add to the outcome.
+
+    The outcome is that of the last step; where each step's reward is a whole of its own, that of every step.
+    """
 
     advantages: Advantages
     shaping: Array
@@ -64,10 +69,10 @@ def assign_credit(batch: PhaseBatch, algorithm: Algorithm, settings: LearnerSett
     rewards: list[Array] = []
     shaping: list[Array] = []
     signals = batch.judged_steps if algorithm.needs_judged_steps else batch.answers.get("potential", flat)
+    base = REWARDS["outcome_steps" if algorithm.reward in STEP_TOTALS else "outcome"]
     for trajectory, signal in zip(batch.trajectories, signals, strict=True):
-        outcome = float(trajectory.outcome or 0.0)
-        rewards.append(reward(outcome, signal, settings.alpha, settings.gamma))
-        shaping.append(rewards[-1] - outcome_rewards(outcome, signal, settings.alpha, settings.gamma))
+        rewards.append(reward(trajectory, signal, settings, batch.phase))
+        shaping.append(rewards[-1] - base(trajectory, signal, settings, batch.phase))
     return Credit(CREDIT[algorithm.advantage](batch, rewards, settings), _joined(shaping))
 
 

@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from learner.policy_terms import PolicyTerms, TokenTerms
-from learner.settings import AwrSettings, HardFilterSettings, LossSettings
+from learner.settings import AwrSettings, ClipSettings, HardFilterSettings, LossSettings, MGrpoSettings
 
 WEBRL_SURE = 0.8
 """Mean token probability from which WebRL's released loss raises its beta."""
@@ -68,6 +68,37 @@ def webrl_released(terms: PolicyTerms) -> Tensor:
     return loss * (terms.advantages >= 0).to(ratio.dtype)
 
 
+def clipped(ratio: Tensor, advantages: Tensor, low: float, high: float) -> Tensor:
+    """Return -min(ratio * A, clip(ratio, 1 - low, 1 + high) * A), in the shape of both (PPO's objective, negated)."""
+    return -torch.minimum(ratio * advantages, ratio.clamp(1 - low, 1 + high) * advantages)
+
+
+def mgrpo(terms: TokenTerms, settings: MGrpoSettings) -> Tensor:
+    """Return (B,) M-GRPO's loss of each action (WebAgent-R1, section 2.3): the mean over its tokens, weighted.
+
+    A token's is the clipped ratio and ``kl_weight`` times exp(d) - d - 1 with d = log(pi_ref / pi). The weights make
+    each trajectory weigh the same, however long it is.
+    """
+    ratio = torch.exp(terms.logprobs - terms.behaviour)
+    apart = terms.under_reference() - terms.logprobs
+    divergence = torch.exp(apart) - apart - 1
+    losses = clipped(ratio, terms.advantages, settings.clip, settings.clip) + settings.kl_weight * divergence
+    weighted = terms.mean_of_actions(losses)
+    return weighted if terms.weights is None else weighted * terms.weights
+
+
+def clipped_actions(terms: TokenTerms, settings: ClipSettings) -> Tensor:
+    """Return (B,) the clipped ratio of whole actions (ADMIRE eq. 12), times the advantage of each."""
+    ratio = torch.exp(terms.per_action(terms.logprobs - terms.behaviour))
+    return clipped(ratio, terms.mean_of_actions(terms.advantages), settings.clip_low, settings.clip_high)
+
+
+def clipped_tokens(terms: TokenTerms, settings: ClipSettings) -> Tensor:
+    """Return (M,) the clipped ratio of each token, with room of its own above (DAPO, arXiv 2503.14476, eq. 8)."""
+    ratio = torch.exp(terms.logprobs - terms.behaviour)
+    return clipped(ratio, terms.advantages, settings.clip_low, settings.clip_high)
+
+
 Counts = npt.NDArray[np.float32]
 
 
@@ -91,7 +122,10 @@ class ActionLoss:
 
 @dataclass(frozen=True, slots=True)
 class TokenLoss:
-    """A loss of action tokens with their behaviour log-probabilities; otherwise as ``ActionLoss``."""
+    """A loss of action tokens with their behaviour log-probabilities; otherwise as ``ActionLoss``.
+
+    It may return a number a token or, summed up itself, one an action.
+    """
 
     of: Callable[[LossSettings], Callable[[TokenTerms], Tensor]]
     divide_by: Callable[[Counts], float] = per_token
@@ -106,6 +140,11 @@ POLICY_LOSSES: dict[str, PolicyLoss] = {
     "awr": ActionLoss(lambda settings: partial(awr, settings=settings.awr)),
     "hard_filter": ActionLoss(lambda settings: partial(hard_filter, settings=settings.hard_filter)),
     "webrl_released": ActionLoss(lambda settings: webrl_released),
+    "mgrpo": TokenLoss(lambda settings: partial(mgrpo, settings=settings.mgrpo), divide_by=per_step),
+    "clipped_actions": TokenLoss(
+        lambda settings: partial(clipped_actions, settings=settings.clipped_actions), divide_by=per_step
+    ),
+    "clipped_tokens": TokenLoss(lambda settings: partial(clipped_tokens, settings=settings.clipped_tokens)),
 }
 """Policy losses by name."""
 

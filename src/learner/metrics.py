@@ -102,6 +102,19 @@ class ActorMetrics:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupCounts:
+    """Groups of a phase: of ``groups``, ``equal`` earned the same throughout and are skipped with ``skipped`` steps.
+
+    Of the equal ones ``single`` have one member left, its others having no verdict.
+    """
+
+    groups: int
+    equal: int
+    single: int
+    skipped: int
+
+
+@dataclass(frozen=True, slots=True)
 class CloneUpdate:
     """What cloning reports; ``epochs`` may be a fraction.
 
@@ -128,7 +141,10 @@ class CriticsUpdate:
 
 @dataclass(frozen=True, slots=True)
 class ActorUpdate:
-    """What ``Learner.update_actor`` reports, with the phase's data. ``seconds`` maps parts of it to seconds."""
+    """What ``Learner.update_actor`` reports, with the phase's data. ``seconds`` maps parts of it to seconds.
+
+    ``groups`` are None where the algorithm compares none.
+    """
 
     phase: int
     algorithm: str
@@ -138,6 +154,7 @@ class ActorUpdate:
     success_rate: float | None
     actor: ActorMetrics
     seconds: dict[str, float]
+    groups: GroupCounts | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the metrics as JSON-ready nested dicts."""

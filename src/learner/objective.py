@@ -68,6 +68,12 @@ class ActorData:
         return Advantages(np.zeros(len(self.samples))) if self.credit is None else self.credit.advantages
 
     @property
+    def weights(self) -> Floats:
+        """A weight (N,) for each decision, with which every trajectory has the same in all; their mean is 1."""
+        _, member, lengths = np.unique(self.episodes, return_inverse=True, return_counts=True)
+        return np.asarray(len(self.samples) / max(len(lengths), 1) / lengths[member], dtype=np.float64)
+
+    @property
     def tokens(self) -> Counts:
         """The number of action tokens (N,) of each decision, at least 1."""
         return np.asarray([max(len(sample.action_ids), 1) for sample in self.samples], dtype=np.float32)
@@ -127,6 +133,7 @@ def _of_tokens(
     compute: Compute,
 ) -> Objective:
     advantages = data.advantages.per_token([len(sample.action_ids) for sample in data.samples])
+    weights = torch.from_numpy(np.asarray(data.weights, dtype=np.float32)).to(compute.device)
 
     def gathered(per_action: Sequence[Floats], members: Indices) -> Tensor:
         joined = np.concatenate([per_action[i] for i in members]).astype(np.float32)
@@ -139,6 +146,7 @@ def _of_tokens(
             reference=None if reference is None else gathered(reference.sampled, members),
             advantages=gathered(advantages, members),
             rows=batch.rows,
+            weights=weights[torch.from_numpy(members).to(compute.device)],
         )
         return loss(terms)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 
@@ -51,6 +52,7 @@ class TokenTerms:
     ``logprobs``: log pi of the token at the temperature it was sampled at, with gradient. ``behaviour``: the same
     under the policy that sampled it, as recorded. ``reference``: the same under the algorithm's reference policy;
     None where it has none. ``advantages``: signed. ``rows``: which action of the micro-batch the token is of.
+    ``weights`` (B,): of each action, so that all trajectories together weigh the same; their mean over a phase is 1.
     """
 
     logprobs: Tensor
@@ -58,3 +60,23 @@ class TokenTerms:
     reference: Tensor | None
     advantages: Tensor
     rows: Tensor
+    weights: Tensor | None = None
+
+    def per_action(self, values: Tensor) -> Tensor:
+        """Return the sum (B,) of ``values`` (M,) over each action's tokens."""
+        return torch.zeros(self._actions(), dtype=values.dtype, device=values.device).index_add(0, self.rows, values)
+
+    def mean_of_actions(self, values: Tensor) -> Tensor:
+        """Return (B,) the mean of ``values`` (M,) over each action's tokens."""
+        return self.per_action(values) / self.per_action(torch.ones_like(values))
+
+    def under_reference(self) -> Tensor:
+        """Return log pi_ref (M,); raise ``ValueError`` where there is no reference."""
+        if self.reference is None:
+            raise ValueError(
+                "expected a reference policy, found none: say in algorithms.LOSS_NEEDS that this loss has one"
+            )
+        return self.reference
+
+    def _actions(self) -> int:
+        return int(self.rows.max()) + 1 if len(self.rows) else 0

@@ -11,8 +11,13 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from learner.settings import LearnerSettings
+from learner.step_totals import admire_totals, outcome_totals, process_totals
+from records.episodes import Trajectory
+
 Array = npt.NDArray[np.floating]
 Reward = Callable[[float, Array, float, float], Array]
+TrajectoryReward = Callable[[Trajectory, Array, LearnerSettings, int], Array]
 
 
 def outcome_rewards(outcome: float, potentials: Array, alpha: float, gamma: float) -> Array:
@@ -58,10 +63,23 @@ def process_rewards(outcome: float, judged: Array, alpha: float, gamma: float) -
     return outcome_rewards(outcome, judged, alpha, gamma) + alpha * np.asarray(judged, dtype=np.float64) / len(judged)
 
 
-REWARDS: dict[str, Reward] = {
-    "outcome": outcome_rewards,
-    "difference": difference_rewards,
-    "pbrs": pbrs_rewards,
-    "process": process_rewards,
+def of_trajectory(reward: Reward) -> TrajectoryReward:
+    """Return a function of an outcome and one number a step as one of a trajectory, its signal (T,) and the phase."""
+
+    def of(trajectory: Trajectory, signal: Array, settings: LearnerSettings, phase: int) -> Array:
+        return reward(float(trajectory.outcome or 0.0), signal, settings.alpha, settings.gamma)
+
+    return of
+
+
+REWARDS: dict[str, TrajectoryReward] = {
+    "outcome": of_trajectory(outcome_rewards),
+    "difference": of_trajectory(difference_rewards),
+    "pbrs": of_trajectory(pbrs_rewards),
+    "process": of_trajectory(process_rewards),
+    "outcome_steps": outcome_totals,
+    "process_steps": process_totals,
+    "admire": admire_totals,
 }
-"""Rewards by name; the arguments are the outcome, potentials or a judge's word on each step (T,), alpha and gamma."""
+"""Rewards by name; the arguments are a trajectory, its potentials or a judge's word on each step (T,), the settings and
+the phase's number."""

@@ -158,6 +158,41 @@ class HardFilterSettings:
 
 
 @dataclass(frozen=True)
+class MGrpoSettings:
+    """The policy loss ``mgrpo`` of WebAgent-R1."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = FORBID_UNKNOWN
+
+    clip: float = 0.2
+    """The ratio to the policy that sampled counts within 1 - clip and 1 + clip."""
+    kl_weight: float = 0.001
+    """Weight of the divergence from the reference, per token."""
+
+    def __post_init__(self) -> None:
+        """Refuse ranges of nothing."""
+        above(self, 0, "clip")
+        share(self, "clip")
+        at_least(self, 0, "kl_weight")
+
+
+@dataclass(frozen=True)
+class ClipSettings:
+    """A policy loss with a clipped ratio."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = FORBID_UNKNOWN
+
+    clip_low: float = 0.2
+    """The ratio to the policy that sampled counts from 1 - clip_low."""
+    clip_high: float = 0.2
+    """It counts up to 1 + clip_high."""
+
+    def __post_init__(self) -> None:
+        """Refuse ranges of nothing."""
+        above(self, 0, "clip_low", "clip_high")
+        share(self, "clip_low")
+
+
+@dataclass(frozen=True)
 class LossSettings:
     """The policy losses' own settings; what they share (beta, log_ratio) is in ``learner.actor``."""
 
@@ -167,6 +202,57 @@ class LossSettings:
     """Advantage-weighted regression."""
     hard_filter: HardFilterSettings = field(default_factory=HardFilterSettings)
     """Advantage-weighted regression with a hard filter."""
+    mgrpo: MGrpoSettings = field(default_factory=MGrpoSettings)
+    """Clipped ratio per token with a divergence, each trajectory and each action weighing the same (WebAgent-R1)."""
+    clipped_actions: ClipSettings = field(default_factory=ClipSettings)
+    """Clipped ratio of whole actions (ADMIRE eq. 12)."""
+    clipped_tokens: ClipSettings = field(default_factory=lambda: ClipSettings(clip_high=0.28))
+    """Clipped ratio per token, each token weighing the same, with more room above (DAPO)."""
+
+
+@dataclass(frozen=True)
+class AdmireSettings:
+    """The reward ``admire``: what reaching milestones earns (ADMIRE, sections 3.2.2 and 3.3)."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = FORBID_UNKNOWN
+
+    weight: float = 0.3
+    """Weight of the milestones' part before any decay (lambda_0)."""
+    decay: float = 0.99
+    """The weight is multiplied by this in each phase; 1 keeps it."""
+    hit_bonus: float = 0.5
+    """What a step of a failure that reaches a milestone earns beyond the base (zeta)."""
+    base: str = "trajectory"
+    """Milestones that the base counts, as a share of all: those of the whole ``trajectory`` (eq. 11), or those reached
+    ``so_far`` (the paper's algorithm 1)."""
+    base_of_failures: bool = True
+    """Whether each step of a failure earns the base."""
+    base_of_successes: bool = False
+    """Whether each step of a success earns it too."""
+
+    def __post_init__(self) -> None:
+        """Refuse negative weights and a growing decay."""
+        at_least(self, 0, "weight", "hit_bonus")
+        share(self, "decay")
+        one_of(self, "base", ("trajectory", "so_far"))
+
+
+@dataclass(frozen=True)
+class RewardSettings:
+    """The rewards whose steps are wholes of their own: ``outcome_steps``, ``process_steps`` and ``admire``."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = FORBID_UNKNOWN
+
+    format_weight: float = 0.5
+    """What a step that is no action loses (ADMIRE's eta)."""
+    judged_weight: float = 0.3
+    """Weight of a judge's word on a step, in ``process_steps``."""
+    admire: AdmireSettings = field(default_factory=AdmireSettings)
+    """What reaching milestones earns."""
+
+    def __post_init__(self) -> None:
+        """Refuse negative weights."""
+        at_least(self, 0, "format_weight", "judged_weight")
 
 
 @dataclass(frozen=True)
@@ -220,8 +306,8 @@ class LearnerSettings:
     algorithm: str = "mira"
     """Name of the recipe that picks reward, advantage, policy loss, data and reference."""
     reward: str | None = None
-    """Another reward than the recipe's: ``outcome``, ``difference``, ``pbrs``, or ``process``, which needs
-    ``replay.step_rewards``."""
+    """Another reward than the recipe's: ``outcome``, ``difference``, ``pbrs`` or ``process``; ``outcome_steps``,
+    ``process_steps`` or ``admire`` for advantages of steps. Those of a process need ``replay.step_rewards``."""
     advantage: str | None = None
     """Another advantage than the recipe's (see ``learner.credit``)."""
     policy_loss: str | None = None
@@ -247,6 +333,8 @@ class LearnerSettings:
     """Policy update."""
     losses: LossSettings = field(default_factory=LossSettings)
     """What single policy losses are told."""
+    rewards: RewardSettings = field(default_factory=RewardSettings)
+    """What rewards of single steps are told."""
     instruction_filter: InstructionFilterSettings = field(default_factory=InstructionFilterSettings)
     """The instruction-level filter of ``digirl``."""
     value: CriticSettings = field(default_factory=CriticSettings)

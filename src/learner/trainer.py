@@ -27,9 +27,10 @@ from learner.credit import assign_credit
 from learner.critics import predict
 from learner.data_choices import MASKS
 from learner.dataset import decisions, episode_numbers, outcome_targets, per_trajectory, states, with_verdict
+from learner.group_relative import silent_steps
 from learner.logprobs import score_samples
 from learner.losses import POLICY_LOSSES
-from learner.metrics import ActorUpdate, CloneUpdate, CriticMetrics, CriticsUpdate
+from learner.metrics import ActorUpdate, CloneUpdate, CriticMetrics, CriticsUpdate, GroupCounts
 from learner.models import models_of
 from learner.objective import ActorData
 from learner.optimiser import Compute, adamw
@@ -181,7 +182,7 @@ class Learner:
         batch = self._batch(rollouts, replayed, phase_index, replayed_steps)
         seconds: dict[str, float] = {}
         with _timed(seconds, "credit"):
-            data = self._actor_data(batch)
+            data, groups = self._actor_data(batch)
         with _timed(seconds, "actor"):
             actor = update_actor(
                 self.actor,
@@ -203,6 +204,7 @@ class Learner:
             success_rate=float(np.mean([t.success for t in batch.rollouts])) if batch.rollouts else None,
             actor=actor,
             seconds=seconds,
+            groups=groups,
         )
 
     def _batch(
@@ -216,27 +218,35 @@ class Learner:
             raise ValueError(f"algorithm {self.algorithm.name!r} has no phases: it ends with cloning")
         return PhaseBatch.of(rollouts, replayed, phase, replayed_steps)
 
-    def _actor_data(self, batch: PhaseBatch) -> ActorData:
-        """Return the decisions that the actor learns from, with their credit by the annotators as they are."""
+    def _actor_data(self, batch: PhaseBatch) -> tuple[ActorData, GroupCounts | None]:
+        """Return the decisions that the actor learns from, with their credit by the annotators as they are.
+
+        Groups that carry no signal are skipped and counted.
+        """
         seen = batch.trajectories
         answers = predict([critic.model for critic in self.critics.values()], states(seen), self.compute)
         batch = batch.annotated(
             {name: per_trajectory(own, seen) for name, own in zip(self.critics, answers, strict=True)}
         )
-        chosen = np.flatnonzero(MASKS[self.algorithm.data](batch, self.settings))
-        credit = None
+        wanted = MASKS[self.algorithm.data](batch, self.settings)
+        credit = groups = None
         if self.algorithm.advantage is not None:
-            credit = assign_credit(batch, self.algorithm, self.settings).at(chosen)
+            credit = assign_credit(batch, self.algorithm, self.settings)
+        if credit is not None and self.algorithm.needs_groups:
+            silent, groups = silent_steps(batch, credit.advantages)
+            wanted &= ~silent
+        chosen = np.flatnonzero(wanted)
         samples = decisions(batch.trajectories)
         behaviour = [step.logprobs for trajectory in batch.trajectories for step in trajectory.steps]
-        return ActorData(
+        data = ActorData(
             samples=[samples[i] for i in chosen],
             episodes=episode_numbers(batch.trajectories)[chosen],
             behaviour=[behaviour[i] for i in chosen],
             fresh=batch.steps(batch.is_fresh)[chosen],
             outcomes=outcome_targets(batch.trajectories)[chosen],
-            credit=credit,
+            credit=credit.at(chosen) if credit is not None else None,
         )
+        return data, groups
 
     def publish(self, directory: str | Path, version: int) -> PublishedWeights:
         """Write the actor's weights to a file in ``directory`` and return what names them, which servers verify."""

@@ -37,7 +37,9 @@ MAY_BE_ZERO = {
     "learner.losses.hard_filter.threshold", "learner.actor.learning_rate", "learner.actor.epochs",
     "learner.actor.weight_decay", "learner.actor.probe_steps", "learner.clone.learning_rate", "learner.clone.updates",
     "learner.clone.prompt_weight", "learner.clone.prompt_share", "learner.clone.warmup_share",
-    "learner.clone.final_share", "learner.clone.weight_decay", "environments.webarena.login_margin_s",
+    "learner.clone.final_share", "learner.clone.weight_decay", "learner.losses.mgrpo.kl_weight",
+    "learner.rewards.format_weight", "learner.rewards.judged_weight", "learner.rewards.admire.weight",
+    "learner.rewards.admire.decay", "learner.rewards.admire.hit_bonus", "environments.webarena.login_margin_s",
 }  # fmt: skip
 """Numbers for which 0 means something: none of them, none at random, at once."""
 

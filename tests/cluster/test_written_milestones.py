@@ -113,6 +113,8 @@ def test_an_algorithm_that_learns_from_no_milestones_asks_for_none(tmp_path: Pat
         ({"milestones": {"absent": "warn"}}, Status.WARN),
         ({"milestones": {"model": "m"}}, None),
         ({"learner": {"algorithm": "webrl"}}, None),
+        ({"learner": {"algorithm": "admire_grpo"}, "run": {**BARE, "attempts_per_task": 2}}, Status.FAIL),
+        ({"learner": {"algorithm": "outcome_grpo"}, "run": {**BARE, "attempts_per_task": 2}}, None),
     ],
 )
 def test_the_check_refuses_or_tells_of_tasks_without_milestones(

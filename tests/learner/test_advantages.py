@@ -8,10 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from learner.advantages import (
+    digirl_advantages,
     discounted_returns,
     doubly_robust_advantages,
     return_advantages,
     td_advantages,
+    undiscounted_advantages,
     value_difference_advantages,
     webrl_released_advantages,
 )
@@ -40,6 +42,22 @@ def test_value_difference_by_hand() -> None:
     np.testing.assert_allclose(
         value_difference_advantages(np.array([0.0, 0.0, 1.0]), VALUES, 0.9, 0.5), [0.3, 0.1, 0.2]
     )
+
+
+def test_undiscounted_by_hand() -> None:
+    # WebRL: TD errors 0.3, 0.1, 0.2 and r_T - V = 0.6, 0.3, 0.2, half of each; gamma has no say.
+    rewards = np.array([0.0, 0.0, 1.0])
+    for gamma in (0.9, 0.1):
+        np.testing.assert_allclose(undiscounted_advantages(rewards, VALUES, gamma, 0.5), [0.45, 0.2, 0.2])
+    # A failure: TD errors 0.3, 0.1, -0.8 and -V.
+    np.testing.assert_allclose(undiscounted_advantages(np.zeros(3), VALUES, 0.9, 0.5), [-0.05, -0.3, -0.8])
+
+
+def test_digirl_by_hand() -> None:
+    # lam 0.5: weights 1/4, 1/2 and 1 of the outcome; TD errors 0.3, 0.1: 0.25 + 0.225, 0.5 + 0.05, 1.
+    np.testing.assert_allclose(digirl_advantages(np.array([0.0, 0.0, 1.0]), VALUES, 0.9, 0.5), [0.475, 0.55, 1.0])
+    # A failure: 3/4 of 0.3, 1/2 of 0.1, and nothing at its last step.
+    np.testing.assert_allclose(digirl_advantages(np.zeros(3), VALUES, 0.9, 0.5), [0.225, 0.05, 0.0])
 
 
 def test_webrl_released_by_hand() -> None:

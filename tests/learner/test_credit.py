@@ -59,7 +59,7 @@ def test_credit_of_judged_steps_by_hand(trajectory: Make) -> None:
 
 def test_judged_steps_are_compared_within_a_group(trajectory: Make) -> None:
     # Both failed; alpha 0.3: one earned 0.3 and one 0.15, so 1 and -1.
-    settings = LearnerSettings(reward="process", advantage="group_relative", alpha=0.3)
+    settings = LearnerSettings(reward="process", advantage="group_relative", data="rollouts", alpha=0.3)
     episodes = []
     for rewards in ((1.0, 1.0), (1.0, 0.0)):
         played = trajectory(steps([5, 6]), outcome=0.0, group="a")
@@ -88,7 +88,7 @@ def test_group_relative_advantages_by_hand(trajectory: Make) -> None:
 
 def test_group_relative_advantages_compare_shaped_rewards_too(trajectory: Make) -> None:
     # alpha 0.5: summed rewards 1 + 0.5 (0.6 - 0.2) = 1.2 and 0 + 0.5 (0.4 - 0.0) = 0.2: a pair, so 1 and -1.
-    settings = LearnerSettings(advantage="group_relative", alpha=0.5)
+    settings = LearnerSettings(advantage="group_relative", data="rollouts", alpha=0.5)
     episodes = [trajectory(steps([5, 6]), outcome=outcome, group="a") for outcome in (1.0, 0.0)]
     found = credit(settings, *episodes, potential=[np.array([0.2, 0.6]), np.array([0.0, 0.4])])
     np.testing.assert_allclose(found.advantages.steps, [1.0, 1.0, -1.0, -1.0])
@@ -97,7 +97,7 @@ def test_group_relative_advantages_compare_shaped_rewards_too(trajectory: Make) 
 
 
 def test_group_relative_advantages_need_groups(trajectory: Make) -> None:
-    settings = LearnerSettings(algorithm="awr", advantage="group_relative")
+    settings = LearnerSettings(algorithm="awr", advantage="group_relative", data="rollouts")
     with pytest.raises(ValueError, match="episode e0: expected a group, found none"):
         credit(settings, trajectory(steps([5])))
 

@@ -13,7 +13,7 @@ from cluster.recipe.recipe import build_recipe
 @pytest.mark.parametrize(
     ("section", "message"),
     [
-        ({"algorithm": "ppo"}, "learner: unknown algorithm 'ppo': choose one of awr, digirl"),
+        ({"algorithm": "ppo"}, "learner: unknown algorithm 'ppo': choose one of admire_dapo, admire_grpo"),
         ({"reward": "dense"}, "learner: unknown reward 'dense'"),
         ({"advantage": "gae"}, "learner: unknown advantage 'gae'"),
         ({"policy_loss": "ppo"}, "learner: unknown policy_loss 'ppo'"),
@@ -51,6 +51,13 @@ from cluster.recipe.recipe import build_recipe
 def test_what_makes_no_sense_is_refused(section: dict[str, Any], message: str) -> None:
     with pytest.raises(RecipeError, match=message):
         build_recipe({"learner": section})
+
+
+@pytest.mark.parametrize("algorithm", ["webagent_r1", "outcome_grpo", "admire_grpo", "admire_rloo", "admire_dapo"])
+def test_a_group_of_one_is_refused(algorithm: str) -> None:
+    with pytest.raises(RecipeError, match=rf"run.attempts_per_task: expected 2 or more.*'{algorithm}'.*found 1"):
+        build_recipe({"learner": {"algorithm": algorithm}})
+    assert build_recipe({"learner": {"algorithm": algorithm}, "run": {"attempts_per_task": 2}})
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda", "cuda:3", "mps"])

@@ -1,0 +1,62 @@
+"""Rewards of single steps that are wholes of their own, the outcome in each: what step-level groups compare.
+
+Owns ADMIRE's asymmetric credit (ADMIRE eq. 10 and 11, section 3.3) and its two baselines. Pure; one row per action. A
+milestone's check says yes or no, so the likeness r_mil of a step that reaches one is 1 (``docs/algorithms.md``).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from learner.settings import LearnerSettings
+from records.episodes import Trajectory
+
+Array = npt.NDArray[np.floating]
+
+
+def outcome_totals(trajectory: Trajectory, signal: Array, settings: LearnerSettings, phase: int) -> Array:
+    """Return (T,) outcome + eta * format_t, with format_t = -1 where the step was no action."""
+    unparsed = np.asarray([step.parse_error is not None for step in trajectory.steps], dtype=np.float64)
+    return np.asarray(float(trajectory.outcome or 0.0) - settings.rewards.format_weight * unparsed, dtype=np.float64)
+
+
+def process_totals(trajectory: Trajectory, signal: Array, settings: LearnerSettings, phase: int) -> Array:
+    """Return (T,) ``outcome_totals`` + the judged weight * ``signal`` (T,), a judge's word on each step."""
+    judged = settings.rewards.judged_weight * np.asarray(signal, dtype=np.float64)
+    return np.asarray(outcome_totals(trajectory, signal, settings, phase) + judged, dtype=np.float64)
+
+
+def admire_totals(trajectory: Trajectory, signal: Array, settings: LearnerSettings, phase: int) -> Array:
+    """Return (T,) ``outcome_totals`` + lambda_0 * decay^phase * R_mil (ADMIRE section 3.3)."""
+    own = settings.rewards.admire
+    weight = own.weight * own.decay**phase
+    return np.asarray(
+        outcome_totals(trajectory, signal, settings, phase) + weight * milestone_rewards(trajectory, settings),
+        dtype=np.float64,
+    )
+
+
+def milestone_rewards(trajectory: Trajectory, settings: LearnerSettings) -> Array:
+    """Return R_mil (T,): 1 at the hits of a success (eq. 10); k / K, and zeta more at hits, in a failure (eq. 11).
+
+    A trajectory without milestones has none to reach: 0.
+    """
+    own = settings.rewards.admire
+    reached = reached_after(trajectory)
+    if reached.shape[1] == 0:
+        return np.zeros(len(trajectory.steps))
+    counts = reached.sum(axis=1)
+    hits = (np.diff(counts) > 0).astype(np.float64)
+    held = counts[1:] if own.base == "so_far" else np.full(len(hits), counts[-1])
+    base = held / reached.shape[1]
+    if trajectory.success:
+        return np.asarray(hits + (base if own.base_of_successes else 0.0), dtype=np.float64)
+    return np.asarray(own.hit_bonus * hits + (base if own.base_of_failures else 0.0), dtype=np.float64)
+
+
+def reached_after(trajectory: Trajectory) -> npt.NDArray[np.bool_]:
+    """Return (T + 1, K): which milestones were reached before each action, and after the last; none is lost again."""
+    rows = [step.milestones for step in trajectory.steps]
+    rows.append(trajectory.final_milestones or rows[-1])
+    return np.logical_or.accumulate(np.asarray(rows, dtype=np.bool_).reshape(len(rows), -1), axis=0)
