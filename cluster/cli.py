@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +20,7 @@ import typer
 from cluster.cli_analysis import analysis_app
 from cluster.cli_judge import judge_app
 from cluster.cli_milestones import milestones_app
-from cluster.errors import ExitCode, MissingError, RecipeError, RunError, RunInterrupted
+from cluster.errors import ExitCode, ManifestError, MissingError, RecipeError, RunError, RunInterrupted
 from records.terminal import printable
 
 if TYPE_CHECKING:
@@ -53,6 +55,9 @@ _NO_START = ("warm_start.checkpoint=''", "warm_start.data=''")
 """What an evaluation, which learns nothing, does not ask of a recipe."""
 
 
+_TAKE_ADDRESSES = ("train", "submit", "audit")
+
+
 class Resume(StrEnum):
     """What to do with a run that is already in the run folder."""
 
@@ -76,7 +81,14 @@ OutOption = Annotated[
 @app.command()
 def train(
     recipe: RecipeArgument,
-    out: OutOption = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out",
+            help="The run folder, or the address of a run in an object store (s3://, gs://, az://). Default: "
+            "runs/NAME, NAME from the recipe.",
+        ),
+    ] = None,
     resume: Annotated[
         Resume,
         typer.Option(
@@ -91,14 +103,22 @@ def train(
 ) -> None:
     """Train, or go on training: every phase from the warm start to the report."""
     asked = ["warm_start.clone=always"] if clone else []
-    loaded, folder = _load(recipe, out, [*asked, *(overrides or [])])
+    from records.stores.address import is_uri
+
+    uri = out if out and is_uri(out) else ""
+    place = _working_copy(uri) if uri else Path(out) if out else None
+    loaded, folder = _load(recipe, place, [*asked, *(overrides or [])])
+    from cluster.run_folder.stored_run import require_storable
+
+    if uri:
+        require_storable(loaded, uri)
     _require_ready(loaded, folder)
     from cluster.train import train as run
 
     try:
-        run(loaded, folder, resume.value)
+        run(loaded, folder, resume.value, uri)
     except KeyboardInterrupt as error:
-        raise RunInterrupted(f"interrupted; the same command goes on with {folder}") from error
+        raise RunInterrupted(f"interrupted; the same command goes on with {uri or folder}") from error
 
 
 @app.command()
@@ -191,13 +211,22 @@ def check(
 
 @app.command()
 def audit(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run folder; the run may still be going on.")],
+    folder: Annotated[
+        str, typer.Argument(metavar="DIR", help="A run folder, or a run's address; the run may still be going on.")
+    ],
 ) -> None:
     """Check that a run adds up: manifests, files, episodes, trained steps, attempts; exit code 1 when it does not."""
     from cluster.audit.audit import audit as audit_run
     from cluster.audit.table import show_audit
+    from cluster.run_folder.stored_run import copied_run
+    from records.stores.address import is_uri
+    from records.stores.store import StoreError
 
-    result = audit_run(folder)
+    try:
+        with copied_run(folder) if is_uri(folder) else nullcontext(Path(folder)) as found:
+            result = audit_run(found)
+    except StoreError as error:
+        raise ManifestError(str(error)) from error
     show_audit(_console(), result)
     if result.findings:
         raise RunError(f"{folder} does not add up: {len(result.findings)} findings, see above")
@@ -334,9 +363,33 @@ def import_offline(
 def main() -> None:
     """Run the command line; the entry point of ``waymark``."""
     try:
+        _refuse_addresses(sys.argv[1:])
         app(standalone_mode=True)
     except RunError as error:
         _fail(str(error), error.code)
+
+
+def _refuse_addresses(words: Sequence[str]) -> None:
+    """Raise ``RecipeError`` where a command that reads folders is given the address of a run in a store."""
+    from records.stores.object_store import SCHEMES
+
+    runs = [word for word in words if word.startswith(tuple(f"{scheme}://" for scheme in SCHEMES))]
+    if runs and words[0] not in _TAKE_ADDRESSES:
+        raise RecipeError(
+            f"waymark {words[0]} reads folders, not {runs[0]}; {', '.join(_TAKE_ADDRESSES)} take addresses. Copy "
+            "the run with your store's own tools, or train with --out FOLDER"
+        )
+
+
+def _working_copy(uri: str) -> Path:
+    """Return the folder of this node for the run at an address."""
+    from records.stores.store import StoreError
+    from records.stores.working_copy import working_copy
+
+    try:
+        return working_copy(uri).folder
+    except StoreError as error:
+        raise RecipeError(f"--out: {error}") from error
 
 
 def _load(path: Path, out: Path | None, overrides: list[str] | None) -> tuple[Recipe, Path]:

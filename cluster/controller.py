@@ -279,4 +279,5 @@ class Controller:
         journal = self.ledger.of(phase, stage)
         result = self.system.players.play(specs, self.buffer, self.display, driver=driver, journal=journal)
         self.buffer.refresh()
+        self.system.learner.bring(self.buffer.shards)
         return result

@@ -8,20 +8,24 @@ Naming the class imports no torch.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import ray
 
+from cluster.run_folder.durable import digests_as_written
 from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.lock import RunLock
+from cluster.run_folder.stored_run import named_by_content
 from learner.headway import Headway
 from learner.metrics import ActorUpdate, CloneUpdate, CriticMetrics, CriticsUpdate
 from learner.settings import LearnerSettings
 from policy.published_weights import PublishedWeights
 from records.episodes import Trajectory
 from records.labels import LabelSubject
+from records.stores.working_copy import bring, is_address, keep, local_path, working_copy_of
 from replay.buffer import ReplayBuffer
 from replay.labelled import LabelledBuffer
 from replay.labels import LabelStore
@@ -34,7 +38,7 @@ _LOCK_WAIT_S = 60.0
 
 
 class LearnerActor:
-    """Trains on the episodes of the run folder ``out``, one call at a time, one such process a rank for a folder.
+    """Trains on the episodes of the run ``out`` (a folder or an address), one call at a time, one such process a rank.
 
     ``judges`` are those under whose labels rollouts are learned from, by subject. Ranks make the same calls; where
     there are several, they meet in the file ``meeting`` of the learner's folder and wait ``limit_s`` for each other.
@@ -56,18 +60,26 @@ class LearnerActor:
 
         if rank == 0:
             # A learner whose driver was killed lives some moments longer, and must not write beside this one.
-            self._lock = RunLock(Path(out), name="learner.lock", wait_s=_LOCK_WAIT_S)
+            self._lock = RunLock(local_path(out), name="learner.lock", wait_s=_LOCK_WAIT_S)
             self._lock.__enter__()
         if settings.ranks > 1:
             join_group(Path(meeting), rank, settings.ranks, settings.device, limit_s)
-        folders = RunFolders(Path(out))
-        self._learner = Learner(settings, policy, folders.bookmarks)
+        folders = RunFolders(local_path(out))
+        self._out = out
+        self._learner = Learner(settings, str(bring(policy)), folders.bookmarks)
         self._episodes = LabelledBuffer(ReplayBuffer(folders.episodes), LabelStore(folders.labels), judges)
 
     def record(self, files: Mapping[str, int]) -> None:
         """Let what lies in these shards and files of labels count before all else; see ``ReplayBuffer.record``."""
+        self.bring(files)
         self._episodes.buffer.record(files)
         self._episodes.labels.record(files)
+
+    def bring(self, names: Iterable[str]) -> None:
+        """Have these shards and files of labels on this node."""
+        if is_address(self._out):
+            for name, digest in named_by_content(names).items():
+                working_copy_of(self._out).bring(name, digest)
 
     def clone(self, episode_ids: Sequence[str]) -> CloneUpdate:
         """Clone the successful and faulty demonstrations alike; return metrics."""
@@ -109,8 +121,13 @@ class LearnerActor:
         return {episode_id: answer.tolist() for episode_id, answer in zip(episode_ids, answers, strict=True)}
 
     def publish(self, folder: str, version: int) -> PublishedWeights:
-        """Write the actor's weights as one version and return what names them."""
-        return self._learner.publish(Path(folder), version)
+        """Write the actor's weights as one version, durable for all nodes, and return what names them."""
+        weights = self._learner.publish(local_path(folder), version)
+        if not is_address(folder):
+            return weights
+        address = f"{folder}/{Path(weights.path).name}"
+        keep(address)
+        return replace(weights, path=address)
 
     def probe(self, prompt_ids: Sequence[int], action_ids: Sequence[int]) -> list[float]:
         """Return the learner's own token log-probabilities of one action, to compare with a server's."""
@@ -118,17 +135,20 @@ class LearnerActor:
         logprobs: list[float] = self._learner.probe(prompt, action).tolist()
         return logprobs
 
-    def export(self, folder: str) -> None:
-        """Write the actor as a policy folder that anything can load."""
-        self._learner.export(Path(folder))
+    def export(self, folder: str) -> dict[str, str]:
+        """Write the actor as a policy folder that anything can load; return its files' SHA-256s if it is in a store."""
+        self._learner.export(local_path(folder))
+        return keep(folder)
 
-    def save(self, folder: str) -> None:
-        """Write a checkpoint: actor, critics, optimisers, generators."""
-        self._learner.save(Path(folder))
+    def save(self, folder: str) -> dict[str, str]:
+        """Write a checkpoint (actor, critics, optimisers, generators); return as ``export`` does."""
+        path = local_path(folder)
+        self._learner.save(path)
+        return keep(folder, digests_as_written(path)) if is_address(folder) else {}
 
     def load(self, folder: str) -> None:
         """Go back to a checkpoint."""
-        self._learner.load(Path(folder))
+        self._learner.load(bring(folder))
 
     def ready(self) -> None:
         """Answer once the models are built."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import ray
@@ -74,6 +75,12 @@ class LearnerClient:
         """Let what lies in these shards and files of labels count before all else; see ``ReplayBuffer.record``."""
         self._call("record", lambda actor: actor.record.remote(files))
 
+    def bring(self, shards: Iterable[str]) -> None:
+        """Let the learner's node have these shards, by their names; they are there already where all see one folder."""
+        if self._folders.stored is not None:
+            names = sorted(shards)
+            self._call("bring", lambda actor: actor.bring.remote(names))
+
     def clone(self, episode_ids: Sequence[str]) -> CloneUpdate:
         """Clone the successful and faulty demonstrations alike."""
         return self._call("clone", lambda actor: actor.clone.remote(episode_ids))
@@ -104,7 +111,11 @@ class LearnerClient:
 
     def publish(self, version: int) -> PublishedWeights:
         """Write the actor's weights as one version and return what names them."""
-        return self._call("publish", lambda actor: actor.publish.remote(str(self._folders.weights.resolve()), version))
+        folder = self._folders.address(self._folders.weights)
+        weights: PublishedWeights = self._call("publish", lambda actor: actor.publish.remote(folder, version))
+        if self._folders.stored is not None:
+            self._folders.stored.bring({f"{self._folders.weights.name}/{Path(weights.path).name}": weights.checksum})
+        return weights
 
     def probe(self, prompt_ids: Sequence[int], action_ids: Sequence[int]) -> list[float]:
         """Return the learner's own token log-probabilities of one action, to compare with a server's."""
@@ -113,17 +124,24 @@ class LearnerClient:
     def export(self) -> None:
         """Write the policy as it is now to ``OUT/trained``, whole or not at all."""
         scratch = scratch_folder(self._folders.trained)
-        self._call("export", lambda actor: actor.export.remote(str(scratch.resolve())))
+        address = self._folders.address(scratch)
+        files = self._call("export", lambda actor: actor.export.remote(address))
+        if self._folders.stored is not None:
+            self._folders.stored.bring(files)
         write_checksums(scratch)
         put_folder(scratch, self._folders.trained)
 
     def save(self, name: str) -> None:
         """Write a checkpoint."""
-        self._call("save", lambda actor: actor.save.remote(str(self._folders.checkpoint(name))))
+        address = self._folders.address(self._folders.checkpoint(name))
+        files = self._call("save", lambda actor: actor.save.remote(address))
+        if self._folders.stored is not None:
+            self._folders.stored.bring(files)
 
     def load(self, name: str) -> None:
         """Go back to a checkpoint."""
-        self._call("load", lambda actor: actor.load.remote(str(self._folders.checkpoint(name))))
+        address = self._folders.address(self._folders.checkpoint(name))
+        self._call("load", lambda actor: actor.load.remote(address))
 
     def _call(self, method: str, ask: Callable[[ActorHandle], ObjectRef]) -> Any:
         replies = [ask(rank) for rank in self._ranks]
@@ -207,7 +225,7 @@ def start_learner(recipe: Recipe, model: str, folders: RunFolders, told: Callabl
         num_gpus=resources.learner_gpus,
         runtime_env={"env_vars": {"OMP_NUM_THREADS": str(settings.threads)}},
     )(LearnerActor)
-    given = (settings, model, str(folders.out.resolve()), recipe.replay.judges)
+    given = (settings, folders.address(model), folders.address(folders.out), recipe.replay.judges)
     name = f"waymark-{recipe.run.name}-{secrets.token_hex(3)}-learner"
     if settings.ranks == 1:
         ranks = [make.options(name=f"{name}-0").remote(*given)]

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from types import TracebackType
 
 import ray
@@ -35,6 +34,7 @@ from policy.publication import Ids, Probe, probe_limits, publish
 from policy.published_weights import PublishedWeights, write_published
 from policy.tokenizer import TextTokenizer
 from records.episodes import Task
+from records.stores.working_copy import local_path
 from replay.buffer import ReplayBuffer
 from rollout_workers.leases import Journal, no_journal
 from rollout_workers.results import RolloutResult
@@ -61,8 +61,8 @@ class Players:
         backend, options = backend_of(settings)
         serving = Serving(
             settings,
-            self._model,
-            self._folders.current_weights.resolve(),
+            self._folders.address(self._model),
+            self._folders.address(self._folders.current_weights),
             run,
             self._folders.logs.resolve(),
             self._recipe.learner.adapters.rank,
@@ -74,7 +74,11 @@ class Players:
             self._policy = started.enter_context(backend.serve(serving, options))
             self.judges = started.enter_context(judging(self._recipe, self._folders))
             rollouts = Rollouts(
-                self._recipe, self._folders, self.judges, policy=self._policy.source, tokenizer=self._model
+                self._recipe,
+                self._folders,
+                self.judges,
+                policy=self._policy.source,
+                tokenizer=self._folders.address(self._model),
             )
             self._rollouts = started.enter_context(rollouts)
             self._stack = started.pop_all()
@@ -116,7 +120,10 @@ class Players:
         """
         settings, version = self._recipe.policy, weights.version
         # Written first: whichever server restarts from now on, however this goes on, comes back with these weights.
-        write_published(weights, self._folders.current_weights)
+        if self._folders.stored is None:
+            write_published(weights, self._folders.current_weights)
+        else:
+            self._folders.stored.announce(weights)
         servers, limit_s = self._policy.weight_servers(), settings.publish_timeout_s
         limits = probe_limits(settings, self._recipe.learner.computes_in)
         publication = asyncio.run(publish(servers, weights, probes, limits=limits, timeout_s=limit_s))
@@ -131,7 +138,7 @@ class Players:
         for name, reason in publication.quarantined.items():
             logger.warning("policy server %s missed version %d and is replaced: %s", name, version, reason)
             self._policy.replace(name)
-        place = Path(weights.path).relative_to(self._folders.out.resolve()).as_posix()
+        place = local_path(weights.path).relative_to(self._folders.out.resolve()).as_posix()
         return Published(
             weights=replace(weights, path=place),
             accepted=publication.accepted,

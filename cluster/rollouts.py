@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -98,9 +99,12 @@ class Rollouts:
             )
 
         try:
-            return self._pool(driver).run(missing, show, journal)
+            result = self._pool(driver).run(missing, show, journal)
         except RolloutStopped as error:
             raise RunStopped(f"{error}; finished episodes are kept, start the same command again to go on") from error
+        if self._folders.stored is not None:
+            self._folders.stored.bring_named(Path(shard).name for shard in result.shards)
+        return result
 
     def write_milestones(self, tasks: Sequence[Task]) -> MilestonesWritten:
         """Open the tasks' first pages, while nothing is played, and let the recipe's model write milestones.
@@ -130,7 +134,7 @@ class Rollouts:
         if driver not in self._pools:
             self._pools[driver] = RolloutPool(
                 WorkerConfig(
-                    shard_dir=str(self._folders.episodes),
+                    shard_dir=self._folders.address(self._folders.episodes),
                     tokenizer=self._tokenizer,
                     environment=driver,
                     policy=self._policy,
@@ -140,7 +144,7 @@ class Rollouts:
                     options=self._recipe.environment_settings(driver),
                     connection=self._service(driver).connection,
                     judges=self._judges,
-                    screenshot_dir=str(self._folders.screenshots),
+                    screenshot_dir=self._folders.address(self._folders.screenshots),
                     plan_dir=str(self._folders.plans),
                     run=self._recipe.run.name,
                     metrics=meter.run_name(),

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from cluster.errors import MissingError, RecipeError, RunError, RunInterrupted
 from cluster.recipe.recipe import load_recipe
+from records.stores.address import check_uri, is_uri
+from records.stores.store import StoreError
 
 if TYPE_CHECKING:
     from ray.job_submission import JobSubmissionClient
@@ -42,7 +44,7 @@ def submit(recipe: Path, address: str, out: str, overrides: Sequence[str], *, in
     Args:
         recipe: the recipe's file here.
         address: such as ``http://127.0.0.1:8265``; Ray's own settings say how to authenticate.
-        out: the run folder, absolute, on storage that every node sees at this path.
+        out: the run folder, absolute, on storage that every node sees at this path; or a run's address in a store.
         overrides: as ``--set`` takes them.
         installed: whether the cluster's image has Waymark; else the sources here are sent.
         follow: print the job's log until it ends.
@@ -54,7 +56,9 @@ def submit(recipe: Path, address: str, out: str, overrides: Sequence[str], *, in
         RunInterrupted: the job was stopped.
     """
     name = load_recipe(recipe, overrides).run.name
-    if not PurePosixPath(out).is_absolute():
+    if is_uri(out):
+        _require_address(out)
+    elif not PurePosixPath(out).is_absolute():
         raise RecipeError(f"--out: expected an absolute path that every node of the cluster sees, found {out!r}")
     client = _client(address)
     job = f"waymark-{name}-{secrets.token_hex(4)}"
@@ -97,6 +101,13 @@ def _send(client: JobSubmissionClient, address: str, entrypoint: str, job: str, 
             if _NO_AGENT not in str(error) or time.monotonic() > ends:
                 raise MissingError(f"{address} does not take the job: {error}") from error
         time.sleep(_LOOK_S)
+
+
+def _require_address(out: str) -> None:
+    try:
+        check_uri(out)
+    except StoreError as error:
+        raise RecipeError(f"--out: {error}") from error
 
 
 def _lay_out(folder: Path, recipe: Path, installed: bool) -> None:

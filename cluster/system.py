@@ -61,6 +61,8 @@ class System:
         self.folders.clear_leftovers()
         model = self._prepared_policy()
         require_fitting_data(self.recipe, TextTokenizer.load(model))
+        if self.folders.stored is not None:
+            self.folders.stored.commit()  # processes of other nodes find the policy by the newest snapshot
         with ExitStack() as started:
             self.players = started.enter_context(Players(self.recipe, self.folders, self._tasks, model))
             self.learner = start_learner(self.recipe, model, self.folders, self._told)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from cluster.boundary import disk_errors, file_log, interruptible
@@ -23,30 +25,39 @@ from cluster.run_folder.lock import RunLock
 from cluster.run_folder.manifest import Resume, RunManifest
 from cluster.run_folder.stage_data import summarise
 from cluster.run_folder.stage_results import Evaluated, TasksChosen
+from cluster.run_folder.stored_run import StoredRun
 from cluster.run_folder.summary import RunSummary, write_summary
 from cluster.task_sets import TaskSets
 from records.stores.folder_store import FolderStore
+from records.stores.lease import RunLease
 from telemetry import meter
 
 logger = logging.getLogger(__name__)
 _GO_ON = "start the same command again to go on"
 
 
-def train(recipe: Recipe, out: Path, resume: Resume = "auto") -> None:
+def train(recipe: Recipe, out: Path, resume: Resume = "auto", uri: str = "") -> None:
     """Run a recipe in the folder ``out``, or what is left of it, and write its summary and report.
+
+    ``uri`` is the address of the run where it is in a store; ``out`` is its working copy then.
 
     Raises:
         RunError: see ``cluster.errors``; everything complete is on disk and the same command goes on.
     """
+    stored = StoredRun(uri) if uri else None
+    store, renew = (FolderStore(out), RunLease.commit) if stored is None else (stored.copy.store, stored.renew)
     with (
         disk_errors(out, _GO_ON),
         RunLock(out),
-        file_log(out),
         interruptible(_kept(out)),
-        driving(FolderStore(out)) as lease,
+        driving(store, renew) as lease,
+        _kept_in(stored, lease),
+        file_log(out),
     ):
         manifest = RunManifest.open(out, recipe, resume)
         manifest.fence = lease.commit
+        if stored is not None:
+            manifest.commit = stored.commit
         last = TasksChosen.stage if recipe.run.phases else Evaluated.stage
         if manifest.stage_done(recipe.run.phases, last) and (out / "report.html").is_file():
             _finish(recipe, manifest, RunDisplay(recipe.run.phases), already=True)
@@ -55,7 +66,7 @@ def train(recipe: Recipe, out: Path, resume: Resume = "auto") -> None:
         while True:
             before = _got_to(manifest)
             try:
-                display = _play_on(recipe, manifest)
+                display = _play_on(recipe, manifest, stored)
                 break
             except ProcessLost as error:
                 manifest.reload()
@@ -68,7 +79,20 @@ def train(recipe: Recipe, out: Path, resume: Resume = "auto") -> None:
         _finish(recipe, manifest, display)
 
 
-def _play_on(recipe: Recipe, manifest: RunManifest) -> RunDisplay:
+@contextmanager
+def _kept_in(stored: StoredRun | None, lease: RunLease) -> Iterator[None]:
+    """Begin with what the store has of a run, and leave there what is in the working copy at the end."""
+    if stored is None:
+        yield
+        return
+    stored.take_up(lease)
+    try:
+        yield
+    finally:
+        stored.commit()
+
+
+def _play_on(recipe: Recipe, manifest: RunManifest, stored: StoredRun | None) -> RunDisplay:
     """Start every process of the run, do what is left of it, and end them."""
     out = manifest.out
     # Ray takes the signals for itself when it starts: take them back.
@@ -77,7 +101,8 @@ def _play_on(recipe: Recipe, manifest: RunManifest) -> RunDisplay:
         from cluster.run_report import write_report
         from cluster.system import System
 
-        folders, tasks = RunFolders(out.resolve()), TaskSets(recipe)  # other processes work in other folders
+        # Other processes work in other folders.
+        folders, tasks = RunFolders(out.resolve(), stored), TaskSets(recipe)
         start = manifest.note_start(recipe)
         with RunDisplay(recipe.run.phases) as display, LedgerFile(out, start) as ledger:
             if start > 1:
@@ -88,7 +113,7 @@ def _play_on(recipe: Recipe, manifest: RunManifest) -> RunDisplay:
                 display.note(f"{what}: {where}")
             if meter.run_name():
                 display.note(f"Metrics of actors: {', '.join(metrics_addresses())}")
-            display.note(f"Run folder: {out}")
+            display.note(f"Run folder: {out}" if stored is None else f"Run: {stored.copy.uri} (here in {out})")
             with System(recipe, folders, tasks, display.headway) as system:
                 try:
                     Controller(recipe, manifest, system, tasks, display, monitors, ledger).run()

@@ -8,16 +8,23 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from records.stores.lease import KEY as LEASE
+from records.stores.working_copy import address_of
+
+if TYPE_CHECKING:
+    from cluster.run_folder.stored_run import StoredRun
 
 
 class RunFolders:
     """Paths under one run folder ``out``."""
 
-    def __init__(self, out: Path) -> None:
+    def __init__(self, out: Path, stored: StoredRun | None = None) -> None:
         self.out = out
+        self.stored = stored
+        """The driver's side of a run in a store, of which ``out`` is the working copy."""
         self.policy = out / "policy"
         """Configuration, tokenizer and initial weights of the policy."""
         self.episodes = out / "episodes"
@@ -42,6 +49,12 @@ class RunFolders:
         """What language models were asked and what it cost, and their answers (``judges.llm``)."""
         self.rollbacks = out / ROLLBACKS
         """What was set aside because something that the run depended on was damaged."""
+
+    def address(self, path: str | Path) -> str:
+        """Return what another process, on any node, is told of a file or folder of the run."""
+        if self.stored is None:
+            return str(Path(path).resolve())
+        return address_of(self.stored.copy.uri, self.stored.copy.name(Path(path)))
 
     def checkpoint(self, name: str) -> Path:
         """Return the folder of one checkpoint."""
@@ -98,6 +111,8 @@ class RunFolders:
             else:
                 path.unlink(missing_ok=True)
         self.current_weights.unlink(missing_ok=True)
+        if self.stored is not None:
+            self.stored.announce(None)
 
 
 _WRITTEN = ("policy", "trained", "manifest.json", "metrics.jsonl", "summary.json", "report.html")

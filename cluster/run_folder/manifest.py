@@ -61,6 +61,8 @@ class RunManifest:
         self._start = len(start_files(out))
         self.fence: Callable[[], object] = lambda: None
         """Called before a manifest is written; raises where another driver has the run by now."""
+        self.commit: Callable[[], object] = lambda: None
+        """Called when a manifest or a start was written; makes it durable where the run is in a store."""
 
     @classmethod
     def open(cls, out: Path, recipe: Recipe, resume: Resume = "auto") -> RunManifest:
@@ -110,6 +112,7 @@ class RunManifest:
         before = flatten(self.header["config"])
         changed = {key: value for key, value in flatten(resolved(recipe)).items() if before.get(key) != value}
         self._start = note_start(self.out, changed)
+        self.commit()
         return self._start
 
     def stage_done(self, phase: int, stage: str) -> bool:
@@ -161,6 +164,7 @@ class RunManifest:
                 raise
             raise LeaseLost(f"{self.out}: phase {phase} {stage} was recorded by another driver meanwhile") from error
         self._entries[phase, stage] = entry
+        self.commit()
 
     @property
     def config_hash(self) -> str:

@@ -32,12 +32,12 @@ class Serving:
     ``published`` is the file that names the weights that were published last, if there are any; a server that starts
     or starts again serves these. ``run`` is a text of this run's own, for names that others may see; ``logs`` a folder
     for what servers print, which need not exist. ``adapter_rank`` is that of the adapters that will be published on
-    the model; 0 where whole models are.
+    the model; 0 where whole models are. ``model`` and ``published`` may be addresses of a run in a store.
     """
 
     settings: PolicySettings
     model: str
-    published: Path
+    published: str | Path
     run: str
     logs: Path
     adapter_rank: int = 0

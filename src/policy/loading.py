@@ -13,7 +13,7 @@ import torch
 from policy.engine import GenerationEngine
 from policy.engine_loop import EngineLoop
 from policy.models import load_causal_lm
-from policy.published_weights import read_published
+from policy.published_weights import current_weights, on_this_node
 from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
 from policy.torch_backend import TorchSettings
@@ -24,7 +24,7 @@ def load_engine(
     settings: PolicySettings,
     options: TorchSettings,
     model_dir: str,
-    published_file: Path | None,
+    published_file: str | Path | None,
     on_failure: Callable[[], None],
 ) -> EngineLoop:
     """Return a running engine of the model in ``model_dir``, with the weights of ``published_file`` if it is there.
@@ -34,9 +34,9 @@ def load_engine(
     torch.set_num_threads(options.threads)
     model = load_causal_lm(model_dir, dtype=settings.dtype, device=settings.device)
     version, checksum = 0, ""
-    if published_file is not None and published_file.is_file():
-        weights = read_published(published_file)
-        put_weights(model, read_weights(weights))
+    weights = None if published_file is None else current_weights(published_file)
+    if weights is not None:
+        put_weights(model, read_weights(on_this_node(weights)))
         version, checksum = weights.version, weights.checksum
     engine = GenerationEngine(
         model,

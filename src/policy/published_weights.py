@@ -1,16 +1,19 @@
 """What names one set of published weights: its version, its checksum and where it lies.
 
-Owns ``PublishedWeights`` and its file, which a restarted server reads to come back with the current
-weights. Imports no torch.
+Owns ``PublishedWeights`` and its file, which a restarted server reads to come back with the current weights; where a
+run is in a store, its lease names them (``records.stores.lease``). Imports no torch.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from records.durable import read_text, replace_file
+from records.stores.lease import read_head
+from records.stores.store import StoreError
+from records.stores.working_copy import bring, is_address, working_copy_of
 
 
 class WeightsRejected(ValueError):
@@ -29,6 +32,31 @@ class PublishedWeights:
 def write_published(weights: PublishedWeights, path: str | Path) -> None:
     """Write ``weights`` to the file ``path``, which is replaced whole or not at all."""
     replace_file(Path(path), (json.dumps(asdict(weights), indent=2) + "\n").encode())
+
+
+def current_weights(published: str | Path) -> PublishedWeights | None:
+    """Return the weights that were published last, None where none are: of a file, or of the run of its address.
+
+    Raises:
+        WeightsRejected: the file says none.
+        StoreError: the store of the run does not answer.
+    """
+    if is_address(published):
+        head = read_head(working_copy_of(published).store)
+        return None if head is None or head.weights is None else PublishedWeights(**head.weights)
+    return read_published(published) if Path(published).is_file() else None
+
+
+def on_this_node(weights: PublishedWeights) -> PublishedWeights:
+    """Return the same weights with a path of this node; they are fetched where their path is an address.
+
+    Raises:
+        WeightsRejected: the store does not have them.
+    """
+    try:
+        return replace(weights, path=str(bring(weights.path, weights.checksum)))
+    except StoreError as error:
+        raise WeightsRejected(f"weights of version {weights.version}: {error}") from error
 
 
 def read_published(path: str | Path) -> PublishedWeights:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,9 +19,10 @@ import ray
 from ray.actor import ActorHandle
 
 from policy.client import Completion, Sampling, WrongVersion
-from policy.published_weights import PublishedWeights, read_published
+from policy.published_weights import PublishedWeights, current_weights, on_this_node
 from policy.settings import PolicySettings
 from policy.torch_backend import TorchSettings
+from records.stores.working_copy import bring
 from telemetry import meter, ray_sink, table
 
 if TYPE_CHECKING:
@@ -50,9 +52,9 @@ class PolicyServer:
         ray_sink.install(metrics)
         self._label = label
         self._measured = dict.fromkeys(_TOKENS, 0)
-        self._published_file = None if published_file is None else Path(published_file)
+        self._published_file = published_file
         self._catching_up = asyncio.Lock()
-        self._loop = load_engine(settings, options, model_dir, self._published_file, on_failure=_end_process)
+        self._loop = load_engine(settings, options, str(bring(model_dir)), published_file, on_failure=_end_process)
 
     async def complete(self, prompt_ids: Sequence[int], sampling: Sampling) -> Completion:
         """Return one completion.
@@ -75,8 +77,9 @@ class PolicyServer:
         Raises:
             WeightsRejected: they are not what was published; the old ones go on serving.
         """
-        swapped = await asyncio.to_thread(self._loop.load_weights, weights)
-        return await asyncio.wrap_future(swapped)
+        here = await asyncio.to_thread(on_this_node, weights)
+        swapped = await asyncio.to_thread(self._loop.load_weights, here)
+        return replace(await asyncio.wrap_future(swapped), path=weights.path)
 
     async def _require(self, version: int) -> None:
         """Make sure that ``version`` is served, from the published weights if need be."""
@@ -101,8 +104,7 @@ class PolicyServer:
             self._measured[part] = total
 
     def _published(self) -> PublishedWeights | None:
-        file = self._published_file
-        return read_published(file) if file is not None and file.is_file() else None
+        return None if self._published_file is None else current_weights(self._published_file)
 
     async def stats(self) -> dict[str, int | float | str]:
         """Return version, checksum and totals (``EngineStats``); raise ``EngineStopped`` where the engine is down."""
@@ -138,7 +140,7 @@ def start_server(
     Args:
         settings: the policy's settings.
         options: the settings of this backend.
-        model_dir: policy directory with the model and its tokenizer.
+        model_dir: policy directory with the model and its tokenizer; this and the next may be addresses in a store.
         published_file: names the published weights; read at every start, may not exist yet.
         name: the name under which other processes find the actor.
         label: what metrics call it.

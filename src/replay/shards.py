@@ -85,6 +85,14 @@ def write_named(directory: Path, stem: str, suffix: str, content: bytes) -> tupl
     return path, digest
 
 
+def digest_in_name(name: str) -> str:
+    """Return the first 32 hexadecimal digits of a file's SHA-256 from its name; raise ``ValueError`` without any."""
+    found = _DIGEST_IN_NAME.search(name)
+    if found is None:
+        raise ValueError(f"{name!r:.200}: expected a file that is named by its content")
+    return found[1]
+
+
 def read_shard(path: Path | str, *, verify: bool = True) -> list[Trajectory]:
     """Return all trajectories of a shard; token arrays are read-only views of the mapped file.
 

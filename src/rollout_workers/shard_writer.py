@@ -1,8 +1,8 @@
 """Group commit: finished trajectories become durable together, and only then are they acknowledged.
 
-Owns the way from a finished episode to its shard. Invariants: ``add`` returns after the shard that
-holds the trajectory is durable, never before; what cannot be written is an infrastructure failure of
-each episode concerned; two attempts at one episode never share a shard; writing happens in a thread, so
+Owns the way from a finished episode to its shard, and into the run's store where it has one. Invariants: ``add``
+returns after the shard that holds the trajectory is durable, never before; what cannot be written is an infrastructure
+failure of each episode concerned; two attempts at one episode never share a shard; writing happens in a thread, so
 that no other episode waits for the disk.
 """
 
@@ -15,16 +15,21 @@ from pathlib import Path
 from records import failure_codes as codes
 from records.episodes import Trajectory
 from records.failures import EpisodeFailed, Failure
+from records.stores.working_copy import is_address, keep, local_path
 from replay.shards import ShardInfo, write_shard
 
 logger = logging.getLogger(__name__)
 
 
 class ShardWriter:
-    """Writes the trajectories that finish within ``linger_s`` seconds of each other into one shard."""
+    """Writes the trajectories that finish within ``linger_s`` seconds of each other into one shard.
+
+    ``directory`` is a folder, or the address of one of a run in a store.
+    """
 
     def __init__(self, directory: str | Path, *, linger_s: float, deadline_s: float) -> None:
-        self._directory = Path(directory)
+        self._address = directory
+        self._directory = local_path(directory)
         self._linger_s = linger_s
         self._deadline_s = deadline_s
         self._open: list[Trajectory] = []
@@ -47,8 +52,14 @@ class ShardWriter:
         if self._open is group:
             self._commit = None  # from here on newcomers form the next group
         try:
-            return await asyncio.wait_for(asyncio.to_thread(write_shard, self._directory, group), self._deadline_s)
+            return await asyncio.wait_for(asyncio.to_thread(self._write, group), self._deadline_s)
         except (OSError, TimeoutError) as error:
             detail = f"{len(group)} episodes not written to {self._directory}: {error or type(error).__name__}"
             logger.error("shard not written: %s", detail)
             raise EpisodeFailed(Failure(codes.SHARD_NOT_WRITTEN, detail)) from error
+
+    def _write(self, group: list[Trajectory]) -> ShardInfo:
+        info = write_shard(self._directory, group)
+        if is_address(self._address):
+            keep(f"{self._address}/{info.path.name}")
+        return info

@@ -35,6 +35,7 @@ from policy.tokenizer import TextTokenizer
 from records import failure_codes as codes
 from records.episodes import Source
 from records.failures import EpisodeFailed, Failure
+from records.stores.working_copy import bring, local_path
 from records.supervision import supervised
 from rollout_workers.agent import Agent, PolicyAgent
 from rollout_workers.episode import Played, play, settle
@@ -90,7 +91,7 @@ class RolloutWorker:
         self._writer = ShardWriter(
             config.shard_dir, linger_s=settings.shard_linger_s, deadline_s=settings.shard_deadline_s
         )
-        self._screenshots = ScreenshotFolder(config.screenshot_dir) if config.screenshot_dir else None
+        self._screenshots = ScreenshotFolder(local_path(config.screenshot_dir)) if config.screenshot_dir else None
 
     async def ping(self) -> str:
         """Answer; the actor manager asks this of workers that it takes for dead."""
@@ -143,7 +144,7 @@ class RolloutWorker:
         self._mark = mark_children()
         if self._guard is None:
             self._guard = await asyncio.to_thread(start_guard, self._mark, config.settings.start_timeout_s)
-        self._tokenizer = await asyncio.to_thread(TextTokenizer.load, config.tokenizer)
+        self._tokenizer = await asyncio.to_thread(lambda: TextTokenizer.load(bring(config.tokenizer)))
         self._format = get_format(
             config.policy_settings.prompt_format, instructions=config.policy_settings.instructions
         )
@@ -157,7 +158,7 @@ class RolloutWorker:
             self._model = config.judges.language_model(config.settings.planning.model)
         if config.settings.planning.potential:
             self._critic = await asyncio.to_thread(
-                critic_for, Path(config.settings.planning.potential).expanduser(), Path(config.tokenizer)
+                critic_for, Path(config.settings.planning.potential).expanduser(), local_path(config.tokenizer)
             )
         slots = Slots(
             partial(make_host, config.environment, config.options, config.connection, config.browser, judge),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -64,6 +64,9 @@ class FakeLearner:
 
     def record(self, shards: dict[str, int]) -> None:
         """Every start does this; no test asks for it."""
+
+    def bring(self, shards: Iterable[str]) -> None:
+        """Nothing is to be brought where all see one folder."""
 
     def clone(self, episode_ids: Sequence[str]) -> CloneUpdate:
         self._note("clone", episode_ids)

@@ -42,8 +42,8 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
     result = SplitResult(0.5, 4, 0.15, 0.85, {"shop": group}, {"1-5": group}, {"shop.buy": group}, {"infra/x": 1})
     training, evaluation = types.ModuleType("cluster.train"), types.ModuleType("cluster.evaluation")
 
-    def train(recipe: Any, out: Path, resume: str) -> None:
-        seen.append(("train", (recipe.run.phases, out, resume)))
+    def train(recipe: Any, out: Path, resume: str, uri: str = "") -> None:
+        seen.append(("train", (recipe.run.phases, out, resume, *([uri] if uri else []))))
 
     def evaluate(recipe: Any, *, policy: Path, split: str, passes: int, keep: Path | None) -> SplitResult:
         seen.append(("evaluate", (policy, split, passes, keep)))
@@ -75,6 +75,44 @@ def test_train_hands_over_the_recipe_the_folder_and_the_resume_mode(
         catch_exceptions=False,
     )  # fmt: skip
     assert calls == [("train", (2, Path("runs/mine"), "auto")), ("train", (5, Path("o"), "never"))]
+
+
+def test_train_hands_over_the_address_of_a_run_and_its_working_copy(
+    recipe: Path, calls: list[tuple[str, Any]], complete_machine: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WAYMARK_NODE_FOLDER", str(tmp_path / "node"))
+    RUNNER.invoke(cli.app, ["train", str(recipe), "--out", "s3://bucket/runs/mine"], catch_exceptions=False)
+    ((_, (_, folder, _, uri)),) = calls
+    assert uri == "s3://bucket/runs/mine"
+    assert folder.parent == tmp_path / "node"
+    assert folder.name.startswith("mine-")
+
+
+@pytest.mark.parametrize(
+    ("out", "says"),
+    [
+        ("s3://key:secret@bucket/run", "no credentials"),
+        ("s3://bucket", "a folder of the run's own"),
+        ("ftp://host/run", "begins with s3://"),
+        ("memory://bucket/run", "one process alone"),
+    ],
+)
+def test_an_address_that_leads_to_no_run_is_refused(
+    recipe: Path, calls: list[tuple[str, Any]], out: str, says: str
+) -> None:
+    found = RUNNER.invoke(cli.app, ["train", str(recipe), "--out", out])
+    assert isinstance(found.exception, RecipeError)
+    assert says in str(found.exception)
+    assert "secret" not in str(found.exception)
+    assert calls == []
+
+
+@pytest.mark.parametrize("words", [["check", "r.yaml", "--out"], ["judge", "label"], ["gate", "runs/one"]])
+def test_commands_that_read_folders_refuse_an_address(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["waymark", *words, "s3://bucket/run"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == int(ExitCode.USAGE)
 
 
 def test_eval_prints_a_table_and_writes_json(

@@ -11,15 +11,17 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from policy.backend import Serving
 from policy.client import Sampling
 from policy.publication import ServerUnreachable
-from policy.published_weights import PublishedWeights, read_published
+from policy.published_weights import PublishedWeights, current_weights, on_this_node
 from policy.vllm.api import VllmApi
 from policy.vllm.backend import VllmSettings
 from policy.vllm.process import VllmProcess
+from records.stores.working_copy import bring
 from telemetry import meter, ray_sink, table
 
 
@@ -49,7 +51,7 @@ class VllmServer:
         self._adapters = serving.adapter_rank > 0
         self._taking = False
         self._process = VllmProcess(
-            settings, options, serving.model, python=python, host=host, token=token, log_file=log_file,
+            settings, options, str(bring(serving.model)), python=python, host=host, token=token, log_file=log_file,
             adapter_rank=serving.adapter_rank,
         )  # fmt: skip
         with ExitStack() as unless_up:
@@ -60,11 +62,12 @@ class VllmServer:
                 thread.submit(self._come_up, serving.published).result(limit_s)
             unless_up.pop_all()
 
-    def _come_up(self, published: Path) -> None:
+    def _come_up(self, published: str | Path) -> None:
         self._process.wait(lambda: asyncio.run(self._is_up()), self._options.start_timeout_s)
         asyncio.run(self._warm_up())
-        if published.is_file():
-            asyncio.run(self._catch_up(read_published(published)))
+        weights = current_weights(published)
+        if weights is not None:
+            asyncio.run(self._catch_up(weights))
 
     async def _is_up(self) -> bool:
         try:
@@ -97,10 +100,11 @@ class VllmServer:
         """Take new weights between replies; see ``VllmApi.take_weights``. A repetition is harmless."""
         self._taking = True
         try:
+            here = await asyncio.to_thread(on_this_node, weights)
             async with self._api() as api:
-                taken = await api.take_weights(weights, drain_timeout_s=self._options.drain_timeout_s)
+                taken = await api.take_weights(here, drain_timeout_s=self._options.drain_timeout_s)
                 meter.record(table.SERVED_VERSION, taken.version, server=self._label)
-                return taken
+            return replace(taken, path=weights.path)
         finally:
             self._taking = False
 

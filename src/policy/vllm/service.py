@@ -24,13 +24,14 @@ from ray.actor import ActorHandle
 from policy.backend import Serving
 from policy.client import PolicySource
 from policy.publication import ServerUnreachable, WeightServer
-from policy.published_weights import PublishedWeights, WeightsRejected, read_published
+from policy.published_weights import PublishedWeights, WeightsRejected, current_weights
 from policy.ray_client import RayWeightServer
 from policy.server_watch import ServerWatch
 from policy.tokenizer import TextTokenizer
 from policy.vllm.api import VllmApi, reply_token
 from policy.vllm.backend import VllmSettings
 from policy.vllm.server import VllmServer
+from records.stores.working_copy import local_path
 from telemetry import meter
 
 _FACTORY = "policy.vllm.client:vllm_client"
@@ -177,11 +178,12 @@ class _PublicationWatch:
     def _watch(self) -> None:
         while not self._closing.wait(_LOOK_PAUSE_S):
             for name, server in self._servers.items():
-                if self._serving.published.is_file():
-                    self._try(name, self._catch_up(server))
+                self._try(name, self._catch_up(server))
 
     async def _catch_up(self, server: FoundServer) -> None:
-        await server.catch_up(read_published(self._serving.published))
+        weights = current_weights(self._serving.published)
+        if weights is not None:
+            await server.catch_up(weights)
 
     def _try(self, name: str, work: Coroutine[Any, Any, None]) -> None:
         try:
@@ -193,7 +195,7 @@ class _PublicationWatch:
 def _client_options(
     serving: Serving, options: VllmSettings, addresses: Mapping[str, str], token: str
 ) -> dict[str, object]:
-    stop_ids = TextTokenizer.load(serving.model).stop_ids
+    stop_ids = TextTokenizer.load(local_path(serving.model)).stop_ids
     asked = {
         "token": reply_token(token),
         "stop_ids": stop_ids,

@@ -154,7 +154,7 @@ def _connected(uri: str) -> Any:
         from obstore.exceptions import BaseError
         from obstore.store import MemoryStore, from_url
     except ImportError as error:
-        raise StoreError(f"{uri} needs obstore: pip install 'waymark[stores]'") from error
+        raise StoreError(f"{uri} needs obstore, which is not installed: pip install obstore") from error
     if uri.startswith("memory://"):
         return _memories.setdefault(uri, MemoryStore())
     options: Any = {"timeout": timedelta(seconds=_REQUEST_S), "connect_timeout": timedelta(seconds=_REQUEST_S / 6)}

@@ -13,15 +13,19 @@ from pathlib import Path
 from uuid import uuid4
 
 from records.durable import force_to_disk, open_file
-from records.stores.store import Content, DamagedObject, Store
+from records.stores.store import Content, DamagedObject, Store, is_key
 
 DIGITS = 32
 """Hexadecimal digits of a SHA-256 that name an object."""
 
 
 def object_key(name: str, sha256: str) -> str:
-    """Return the key of an object from its name and its SHA-256, or the first 32 digits of that."""
-    return f"{name}/{sha256[:DIGITS]}"
+    """Return the key of an object from its name and its SHA-256, or the first 32 digits of that.
+
+    A name with other characters than a key's, as of a log, stands in its key by a digest of its own.
+    """
+    place = name if is_key(name) else f"others/{hashlib.sha256(name.encode()).hexdigest()[:DIGITS]}"
+    return f"{place}/{sha256[:DIGITS]}"
 
 
 def sha256_of(content: Content) -> str:

@@ -87,9 +87,14 @@ class Store(Protocol):
         ...
 
 
+def is_key(text: str) -> bool:
+    """Return whether a text may be a key."""
+    return _KEY.fullmatch(text) is not None
+
+
 def checked_key(key: str) -> str:
     """Return ``key``; raise ``ValueError`` where it could lead out of the store, or is hidden."""
-    if not _KEY.fullmatch(key):
+    if not is_key(key):
         raise ValueError(
             f"{key!r:.200} is no key of a store: expected names of letters, digits, '.', '-' and '_' with '/' between, "
             "none of which begins with a dot"

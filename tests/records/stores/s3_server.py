@@ -53,4 +53,4 @@ def s3_server() -> Iterator[dict[str, str]]:
         }
     finally:
         process.kill()
-        process.wait(10)
+        process.communicate(timeout=10)

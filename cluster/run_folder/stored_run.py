@@ -1,0 +1,257 @@
+"""The driver's side of a run in an object store: its working copy, and the snapshots that say what the run is.
+
+Owns what a snapshot holds and how a start comes back to one. A snapshot names every file of the run folder with its
+SHA-256, and the run's lease names the newest one, so that a commit is one compare and swap. Invariants: whatever a
+snapshot names was put before it; what names others is looked at before them, so that a snapshot of a run that works
+is one that a kill at that moment would leave; a commit of a driver that was replaced changes nothing. Imports neither
+torch nor Ray.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from threading import RLock
+
+from cluster.errors import RecipeError
+from cluster.recipe.recipe import Recipe
+from cluster.run_folder.layout import LABELS
+from policy.published_weights import PublishedWeights
+from records.durable import open_file
+from records.stores.lease import BEAT_S, Head, RunLease, read_head
+from records.stores.objects import fetch_object, object_key, put_object, sha256_of
+from records.stores.store import MissingKey, StoreError
+from records.stores.working_copy import SNAPSHOTS, WorkingCopy, node_folder, working_copy
+from replay.shards import SUFFIX, digest_in_name
+
+logger = logging.getLogger(__name__)
+
+_FIRST = ("metrics.jsonl", "summary.json", "stages", "rollbacks", "checkpoints", "weights", LABELS, "episodes")
+"""What is looked at first, in this order; the ledger comes after the episodes that it tells of."""
+_OF_THE_NODE = {"run.lock", "learner.lock", "bookmarks", "logs"}
+"""What stays on the node that wrote it."""
+_STAYING = {*_OF_THE_NODE, ".fetching", "episodes", LABELS, "screenshots"}
+"""What a start leaves where it is although no snapshot names it: it is named by its content, or by its training."""
+_GROWING = (".jsonl", ".log")
+_WHOLE = ("checkpoints", "weights", "episodes", LABELS, "trained", "policy")
+"""Folders whose files never change, so that one may be hashed before it is put."""
+_LARGE = 64 << 20
+_TRIES = 3
+
+
+class StoredRun:
+    """The run at ``uri``, on the driver's node."""
+
+    def __init__(self, uri: str) -> None:
+        self.copy: WorkingCopy = working_copy(uri)
+        self.folder = self.copy.folder
+        self._lease: RunLease | None = None
+        self._hashed: dict[str, tuple[tuple[int, int], str]] = {}
+        self._there: set[str] = set()
+        self._named: dict[str, str] = {}
+        self._busy = RLock()
+
+    def take_up(self, lease: RunLease) -> None:
+        """Bring the working copy to the newest snapshot, of whichever node; what is newer in it and stands stays.
+
+        Raises:
+            StoreError: the store does not answer, or has not what a snapshot names.
+        """
+        self._named = self.copy.snapshot(lease.head)
+        for path in sorted(self.folder.rglob("*")) if self.folder.is_dir() else []:
+            name = self.copy.name(path)
+            if path.is_file() and name not in self._named and name.split("/")[0] not in _STAYING:
+                path.unlink()
+        for name, sha256 in self._named.items():
+            path = self.folder / name
+            if not path.is_file() or not self._stands(path, sha256):
+                path.unlink(missing_ok=True)
+                self.copy.bring(name, sha256)
+            self._there.add(object_key(name, sha256))
+        for path in sorted(self.folder.rglob("*"), reverse=True):
+            if path.is_dir() and not any(path.iterdir()):
+                path.rmdir()
+        self._lease = lease
+
+    def commit(self) -> None:
+        """Put what is new in the working copy, and let the run be what it is now.
+
+        Raises:
+            LeaseLost: another driver has the run; the run stays what that one made it.
+        """
+        with self._busy:
+            files = self._put_all()
+            self._swap(files)
+
+    def renew(self, lease: RunLease) -> None:
+        """Give a sign of life, with a snapshot where that takes no time."""
+        if not self._busy.acquire(blocking=False):
+            lease.commit()
+            return
+        try:
+            if self._lease is None or any(size > _LARGE for size in self._sizes_to_put()):
+                lease.commit()
+            else:
+                self.commit()
+        finally:
+            self._busy.release()
+
+    def announce(self, weights: PublishedWeights | None) -> None:
+        """Let servers that start from now on, on any node, serve these weights; or wait for a publication."""
+        if self._lease is not None:
+            self._lease.commit(weights=None if weights is None else asdict(weights))
+
+    def bring(self, files: Mapping[str, str]) -> None:
+        """Have these files here too, which another process put into the store: SHA-256s by their places in the run."""
+        for name, sha256 in files.items():
+            self.copy.bring(name, sha256)
+            self._there.add(object_key(name, sha256))
+
+    def bring_named(self, names: Iterable[str]) -> None:
+        """Have these shards and files of labels here too."""
+        self.bring(named_by_content(names))
+
+    def _swap(self, files: dict[str, str]) -> None:
+        assert self._lease is not None
+        before, old = self._lease.head.newest, self._named
+        newest = put_object(self.copy.store, SNAPSHOTS, json.dumps(files, sort_keys=True).encode())
+        self._lease.commit(newest=newest)
+        self._named = files
+        if newest == before:
+            return
+        gone = {object_key(*item) for item in old.items()} - {object_key(*item) for item in files.items()}
+        for key in sorted(gone | ({object_key(SNAPSHOTS, before)} if before else set())):
+            self.copy.store.delete(key)
+            self._there.discard(key)
+
+    def _put_all(self) -> dict[str, str]:
+        """Put every file that is not in the store yet, and return all files' SHA-256s."""
+        assert self._lease is not None
+        files, beaten = {}, time.monotonic()
+        for path in self._files():
+            name = self.copy.name(path)
+            try:
+                files[name] = self._put(path, name)
+            except FileNotFoundError:
+                continue  # removed meanwhile, as old checkpoints are
+            if time.monotonic() - beaten > BEAT_S:
+                self._lease.commit()
+                beaten = time.monotonic()
+        return files
+
+    def _put(self, path: Path, name: str) -> str:
+        if not _is_whole(name):
+            with open_file(path) as file:
+                content = file.read()
+            digest = sha256_of(content)
+            if object_key(name, digest) not in self._there:
+                put_object(self.copy.store, name, content, digest)
+        else:
+            digest, size = self._digest(path, name), path.stat().st_size
+            key = object_key(name, digest)
+            if key not in self._there and self.copy.store.size(key) != size:
+                put_object(self.copy.store, name, path, digest)
+        self._there.add(object_key(name, digest))
+        return digest
+
+    def _digest(self, path: Path, name: str) -> str:
+        found = path.stat()
+        stamp = (found.st_size, found.st_mtime_ns)
+        if name not in self._hashed or self._hashed[name][0] != stamp:
+            self._hashed[name] = (stamp, sha256_of(path))
+        return self._hashed[name][1]
+
+    def _sizes_to_put(self) -> Iterator[int]:
+        """Yield the size of each file that is not known to be in the store."""
+        for path in self._files():
+            name = self.copy.name(path)
+            known = self._hashed.get(name)
+            if not _is_whole(name) or (known and object_key(name, known[1]) in self._there):
+                continue
+            try:
+                yield path.stat().st_size
+            except FileNotFoundError:
+                continue
+
+    def _files(self) -> Iterator[Path]:
+        others = sorted(path.name for path in self.folder.iterdir() if path.name not in {*_FIRST, *_OF_THE_NODE})
+        for top in (*_FIRST, *others):
+            path = self.folder / top
+            for found in sorted(path.rglob("*")) if path.is_dir() else [path]:
+                hidden = any(part.startswith(".") for part in found.relative_to(self.folder).parts)
+                if not hidden and found.name != "current.json" and found.is_file():
+                    yield found
+
+    def _stands(self, path: Path, sha256: str) -> bool:
+        """Return whether a file is the one of the snapshot, or what has grown from it on this node."""
+        if not path.name.endswith(_GROWING):
+            return sha256_of(path) == sha256
+        name = self.copy.name(path)
+        with open_file(path) as file:
+            content = file.read()
+        return content.startswith(self.copy.store.read(object_key(name, sha256)))
+
+
+def named_by_content(names: Iterable[str]) -> dict[str, str]:
+    """Return the digests of shards and files of labels, by their places in the run."""
+    return {f"{'episodes' if name.endswith(SUFFIX) else LABELS}/{name}": digest_in_name(name) for name in names}
+
+
+def require_storable(recipe: Recipe, uri: str) -> None:
+    """Raise ``RecipeError`` where a recipe asks for what a run in a store cannot do yet."""
+    refused = {
+        "learner.ranks": recipe.learner.ranks > 1,
+        "rollout.planning.mode": recipe.rollout.planning.mode != "none",
+        "judges.llm.models": bool(recipe.llm.models),
+        "policy.options.urls": bool(getattr(recipe.policy.options, "urls", ())),
+    }
+    if uri.startswith("memory://"):
+        raise RecipeError(f"--out {uri}: a store in memory is seen by one process alone; name s3://, gs:// or az://")
+    asked = [name for name, used in refused.items() if used]
+    if asked:
+        raise RecipeError(
+            f"--out {uri}: {', '.join(asked)} needs a folder that all processes see, which a run in a store has not; "
+            "leave it at its default, or give --out a folder"
+        )
+
+
+@contextmanager
+def copied_run(uri: str) -> Iterator[Path]:
+    """Yield a folder with the run at ``uri`` as its newest snapshot has it; it is removed at the end.
+
+    Raises:
+        StoreError: there is no run, or the store has not what it must have.
+    """
+    copy = WorkingCopy(uri)
+    folder = node_folder() / f".looked-at-{copy.folder.name}-{time.monotonic_ns()}"
+    try:
+        for attempt in range(1, _TRIES + 1):
+            head = read_head(copy.store)
+            if head is None or not head.newest:
+                raise StoreError(f"{copy.uri} holds no run")
+            try:
+                _fill(copy, head, folder)
+                break
+            except MissingKey:
+                if attempt == _TRIES or read_head(copy.store) == head:
+                    raise  # else its driver committed meanwhile, and removed what the next snapshot does not name
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _fill(copy: WorkingCopy, head: Head, folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for name, sha256 in copy.snapshot(head).items():
+        fetch_object(copy.store, name, sha256, folder / name)
+
+
+def _is_whole(name: str) -> bool:
+    return name.split("/")[0] in _WHOLE

@@ -1,0 +1,278 @@
+"""A run in a store: what one node committed another one has, whatever is listed, killed or replaced in between."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from cluster.errors import RecipeError
+from cluster.recipe.recipe import build_recipe
+from cluster.run_folder.manifest import RunManifest
+from cluster.run_folder.stored_run import StoredRun, copied_run, require_storable
+from policy.published_weights import PublishedWeights, WeightsRejected, current_weights, on_this_node
+from records.episodes import Source
+from records.stores.lease import LeaseLost, RunLease
+from records.stores.objects import object_key
+from records.stores.store import DamagedObject, MissingKey, StoreError
+from records.stores.working_copy import WorkingCopy, address_of, bring, keep, local_path, working_copy
+from replay.buffer import ReplayBuffer
+from rollout_workers.shard_writer import ShardWriter
+from tests.cluster.made_episodes import spec, trajectory
+from tests.cluster.test_manifest import RECIPE, made
+
+
+class Node:
+    """A node with a disk of its own; only what it is told in addresses may reach it."""
+
+    def __init__(self, disk: Path, patch: pytest.MonkeyPatch) -> None:
+        self._disk = disk
+        self._patch = patch
+
+    def here(self) -> Node:
+        self._patch.setenv("WAYMARK_NODE_FOLDER", str(self._disk))
+        working_copy.cache_clear()
+        return self
+
+
+@pytest.fixture(params=["memory", "s3"])
+def uri(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "s3":
+        for name, value in request.getfixturevalue("s3").items():
+            monkeypatch.setenv(name, value)
+        return f"s3://waymark-tests/{uuid4().hex}"
+    return f"memory://tests/{uuid4().hex}"
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[dict[str, str]]:
+    from tests.records.stores.s3_server import s3_server
+
+    with s3_server() as environment:
+        yield environment
+
+
+@pytest.fixture
+def nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Node, Node]]:
+    yield Node(tmp_path / "one", monkeypatch), Node(tmp_path / "two", monkeypatch)
+    working_copy.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def late_listings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store lists nothing of what was put: no test here may need it."""
+    monkeypatch.setattr("records.stores.object_store.ObjectStore.keys", lambda self, prefix: [])
+
+
+def taken(uri: str, alone: bool = True) -> tuple[StoredRun, RunLease]:
+    run = StoredRun(uri)
+    lease = RunLease(run.copy.store)
+    lease.take(alone=alone)
+    run.take_up(lease)
+    return run, lease
+
+
+def begun(run: StoredRun, lease: RunLease) -> RunManifest:
+    run.folder.mkdir(parents=True, exist_ok=True)
+    manifest = RunManifest.open(run.folder, RECIPE)
+    manifest.fence, manifest.commit = lease.commit, run.commit
+    return manifest
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Its files, but for the locks of processes that fetch."""
+    found = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    return {name: path.read_bytes() for name, path in found.items() if not name.startswith(".")}
+
+
+def test_a_node_has_what_another_one_committed(uri: str, nodes: tuple[Node, Node]) -> None:
+    nodes[0].here()
+    run, lease = taken(uri)
+    manifest = begun(run, lease)
+    manifest.note_start(RECIPE)
+    manifest.complete_stage(0, made(0, "clone"))
+    before = files(run.folder)
+    lease.give_back()
+    nodes[1].here()
+    other, lease = taken(uri)
+    assert other.folder != run.folder
+    assert files(other.folder) == before
+    assert begun(other, lease).stages() == [(0, "clone")]
+    with copied_run(uri) as folder:
+        assert files(folder) == before
+    assert not folder.exists()
+
+
+def test_what_was_not_committed_is_undone_but_grown_files_and_shards_stay(uri: str, nodes: tuple[Node, Node]) -> None:
+    nodes[0].here()
+    run, lease = taken(uri)
+    begun(run, lease)
+    (run.folder / "ledger").mkdir()
+    (run.folder / "ledger" / "0001.jsonl").write_text("one\n")
+    (run.folder / "summary.json").write_text("{}")
+    run.commit()
+    (run.folder / "ledger" / "0001.jsonl").write_text("one\ntwo\n")
+    (run.folder / "summary.json").write_text('{"changed": true}')
+    (run.folder / "stages" / "0000-phase-000-clone").mkdir(parents=True)
+    (run.folder / "stages" / "0000-phase-000-clone" / "manifest.json").write_text("{}")
+    (run.folder / "episodes").mkdir()
+    (run.folder / "episodes" / "kept.arrow").write_text("x")
+    again, _ = taken(uri)
+    found = files(again.folder)
+    assert found["ledger/0001.jsonl"] == b"one\ntwo\n"
+    assert found["summary.json"] == b"{}"
+    assert "episodes/kept.arrow" in found
+    assert not (run.folder / "stages").exists()
+
+
+def test_a_replaced_driver_commits_no_snapshot(uri: str, nodes: tuple[Node, Node]) -> None:
+    nodes[0].here()
+    old, lease = taken(uri)
+    manifest = begun(old, lease)
+    manifest.complete_stage(0, made(0, "clone"))
+    nodes[1].here()
+    new, other = taken(uri)
+    begun(new, other).complete_stage(0, made(0, "critics"))
+    (old.folder / "summary.json").write_text("late")
+    with pytest.raises(LeaseLost):
+        old.commit()
+    with pytest.raises(LeaseLost):
+        manifest.complete_stage(0, made(0, "critics"))
+    with copied_run(uri) as folder:
+        assert RunManifest.read(folder).stages() == [(0, "clone"), (0, "critics")]
+        assert not (folder / "summary.json").exists()
+
+
+def test_a_commit_that_was_cut_short_leaves_the_one_before(
+    uri: str, nodes: tuple[Node, Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes[0].here()
+    run, lease = taken(uri)
+    manifest = begun(run, lease)
+    manifest.complete_stage(0, made(0, "clone"))
+
+    class Killed(Exception):
+        pass
+
+    def killed(*args: object, **changes: object) -> None:
+        if "newest" in changes:
+            raise Killed
+
+    monkeypatch.setattr(lease, "commit", killed)
+    with pytest.raises(Killed):
+        manifest.complete_stage(0, made(0, "critics"))
+    nodes[1].here()
+    other, lease = taken(uri)
+    assert begun(other, lease).stages() == [(0, "clone")]
+
+
+def test_old_versions_of_a_file_are_removed_from_the_store(uri: str, nodes: tuple[Node, Node]) -> None:
+    nodes[0].here()
+    run, _ = taken(uri)
+    run.folder.mkdir(parents=True, exist_ok=True)
+    digests = []
+    for text in ("one", "two", "three"):
+        (run.folder / "summary.json").write_text(text)
+        run.commit()
+        digests.append(run.copy.snapshot(run._lease.head)["summary.json"])  # type: ignore[union-attr]
+    sizes = [run.copy.store.size(object_key("summary.json", digest)) for digest in digests]
+    assert sizes == [None, None, 5]
+
+
+async def test_a_shard_is_in_the_store_when_its_episode_is_acknowledged(uri: str, nodes: tuple[Node, Node]) -> None:
+    nodes[0].here()
+    episode = trajectory(spec(1), 1.0)
+    writer = ShardWriter(address_of(uri, "episodes"), linger_s=0.01, deadline_s=60)
+    shard = Path(await writer.add(episode))
+    nodes[1].here()
+    run, _ = taken(uri)
+    assert not (run.folder / "episodes").exists()
+    run.bring_named([shard.name])
+    assert ReplayBuffer(run.folder / "episodes").ids(sources=tuple(Source)) == (episode.episode_id,)
+
+
+async def test_an_episode_is_not_acknowledged_where_the_store_refuses(
+    uri: str, nodes: tuple[Node, Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from records.failures import EpisodeFailed
+
+    def refuse(*args: object) -> bool:
+        raise StoreError("the store is down")
+
+    nodes[0].here()
+    monkeypatch.setattr("records.stores.object_store.ObjectStore.put", refuse)
+    writer = ShardWriter(address_of(uri, "episodes"), linger_s=0.01, deadline_s=60)
+    with pytest.raises(EpisodeFailed, match="the store is down"):
+        await writer.add(trajectory(spec(1), 1.0))
+
+
+def test_a_server_on_another_node_finds_the_published_weights(uri: str, nodes: tuple[Node, Node]) -> None:
+    nodes[0].here()
+    run, _ = taken(uri)
+    address = address_of(uri, "weights/actor-001.safetensors")
+    path = local_path(address)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"weights")
+    (digest,) = keep(address).values()
+    assert current_weights(address_of(uri, "weights/current.json")) is None
+    run.announce(PublishedWeights(1, digest, address))
+    nodes[1].here()
+    found = current_weights(address_of(uri, "weights/current.json"))
+    assert found == PublishedWeights(1, digest, address)
+    here = on_this_node(found)
+    assert Path(here.path).read_bytes() == b"weights"
+    assert not Path(here.path).is_relative_to(run.folder)
+    Path(here.path).write_bytes(b"another epoch's")
+    assert Path(on_this_node(found).path).read_bytes() == b"weights"
+    with pytest.raises(WeightsRejected, match="has no weights"):
+        on_this_node(PublishedWeights(2, "0" * 64, address))
+
+
+def test_a_folder_is_brought_as_the_newest_snapshot_has_it(uri: str, nodes: tuple[Node, Node]) -> None:
+    nodes[0].here()
+    run, _ = taken(uri)
+    (run.folder / "policy").mkdir(parents=True)
+    (run.folder / "policy" / "config.json").write_text("{}")
+    run.commit()
+    nodes[1].here()
+    assert (bring(address_of(uri, "policy")) / "config.json").read_text() == "{}"
+
+
+def test_a_torn_snapshot_and_a_missing_file_are_named(uri: str, nodes: tuple[Node, Node]) -> None:
+    nodes[0].here()
+    run, lease = taken(uri)
+    manifest = begun(run, lease)
+    manifest.complete_stage(0, made(0, "clone"))
+    newest, store = lease.head.newest, run.copy.store
+    lost = object_key("manifest.json", run.copy.snapshot(lease.head)["manifest.json"])
+    store.delete(lost)
+    nodes[1].here()
+    with pytest.raises(MissingKey, match="manifest.json"):
+        taken(uri)
+    store.delete(object_key("snapshots", newest))
+    store.put(object_key("snapshots", newest), json.dumps({}).encode())
+    with pytest.raises(DamagedObject, match="snapshots"):
+        WorkingCopy(uri).snapshot(lease.head)
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"learner": {"ranks": 2}}, "learner.ranks"),
+        ({"policy": {"backend": "vllm", "options": {"urls": ["http://host:8000"]}}}, "policy.options.urls"),
+    ],
+)
+def test_what_needs_a_folder_is_refused(changes: dict[str, object], named: str) -> None:
+    with pytest.raises(RecipeError, match=named):
+        require_storable(build_recipe(changes), "s3://bucket/run")
+    require_storable(build_recipe({}), "s3://bucket/run")
+
+
+def test_an_address_leads_nowhere_else(nodes: tuple[Node, Node]) -> None:
+    nodes[0].here()
+    for place in ("../x", "/etc/passwd", "a/../../b"):
+        with pytest.raises(ValueError, match="no place in a run"):
+            local_path(address_of("memory://tests/run", place))
