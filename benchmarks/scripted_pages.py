@@ -107,6 +107,6 @@ async def _sizes() -> dict[str, int]:
             if page.root.cssselect("main a[href]")[1:] and page.root.cssselect("input"):
                 found[address] = sum(1 for _ in page.root.iter("*"))
             links = (urldefrag(urljoin(page.url, a.get("href")))[0] for a in page.root.iter("a") if a.get("href"))
-            waiting += [env._hosts.canonical(link) for link in links]
+            waiting += [env._addresses.canonical(link) for link in links]
         await env.close()
     return found

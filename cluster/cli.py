@@ -300,6 +300,34 @@ def show_tasks(
     _console().print(table)
 
 
+@env_app.command(name="audit")
+def audit_environment(
+    where: Annotated[
+        str, typer.Argument(metavar="URL|ENV", help="A page's address, or an environment with a browser.")
+    ],
+    tasks: Annotated[int, typer.Option(min=1, help="Start pages that are looked at, of an environment.")] = 3,
+    options: Annotated[str, typer.Option(help="Options of the environment's host, as a JSON object.")] = "{}",
+    deadline: Annotated[float, typer.Option(min=1.0, help="Longest time for one page, in seconds.")] = 60.0,
+) -> None:
+    """Hold what agents are shown of pages against a second opinion; exit code 1 where something is missing."""
+    import json
+
+    from cluster.preflight.page_audit import audit_pages
+    from cluster.preflight.page_audit_table import show_audits
+    from records.failures import EpisodeFailed
+
+    try:
+        found = audit_pages(where, tasks=tasks, deadline_s=deadline, options=json.loads(options))
+    except ValueError as error:
+        raise RecipeError(str(error)) from error
+    except EpisodeFailed as error:
+        raise MissingError(f"{where}: no page to look at: {error}") from error
+    show_audits(_console(), found)
+    missing = sum(len(page.audit.missing) for page in found)
+    if missing:
+        raise RunError(f"{missing} elements that a person could use are not offered, see above")
+
+
 @env_app.command(name="check")
 def check_environment(
     path: Annotated[

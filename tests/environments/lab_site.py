@@ -54,12 +54,14 @@ PAGES = {
     "/input": """<!doctype html><title>Input</title><style>
 #menu { display: none } #over:hover + #menu { display: block }
 .under { position: relative; width: 9em } .lid { position: absolute; inset: 0; background: #fff }
-.away { position: absolute; left: -9999px }</style>
+.away { position: absolute; left: -9999px } .untouched { pointer-events: none }</style>
 <button id="press">Press</button><input id="field" aria-label="Field" value="old">
 <input aria-label="Digits" type="number">
 <button id="over">Over</button><p id="menu">Menu <a href="/new">Deep</a></p>
 <div class="under"><button>Below</button><div class="lid" role="dialog" aria-label="Cookies">Take <b>all</b></div></div>
-<a class="away" href="/new">Skip</a><label class="away">Tick me<input type="checkbox"></label>
+<a class="away" href="/new">Beyond</a><label class="away">Box beyond<input type="checkbox"></label>
+<input type="checkbox" class="untouched" aria-label="Tick me">
+<form action="/new"><input type="submit" class="untouched" value="Skip"></form>
 <button onclick="">Dead</button><button onclick="window.open('/closing')">Open</button>
 <button onclick="file.click()">Attach</button>
 <button onclick="Object.assign(document.createElement('input'), {type: 'file'}).click()">Attach anew</button>

@@ -103,17 +103,44 @@ def test_names_follow_the_order_of_the_rules() -> None:
 
 def test_long_names_values_and_option_lists_are_cut() -> None:
     page = HtmlPage(
-        f"<button>{'n' * 200}</button><input aria-label=v value={'w' * 200}>"
+        f"<button>{'n' * 201}</button><input aria-label=v value={'w' * 200}>"
         f"<select aria-label=s>{''.join(f'<option>{i}' for i in range(50))}</select>",
         "http://x/",
     )
     rendered = render_waymark(page.snapshot(), ALL)
-    _, button, field, sampler = rendered.text.split("\n")
-    assert button == f"button {'n' * 80} 0"
+    _, button, rest, field, sampler = rendered.text.split("\n")
+    assert (button, rest) == (f"button {'n' * 80} 0", "n" * 201)
+    assert rendered.elements[0].name == "n" * 80
     assert field == f"textbox v = {'w' * 120}… 1"
     assert sampler.endswith("| 18 | 19 | …) 2")
     assert rendered.elements[1].value == "w" * 200
     assert len(rendered.elements[2].options) == 50
+
+
+def test_no_text_is_lost_to_a_name() -> None:
+    words = " ".join(f"word{i}" for i in range(20))
+    called = f"<button aria-label='Open the card'>{words}</button>"
+    page = HtmlPage(f"<a href=/>{words}</a><button aria-label=Buy>Buy now</button>{called}", "http://x/")
+    assert len(words) > 80
+    assert render_waymark(page.snapshot(), ALL).text.split("\n")[1:] == [
+        f"link {words} 0", "button Buy 1", "button Open the card 2", words,
+    ]  # fmt: skip
+    assert render_waymark(page.snapshot(), ALL).elements[0].name == words[:80].rstrip()
+
+
+def test_what_is_for_eyes_only_names_nothing_that_has_other_words() -> None:
+    page = HtmlPage(
+        "<button><i aria-hidden=true>menu</i>Menu</button><button><i aria-hidden=true>close</i></button>", "http://x/"
+    )
+    assert render_waymark(page.snapshot(), ALL).text.split("\n")[1:] == ["button Menu 0", "button close 1"]
+
+
+def test_a_label_keeps_the_text_of_its_links() -> None:
+    page = HtmlPage("<label><input type=checkbox> I accept the <a href=/terms>terms</a></label>", "http://x/")
+    assert render_waymark(page.snapshot(), ALL).text.split("\n")[1:] == [
+        "checkbox I accept the terms 0",
+        "link terms 1",
+    ]
 
 
 def test_a_long_page_is_cut_at_a_line_and_says_so() -> None:

@@ -7,6 +7,7 @@ Chromium holds a mouse's movement back until another mouse event comes, hence th
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +18,13 @@ _KEYS: dict[str, dict[str, Any]] = {
     "Enter": {"key": "Enter", "code": "Enter", "text": "\r", "windowsVirtualKeyCode": 13},
     "Delete": {"key": "Delete", "code": "Delete", "windowsVirtualKeyCode": 46},
     "Unidentified": {"key": "Unidentified"},
+    "SelectAll": {
+        "key": "a",
+        "code": "KeyA",
+        "windowsVirtualKeyCode": 65,
+        "modifiers": 4 if sys.platform == "darwin" else 2,
+        "commands": ["selectAll"],
+    },
     " ": {"key": " ", "code": "Space", "text": " ", "windowsVirtualKeyCode": 32},
 }
 

@@ -39,6 +39,7 @@ const press = element => {
 const refusals = {
   click: element => element.matches(":disabled") ? "disabled" : takesFile(element) ? "file" : "",
   type(element) {
+    if (state.editors.has(element)) return "";
     if (!isField(element) && !element.isContentEditable) return "not_text";
     if (element.matches(":disabled")) return "disabled";
     return element.readOnly ? "read_only" : "";
@@ -50,6 +51,7 @@ const acts = {
   click(element) {
     const code = refusals.click(element);
     if (code) return code;
+    if (element.controls) { if (element.paused) element.play().catch(() => {}); else element.pause(); return ""; }
     press(element);
     element.click();
     return "";
@@ -65,8 +67,8 @@ const acts = {
     for (const type of ["mouseover", "mouseenter", "mousemove"]) fire(element, MouseEvent, type, {view: window});
     return "";
   },
-  type(element, text) {
-    const code = refusals.type(element);
+  type(chosen, text) {
+    const code = refusals.type(chosen), element = state.editors.get(chosen) ?? chosen;
     if (code) return code;
     element.focus?.({preventScroll: true});
     if (!isField(element)) {
@@ -161,7 +163,8 @@ const enter = target => {
 
 const targetOf = action => {
   const element = action.n === null ? null : state.refs[action.n];
-  const gone = action.n !== null && !(element?.isConnected && element.checkVisibility({visibilityProperty: true}));
+  const shown = element?.localName === "area" ? pictureOf(element) : element;
+  const gone = action.n !== null && !(element?.isConnected && shown?.checkVisibility({visibilityProperty: true}));
   return {element, gone};
 };
 

@@ -7,8 +7,21 @@
 const middle = box => [(Math.max(box.left, 0) + Math.min(box.right, innerWidth)) / 2,
   (Math.max(box.top, 0) + Math.min(box.bottom, innerHeight)) / 2];
 
+/* The picture that an area is a part of, and the box around the area there. */
+const pictureOf = area => [...area.ownerDocument.images].find(one => one.useMap && one.useMap === `#${area.closest("map")?.name}`);
+const boxOfArea = area => {
+  const {left, top, width, height} = pictureOf(area).getBoundingClientRect();
+  const at = area.coords.split(",").map(Number), [x, y, radius] = at;
+  if (area.shape === "circle") return new DOMRect(left + x - radius, top + y - radius, 2 * radius, 2 * radius);
+  if (area.shape === "default" || at.length < 4) return new DOMRect(left, top, width, height);
+  const across = at.filter((_, i) => i % 2 === 0), along = at.filter((_, i) => i % 2);
+  const [west, north] = [Math.min(...across), Math.min(...along)];
+  return new DOMRect(left + west, top + north, Math.max(...across) - west, Math.max(...along) - north);
+};
+
 /* The boxes to aim at: the element's own, its labels', then what is inside it. */
 const boxesOf = element => {
+  if (element.localName === "area") return [boxOfArea(element)];
   const sources = [element, ...(element.labels ?? []), ...[...element.children].slice(0, 8)];
   return sources.flatMap(e => [...e.getClientRects()]).filter(box => box.width >= 1 && box.height >= 1);
 };
@@ -108,6 +121,7 @@ const plans = {
   click(element) {
     const code = refusals.click(element);
     if (code) return {code};
+    if (element.controls) return takesFocus(element) ? {input: [{key: " "}]} : {code: acts.click(element)};
     const tick = element.localName === "input" && ["checkbox", "radio"].includes(element.type);
     return byMouse(element, at => [{press: at, button: "left"}], tick ? " " : isButton(element) ? "Enter" : "", acts.click);
   },
@@ -116,6 +130,9 @@ const plans = {
   type(element, text) {
     const code = refusals.type(element);
     if (code) return {code};
+    const sink = state.editors.get(element) ?? (element.isContentEditable ? element : null);
+    // An editor keeps its own selection, which only its keys move.
+    if (sink && takesFocus(sink)) return {input: [{key: "SelectAll"}, ...writing(text.replace(/\r\n?/g, "\n"))], after: () => ""};
     const field = isField(element);
     let wanted = field && element.localName === "input" ? text.replace(/[\r\n]/g, "") : text.replace(/\r\n?/g, "\n");
     if (field && element.maxLength >= 0) wanted = wanted.slice(0, element.maxLength);
@@ -131,7 +148,8 @@ const plans = {
     const code = unsent(element);
     return {input: [...typed.input, {key: "Enter"}], after: () => typed.after() || code};
   },
-  press_enter(element) {
+  press_enter(chosen) {
+    const element = state.editors.get(chosen) ?? chosen;
     const target = element ?? focused();
     if (!target || target === document.body) return {code: "no_focus"};
     if (takesFile(target)) return {code: "file"};

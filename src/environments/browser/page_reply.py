@@ -35,11 +35,11 @@ _MAX_TITLE, _MAX_URL, _MAX_DETAIL, _MAX_INPUTS, _MAX_TABLE = 1_000, 4_000, 500, 
 _TOLD = {"code": str, "detail": str, "invalid": int, "new_tab": bool, "posted": bool, "navigating": bool, "still": bool}
 _FEEDBACK: dict[str, type] = {"code": str, "detail": str}
 _SEEN = {"url": str, "title": str, "status": int, "redirects": int, "entry": str, "cut": bool}
-_FLAGS = frozenset({"checked", "disabled", "clickable"})
+_FLAGS = frozenset({"checked", "disabled", "clickable", "unspoken"})
 _LISTS = frozenset({"options", "selected"})
 _PATTERNS = {"mark": re.compile(r"\d{1,6}", re.ASCII), "data-bbox": re.compile(r"-?\d+(,-?\d+){3}", re.ASCII)}
 _TAG = re.compile(r"[^\s<>]{1,100}")
-_KEYS = frozenset({"Enter", "Delete", "Unidentified"})
+_KEYS = frozenset({"Enter", "Delete", "Unidentified", "SelectAll"})
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 

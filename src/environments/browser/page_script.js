@@ -10,9 +10,15 @@
 const look = options => {
   const ends = now() + options.look_ms, hopeless = bottomless(), holder = [];
   const view = options.webrl ? window.__waymarkView(ends, hopeless) : null;
-  Object.assign(state, {refs: [], roots: [document], numbers: view?.numbers, left: {...ALLOWED, ends}});
+  const fresh = {refs: [], roots: [document], numbers: view?.numbers, left: {...ALLOWED, ends}, rows: new WeakSet()};
+  Object.assign(state, fresh, {selectors: [], editors: new Map()});
   const body = bodyOf.call(document);
-  if (body && !hopeless) visit(body, holder, 0, false, options);
+  if (body && !hopeless) {
+    state.selectors.push(...selectorsAt(document), ...selectorsAt(body));
+    state.editors = editorsOf([document]);
+    const inert = document.querySelector(":modal") !== null;
+    visit(body, holder, 0, {outer: null, editing: false, inert, cut: null, clip: null, anchored: null, pointed: false}, options);
+  }
   if (view) state.refs = view.elements;
   const entry = performance.getEntriesByType("navigation")[0];
   return {url: location.href.slice(0, MAX_LONG), title: titleOf.call(document).slice(0, MAX_SHORT), root: holder[0] ?? ["body", {}], tree: view?.tree, window: view?.window,

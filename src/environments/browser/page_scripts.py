@@ -9,7 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 
 _FOLDER = Path(__file__).parent
-_PARTS = ("page_state", "page_console", "page_activity", "page_actions", "page_input", "page_view", "page_script")
+_PARTS = (
+    "page_state", "page_console", "page_activity", "page_actions", "page_input", "page_targets", "page_words",
+    "page_view", "page_script",
+)  # fmt: skip
 
 
 def _read(name: str) -> str:

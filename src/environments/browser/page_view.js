@@ -4,10 +4,10 @@
  * the same origin and open shadow trees are walked as parts of the page; of other frames there is a line. */
 
 const KEPT = ["id", "for", "type", "role", "name", "title", "alt", "placeholder", "aria-label", "contenteditable"];
-const SKIPPED = new Set(("head script style template noscript datalist canvas video audio object embed option optgroup " +
-  "title link meta base param source track area map").split(" "));
+const SKIPPED = new Set(("head script style template noscript datalist canvas object embed option optgroup " +
+  "title link meta base param source track").split(" "));
 const NUMBERED = new Set(["a", "button", "input", "select", "textarea", "summary"]);
-const INTERACTIVE = "a[href],button,input,select,textarea,summary,[role=button],[role=link],[role=tab],[role=menuitem]";
+const EDITABLE = new Set(["", "true", "plaintext-only"]);
 const MAX_DEPTH = 150, MAX_CONTROL_DEPTH = 450, DEEPEST = 600, MIN_FRAME = 8;
 
 /* What a page may take up: elements, texts and characters of all of it, and characters of one text. What is beyond is
@@ -25,7 +25,7 @@ const taken = (text, most) => {
   return part;
 };
 
-const facts = (element, inside, options) => {
+const facts = (element, pressed, around, style) => {
   const tag = element.localName, found = {__proto__: null};
   for (const name of KEPT) {
     const value = element.getAttribute(name);
@@ -48,24 +48,25 @@ const facts = (element, inside, options) => {
     found.selected = labels(element.selectedOptions);
   }
   if (element.getAttribute("aria-checked") === "true") found.checked = true;
-  if (element.matches(":disabled") || element.getAttribute("aria-disabled") === "true") found.disabled = true;
-  if (!inside && clickable(element, tag)) found.clickable = true;
+  if (element.getAttribute("aria-hidden") === "true") found.unspoken = true;
+  const untouched = style.pointerEvents === "none" && ["a", "button"].includes(tag);
+  if (element.matches(":disabled") || element.getAttribute("aria-disabled") === "true" || untouched) found.disabled = true;
+  if (pressed) found.clickable = true;
+  if (state.editors.has(element)) Object.assign(found, {role: "textbox", value: taken(editedText(element), MAX_LONG)});
+  else if (EDITABLE.has(found.contenteditable)) {
+    found.value = taken(element.innerText, MAX_LONG);
+    found.placeholder ??= element.getAttribute("aria-placeholder") ?? element.getAttribute("data-placeholder") ?? undefined;
+    if (found.placeholder === undefined) delete found.placeholder;
+  }
   if (NUMBERED.has(tag) || "role" in found || found.clickable || "contenteditable" in found) {
     found.n = state.refs.length;
     state.refs.push(element);
+    const used = pressed || USED_ROLES.has(found.role), is = stateOf(element, tag, used);
+    if (is) found.state = is;
+    const hint = used || NUMBERED.has(tag) || "contenteditable" in found ? hintOf(element, found) : "";
+    if (hint) found.hint = taken(hint, MAX_SHORT);
   }
-  if (state.numbers?.has(element)) found.mark = String(state.numbers.get(element));
   return found;
-};
-
-const clickable = (element, tag) => {
-  if (tag === "body" || tag === "html" || tag === "label" || NUMBERED.has(tag)) return false;
-  const heard = listening.has(element) || element.onclick !== null;
-  if (!heard) {
-    if (getComputedStyle(element).cursor !== "pointer") return false;
-    if (element.parentElement && getComputedStyle(element.parentElement).cursor === "pointer") return false;
-  }
-  return element.querySelector(INTERACTIVE) === null;
 };
 
 const inView = element => {
@@ -95,10 +96,21 @@ const childrenOf = element => {
   return (element.shadowRoot ?? element).childNodes;
 };
 
-/* A drawing counts as a picture with its title. */
+/* A drawing counts as a picture with its title, unless something in it can be read or used. */
 const drawing = svg => {
   const title = svg.getAttribute("aria-label") ?? svg.querySelector("title")?.textContent ?? "";
   return ["img", {alt: taken(title, MAX_SHORT)}];
+};
+const isPicture = svg => svg.getAttribute("role") === "img" || svg.querySelector("a, text, foreignObject, [role], [tabindex]") === null &&
+  ![...svg.querySelectorAll("*")].slice(0, MAX_PARTS).some(part => listening.has(part) || part.onclick || handled(part));
+
+/* A part of a picture that leads somewhere; it has no box of its own. */
+const region = (area, parent, around) => {
+  const picture = pictureOf(area);
+  if (!area.href || !picture?.checkVisibility({visibilityProperty: true}) || !reachable(picture, around)) return;
+  const found = {alt: taken(area.alt || area.title || area.getAttribute("aria-label") || "", MAX_SHORT), href: "", n: state.refs.length};
+  state.refs.push(area);
+  parent.push(["area", found]);
 };
 
 const worded = text => {
@@ -106,27 +118,42 @@ const worded = text => {
   return taken(text, MAX_LONG).replace(/[ \t\n\r\f]+/g, " ");
 };
 
-const visit = (element, parent, depth, inside, options) => {
+const marked = element => state.numbers?.has(element) ? {mark: String(state.numbers.get(element))} : {};
+
+const visit = (element, parent, depth, around, options) => {
   const tag = element.localName;
   if (SKIPPED.has(tag) || !room("elements")) return;
   if (depth > DEEPEST) { state.left.cut = true; return; }
+  if (tag === "area") { region(element, parent, around); return; }
   const style = getComputedStyle(element);
   if (style.display === "none" || (tag === "input" && element.type === "hidden")) return;
-  if (tag === "svg") { parent.push(drawing(element)); return; }
+  const here = placed(element, tag, style, around), role = element.getAttribute("role");
   const seen = style.visibility === "visible" && (!options.viewport_only || inView(element));
-  const isControl = NUMBERED.has(tag) || element.hasAttribute("role");
-  const node = [tag, seen || !isControl ? facts(element, inside, options) : {}];
+  const pressed = seen && clickable(element, tag, style, here);
+  const native = tag === "a" ? element.hasAttribute("href") : NUMBERED.has(tag);
+  const edited = state.editors.has(element) || (EDITABLE.has(element.getAttribute("contenteditable")) && !here.editing);
+  const usable = pressed || native || edited || USED_ROLES.has(role);
+  const met = seen && (!usable || (!here.editing && reachable(element, here) &&
+    !(style.pointerEvents === "none" && ["input", "select", "textarea"].includes(tag) && element.ariaHidden === "true")));
+  if (tag === "svg" && !pressed && !USED_ROLES.has(role) && isPicture(element)) { parent.push(drawing(element)); return; }
+  if ((tag === "video" || tag === "audio") && !pressed) return;
+  const isControl = NUMBERED.has(tag) || role !== null || usable;
+  const node = [tag, {...(met || !isControl ? facts(element, pressed, here, style) : {}), ...marked(element)}];
   const list = depth < (node[1].n === undefined ? MAX_DEPTH : MAX_CONTROL_DEPTH) ? node : parent;
-  if (!seen && isControl && (tag === "input" || tag === "select" || tag === "textarea")) return;
-  if (!seen && isControl) node[0] = "span";
+  if (!met && isControl && (tag === "input" || tag === "select" || tag === "textarea")) return;
+  if (!met && isControl) node[0] = "span";
+  if (tag === "svg" && node[1].n !== undefined) node[1].alt ??= drawing(element)[1].alt;
   parent.push(node);
-  if (tag === "select" || tag === "textarea") return;
-  const within = inside || tag === "a" || tag === "button" || tag === "summary" || node[1].clickable === true;
+  if (tag === "select" || tag === "textarea" || tag === "video" || tag === "audio" || state.editors.has(element)) return;
+  if (listening.has(element)) state.selectors.push(...selectorsAt(element));
+  const holds = usable && met;
+  const inner = {...here, pointed: here.points, outer: holds ? element : here.outer, editing: here.editing || (edited && met)};
   const summary = tag === "details" && !element.open ? element.querySelector(":scope > summary") : null;
-  if (tag === "details" && !element.open) { if (summary) visit(summary, list, depth + 1, within, options); return; }
+  if (tag === "details" && !element.open) { if (summary) visit(summary, list, depth + 1, inner, options); return; }
+  const written = seen && inner.clip !== NOWHERE && !(tag === "svg" || tag === "title");
   for (const child of childrenOf(element)) {
-    if (child.nodeType === 1) visit(child, list, depth + 1, within, options);
-    else if (child.nodeType === 3 && seen && room("texts")) list.push(worded(child.data));
+    if (child.nodeType === 1) visit(child, list, depth + 1, inner, options);
+    else if (child.nodeType === 3 && written && room("texts")) list.push(worded(child.data));
     if (state.left.over) return;
   }
 };

@@ -167,6 +167,8 @@ class HtmlPage:
             facts["selected"] = [option_text(o) for o in self.chosen(element)]
         if is_disabled(element):
             facts["disabled"] = True
+        if element.get("aria-hidden") == "true":
+            facts["unspoken"] = True
         if "onclick" in element.attrib:
             facts["clickable"] = True
         if element.tag in _NUMBERED or "role" in facts or "clickable" in facts or "contenteditable" in facts:

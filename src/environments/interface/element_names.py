@@ -6,6 +6,8 @@ works on ``Node`` trees only, so that both drivers agree.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from environments.interface.snapshot import Node
 
 MAX_NAME = 80
@@ -21,6 +23,7 @@ _BLOCKS = frozenset({
     "p", "pre", "search", "section", "summary", "table", "tbody", "tfoot", "thead", "tr", "ul",
 })  # fmt: skip
 _CELLS = frozenset({"td", "th"})
+_CELL_ROLES = frozenset({"cell", "gridcell", "columnheader", "rowheader"})
 _INPUT_ROLES = {
     "submit": "button", "button": "button", "reset": "button", "image": "button", "checkbox": "checkbox",
     "radio": "radio", "search": "searchbox", "range": "slider", "file": "file",
@@ -29,6 +32,13 @@ _ARIA_ROLES = frozenset({
     "button", "link", "tab", "menuitem", "menuitemcheckbox", "menuitemradio", "checkbox", "radio", "switch",
     "option", "combobox", "textbox", "searchbox", "slider", "spinbutton", "treeitem",
 })  # fmt: skip
+ROLES = _ARIA_ROLES | frozenset({"select", "file", "clickable", "row", "video", "audio"})
+"""Every role that an element can have."""
+
+WHOLES = frozenset({"clickable", "row"})
+"""Roles of what is pressed as a whole and may hold other controls."""
+
+_NOT_LINKS = ROLES - {"link"}
 _LABELABLE = frozenset({"input", "select", "textarea", "button"})
 _TEXT_ROLES = frozenset({"textbox", "searchbox", "combobox", "spinbutton", "slider", "select"})
 
@@ -38,9 +48,14 @@ def line_break(tag: str) -> bool:
     return tag in _BLOCKS
 
 
-def is_cell(tag: str) -> bool:
-    """Whether this is a table cell."""
-    return tag in _CELLS
+def is_cell(node: Node) -> bool:
+    """Whether this is a cell of a table or grid."""
+    return node.tag in _CELLS or node.attributes.get("role") in _CELL_ROLES
+
+
+def is_row(node: Node) -> bool:
+    """Whether this is a row of a table or grid."""
+    return node.tag == "tr" or node.attributes.get("role") == "row"
 
 
 def squeeze(text: str) -> str:
@@ -60,31 +75,60 @@ def role_of(node: Node) -> str | None:
         return "select"
     if tag == "textarea" or attributes.get("contenteditable") in ("", "true", "plaintext-only"):
         return "textbox"
-    if tag == "a" and "href" in attributes:
+    if tag in ("a", "area") and "href" in attributes:
         return "link"
     if tag in ("button", "summary"):
         return "button"
-    return "clickable" if "clickable" in attributes else None
+    return _role_of_clickable(node) if "clickable" in attributes else None
 
 
-def own_text(node: Node, *, without_controls: bool = False) -> str:
-    """Return the text inside an element with white space collapsed; pictures count by their ``alt``."""
+def _role_of_clickable(node: Node) -> str:
+    if is_row(node):
+        return "row"
+    return {"a": "link", "video": "video", "audio": "audio"}.get(node.tag, "clickable")
+
+
+def own_text(node: Node, *, leaving_out: Collection[str] = (), spoken: bool = False) -> str:
+    """Return the text inside an element with white space collapsed; pictures count by their ``alt``.
+
+    Controls of the roles ``leaving_out`` are left out, where ``spoken`` what is for eyes only too. The cells of a row
+    are joined by `` | ``.
+    """
     parts: list[str] = []
-    _gather(node, parts, without_controls)
-    return squeeze("".join(parts))
+    _gather(node, parts, leaving_out, spoken)
+    text = squeeze("".join(parts))
+    return text.strip("| ") if is_row(node) else text
 
 
-def _gather(node: Node, parts: list[str], without_controls: bool) -> None:
+def _gather(node: Node, parts: list[str], leaving_out: Collection[str], spoken: bool) -> None:
+    row = is_row(node)
     for child in node.children:
         if isinstance(child, str):
             parts.append(child)
+        elif spoken and "unspoken" in child.attributes:
+            continue
         elif child.tag == "img":
             parts.append(f" {child.attributes.get('alt', '')} ")
-        elif not (without_controls and role_of(child) is not None):
-            apart = line_break(child.tag) or child.tag in _CELLS
-            parts.append(" " if apart else "")
-            _gather(child, parts, without_controls)
-            parts.append(" " if apart else "")
+        elif not (leaving_out and role_of(child) in leaving_out):
+            cell = is_cell(child)
+            parts.append(" " if line_break(child.tag) or cell else "")
+            before = len(parts)
+            _gather(child, parts, leaving_out, spoken)
+            joint = " | " if cell and row and any(part.strip() for part in parts[before:]) else " "
+            parts.append(joint if line_break(child.tag) or cell else "")
+
+
+def has_controls(node: Node) -> bool:
+    """Whether there are controls in an element."""
+    return any(role_of(inner) is not None for inner in node.walk() if inner is not node)
+
+
+def inner_text(node: Node, role: str, *, spoken: bool = False) -> str:
+    """Return an element's own text; that of what can be pressed as a whole without the controls in it."""
+    if "clickable" not in node.attributes or not has_controls(node):
+        return own_text(node, spoken=spoken)
+    text = own_text(node, leaving_out=ROLES, spoken=spoken)
+    return text if text or role in WHOLES else own_text(node, leaving_out={role}, spoken=spoken)
 
 
 class Names:
@@ -103,7 +147,7 @@ class Names:
         for label in labels:
             inner = next((node for node in label.walk() if node.tag in _LABELABLE), None)
             control = by_id.get(label.attributes["for"]) if "for" in label.attributes else inner
-            text = own_text(label, without_controls=True)
+            text = own_text(label, leaving_out=_NOT_LINKS)
             if control is not None and text and role_of(control) is not None:
                 self._labels.setdefault(id(control), []).append(text)
                 if not (control.attributes.get("aria-label") or control.attributes.get("labelledby")):
@@ -115,20 +159,32 @@ class Names:
 
     def name(self, node: Node, role: str) -> str:
         """Return the accessible name, at most ``MAX_NAME`` characters; empty when there is none."""
+        return self.whole_name(node, role)[0][:MAX_NAME].rstrip()
+
+    def whole_name(self, node: Node, role: str) -> tuple[str, bool]:
+        """Return the accessible name, uncut, and whether it is the element's own text."""
         attributes = node.attributes
         candidates = [attributes.get("aria-label", ""), attributes.get("labelledby", "")]
         candidates.append(" ".join(self._labels.get(id(node), ())))
         if node.tag == "input" and role == "button":
             default = {"submit": "Submit", "reset": "Reset", "image": "Submit"}.get(attributes.get("type", ""), "")
             candidates.append(attributes.get("alt" if attributes.get("type") == "image" else "value", "") or default)
+        own = len(candidates)
         if role not in _TEXT_ROLES:
-            candidates.append(own_text(node))
+            candidates += [inner_text(node, role, spoken=True), inner_text(node, role)]
+        given = len(candidates)
         candidates.extend(attributes.get(key, "") for key in ("alt", "title", "placeholder", "name"))
-        name = next((text for text in map(squeeze, candidates) if text), "")
-        return name[:MAX_NAME].rstrip()
+        candidates.append("" if role in WHOLES and has_controls(node) else attributes.get("hint", ""))
+        names = enumerate(map(squeeze, candidates))
+        place, name = next(((place, text) for place, text in names if text), (-1, ""))
+        return name, own <= place < given
 
     def value(self, node: Node, role: str) -> str:
-        """Return what the control holds: text, the chosen options, or ``checked``."""
+        """Return what the control holds: text, the chosen options, ``checked``, and its state."""
+        held, state = self._held(node, role), node.attributes.get("state", "")
+        return f"{held}, {state}" if held and state else held or state
+
+    def _held(self, node: Node, role: str) -> str:
         attributes = node.attributes
         if role in ("checkbox", "radio", "switch", "menuitemcheckbox", "menuitemradio"):
             return "checked" if "checked" in attributes else ""
@@ -136,5 +192,7 @@ class Names:
             return ", ".join(squeeze(text) for text in attributes.get("selected", ()))
         if role == "button" or role == "file":
             return ""
+        if role == "combobox" and node.tag != "input":
+            return own_text(node)
         value = squeeze(attributes.get("value", ""))
         return HIDDEN_VALUE if value and attributes.get("type") == "password" else value

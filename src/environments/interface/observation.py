@@ -78,7 +78,7 @@ def inner_text(node: Node | None) -> str:
 
 def _gather(node: Node, parts: list[str], *, with_buttons: bool) -> None:
     """Append the texts in document order, blocks and cells set apart; ``with_buttons`` those of input buttons too."""
-    edge = "\n" if line_break(node.tag) else ("\t" if is_cell(node.tag) else "")
+    edge = "\n" if line_break(node.tag) else ("\t" if is_cell(node) else "")
     parts.append(edge)
     if with_buttons and node.tag == "input" and role_of(node) == "button":
         parts.append(f" {node.attributes.get('value', '')} ")

@@ -6,9 +6,10 @@ one renderer (``observation``) serves both drivers and they cannot drift apart. 
 writes the JSON that ``page_reply`` reads; ``html_page`` builds the same from HTML text.
 
 A node's ``attributes`` may hold the HTML attributes of ``ATTRIBUTES`` and these facts:
-``value`` (live value), ``checked``, ``disabled``, ``readonly`` (present when true), ``options`` (list of option
-texts), ``selected`` (list of chosen option texts), ``labelledby`` (text referred to), ``clickable``
-(present when something listens for clicks), ``n`` (its number among the driver's references).
+``value`` (live value), ``checked``, ``disabled``, ``readonly``, ``unspoken`` (for eyes only: ``aria-hidden``; present
+when true), ``options`` (list of option texts), ``selected`` (list of chosen option texts), ``labelledby`` (text
+referred to), ``clickable`` (present when something listens for clicks), ``state`` (words such as ``pressed``),
+``hint`` (words for an element without any), ``n`` (its number among the driver's references).
 """
 
 from __future__ import annotations

@@ -8,17 +8,34 @@ Every interactive element has a line ``role name[ = value][ (option | option)] i
 one line per block, broken where an interactive element stands, so that document order is kept.
 Headings begin with ``# ``; the cells of a table row are joined by `` | ``, a ``dd`` follows its
 ``dt`` after ``: ``. A label's text is its control's name and is not repeated. Disabled controls
-have no id and end with ``disabled``.
+have no id and end with ``disabled``. No text is lost to a name: what a control's line does not say of its text follows
+as plain text, and so do the words of a control that is called otherwise, where they are more than two.
 """
 
 from __future__ import annotations
 
-from environments.interface.element_names import Names, is_cell, line_break, role_of, squeeze
+import re
+
+from environments.interface.element_names import (
+    MAX_NAME,
+    WHOLES,
+    Names,
+    has_controls,
+    inner_text,
+    is_cell,
+    is_row,
+    line_break,
+    role_of,
+    squeeze,
+)
 from environments.interface.snapshot import Node, Snapshot
 from records.environment import Element
 
 MAX_VALUE = 120
 """Longest value shown on a line, in characters (the element keeps all of it)."""
+
+MAX_LINE = 200
+"""Longest text of a control that is written on its line, in characters; of a longer one the line has the beginning."""
 
 MAX_OPTIONS = 20
 """Most options shown on a line (the element keeps all of them)."""
@@ -26,6 +43,9 @@ MAX_OPTIONS = 20
 MAX_TEXT = 200
 """Longest line of plain text on a page that is over its budget, in characters."""
 
+_FEW_WORDS = 3
+"""Words of its own that a control which is called otherwise may have without their being shown."""
+_WORD = re.compile(r"\w+")
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 
 
@@ -67,6 +87,7 @@ class _Writer:
         self.joint = ""
         self.heading = False
         self.rows = 0
+        self.silent = False
 
     def visit(self, node: Node) -> None:
         role = role_of(node)
@@ -76,15 +97,19 @@ class _Writer:
         if node.tag == "img":
             self._text(f" {node.attributes.get('alt', '')} ")
             return
-        silent = self.names.is_used_label(node)
+        outer, self.silent = self.silent, self.silent or self.names.is_used_label(node)
+        self._inside(node)
+        self.silent = outer
+
+    def _inside(self, node: Node) -> None:
         outer, self.heading = self.heading, self.heading or node.tag in _HEADINGS
-        self._enter(node.tag)
+        self._enter(node)
         for child in node.children:
             if not isinstance(child, str):
                 self.visit(child)
-            elif not silent:
+            elif not self.silent:
                 self._text(child)
-        self._leave(node.tag)
+        self._leave(node)
         self.heading = outer
 
     def flush(self) -> None:
@@ -101,22 +126,24 @@ class _Writer:
             for line, element in self.lines
         ]
 
-    def _enter(self, tag: str) -> None:
-        if is_cell(tag):
+    def _enter(self, node: Node) -> None:
+        tag = node.tag
+        if is_cell(node):
             self.joint = " | "
         elif tag == "dd" and self.run:
             self.joint = ": "
-        elif tag == "tr" or (line_break(tag) and not self.rows):
+        elif is_row(node) or (line_break(tag) and not self.rows):
             self.flush()
         elif line_break(tag):
             self._text(" ")
-        self.rows += tag == "tr"
+        self.rows += is_row(node)
 
-    def _leave(self, tag: str) -> None:
-        self.rows -= tag == "tr"
-        if tag == "dt" or is_cell(tag):
+    def _leave(self, node: Node) -> None:
+        tag = node.tag
+        self.rows -= is_row(node)
+        if tag == "dt" or is_cell(node):
             self._text(" ")
-        elif tag == "tr" or (line_break(tag) and not self.rows):
+        elif is_row(node) or (line_break(tag) and not self.rows):
             self.flush()
         elif line_break(tag):
             self._text(" ")
@@ -130,9 +157,15 @@ class _Writer:
 
     def _control(self, node: Node, role: str) -> None:
         self.flush()
-        name, value = self.names.name(node, role), self.names.value(node, role)
+        (whole, is_text), value = self.names.whole_name(node, role), self.names.value(node, role)
+        text = inner_text(node, role) if role not in ("select", "textbox", "searchbox", "combobox") else ""
+        if role in WHOLES and not whole and has_controls(node):
+            self._inside(node)  # nothing can be pressed beside what is in it
+            return
+        opened = is_text and len(whole) > MAX_LINE
+        name = whole[:MAX_NAME].rstrip()
         options = tuple(squeeze(o) for o in node.attributes.get("options", ()))
-        line = " ".join(part for part in (role, name) if part)
+        line = " ".join(part for part in (role, name if opened else whole[:MAX_LINE]) if part)
         if value:
             line += f" = {value if len(value) <= MAX_VALUE else value[:MAX_VALUE] + '…'}"
         if options:
@@ -145,6 +178,13 @@ class _Writer:
             self.lines.append((f"{line} {element.element_id}", element))
             self.elements.append(element)
             self.targets.append(node.attributes.get("n", -1))
+        lost = set(_WORD.findall(text.casefold())) - set(_WORD.findall(whole.casefold()))
+        if opened or len(lost) >= _FEW_WORDS:
+            self._inside(node)
+            self.flush()
+            return
+        if len(value) > MAX_VALUE and "contenteditable" in node.attributes or node.attributes.get("role") == "textbox":
+            self.lines += [(rest, None) for rest in (value[MAX_VALUE:].strip(),) if rest]
         self._inner_controls(node)
 
     def _inner_controls(self, node: Node) -> None:

@@ -59,6 +59,8 @@
       if (wanted) element.setAttribute("aria-label", wanted); else if (given) element.removeAttribute("aria-label");
       if (wanted) ours.set(element, wanted); else ours.delete(element);
     }
+    document.documentElement.setAttribute("data-waymark-named", "");  // what has no name here is to have none
+    for (const drawing of all("#wrap svg:not([role])")) drawing.setAttribute("role", "img");  // the aids put it in words
     for (const link of all("body a:not([href], [role])")) link.setAttribute("role", "link");
     for (const element of all("#area *").filter(one => heard.has(one))) {
       const around = outer(element);
