@@ -33,6 +33,7 @@ NAMES = (
     "sgo",
     "orm",
     "chain_tasks",
+    "ceiling",
     "milestones",
 )
 

@@ -258,7 +258,7 @@ class Controller:
         """Return how many units of the replay filter these episodes hold."""
         if self.recipe.replay.per == "trajectory":
             return len(episode_ids)
-        return sum(len(episode.steps) for episode in self.buffer.trajectories(episode_ids))
+        return sum(len(episode.steps) for episode in self.buffer.stream(episode_ids))
 
     def _rollout_specs(self, phase: int) -> list[EpisodeSpec]:
         return with_milestones(self._asked_rollouts(phase), written_before(self.manifest, phase))

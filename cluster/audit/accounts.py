@@ -14,7 +14,6 @@ import numpy as np
 
 from cluster.audit.record import AuditPart, Key, RunRecord, place
 from cluster.run_folder.ledger import LedgerLine
-from cluster.run_folder.stage_files import StageEntry
 from cluster.run_folder.stage_results import (
     ActorTrained,
     Cloned,
@@ -64,15 +63,15 @@ def check_episodes(run: RunRecord, phases: Collection[int]) -> AuditPart:
     part = AuditPart("episodes")
     seen: dict[str, Key] = {}
     for key, entry in run.entries.items():
-        ids = run.episodes(key)
-        for episode_id in ids:
+        named = {name.rpartition("/")[2] for name in entry.files}
+        for episode_id in run.episodes(key):
             first = seen.setdefault(episode_id, key)
             if key[0] in phases:
                 part.require(first == key, f"episode {episode_id}", f"is counted in {place(first)} and {place(key)}")
-                _check_stored(part, run, key, entry, episode_id)
+                _check_stored(part, run, key, named, episode_id)
         if key[0] in phases and isinstance(entry.result, Cloned):
             for episode_id in entry.result.imported:
-                _check_stored(part, run, key, entry, episode_id)
+                _check_stored(part, run, key, named, episode_id)
         if key[0] in phases and isinstance(entry.result, WithEpisodes):
             _check_counts(part, run, key, entry.result)
     return part
@@ -105,13 +104,13 @@ def check_ledger(run: RunRecord, phases: Collection[int]) -> AuditPart:
     return part
 
 
-def _check_stored(part: AuditPart, run: RunRecord, key: Key, entry: StageEntry, episode_id: str) -> None:
+def _check_stored(part: AuditPart, run: RunRecord, key: Key, named: Collection[str], episode_id: str) -> None:
+    """An episode lies in one of the shards that its stage ``named``, with a verdict and as what it was played for."""
     subject = f"episode {episode_id}"
     if episode_id not in run.buffer:
         part.require(False, subject, f"is counted in {place(key)}, but no shard holds it")
         return
     found = run.buffer.entry(episode_id)
-    named = {name.rpartition("/")[2] for name in entry.files}
     part.require(found.shard.name in named, subject, f"lies in {found.shard.name}, which {place(key)} does not name")
     source = _SOURCES.get(key[1], Source.DEMONSTRATION)
     right = found.outcome in (0.0, 1.0) and found.phase == key[0] and found.source is source
@@ -164,7 +163,7 @@ def _check_versions(part: AuditPart, run: RunRecord, key: Key, version: int) -> 
     ids = [episode_id for episode_id in run.episodes(key) if episode_id in run.buffer]
     if ids and not run.result(version, Published):
         part.require(False, place(key), f"was played by version {version}, whose publication is not recorded")
-    for trajectory in run.buffer.trajectories(ids):
+    for trajectory in run.buffer.stream(ids):
         problem = _wrong_step(trajectory, version)
         part.require(not problem, f"episode {trajectory.episode_id}", problem)
 
@@ -193,7 +192,7 @@ def _check_replayed(part: AuditPart, run: RunRecord, phase: int, replay: ReplayF
             f"episode {episode_id}",
             f"is replayed in phase {phase}, but is no stored rollout of an earlier phase",
         )
-    for trajectory in run.labelled.trajectories(stored):
+    for trajectory in run.labelled.stream(stored):
         steps = kept[trajectory.episode_id]
         right = trajectory.outcome == 1.0 and all(0 <= step < len(trajectory.steps) for step in steps)
         part.require(

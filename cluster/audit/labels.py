@@ -46,7 +46,7 @@ def _check_judge(part: AuditPart, run: RunRecord, phase: int, subject: LabelSubj
 
 def _check_taught(part: AuditPart, run: RunRecord, phase: int, trained: ActorTrained) -> None:
     """The learner used the phase's episodes that have all labels, and no other."""
-    episodes = run.labelled.trajectories(i for i in run.episodes((phase, RolloutsPlayed.stage)) if i in run.buffer)
+    episodes = run.labelled.stream(i for i in run.episodes((phase, RolloutsPlayed.stage)) if i in run.buffer)
     fit = sum(episode.outcome is not None and bool(episode.steps) for episode in episodes)
     part.require(
         fit == trained.metrics.rollouts,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -152,6 +152,19 @@ class ReplayBuffer:
             with ShardReader(path, verify=False) as reader:  # the digest was compared when it was indexed
                 found.update({(path, position): reader.trajectory(position) for position in sorted(positions)})
         return [found[entry.shard, entry.position] for entry in entries]
+
+    def stream(self, episode_ids: Iterable[str]) -> Iterator[Trajectory]:
+        """Yield episodes shard by shard, holding one at a time; raise ``LookupError`` for unknown ids at once."""
+        by_shard: dict[Path, list[int]] = {}
+        for entry in map(self.entry, episode_ids):
+            by_shard.setdefault(entry.shard, []).append(entry.position)
+        return self._read(by_shard)
+
+    @staticmethod
+    def _read(by_shard: Mapping[Path, list[int]]) -> Iterator[Trajectory]:
+        for path, positions in by_shard.items():
+            with ShardReader(path, verify=False) as reader:  # the digest was compared when it was indexed
+                yield from map(reader.trajectory, sorted(positions))
 
     def _select(self, sources: Collection[Source], phases: Collection[int] | None) -> list[Entry]:
         chosen = (e for e in self._entries.values() if e.source in sources and (phases is None or e.phase in phases))

@@ -7,7 +7,7 @@ here, so that nothing learns from it; with no judge named, everything is as play
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -53,6 +53,10 @@ class LabelledBuffer:
     def trajectories(self, episode_ids: Iterable[str]) -> list[Trajectory]:
         """Return episodes in the order asked for; raise ``LookupError`` for unknown ids."""
         return [self._relabelled(played) for played in self.buffer.trajectories(episode_ids)]
+
+    def stream(self, episode_ids: Iterable[str]) -> Iterator[Trajectory]:
+        """Yield episodes shard by shard, holding one at a time; raise ``LookupError`` for unknown ids at once."""
+        return map(self._relabelled, self.buffer.stream(episode_ids))
 
     def _rollouts(self, phases: Collection[int]) -> list[Entry]:
         return [self.entry(i) for i in self.buffer.ids(sources=[Source.ROLLOUT], phases=phases)]

@@ -4,11 +4,15 @@ Owns the life of an episode between being asked for and being accounted for. Inv
 is in exactly one state; it moves only along ``TRANSITIONS``; it is leased to one holder at a time
 and at most ``max_attempts`` times; only the holder of the current lease can complete or fail it, so
 a late or repeated answer changes nothing; a completed or failed episode never moves again. Time
-is always an argument. Must not import ray or asyncio.
+is always an argument. A turn costs what happens in it: nothing here looks at every episode but ``failures`` and
+``abandon``. Must not import ray or asyncio.
 """
 
 from __future__ import annotations
 
+import heapq
+from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -70,9 +74,9 @@ def no_journal(event: Event, lease: Lease, failure: Failure | None) -> None:
 
 @dataclass(slots=True)
 class _Entry:
+    place: int
     state: EpisodeState = EpisodeState.PENDING
     attempts: int = 0
-    ready_at: float = 0.0
     lease: Lease | None = None
     failure: Failure | None = None
 
@@ -103,22 +107,32 @@ class EpisodeLedger:
         repeated ids, no attempts or a negative delay.
         """
         ids = list(episode_ids)
-        self._entries = {episode_id: _Entry() for episode_id in ids}
+        self._entries = {episode_id: _Entry(place) for place, episode_id in enumerate(ids)}
         if len(self._entries) != len(ids):
-            repeated = sorted({i for i in ids if ids.count(i) > 1})
+            repeated = sorted(episode_id for episode_id, times in Counter(ids).items() if times > 1)
             raise ValueError(f"episode ids must be unique; repeated: {', '.join(repeated[:5])}")
         if max_attempts < 1 or retry_delay_s < 0:
             raise ValueError(f"need max_attempts >= 1 and retry_delay_s >= 0, found {max_attempts}, {retry_delay_s}")
         self._max_attempts = max_attempts
         self._retry_delay_s = retry_delay_s
         self._journal = journal
-        self._late_answers = 0
+        self._ids = ids
+        # Places of the episodes that are ready, the first one last: it is taken from the end.
+        self._ready = list(range(len(ids) - 1, -1, -1))
+        self._delayed: list[tuple[float, int]] = []
+        self._held: dict[int, dict[str, Lease]] = {}
+        self._counts = dict.fromkeys(EpisodeState, 0) | {EpisodeState.PENDING: len(ids)}
+        self._dispatched = self._attempts = self._late_answers = 0
 
     def pending(self, now: float = 0.0) -> Iterator[str]:
-        """Yield the episodes that are pending and whose retry delay is over, in order."""
-        for episode_id, entry in self._entries.items():
-            if entry.state is EpisodeState.PENDING and entry.ready_at <= now:
-                yield episode_id
+        """Yield the episodes that are pending and whose retry delay is over, in order.
+
+        Those that were yielded may be leased meanwhile.
+        """
+        while self._delayed and self._delayed[0][0] <= now:
+            insort(self._ready, heapq.heappop(self._delayed)[1], key=_backwards)
+        for place in reversed(self._ready):
+            yield self._ids[place]
 
     def lease(self, holder: int, count: int, now: float = 0.0) -> list[Lease]:
         """Hand out up to ``count`` episodes that are pending and whose retry delay is over."""
@@ -127,9 +141,13 @@ class EpisodeLedger:
     def lease_one(self, holder: int, episode_id: str) -> Lease:
         """Hand out one episode; raise ``ValueError`` where it is not pending."""
         entry = self._entries[episode_id]
-        entry.move(Event.LEASE)
+        self._move(entry, Event.LEASE)
+        self._wait_no_more(entry.place)
+        self._dispatched += not entry.attempts
+        self._attempts += 1
         entry.attempts += 1
         entry.lease = Lease(episode_id, entry.attempts, holder)
+        self._held.setdefault(holder, {})[episode_id] = entry.lease
         self._journal(Event.LEASE, entry.lease, None)
         return entry.lease
 
@@ -138,7 +156,8 @@ class EpisodeLedger:
         entry = self._current(lease)
         if entry is None:
             return False
-        entry.move(Event.COMPLETE)
+        self._give_back(lease)
+        self._move(entry, Event.COMPLETE)
         self._journal(Event.COMPLETE, lease, None)
         return True
 
@@ -150,10 +169,12 @@ class EpisodeLedger:
         entry.failure = failure
         again = failure.kind in RETRYABLE and entry.attempts < self._max_attempts
         event = Event.REQUEUE if again else Event.FAIL
-        entry.move(event)
+        self._give_back(lease)
+        self._move(entry, event)
         self._journal(event, lease, failure)
         if again:
-            entry.ready_at = now + self._retry_delay_s * 2 ** (entry.attempts - 1)
+            ready_at = now + self._retry_delay_s * 2 ** (entry.attempts - 1)
+            heapq.heappush(self._delayed, (ready_at, entry.place))
         return entry.state
 
     def release(self, holder: int, failure: Failure, now: float = 0.0) -> list[Lease]:
@@ -169,12 +190,19 @@ class EpisodeLedger:
             if entry.state is EpisodeState.LEASED or (entry.state is EpisodeState.PENDING and entry.attempts):
                 if entry.lease is not None:
                     self._journal(Event.FAIL, entry.lease, failure)
+                    self._give_back(entry.lease)
+                else:
+                    self._wait_no_more(entry.place)
                 entry.failure = failure
-                entry.move(Event.FAIL)
+                self._move(entry, Event.FAIL)
 
     def held_by(self, holder: int) -> list[Lease]:
         """Return the current leases of one holder."""
-        return [e.lease for e in self._entries.values() if e.lease is not None and e.lease.holder == holder]
+        return list(self._held.get(holder, {}).values())
+
+    def held_count(self, holder: int) -> int:
+        """Return how many leases one holder has."""
+        return len(self._held.get(holder, ()))
 
     def state(self, episode_id: str) -> EpisodeState:
         """Return one episode's state; raise ``KeyError`` for an id that is not of this run."""
@@ -182,10 +210,7 @@ class EpisodeLedger:
 
     def counts(self) -> dict[EpisodeState, int]:
         """Return how many episodes are in each state; they sum to the number of episodes."""
-        counts = dict.fromkeys(EpisodeState, 0)
-        for entry in self._entries.values():
-            counts[entry.state] += 1
-        return counts
+        return dict(self._counts)
 
     def failures(self) -> dict[str, Failure]:
         """Return the failed episodes with the failure of their last attempt."""
@@ -198,12 +223,12 @@ class EpisodeLedger:
     @property
     def dispatched(self) -> int:
         """How many episodes were leased at least once."""
-        return sum(entry.attempts > 0 for entry in self._entries.values())
+        return self._dispatched
 
     @property
     def attempts(self) -> int:
         """How many leases were handed out."""
-        return sum(entry.attempts for entry in self._entries.values())
+        return self._attempts
 
     @property
     def late_answers(self) -> int:
@@ -213,7 +238,25 @@ class EpisodeLedger:
     @property
     def done(self) -> bool:
         """Whether every episode is completed or failed."""
-        return all(e.state in (EpisodeState.COMPLETED, EpisodeState.FAILED) for e in self._entries.values())
+        return not (self._counts[EpisodeState.PENDING] or self._counts[EpisodeState.LEASED])
+
+    def _move(self, entry: _Entry, event: Event) -> None:
+        before = entry.state
+        entry.move(event)
+        self._counts[before] -= 1
+        self._counts[entry.state] += 1
+
+    def _give_back(self, lease: Lease) -> None:
+        del self._held[lease.holder][lease.episode_id]
+
+    def _wait_no_more(self, place: int) -> None:
+        """Take an episode off those that are ready, or off those that are delayed."""
+        at = bisect_left(self._ready, -place, key=_backwards)
+        if at < len(self._ready) and self._ready[at] == place:
+            del self._ready[at]
+            return
+        self._delayed = [waiting for waiting in self._delayed if waiting[1] != place]
+        heapq.heapify(self._delayed)
 
     def _current(self, lease: Lease) -> _Entry | None:
         entry = self._entries[lease.episode_id]
@@ -221,3 +264,7 @@ class EpisodeLedger:
             self._late_answers += 1
             return None
         return entry
+
+
+def _backwards(place: int) -> int:
+    return -place

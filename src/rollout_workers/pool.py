@@ -13,6 +13,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from heapq import heapify, heappop, heapreplace
 
 from environments.admission import Admission
 from environments.browser.owned_processes import kill, orphans
@@ -141,6 +142,7 @@ class _Run:
         )
         self._summaries: dict[str, EpisodeSummary] = {}
         self._located: dict[str, str] = {}
+        self._successes = self._steps = 0
         self._losses_before = group.losses
         self._orphans_before = group.orphans_killed
         group.loop_lag_s = 0.0
@@ -150,20 +152,26 @@ class _Run:
     def play(self) -> None:
         """Lease, send and collect until every episode is accounted for."""
         while not self._ledger.done:
-            events = self._group.tend() + self._group.poll(_POLL_S)
-            for event in events:
-                self._account(event)
-            self._dispatch()
-            if events:
-                self._moved = time.monotonic()
-                self._tell()
-            self._budget.check()
-            self._check_stalled()
+            self.turn()
+
+    def turn(self) -> None:
+        """Take what happened, send what may be sent, and stop where too much failed or nothing moves."""
+        events = self._group.tend() + self._group.poll(_POLL_S)
+        for event in events:
+            self._account(event)
+        self._dispatch()
+        if events:
+            self._moved = time.monotonic()
+            self._tell()
+        self._budget.check()
+        self._check_stalled()
 
     def _dispatch(self) -> None:
         """Fill the ready workers evenly with episodes that may be played."""
         now = time.monotonic()
-        ready = {worker: len(self._ledger.held_by(worker)) for worker in self._group.ready()}
+        ready = {worker: self._ledger.held_count(worker) for worker in self._group.ready()}
+        emptiest = [(held, worker) for worker, held in ready.items()]
+        heapify(emptiest)
         self._worker_seen |= bool(ready)
         room = sum(max(0, self._capacity - held) for held in ready.values())
         waiting = ((episode_id, self._specs[episode_id].task) for episode_id in self._ledger.pending(now))
@@ -171,20 +179,20 @@ class _Run:
             if isinstance(decided, Failure):
                 self._fail(EpisodeAnswer(self._ledger.lease_one(_DRIVER, episode_id), failure=decided), now)
                 continue
-            worker = min(ready, key=lambda w: ready[w], default=None)
-            if worker is None or ready[worker] >= self._capacity:  # those that had room took nothing
+            if not emptiest or emptiest[0][0] >= self._capacity:  # those that had room took nothing
                 self._gate.keep(decided)
                 continue
+            held, worker = emptiest[0]
             lease, spec = self._ledger.lease_one(worker, episode_id), self._specs[episode_id]
             if self._group.send(worker, self._name, lease, replace(spec, grant=decided) if decided else spec):
                 self._gate.sent(self._name, lease, decided)
                 self._moved = now
-                ready[worker] += 1
+                heapreplace(emptiest, (held + 1, worker))
                 continue
             self._gate.keep(decided)
             not_sent = Failure(codes.NOT_SENT, f"worker {worker} took no further episode")
             self._fail(EpisodeAnswer(lease, failure=not_sent), now)
-            del ready[worker]
+            heappop(emptiest)
 
     def _account(self, event: Answered | Lost) -> None:
         now = time.monotonic()
@@ -200,6 +208,8 @@ class _Run:
                 self._fail(answer, now)
             elif answer.summary is not None and answer.shard is not None and self._ledger.complete(answer.lease):
                 self._summaries[answer.lease.episode_id] = answer.summary
+                self._successes += answer.summary.outcome == 1.0
+                self._steps += answer.summary.steps
                 self._located[answer.lease.episode_id] = answer.shard
                 self._budget.succeed()
 
@@ -236,8 +246,8 @@ class _Run:
                 completed=counts[EpisodeState.COMPLETED],
                 failed=counts[EpisodeState.FAILED],
                 running=counts[EpisodeState.LEASED],
-                successes=sum(s.outcome == 1.0 for s in self._summaries.values()),
-                env_steps=sum(s.steps for s in self._summaries.values()),
+                successes=self._successes,
+                env_steps=self._steps,
                 incidents=sum(self._budget.counts().values()),
                 seconds=time.monotonic() - self._started,
             )

@@ -2,6 +2,8 @@
 
 import dataclasses
 import logging
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from records import failure_codes as codes
 from records.episodes import Source, Step, Termination, Trajectory
 from records.failures import Failure, FailureKind
 from replay.buffer import ReplayBuffer
-from replay.shards import read_shard, write_shard
+from replay.shards import ShardReader, read_shard, write_shard
 from tests.not_files import NOT_FILES, at_once
 
 
@@ -129,3 +131,32 @@ def test_the_buffer_reads_what_the_shard_holds(tmp_path):
     assert dataclasses.replace(ReplayBuffer(tmp_path).trajectory("a"), steps=()) == dataclasses.replace(
         direct, steps=()
     )
+
+
+def test_a_stream_reads_what_the_list_does_and_opens_one_shard_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for group in ("ab", "cd", "e"):
+        write_shard(tmp_path, [episode(name) for name in group])
+    buffer, asked = ReplayBuffer(tmp_path), ["e", "b", "c", "a"]
+    open_now: list[Path] = []
+    monkeypatch.setattr("replay.buffer.ShardReader", partial(_Counted, open_now))
+    streamed = []
+    for read in buffer.stream(asked):
+        streamed.append(read.episode_id)
+        assert len(open_now) == 1
+    assert open_now == []
+    assert sorted(streamed) == sorted(asked) == sorted(e.episode_id for e in buffer.trajectories(asked))
+    with pytest.raises(LookupError, match="episode z"):
+        buffer.stream(["a", "z"])
+
+
+class _Counted(ShardReader):
+    def __init__(self, open_now: list[Path], path: Path, *, verify: bool = True) -> None:
+        super().__init__(path, verify=verify)
+        self._open_now = open_now
+        open_now.append(path)
+
+    def close(self) -> None:
+        super().close()
+        self._open_now.clear()

@@ -171,3 +171,31 @@ class LedgerMachine(RuleBasedStateMachine):
 
 TestLedgerMachine = LedgerMachine.TestCase
 TestLedgerMachine.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["lease", "complete", "fail", "lose"]), st.integers(0, 9)), max_size=60))
+def test_what_is_kept_beside_the_episodes_is_what_looking_at_all_of_them_finds(moves: list[tuple[str, int]]) -> None:
+    ledger = EpisodeLedger([f"e{i}" for i in range(6)], max_attempts=3, retry_delay_s=1.0)
+    given: list[Lease] = []
+    ready_at: dict[str, float] = {}
+    for now, (move, which) in enumerate(moves):
+        if move == "lease":
+            given += ledger.lease(which % 3, 1 + which % 2, now)
+        elif move == "lose":
+            for lease in ledger.release(which % 3, INFRA, now):
+                ready_at[lease.episode_id] = now + 2.0 ** (lease.attempt - 1)
+        elif given:
+            lease = given[which % len(given)]
+            if move == "complete":
+                ledger.complete(lease)
+            elif ledger.fail(lease, INFRA, now) is EpisodeState.PENDING:
+                ready_at[lease.episode_id] = now + 2.0 ** (lease.attempt - 1)
+        states = {f"e{i}": ledger.state(f"e{i}") for i in range(6)}
+        waiting = [i for i, state in states.items() if state is EpisodeState.PENDING and ready_at.get(i, 0.0) <= now]
+        assert list(ledger.pending(now)) == waiting
+        assert ledger.counts() == {state: list(states.values()).count(state) for state in EpisodeState}
+        assert ledger.done == all(state in (EpisodeState.COMPLETED, EpisodeState.FAILED) for state in states.values())
+        held = [lease for holder in range(3) for lease in ledger.held_by(holder)]
+        assert {lease.episode_id for lease in held} == {i for i, s in states.items() if s is EpisodeState.LEASED}
+        assert [ledger.held_count(holder) for holder in range(3)] == [len(ledger.held_by(h)) for h in range(3)]
+        assert ledger.attempts == len(given)
