@@ -15,7 +15,7 @@ from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.stored_run import StoredRun, copied_run, require_storable
 from policy.published_weights import PublishedWeights, WeightsRejected, current_weights, on_this_node
 from records.episodes import Source
-from records.stores.lease import LeaseLost, RunLease
+from records.stores.lease import LeaseLost, RunLease, read_head
 from records.stores.objects import object_key
 from records.stores.store import DamagedObject, MissingKey, StoreError
 from records.stores.working_copy import WorkingCopy, address_of, bring, keep, local_path, working_copy
@@ -237,6 +237,24 @@ def test_a_folder_is_brought_as_the_newest_snapshot_has_it(uri: str, nodes: tupl
     (run.folder / "policy").mkdir(parents=True)
     (run.folder / "policy" / "config.json").write_text("{}")
     run.commit()
+    nodes[1].here()
+    assert (bring(address_of(uri, "policy")) / "config.json").read_text() == "{}"
+
+
+def test_a_folder_is_brought_although_its_driver_commits_meanwhile(
+    uri: str, nodes: tuple[Node, Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes[0].here()
+    run, lease = taken(uri)
+    (run.folder / "policy").mkdir(parents=True)
+    (run.folder / "policy" / "config.json").write_text("{}")
+    run.commit()
+    heads = [lease.head]
+    (run.folder / "summary.json").write_text("{}")
+    run.commit()
+    monkeypatch.setattr(
+        "records.stores.working_copy.read_head", lambda store: heads.pop() if heads else read_head(store)
+    )
     nodes[1].here()
     assert (bring(address_of(uri, "policy")) / "config.json").read_text() == "{}"
 

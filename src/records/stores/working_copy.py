@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 from records.stores.address import is_uri, open_store
 from records.stores.lease import Head, read_head
 from records.stores.objects import DIGITS, fetch_object, put_object, read_object, sha256_of
-from records.stores.store import DamagedObject, Store
+from records.stores.store import DamagedObject, MissingKey, Store
 
 _MARK = "/./"
 """Between a run's URI and the place of a file in it, as rsync has it."""
@@ -29,6 +29,8 @@ _FETCHING_S = 300.0
 """Fixed: past it a process fetches beside another one that may hang; both write the same file."""
 _POLL_S = 0.05
 """Fixed: a pace within ``_FETCHING_S``."""
+_TRIES = 3
+"""Fixed: commits come seconds apart, and a look at a snapshot takes milliseconds."""
 SNAPSHOTS = "snapshots"
 """Objects that name all files of a run at one moment (``cluster.run_folder.stored_run``)."""
 
@@ -62,9 +64,17 @@ class WorkingCopy:
 
     def bring_below(self, prefix: str) -> None:
         """Bring every file below ``prefix/`` that the run's newest snapshot names."""
-        for name, sha256 in self.snapshot(read_head(self.store)).items():
-            if name.startswith(f"{prefix}/"):
-                self.bring(name, sha256)
+        for attempt in range(1, _TRIES + 1):
+            head = read_head(self.store)
+            try:
+                for name, sha256 in self.snapshot(head).items():
+                    if name.startswith(f"{prefix}/"):
+                        self.bring(name, sha256)
+                return
+            except MissingKey:
+                # Its driver removes what only the snapshot before named, and may have committed meanwhile.
+                if attempt == _TRIES or read_head(self.store) == head:
+                    raise
 
     def snapshot(self, head: Head | None) -> dict[str, str]:
         """Return the SHA-256 of each file of the run by its name, as of the record ``head``; none before the first."""
