@@ -12,12 +12,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from pydantic import TypeAdapter
-
 from analysis.agreement import Agreement
 from analysis.results import GroupResult, SplitResult
 from cluster.run_folder.layout import RunFolders
 from learner.metrics import ActorUpdate, CloneUpdate, CriticMetrics, CriticsUpdate
+from plugs.options import reader_of
 from policy.published_weights import PublishedWeights
 from records.episodes import Milestone
 from replay.buffer import ReplayBuffer
@@ -299,7 +298,7 @@ def read_result(phase: int, stage: str, content: object) -> StageResult:
     kind = (POSSIBLE if phase else WARM_START).get(stage)
     if kind is None:
         raise ValueError(f"there is no stage {stage!r} in phase {phase}")
-    return TypeAdapter(kind).validate_json(json.dumps(content), strict=True)
+    return reader_of(kind).validate_json(json.dumps(content), strict=True)
 
 
 def flat_numbers(nested: Mapping[str, Any]) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """The options of something that is plugged in: plain values of a recipe, made into its settings class.
 
-Owns ``read_options`` and ``read_each``. Invariant: an unknown key or a wrong value is one line that names it, never a
-default in silence.
+Owns ``read_options``, ``read_each`` and ``reader_of``. Invariant: an unknown key or a wrong value is one line that
+names it, never a default in silence.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 if TYPE_CHECKING:
+    from pydantic import TypeAdapter
     from pydantic_core import ErrorDetails
 
 from records.bounds import SettingError
@@ -26,6 +28,18 @@ class NoOptions:
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
 
+def reader_of(kind: type[S]) -> TypeAdapter[S]:
+    """Return what reads values of a type. Making it takes far longer than reading, so each is made once."""
+    return _reader(kind)
+
+
+@cache
+def _reader(kind: Any) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
+
+
 def read_options(settings: type[S], options: object, where: str) -> S:
     """Return ``options`` as ``settings`` (a frozen dataclass that forbids extra keys); ``where`` names them in errors.
 
@@ -35,10 +49,10 @@ def read_options(settings: type[S], options: object, where: str) -> S:
     if isinstance(options, settings):
         return options
     # Imported here: a rollout worker is sent settings that were read, and is to do without pydantic.
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ValidationError
 
     try:
-        return TypeAdapter(settings).validate_python(options)
+        return reader_of(settings).validate_python(options)
     except ValidationError as error:
         problems = error.errors(include_url=False)
         raise ValueError("\n".join(_line(settings, where, problem) for problem in problems)) from error

@@ -73,7 +73,7 @@ def two_published(
 
 
 class BackendContract(ABC):
-    """The points of the contract, in order; all of them use one service with two servers."""
+    """The points of the contract; all of them use one service with two servers, and each can be asked alone."""
 
     @staticmethod
     @abstractmethod
@@ -91,6 +91,12 @@ class BackendContract(ABC):
         loaded = load_causal_lm(model)
         put_weights(loaded, read_weights(weights))
         return tuple(GenerationEngine(loaded, TextTokenizer.load(model).stop_ids).score(PROMPT, ACTION))
+
+    async def serve(self, served: Served, weights: PublishedWeights, model: Path) -> None:
+        """Publish weights to both servers."""
+        publication = await served.publish(weights, self.logprobs_of(weights, model))
+        assert publication.quarantined == {}
+        assert len(publication.accepted) == 2
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -114,9 +120,7 @@ class BackendContract(ABC):
     async def test_published_weights_are_taken_by_every_server_and_proven(
         self, served: Served, policy_dir: Path
     ) -> None:
-        publication = await served.publish(served.first, self.logprobs_of(served.first, policy_dir))
-        assert publication.quarantined == {}
-        assert len(publication.accepted) == 2
+        await self.serve(served, served.first, policy_dir)
         completion = await served.complete(version=served.first.version)
         assert completion.version == served.first.version
         assert 1 <= len(completion.action_ids) == len(completion.logprobs) <= 4
@@ -126,6 +130,7 @@ class BackendContract(ABC):
     async def test_weights_of_another_checksum_and_another_probe_are_refused(
         self, served: Served, policy_dir: Path
     ) -> None:
+        await self.serve(served, served.first, policy_dir)
         before = await served.logprobs()
         wrong = replace(served.second, checksum="0" * 64)
         publication = await served.publish(wrong, before)
@@ -135,10 +140,12 @@ class BackendContract(ABC):
         publication = await served.publish(served.second, before)
         assert publication.accepted == ()
         assert all("log-probabilities" in reason for reason in publication.quarantined.values())
-        publication = await served.publish(served.second, self.logprobs_of(served.second, policy_dir))
-        assert len(publication.accepted) == 2
+        await self.serve(served, served.second, policy_dir)
 
-    async def test_a_server_that_hangs_is_started_afresh_with_what_is_published(self, served: Served) -> None:
+    async def test_a_server_that_hangs_is_started_afresh_with_what_is_published(
+        self, served: Served, policy_dir: Path
+    ) -> None:
+        await self.serve(served, served.second, policy_dir)
         name = served.service.weight_servers()[0].name
         replaced = self.freeze(served, name)
         deadline = time.monotonic() + WAIT_S
@@ -148,7 +155,10 @@ class BackendContract(ABC):
         for episode in "abcdefgh":  # spread over both servers
             assert (await served.complete(served.second.version, episode)).version == served.second.version
 
-    async def test_a_server_that_is_replaced_comes_back_with_what_is_published(self, served: Served) -> None:
+    async def test_a_server_that_is_replaced_comes_back_with_what_is_published(
+        self, served: Served, policy_dir: Path
+    ) -> None:
+        await self.serve(served, served.second, policy_dir)
         served.service.replace(served.service.weight_servers()[1].name)
         for episode in "abcdefgh":
             assert (await served.complete(served.second.version, episode)).version == served.second.version
