@@ -30,7 +30,8 @@ class NoOptions:
 
 def reader_of(kind: type[S]) -> TypeAdapter[S]:
     """Return what reads values of a type. Making it takes far longer than reading, so each is made once."""
-    return _reader(kind)
+    made: Any = kind  # mypy holds that a class may not be hashable
+    return _reader(made)
 
 
 @cache
