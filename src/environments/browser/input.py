@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from environments.interface.keys import read_keys
+
 Command = tuple[str, dict[str, Any]]
 """A DevTools method and its parameters."""
 
@@ -59,9 +61,22 @@ def _at(kind: str, point: list[float]) -> dict[str, Any]:
 
 
 def _key(name: str) -> Iterator[Command]:
-    key = _KEYS.get(name) or {"key": name, "text": name, "windowsVirtualKeyCode": _virtual_code(name)}
+    key = (
+        _KEYS.get(name)
+        or (_combination(name) if len(name) > 1 else None)
+        or {"key": name, "text": name, "windowsVirtualKeyCode": _virtual_code(name)}
+    )
     yield "Input.dispatchKeyEvent", {"type": "keyDown" if "text" in key else "rawKeyDown", **key}
     yield "Input.dispatchKeyEvent", {"type": "keyUp", **{name: key[name] for name in key if name != "text"}}
+
+
+def _combination(name: str) -> dict[str, Any] | None:
+    """Return a key, with what is held meanwhile, as DevTools takes it."""
+    pressed = read_keys(name)
+    if pressed is None:
+        return None
+    key = {"key": pressed.key, "windowsVirtualKeyCode": pressed.virtual_code, "modifiers": pressed.modifiers}
+    return key | ({"code": pressed.code} if pressed.code else {}) | ({"text": pressed.text} if pressed.text else {})
 
 
 def _virtual_code(character: str) -> int:

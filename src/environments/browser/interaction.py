@@ -17,6 +17,7 @@ from environments.browser.slot import BrowserSlot
 from environments.browserless.tabs import raise_for_status
 from environments.interface.element_names import squeeze
 from environments.interface.feedback import joined, sentence
+from environments.interface.keys import read_keys
 from environments.interface.observation import Rendered, render
 from environments.interface.snapshot import RichView, Snapshot
 from records import failure_codes as codes
@@ -28,7 +29,7 @@ from records.failures import EpisodeFailed, Failure
 _NEW_TAB_S = 3.0
 """Fixed: the page has said that it opens a tab, and Chromium tells at once; past it the agent is told and stays."""
 _SCROLLS = ("scroll_up", "scroll_down")
-_PRESSES = ("click", "press_enter")
+_PRESSES = ("click", "press_enter", "press_key")
 _TRAVELS = {"go_backward": -1, "go_forward": 1}
 
 
@@ -124,6 +125,8 @@ class Interaction:
             target = position + _TRAVELS[action.kind]
             if not (0 <= target < len(entries) and slot.addresses.allows(entries[target])):
                 return "no_back" if action.kind == "go_backward" else "no_forward"
+        if action.kind == "press_key" and read_keys(action.argument or "") is None:
+            return "no_key"
         if action.kind == "switch_tab":
             wanted = (action.argument or "").strip()
             if not (wanted.isascii() and wanted.isdigit() and int(wanted) < len(slot.tabs)):

@@ -113,6 +113,14 @@ const acts = {
     fire(target, KeyboardEvent, "keyup", key);
     return code;
   },
+  press_key(element, keys) {
+    const held = keys.split("+"), key = held.pop(), holds = name => held.some(one => one.toLowerCase().startsWith(name));
+    const target = element ?? focused() ?? document.body;
+    target.focus?.({preventScroll: true});
+    const told = {key, ctrlKey: holds("c"), shiftKey: holds("s"), altKey: holds("a"), metaKey: holds("m")};
+    for (const type of ["keydown", "keyup"]) fire(target, KeyboardEvent, type, told);
+    return "";
+  },
   scroll(down) {
     const before = scrollY;
     window.scrollBy({top: (down ? 0.8 : -0.8) * innerHeight, behavior: "instant"});

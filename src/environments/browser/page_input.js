@@ -148,6 +148,10 @@ const plans = {
     const code = unsent(element);
     return {input: [...typed.input, {key: "Enter"}], after: () => typed.after() || code};
   },
+  press_key(chosen, keys) {
+    if (chosen) takesFocus(state.editors.get(chosen) ?? chosen);
+    return {input: [{key: keys}]};
+  },
   press_enter(chosen) {
     const element = state.editors.get(chosen) ?? chosen;
     const target = element ?? focused();

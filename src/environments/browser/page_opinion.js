@@ -91,10 +91,11 @@
     }
   };
   const pointedAt = (element, found) => {
-    const clips = one => /hidden|clip/.test(style(one).overflow) && style(one).display !== "inline";
     for (let at = element.parentElement; at && at !== document.body; at = at.parentElement) {
-      if (!clips(at) || style(element).position === "fixed") continue;
-      const box = at.getBoundingClientRect(), cut = one => one.bottom <= box.top || one.top >= box.bottom || one.right <= box.left || one.left >= box.right;
+      const {overflowX, overflowY, display} = style(at), box = at.getBoundingClientRect();
+      if (display === "inline" || style(element).position === "fixed") continue;
+      const across = /hidden|clip/.test(overflowX), along = /hidden|clip/.test(overflowY);
+      const cut = one => (along && (one.bottom <= box.top || one.top >= box.bottom)) || (across && (one.right <= box.left || one.left >= box.right));
       if (found.every(cut) && !element.labels?.length) return "clipped";
     }
     element.scrollIntoView({block: "center", inline: "nearest", behavior: "instant"});
@@ -122,7 +123,9 @@
     for (const label of element.labels ?? []) join(label, element);
     const outer = (() => { for (let at = up(element); at; at = up(at)) if (group.has(at)) return at; return null; })();
     if (!outer) continue;
+    const only = !text(outer) && listed.every(other => other === element || other === outer || !within(other, outer));
     const alike = text(element) === text(outer), size = area(element) / Math.max(1, area(outer));
+    if (only) join(element, outer);
     if (alike ? text(element) || size >= SAME / 2 : size >= SAME && !text(outer)) join(element, outer);
     const inner = outer.querySelectorAll("input, textarea, select");
     if (inner.length === 1 && inner[0] === element && text(outer).length < 40 && outer.localName !== "tr") join(element, outer);

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from environments.interface.feedback import CODES
+from environments.interface.keys import read_keys
 from environments.interface.snapshot import MAX_CONTROL_DEPTH, Node
 from records import failure_codes as codes
 from records.failures import EpisodeFailed, Failure
@@ -138,7 +139,7 @@ def _input(item: object) -> dict[str, Any]:
         if isinstance(item.get("text"), str):
             return {"text": item["text"]}
         key = item.get("key")
-        if isinstance(key, str) and (len(key) == 1 or key in _KEYS):
+        if isinstance(key, str) and (len(key) == 1 or key in _KEYS or read_keys(key) is not None):
             return {"key": key}
         if _is_point(item.get("move")):
             return {"move": item["move"]}

@@ -51,7 +51,7 @@ _LARGE = 200_000
 """Characters from which on a reply is read in a thread."""
 MAX_TEXT = 20_000_000
 """Longest text that evaluators and copies take from a page, in characters."""
-_BY_INPUT = frozenset({"click", "right_click", "hover", "type", "search", "press_enter"})
+_BY_INPUT = frozenset({"click", "right_click", "hover", "type", "search", "press_enter", "press_key"})
 _INPUT_WAIT_S = 2.0
 """Fixed: nothing is lost past it, because the call that looks has its own ``settle_timeout_s``."""
 _LAST_EVENT_S = 0.1

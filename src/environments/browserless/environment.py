@@ -26,6 +26,7 @@ from environments.browserless.tabs import Tabs
 from environments.environment import Grant
 from environments.interface.element_names import squeeze
 from environments.interface.feedback import joined, sentence
+from environments.interface.keys import read_keys
 from environments.interface.observation import Rendered, inner_text, render
 from judges.interface import EndedEpisode, OpenVerdict, TrajectoryJudge
 from judges.verdicts import Evaluators
@@ -165,6 +166,12 @@ def _act(page: HtmlPage, action: Action, target: HtmlElement | None) -> Effect:
     argument = action.argument or ""
     if action.kind == "press_enter":
         return html_actions.press_enter(page, target)
+    if action.kind == "press_key":
+        pressed = read_keys(argument)
+        if pressed is None:
+            return Effect(code="no_key")
+        entered = pressed.key == "Enter" and not pressed.modifiers
+        return html_actions.press_enter(page, target) if entered else Effect(code="nothing")
     if target is None:
         raise ValueError(f"{action.kind} needs an element and none was given; parse actions with grammar.parse")
     if action.kind == "click":

@@ -22,6 +22,7 @@ _SENTENCES = {
     "covered": "Element {id} ({element}) is covered by {detail}.",
     "nothing": "Nothing on the page changed.",
     "no_focus": "Enter was pressed, but nothing on the page has the focus.",
+    "no_key": "There is no key {argument!r}; keys are such as Escape, Tab, ArrowDown, a letter, or Control+A.",
     "no_submit": "Enter did nothing here: the field belongs to no form that it can send.",
     "invalid": "The form was not sent: {detail} is not filled in as it must be.",
     "no_back": "There is no earlier page to go back to.",

@@ -48,6 +48,7 @@ FORMS: dict[str, ActionForm] = {
     "scroll_up": ActionForm("Scroll Up", "none", "optional"),
     "scroll_down": ActionForm("Scroll Down", "none", "optional"),
     "press_enter": ActionForm("Press Enter", "none", "optional"),
+    "press_key": ActionForm("Press Key", "required", "optional"),
     "switch_tab": ActionForm("Switch Tab", "required", "none"),
     "select": ActionForm("Select Dropdown Option", "required", "required"),
     "wait": ActionForm("Wait", "optional", "none"),
@@ -55,6 +56,9 @@ FORMS: dict[str, ActionForm] = {
 """Kinds written as ``do(action=…)``; the other three are calls of their own."""
 
 KINDS = (*FORMS, "go_backward", "go_forward", "exit")
+
+_FILES = frozenset({"upload", "upload file", "attach", "attach file"})
+"""What agents of other systems may do and these may not."""
 
 _LARGEST = 10**15
 """Numbers from here on are not something an agent writes for an element or a text."""
@@ -178,7 +182,10 @@ def _build(function: str, values: dict[str, str]) -> Action:
         return Action(function)
     if "action" not in values:
         raise GrammarError('do needs an action, for example do(action="Click", element="3")')
-    kind = _BY_NAME.get(_clean(values["action"].replace("_", " ")).lower())
+    wanted = _clean(values["action"].replace("_", " ")).lower()
+    if wanted in _FILES:
+        raise GrammarError("files cannot be given to a page here; do the task without, or exit and say so")
+    kind = _BY_NAME.get(wanted)
     if kind is None:
         offered = ", ".join(form.name for form in FORMS.values())
         raise GrammarError(f"unknown action {_excerpt(values['action'])}; the actions are {offered}")

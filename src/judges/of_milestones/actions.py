@@ -21,6 +21,7 @@ _SAID = {
     "search": "Search for {argument}",
     "select": "Choose {argument} as the {element}",
     "press_enter": "Press enter",
+    "press_key": "Press {argument}",
     "switch_tab": "Switch to the tab {argument}",
     "go_backward": "Go back",
     "go_forward": "Go forward",
