@@ -28,7 +28,7 @@ from cluster.recipe.recipe import Recipe
 from cluster.run_folder.durable import put_folder, scratch_folder
 from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.policy_folder import write_checksums
-from learner.errors import CheckpointError, RankError
+from learner.errors import CheckpointError, NoBetterThanClock, RankError
 from learner.headway import Headway
 from learner.metrics import ActorUpdate, CloneUpdate, CriticMetrics, CriticsUpdate
 from policy.published_weights import PublishedWeights
@@ -160,6 +160,8 @@ class LearnerClient:
         alone = len(self._ranks) == 1
         if isinstance(error, RayTaskError):
             reason = error.cause
+            if isinstance(reason, NoBetterThanClock):
+                return RunStopped(str(reason))
             if isinstance(reason, OSError | SafetensorError | CheckpointError | ShardError | LookupError):
                 where = method if alone else f"{method} on rank {rank}"
                 return RunStopped(

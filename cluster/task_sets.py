@@ -98,7 +98,7 @@ class TaskSets:
             return []
         settings = self._recipe.warm_start
         count, flawless = {
-            "potential": (settings.potential_demonstrations, True),
+            "potential": (settings.potential_demonstrations, self._recipe.learner.potential_data.labels == "successes"),
             "value": (settings.value_demonstrations, False),
         }[critic]
         return self.demonstrations(critic, count, flawless=flawless) if count else []

@@ -143,7 +143,8 @@ class WarmStartSettings:
     """Demonstrations that the policy is cloned on; some of them are imperfect."""
 
     potential_demonstrations: int = 400
-    """Flawless demonstrations that teach the potential critic progress before the first phase."""
+    """Demonstrations that teach the potential critic progress before the first phase: flawless ones, or imperfect ones
+    where all episodes do (``learner.potential_data.labels``)."""
 
     value_demonstrations: int = 400
     """Imperfect demonstrations whose outcomes teach the value critic before the first phase; 0 leaves that out."""

@@ -133,6 +133,7 @@ def render(report: Report) -> str:
         other_losses=len(others),
         other_loss_chart=loss_chart(report.phases, others),
         time_chart=time_chart(report.phases),
+        mechanism=mechanism_rows(report.phases),
         **(failure_context(report.failures) if report.failures else {"failures": None}),
     )
 
@@ -160,6 +161,26 @@ def data_uri(image: bytes) -> str:
         if image.startswith(magic):
             return f"data:{media_type};base64,{base64.b64encode(image).decode('ascii')}"
     raise ValueError(f"expected a PNG or JPEG, found bytes starting with {image[:8]!r}")
+
+
+MECHANISM = {
+    "mechanism.auc_outcome": "tells successes from failures at the last page (AUC)",
+    "mechanism.auc_outcome_clock": "the step number does (AUC)",
+    "mechanism.auc_outcome_template": "the template's other episodes do (AUC)",
+    "mechanism.auc_steps": "rises where a failure reaches a milestone (AUC)",
+    "mechanism.auc_steps_clock": "the clock does (AUC)",
+    "mechanism.clock_rank": "follows the step number in failures (rank correlation)",
+    "mechanism.positive_share_of_failures": "decisions of failures pushed up (share)",
+    "actor.ratio.r2": "what the update did follows what was asked (R²)",
+}
+"""What is told of the shaping: names among a phase's numbers, and what each one says of the potential."""
+
+
+def mechanism_rows(phases: Sequence[PhaseSummary]) -> list[tuple[str, list[float | None]]]:
+    """Return a line for each number of the shaping and its value in each phase; none where no phase has any."""
+    if not any("mechanism.positive_share_of_failures" in phase.losses for phase in phases):
+        return []
+    return [(meaning, [phase.losses.get(name) for phase in phases]) for name, meaning in MECHANISM.items()]
 
 
 @dataclass(frozen=True, slots=True)

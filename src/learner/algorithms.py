@@ -48,6 +48,9 @@ ADVANTAGE_ASKS: dict[str, tuple[str, ...]] = {
 }
 """Advantages by name, with the annotators whose answers each one uses."""
 
+UNDISCOUNTED = ("undiscounted", "digirl")
+"""Advantages without a discount, for which the value critic's returns have none either."""
+
 STEP_ADVANTAGES = ("group_steps", "group_steps_left_out")
 """Advantages that compare the steps of a group, not its trajectories."""
 
@@ -102,6 +105,9 @@ DATA: dict[str, DataChoice] = {
 }
 """Choices of data by name."""
 
+POTENTIAL_SOURCES = ("critic", "milestones", "clock")
+"""Where the potential comes from: the critic, the recorded share of milestones, or, as a control, the step number."""
+
 REFERENCES = ("phase_start", "warm_start")
 """The policies that a loss may compare with: the one the phase started from, or the one that RL started from."""
 
@@ -111,7 +117,8 @@ class Algorithm:
     """Five choices by name.
 
     ``reward`` and ``advantage`` are None where the policy loss uses none. ``reference`` is the policy that the loss
-    compares with; ``resolve`` sets it to None for a loss that compares with none.
+    compares with; ``resolve`` sets it to None for a loss that compares with none. ``potential_source`` says where the
+    potential of a shaped reward comes from.
     """
 
     name: str
@@ -120,6 +127,7 @@ class Algorithm:
     policy_loss: str
     data: str
     reference: str | None = "phase_start"
+    potential_source: str = "critic"
 
     @property
     def data_choice(self) -> DataChoice:
@@ -132,7 +140,14 @@ class Algorithm:
         asked = self.data_choice.asks
         if self.advantage is not None:
             asked += ADVANTAGE_ASKS[self.advantage] + (REWARD_ASKS[self.reward] if self.reward else ())
+        if self.potential_source != "critic":
+            asked = tuple(name for name in asked if name != "potential")
         return tuple(dict.fromkeys(asked))
+
+    @property
+    def shapes(self) -> bool:
+        """Whether the reward is shaped by a potential."""
+        return self.reward is not None and "potential" in REWARD_ASKS[self.reward]
 
     @property
     def needs_judged_steps(self) -> bool:
@@ -142,7 +157,7 @@ class Algorithm:
     @property
     def needs_milestones(self) -> bool:
         """Whether the algorithm learns from which milestones were reached."""
-        return "potential" in self.annotators or self.reward in REACHED_MILESTONES
+        return self.reward in REACHED_MILESTONES or (self.shapes and self.potential_source != "clock")
 
     @property
     def needs_groups(self) -> bool:
@@ -169,6 +184,10 @@ _RECIPES = (
     Algorithm("mira_kl", "difference", "doubly_robust", "exp_weighted", _FILTERED),
     Algorithm("mira_no_pc", "outcome", "doubly_robust", "squared_regression", _FILTERED),
     Algorithm("mira_td", "difference", "td", "squared_regression", _FILTERED),
+    Algorithm(
+        "mira_milestones", "difference", "doubly_robust", "squared_regression", _FILTERED, potential_source="milestones"
+    ),
+    Algorithm("mira_clock", "difference", "doubly_robust", "squared_regression", _FILTERED, potential_source="clock"),
     Algorithm("webagent_r1", "outcome", "group_relative", "mgrpo", "rollouts", "warm_start"),
     Algorithm("outcome_grpo", "outcome_steps", "group_steps", "clipped_actions", "rollouts"),
     Algorithm("process_grpo", "process_steps", "group_steps", "clipped_actions", "rollouts"),
@@ -193,6 +212,7 @@ def resolve(settings: LearnerSettings) -> Algorithm:
         "policy_loss": LOSS_NEEDS,
         "data": DATA,
         "reference": REFERENCES,
+        "potential_source": POTENTIAL_SOURCES,
     }
     explicit = {choice: getattr(settings, choice) for choice in registries if getattr(settings, choice) is not None}
     for choice, name in explicit.items():
@@ -205,6 +225,11 @@ def resolve(settings: LearnerSettings) -> Algorithm:
             f"{algorithm.advantage!r} and reward={algorithm.reward!r}: set both in the learner's settings"
         )
     _go_together(algorithm)
+    if settings.potential_source is not None and not algorithm.shapes:
+        raise ValueError(
+            f"reward {algorithm.reward!r} uses no potential, found potential_source={settings.potential_source!r}: "
+            "leave it out of the learner's settings"
+        )
     if needs.reference:
         return algorithm
     if settings.reference is not None:

@@ -16,6 +16,7 @@ from learner.advantages import ADVANTAGES, Advantage, Advantages, Array
 from learner.algorithms import STEP_TOTALS, Algorithm
 from learner.group_relative import group_left_out_advantages, group_relative_advantages, group_step_advantages
 from learner.phase_batch import PhaseBatch
+from learner.potentials import RECORDED, without_step_means
 from learner.rewards import REWARDS
 from learner.settings import LearnerSettings
 
@@ -65,15 +66,28 @@ def assign_credit(batch: PhaseBatch, algorithm: Algorithm, settings: LearnerSett
     if algorithm.reward is None or algorithm.advantage is None:
         raise ValueError(f"algorithm {algorithm.name!r} has no advantages to compute")
     reward = REWARDS[algorithm.reward]
-    flat = [np.zeros(len(trajectory.steps), dtype=np.float32) for trajectory in batch.trajectories]
-    rewards: list[Array] = []
-    shaping: list[Array] = []
-    signals = batch.judged_steps if algorithm.needs_judged_steps else batch.answers.get("potential", flat)
     base = REWARDS["outcome_steps" if algorithm.reward in STEP_TOTALS else "outcome"]
-    for trajectory, signal in zip(batch.trajectories, signals, strict=True):
+    paid: list[Array] = []
+    rewards: list[Array] = []
+    for trajectory, signal in zip(batch.trajectories, signals(batch, algorithm), strict=True):
+        paid.append(base(trajectory, signal, settings, batch.phase))
         rewards.append(reward(trajectory, signal, settings, batch.phase))
-        shaping.append(rewards[-1] - base(trajectory, signal, settings, batch.phase))
+    shaping: list[Array] = [earned - of_outcome for earned, of_outcome in zip(rewards, paid, strict=True)]
+    if algorithm.shapes and settings.shaping_baseline == "step":
+        shaping = without_step_means(shaping)
+        rewards = [of_outcome + terms for of_outcome, terms in zip(paid, shaping, strict=True)]
     return Credit(CREDIT[algorithm.advantage](batch, rewards, settings), _joined(shaping))
+
+
+def signals(batch: PhaseBatch, algorithm: Algorithm) -> Sequence[Array]:
+    """Return one number a step (T,) per trajectory for the reward: potentials, a judge's word, or zeros."""
+    if algorithm.needs_judged_steps:
+        return batch.judged_steps
+    if not algorithm.shapes:
+        return [np.zeros(len(trajectory.steps), dtype=np.float32) for trajectory in batch.trajectories]
+    if algorithm.potential_source == "critic":
+        return batch.answers["potential"]
+    return [RECORDED[algorithm.potential_source](trajectory) for trajectory in batch.trajectories]
 
 
 def _joined(arrays: Sequence[Array]) -> Array:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from learner.algorithms import UNDISCOUNTED, resolve
 from learner.dataset import outcome_targets, per_trajectory, progress_targets, teaches_progress
 from learner.losses import potential_loss, value_loss
 from learner.settings import CriticSettings, LearnerSettings
@@ -39,7 +40,8 @@ class CriticKind:
 
 
 def _value_targets(trajectories: Sequence[Trajectory], settings: LearnerSettings) -> FloatArray:
-    return outcome_targets(trajectories, settings.gamma if settings.value_target == "return" else 1.0)
+    discounted = settings.value_target == "return" and resolve(settings).advantage not in UNDISCOUNTED
+    return outcome_targets(trajectories, settings.gamma if discounted else 1.0)
 
 
 def _rate_values(answers: FloatArray, trajectories: Sequence[Trajectory]) -> Ratings:
@@ -47,8 +49,9 @@ def _rate_values(answers: FloatArray, trajectories: Sequence[Trajectory]) -> Rat
 
 
 def _rate_potentials(answers: FloatArray, trajectories: Sequence[Trajectory]) -> Ratings:
-    given, true = (per_trajectory(a, trajectories) for a in (answers, progress_targets(trajectories)))
-    pairs = [(p, q) for p, q in zip(given, true, strict=True) if len(p) > 1]
+    given = per_trajectory(answers, trajectories)
+    rated = [(p, progress_targets([t])) for p, t in zip(given, trajectories, strict=True) if t.success]
+    pairs = [(p, q) for p, q in rated if len(p) > 1]
     return {
         "kendall": mean_or_none([kendall(p, q) for p, q in pairs]),
         "spearman": mean_or_none([spearman(p, q) for p, q in pairs]),
@@ -68,7 +71,7 @@ CRITICS = {
         number=2,
         settings=lambda settings: settings.potential,
         learns_from=lambda trajectory, settings: teaches_progress(trajectory, settings.potential_data),
-        targets=lambda trajectories, settings: progress_targets(trajectories),
+        targets=lambda trajectories, settings: progress_targets(trajectories, settings.potential_data.labels),
         loss=potential_loss,
         rate=_rate_potentials,
     ),

@@ -14,7 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from learner.batching import Sample
+from learner.potentials import milestone_share
 from learner.settings import PotentialDataSettings
+from learner.step_totals import reached_after
 from records.episodes import IntArray, Trajectory
 from replay.progress import trajectory_progress
 
@@ -67,17 +69,31 @@ def outcome_targets(trajectories: Sequence[Trajectory], gamma: float = 1.0) -> n
 
 
 def teaches_progress(trajectory: Trajectory, settings: PotentialDataSettings) -> bool:
-    """Whether the potential critic learns from this trajectory: a short success without long repetition (MiRA, A.7)."""
-    if not trajectory.success or len(trajectory.steps) >= settings.max_steps:
+    """Whether the potential critic learns from this trajectory: a short one without long repetition (MiRA, A.7).
+
+    It is a success, unless all episodes have labels.
+    """
+    if settings.labels == "successes" and not trajectory.success:
         return False
-    if not (trajectory.final_milestones or trajectory.steps[0].milestones):
+    limit: float = settings.max_steps
+    if settings.max_horizons and trajectory.horizon:
+        limit = settings.max_horizons * trajectory.horizon
+    if len(trajectory.steps) >= limit or not (trajectory.final_milestones or trajectory.steps[0].milestones):
         return False
     runs = (len(list(run)) for _, run in groupby(step.action_text for step in trajectory.steps))
     return max(runs) <= settings.max_identical_actions
 
 
-def progress_targets(trajectories: Sequence[Trajectory]) -> npt.NDArray[np.float32]:
-    """Return each state's progress label (MiRA eq. 2) for successful trajectories."""
+def progress_targets(trajectories: Sequence[Trajectory], labels: str = "successes") -> npt.NDArray[np.float32]:
+    """Return each state's progress label: MiRA eq. 2 for successes, or the share of milestones done for ``all``."""
     if not trajectories:
         return np.zeros(0, dtype=np.float32)
-    return np.concatenate([trajectory_progress(trajectory) for trajectory in trajectories]).astype(np.float32)
+    label = trajectory_progress if labels == "successes" else milestone_labels
+    return np.concatenate([label(trajectory) for trajectory in trajectories]).astype(np.float32)
+
+
+def milestone_labels(trajectory: Trajectory) -> npt.NDArray[np.float64]:
+    """Return c_t / K (T,), flat between milestones; in a failure at most (K - 1) / K, as something is missing yet."""
+    count = max(reached_after(trajectory).shape[1], 1)
+    most = 1.0 if trajectory.success else (count - 1) / count
+    return np.asarray(np.minimum(milestone_share(trajectory), most), dtype=np.float64)

@@ -9,3 +9,7 @@ class CheckpointError(Exception):
 
 class RankError(Exception):
     """Another rank of the learner failed; the message says which, and how."""
+
+
+class NoBetterThanClock(ValueError):
+    """The potential tells no better than a clock which steps reach a milestone."""

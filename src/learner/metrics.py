@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from learner.errors import NoBetterThanClock
 from learner.statistics import Array, Summary, pearson, summarise
 
 
@@ -43,7 +44,8 @@ class CriticMetrics:
 class RatioMetrics:
     """Asked against achieved: A / beta and log(pi / pi_ref) after the update, on a sample of the decisions.
 
-    ``slope`` is that of the least-squares line of achieved on asked (1 = as asked, 0 = no relation),
+    ``slope`` is that of the least-squares line of achieved on asked (1 = as asked, 0 = no relation) and ``r2`` the
+    share of the achieved ratios' variance that this line explains,
     ``agreement`` the share of decisions whose log-ratio has the advantage's sign.
     """
 
@@ -54,6 +56,7 @@ class RatioMetrics:
     agreement: float | None
     achieved_positive: float | None
     achieved_negative: float | None
+    r2: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,36 @@ class GroupCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class Mechanism:
+    """The potential P of a phase's own episodes; None where a number does not exist.
+
+    ``auc_outcome``: AUC of P at the last state for success; ``auc_outcome_clock``: of the step number over the expert's
+    there; ``auc_outcome_template``: of the mean outcome of the template's *other* episodes. ``auc_steps``: AUC of
+    P(s_{t+1}) - P(s_t) for steps within failures that reach a milestone; ``auc_steps_clock``: of the clock's.
+    ``clock_rank``: Spearman's correlation of P with the step number, the mean over failures.
+    ``positive_share_of_failures``: share of decisions in failed episodes with a positive advantage.
+    """
+
+    auc_outcome: float | None
+    auc_outcome_clock: float | None
+    auc_outcome_template: float | None
+    auc_steps: float | None
+    auc_steps_clock: float | None
+    clock_rank: float | None
+    positive_share_of_failures: float | None
+
+    def require_better_than_clock(self) -> None:
+        """Raise ``NoBetterThanClock`` where both AUCs of steps exist and the potential's is not the larger one."""
+        if self.auc_steps is not None and self.auc_steps_clock is not None and self.auc_steps <= self.auc_steps_clock:
+            raise NoBetterThanClock(
+                "learner.better_than_clock: expected a potential whose rise tells steps that reach a milestone from "
+                f"others better than a clock does (AUC {self.auc_steps_clock:.3f} in failures), found "
+                f"{self.auc_steps:.3f}: let all episodes teach it (learner.potential_data.labels: all), take recorded "
+                "milestones (learner.potential_source: milestones), or set this to false"
+            )
+
+
+@dataclass(frozen=True, slots=True)
 class CloneUpdate:
     """What cloning reports; ``epochs`` may be a fraction.
 
@@ -143,7 +176,7 @@ class CriticsUpdate:
 class ActorUpdate:
     """What ``Learner.update_actor`` reports, with the phase's data. ``seconds`` maps parts of it to seconds.
 
-    ``groups`` are None where the algorithm compares none.
+    ``groups`` are None where the algorithm compares none, ``mechanism`` where no potential shapes its rewards.
     """
 
     phase: int
@@ -155,6 +188,7 @@ class ActorUpdate:
     actor: ActorMetrics
     seconds: dict[str, float]
     groups: GroupCounts | None = None
+    mechanism: Mechanism | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the metrics as JSON-ready nested dicts."""
@@ -170,12 +204,14 @@ def ratio_metrics(asked: Array, achieved: Array) -> RatioMetrics | None:
     spread = float((x**2).sum())
     up, down = asked > 0, asked < 0
     signed = up | down
+    correlation = pearson(asked, achieved)
     return RatioMetrics(
         asked=asked_summary,
         achieved=achieved_summary,
         slope=float((x * achieved).sum() / spread) if spread > 0 else None,
-        correlation=pearson(asked, achieved),
+        correlation=correlation,
         agreement=float(np.mean(np.sign(achieved[signed]) == np.sign(asked[signed]))) if signed.any() else None,
         achieved_positive=float(np.mean(achieved[up])) if up.any() else None,
         achieved_negative=float(np.mean(achieved[down])) if down.any() else None,
+        r2=None if correlation is None else correlation**2,
     )

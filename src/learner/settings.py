@@ -87,7 +87,7 @@ class CriticSettings:
 
 @dataclass(frozen=True)
 class PotentialDataSettings:
-    """Which successful trajectories teach the potential critic progress (MiRA, appendix A.7)."""
+    """Which trajectories teach the potential critic what (MiRA, appendix A.7)."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = FORBID_UNKNOWN
 
@@ -95,11 +95,19 @@ class PotentialDataSettings:
     """Trajectories that repeat an identical action more often than this in a row are left out."""
     max_steps: int = 15
     """Trajectories of this many steps or more are left out."""
+    max_horizons: float = 0.0
+    """Where the expert's number of steps is known, trajectories of this many times as many or more are left out, in
+    place of ``max_steps``; 0 keeps to that."""
+    labels: str = "successes"
+    """``successes``: progress of successes alone, between milestones in even steps (MiRA eq. 2). ``all``: the share of
+    milestones done, of successes and failures; a failure has at most all but one."""
 
     def __post_init__(self) -> None:
         """Refuse limits that leave out every trajectory."""
         at_least(self, 1, "max_identical_actions")
         at_least(self, 2, "max_steps")
+        at_least(self, 0, "max_horizons")
+        one_of(self, "labels", ("successes", "all"))
 
 
 @dataclass(frozen=True)
@@ -317,6 +325,15 @@ class LearnerSettings:
     reference: str | None = None
     """Another policy for the loss to compare with than the recipe's: ``phase_start`` or ``warm_start``, of which the
     learner keeps a copy, in its checkpoints too."""
+    potential_source: str | None = None
+    """Another source of the potential than the recipe's: the ``critic``, the recorded share of ``milestones``, or, as a
+    control, the ``clock`` (the step number over the expert's): what it achieves too, milestones do not explain."""
+    shaping_baseline: str = "none"
+    """What is taken out of the shaping reward: ``none``, or ``step``, its mean over a phase's episodes at the same step
+    number, so that an episode earns nothing by being long."""
+    better_than_clock: bool = False
+    """Refuse to shape by a potential critic that tells no better than a clock, among the steps of the phase's failures,
+    which of them reach a milestone. Without both kinds of steps nothing is refused."""
     gamma: float = 0.9
     """Discount per step."""
     alpha: float = 0.3
@@ -326,7 +343,7 @@ class LearnerSettings:
     value_target: str = "outcome"
     """What the value critic learns: the ``outcome`` (MiRA eq. 4) or its discounted ``return``. MiRA eq. 10 sets
     discounted returns against V: with ``outcome`` and gamma < 1, early steps of long successes get negative
-    advantages."""
+    advantages. Both are the same where advantages are undiscounted (``undiscounted``, ``digirl``)."""
     clone: CloneSettings = field(default_factory=CloneSettings)
     """Behaviour cloning."""
     actor: ActorSettings = field(default_factory=ActorSettings)
@@ -382,6 +399,7 @@ class LearnerSettings:
         """Refuse names that do not exist, choices that do not go together and numbers that make no sense."""
         resolve(self)
         one_of(self, "value_target", ("outcome", "return"))
+        one_of(self, "shaping_baseline", ("none", "step"))
         one_of(self, "precision", ("float32", "bfloat16"))
         share(self, "gamma", "lam")
         above(self, 0, "bookmark_every_s")

@@ -23,14 +23,15 @@ from learner.batching import Sample
 from learner.bookmarks import Bookmarks
 from learner.checkpoints import checkpoint_id, read_checkpoint, write_checkpoint
 from learner.clone import clone_actions
-from learner.credit import assign_credit
+from learner.credit import assign_credit, signals
 from learner.critics import predict
 from learner.data_choices import MASKS
 from learner.dataset import decisions, episode_numbers, outcome_targets, per_trajectory, states, with_verdict
 from learner.group_relative import silent_steps
 from learner.logprobs import score_samples
 from learner.losses import POLICY_LOSSES
-from learner.metrics import ActorUpdate, CloneUpdate, CriticMetrics, CriticsUpdate, GroupCounts
+from learner.mechanism import mechanism_of
+from learner.metrics import ActorUpdate, CloneUpdate, CriticMetrics, CriticsUpdate, GroupCounts, Mechanism
 from learner.models import models_of
 from learner.objective import ActorData
 from learner.optimiser import Compute, adamw
@@ -182,7 +183,7 @@ class Learner:
         batch = self._batch(rollouts, replayed, phase_index, replayed_steps)
         seconds: dict[str, float] = {}
         with _timed(seconds, "credit"):
-            data, groups = self._actor_data(batch)
+            data, groups, mechanism = self._actor_data(batch)
         with _timed(seconds, "actor"):
             actor = update_actor(
                 self.actor,
@@ -205,6 +206,7 @@ class Learner:
             actor=actor,
             seconds=seconds,
             groups=groups,
+            mechanism=mechanism,
         )
 
     def _batch(
@@ -218,10 +220,10 @@ class Learner:
             raise ValueError(f"algorithm {self.algorithm.name!r} has no phases: it ends with cloning")
         return PhaseBatch.of(rollouts, replayed, phase, replayed_steps)
 
-    def _actor_data(self, batch: PhaseBatch) -> tuple[ActorData, GroupCounts | None]:
+    def _actor_data(self, batch: PhaseBatch) -> tuple[ActorData, GroupCounts | None, Mechanism | None]:
         """Return the decisions that the actor learns from, with their credit by the annotators as they are.
 
-        Groups that carry no signal are skipped and counted.
+        Groups that carry no signal are skipped and counted; what shapes rewards is held against a clock.
         """
         seen = batch.trajectories
         answers = predict([critic.model for critic in self.critics.values()], states(seen), self.compute)
@@ -229,12 +231,16 @@ class Learner:
             {name: per_trajectory(own, seen) for name, own in zip(self.critics, answers, strict=True)}
         )
         wanted = MASKS[self.algorithm.data](batch, self.settings)
-        credit = groups = None
+        credit = groups = mechanism = None
         if self.algorithm.advantage is not None:
             credit = assign_credit(batch, self.algorithm, self.settings)
         if credit is not None and self.algorithm.needs_groups:
             silent, groups = silent_steps(batch, credit.advantages)
             wanted &= ~silent
+        if credit is not None and self.algorithm.shapes:
+            mechanism = mechanism_of(batch, signals(batch, self.algorithm), credit.advantages)
+            if self.settings.better_than_clock and self.algorithm.potential_source == "critic":
+                mechanism.require_better_than_clock()
         chosen = np.flatnonzero(wanted)
         samples = decisions(batch.trajectories)
         behaviour = [step.logprobs for trajectory in batch.trajectories for step in trajectory.steps]
@@ -246,7 +252,7 @@ class Learner:
             outcomes=outcome_targets(batch.trajectories)[chosen],
             credit=credit.at(chosen) if credit is not None else None,
         )
-        return data, groups
+        return data, groups, mechanism
 
     def publish(self, directory: str | Path, version: int) -> PublishedWeights:
         """Write the actor's weights to a file in ``directory`` and return what names them, which servers verify."""

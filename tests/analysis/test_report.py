@@ -153,6 +153,18 @@ def test_a_run_that_has_not_measured_anything_still_has_a_page() -> None:
     assert "split-test" in half
 
 
+def test_the_page_tells_of_the_potential_beside_the_clock_where_there_is_one() -> None:
+    numbers = {"mechanism.auc_steps": 0.812, "mechanism.auc_steps_clock": 0.731,
+               "mechanism.positive_share_of_failures": 0.694}  # fmt: skip
+    html = render(Report("r", (), (PhaseSummary(0), PhaseSummary(1, losses=numbers)), EpisodeCounts()))
+    assert "Does the potential do what it is for?" in html
+    row = html[html.index("rises where a failure reaches a milestone") :]
+    assert re.findall(r"<td>([^<]*)</td>", row)[:2] == ["–", "0.81"]
+    assert "0.69" in html
+    without = render(Report("r", (), (PhaseSummary(1, losses={"actor.ratio.r2": 0.5}),), EpisodeCounts()))
+    assert "Does the potential do what it is for?" not in without
+
+
 def test_splits_without_a_verdict_are_drawn_without_a_line() -> None:
     nothing = PhaseSummary(0, {"test": SplitResult(None, 0, 0.0, 1.0)})
     html = render(Report("r", (), (nothing,), EpisodeCounts()))

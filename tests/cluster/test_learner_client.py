@@ -15,7 +15,7 @@ from cluster.errors import ProcessLost, RunStopped
 from cluster.learner_actor import HEADWAY
 from cluster.learner_client import LearnerClient, cause_of_death
 from cluster.run_folder.layout import RunFolders
-from learner.errors import RankError
+from learner.errors import NoBetterThanClock, RankError
 from learner.headway import Headway
 from tests.rollout_workers.ray_cluster import small_ray
 
@@ -90,6 +90,9 @@ class Dying:
     def load(self, folder: str) -> None:
         raise TypeError("a defect")
 
+    def update_actor(self, *asked: object) -> None:
+        raise NoBetterThanClock("a clock does as well")
+
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[None]:
@@ -106,6 +109,12 @@ def client(folders: RunFolders, timeout_s: float = 60.0, refused: str = "") -> L
     remote: Any = ray.remote
     actor = remote(concurrency_groups={HEADWAY: 1}, num_cpus=0)(Dying).remote(refused)
     return LearnerClient([actor], folders, timeout_s)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_potential_that_is_refused_stops_the_run_with_its_reason(folders: RunFolders) -> None:
+    with pytest.raises(RunStopped, match=r"^a clock does as well$"):
+        client(folders).update_actor([], [], 1, 0)
 
 
 @pytest.mark.usefixtures("cluster")

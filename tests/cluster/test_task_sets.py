@@ -205,3 +205,13 @@ def test_demonstrated_chains_have_lengths_of_their_own() -> None:
     tasks = chain_sets(lengths=[3], long=[4], demonstrated=[1, 1, 2])
     shown = [spec.task.template for spec in tasks.demonstrations("demo", 30, flawless=True)]
     assert (shown.count("chains.1"), shown.count("chains.2")) == (20, 10)
+
+
+def test_the_potential_critic_sees_flaws_where_all_episodes_teach_it() -> None:
+    def flawless(labels: str) -> set[bool]:
+        learner = {"potential_data": {"labels": labels}}
+        tasks = TaskSets(build_recipe({**SMALL, "learner": learner}))
+        return {spec.quality is None for spec in tasks.critic_demonstrations("potential")}
+
+    assert flawless("successes") == {True}
+    assert flawless("all") == {False}

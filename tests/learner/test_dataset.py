@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,6 +25,26 @@ def test_progress_is_taught_by_clean_successes(trajectory: Callable[..., Traject
     assert not teaches_progress(trajectory(steps(list(range(15)))), RULES)
     assert teaches_progress(trajectory(steps([5] * 5 + [6] + [5])), RULES)
     assert not teaches_progress(trajectory(steps([5] * 6 + [6])), RULES)
+
+
+def test_all_episodes_may_teach_progress_and_long_is_what_the_task_makes_it(
+    trajectory: Callable[..., Trajectory],
+) -> None:
+    failure, long = trajectory(steps([5, 6, 7]), outcome=0.0), trajectory(steps(list(range(20))))
+    assert teaches_progress(failure, PotentialDataSettings(labels="all"))
+    assert not teaches_progress(trajectory(steps([5]), milestone_count=0), PotentialDataSettings(labels="all"))
+    relative = PotentialDataSettings(max_horizons=2.0)
+    assert teaches_progress(replace(long, horizon=11), relative)
+    assert not teaches_progress(replace(long, horizon=10), relative)
+    assert not teaches_progress(long, relative), "no expert: the absolute limit"
+
+
+def test_labels_of_all_episodes_by_hand(trajectory: Callable[..., Trajectory]) -> None:
+    # c_t / K in steps. A failure that has all four before its last action lacks something: at most 3/4.
+    success = trajectory(steps([5, 6, 7, 8]), reached=[0, 0, 1, 2, 4])
+    failure = trajectory(steps([5, 6, 7, 8]), outcome=0.0, reached=[0, 1, 4, 4, 4])
+    found = progress_targets([success, failure], "all")
+    np.testing.assert_allclose(found, [0, 0, 0.25, 0.5, 0, 0.25, 0.75, 0.75])
 
 
 def test_targets_by_hand(trajectory: Callable[..., Trajectory]) -> None:

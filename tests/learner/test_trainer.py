@@ -13,6 +13,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from cluster.run_folder.stage_data import NO_EPISODES
 from cluster.run_folder.stage_results import Cloned, read_result
+from learner.critic_kinds import CRITICS
 from learner.settings import ActorSettings, CloneSettings, CriticSettings, LearnerSettings
 from learner.trainer import Learner
 from policy.models import load_causal_lm
@@ -254,12 +255,15 @@ def test_the_value_can_learn_discounted_returns(model_dir: Path, trajectory: Cal
     value = replace(CRITIC, pretrain_epochs=60)
     shares = {}
     for target, expected in {"return": [0.25, 0.5, 1.0], "outcome": [1.0, 1.0, 1.0]}.items():
-        settings = replace(SETTINGS, algorithm="webrl", gamma=0.5, value=value, value_target=target)
+        settings = replace(SETTINGS, algorithm="mira_no_pc", gamma=0.5, value=value, value_target=target)
         learner = Learner(settings, model_dir)
         learner.pretrain("value", data)
         np.testing.assert_allclose(learner.ask("value", data)[0], expected, atol=0.1)
         shares[target] = run_phase(learner, data, [], phase_index=0).actor.negative_share_of_successes
     assert shares["outcome"] == pytest.approx(2 / 3)
+    # WebRL's advantage is undiscounted, and so is what its V learns.
+    webrl = LearnerSettings(algorithm="webrl", gamma=0.5, value_target="return")
+    assert CRITICS["value"].targets(data[:1], webrl).tolist() == [1.0, 1.0, 1.0]
     with pytest.raises(ValueError, match="value_target"):
         Learner(replace(SETTINGS, value_target="mean"), model_dir)
 

@@ -1,0 +1,153 @@
+"""What shapes rewards: sources of the potential, their baseline, and the numbers that say whether it works."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from learner.advantages import Advantages
+from learner.algorithms import resolve
+from learner.credit import assign_credit
+from learner.errors import NoBetterThanClock
+from learner.mechanism import mechanism_of
+from learner.metrics import ratio_metrics
+from learner.phase_batch import PhaseBatch
+from learner.potentials import RECORDED, clock, milestone_share, without_step_means
+from learner.settings import ActorSettings, LearnerSettings
+from learner.trainer import Learner
+from records.episodes import Trajectory
+from tests.learner.phases import run_phase
+
+Make = Callable[..., Trajectory]
+
+
+def steps(count: int) -> list[tuple[list[int], list[int]]]:
+    return [([3, 4], [5 + t, 2]) for t in range(count)]
+
+
+def test_recorded_potentials_by_hand(trajectory: Make) -> None:
+    played = replace(trajectory(steps(4), reached=[0, 1, 1, 3, 4]), horizon=2)
+    assert milestone_share(played).tolist() == [0, 0.25, 0.25, 0.75]
+    assert clock(played).tolist() == [0, 0.5, 1, 1]
+    assert clock(replace(played, horizon=0)).tolist() == [0, 0.25, 0.5, 0.75]
+    assert milestone_share(trajectory(steps(2), milestone_count=0)).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(("name", "shaping"), [("mira_milestones", [0.3, 0.0]), ("mira_clock", [0.15, 0.0])])
+def test_shaping_by_what_was_recorded(trajectory: Make, name: str, shaping: list[float]) -> None:
+    # K = 2, both reached by the first action: alpha (1 - 0) = 0.3; the clock of two steps: alpha / 2.
+    settings = LearnerSettings(algorithm=name)
+    algorithm = resolve(settings)
+    assert algorithm.annotators == ("value",)
+    assert algorithm.needs_milestones == (name == "mira_milestones")
+    played = trajectory(steps(2), reached=[0, 2, 2], milestone_count=2)
+    batch = PhaseBatch((played,), 1, 1, answers={"value": [np.array([0.4, 0.7])]})
+    found = assign_credit(batch, algorithm, settings)
+    np.testing.assert_allclose(found.shaping, shaping)
+    # A_0 = 0.5 (s + 0.63 - 0.4) + 0.5 (s + 0.9 - 0.4) = s + 0.365.
+    np.testing.assert_allclose(found.advantages.steps, [shaping[0] + 0.365, 0.3])
+
+
+def test_a_source_without_a_shaped_reward_is_refused() -> None:
+    with pytest.raises(ValueError, match="reward 'outcome' uses no potential, found potential_source='clock'"):
+        LearnerSettings(algorithm="webrl", potential_source="clock")
+
+
+def test_the_mean_by_step_is_taken_out_by_hand(trajectory: Make) -> None:
+    found = without_step_means([np.array([0.3, 0.1]), np.array([0.1]), np.array([0.2, 0.3, 0.5])])
+    assert [terms.tolist() for terms in found] == [
+        pytest.approx([0.1, -0.1]), pytest.approx([-0.1]), pytest.approx([0.0, 0.1, 0.0])
+    ]  # fmt: skip
+    # One that only lasts earns what all earn: nothing is left of a clock where all are as long.
+    settings = LearnerSettings(algorithm="mira_clock", shaping_baseline="step")
+    batch = PhaseBatch(tuple(trajectory(steps(3)) for _ in range(2)), 2, 1, answers={"value": [np.zeros(3)] * 2})
+    np.testing.assert_allclose(assign_credit(batch, resolve(settings), settings).shaping, 0, atol=1e-12)
+
+
+@pytest.fixture
+def batch(trajectory: Make) -> PhaseBatch:
+    """A success and two failures; one failure reaches a milestone by its second action of four."""
+    made = (
+        trajectory(steps(2), reached=[0, 2, 4]),
+        trajectory(steps(4), outcome=0.0, reached=[0, 0, 1, 1, 1]),
+        trajectory(steps(4), outcome=0.0, reached=[0, 0, 0, 0, 0]),
+    )
+    return PhaseBatch(made, fresh=3, phase=1)
+
+
+def test_a_potential_that_reacts_beats_the_clock(batch: PhaseBatch) -> None:
+    found = mechanism_of(
+        batch,
+        [milestone_share(t) for t in batch.trajectories],
+        Advantages(np.array([1.0, 1, 1, -1, -1, -1, 1, -1, -1, -1])),
+    )
+    # One of six steps of failures reaches a milestone, and it alone rises; the clock rises alike everywhere.
+    assert (found.auc_steps, found.auc_steps_clock) == (1.0, 0.5)
+    # P at the end: 0.5 against 0.25 and 0. The success is shorter: 1/2 against 3/4. All templates are the same.
+    assert (found.auc_outcome, found.auc_outcome_clock) == (1.0, 0.0)
+    assert found.auc_outcome_template == 0.0
+    assert found.positive_share_of_failures == pytest.approx(2 / 8)
+    found.require_better_than_clock()
+
+
+def test_a_clock_for_a_potential_is_found_out(batch: PhaseBatch) -> None:
+    found = mechanism_of(batch, [clock(t) for t in batch.trajectories], Advantages(np.zeros(10)))
+    assert found.auc_steps == found.auc_steps_clock
+    assert found.clock_rank == pytest.approx(1)
+    with pytest.raises(NoBetterThanClock, match=r"AUC 0.500 in failures\), found 0.500: let all episodes teach it"):
+        found.require_better_than_clock()
+
+
+def test_without_failures_that_reach_something_nothing_is_refused(trajectory: Make) -> None:
+    alone = PhaseBatch((trajectory(steps(3)),), 1, 1)
+    found = mechanism_of(alone, [np.zeros(3)], Advantages(np.zeros(3)))
+    assert found.auc_steps is None
+    assert found.positive_share_of_failures is None
+    found.require_better_than_clock()
+
+
+def test_replayed_episodes_are_no_part_of_it(batch: PhaseBatch, trajectory: Make) -> None:
+    more = replace(batch, trajectories=(*batch.trajectories, trajectory(steps(2), outcome=0.0)))
+    potentials = [milestone_share(t) for t in more.trajectories]
+    assert mechanism_of(more, potentials, Advantages(np.zeros(12))) == mechanism_of(
+        batch, potentials[:3], Advantages(np.zeros(10))
+    )
+
+
+def test_how_much_of_the_achieved_ratio_was_asked_for() -> None:
+    asked = np.array([1.0, -1.0, 1.0, -1.0])
+    exact, none = ratio_metrics(asked, 0.1 * asked), ratio_metrics(asked, np.array([1.0, 1.0, -1.0, -1.0]))
+    assert exact is not None
+    assert none is not None
+    assert (exact.r2, none.r2) == (pytest.approx(1), pytest.approx(0))
+
+
+@pytest.mark.parametrize("name", ["mira", "mira_milestones", "mira_clock"])
+def test_a_phase_tells_of_its_mechanism(model_dir: Path, batch: PhaseBatch, name: str) -> None:
+    episodes = [replace(t, episode_id=f"e{i}") for i, t in enumerate(batch.trajectories)]
+    learner = Learner(LearnerSettings(algorithm=name, actor=ActorSettings(batch_steps=16)), model_dir)
+    for phase in (1, 2):
+        found = run_phase(learner, episodes, [], phase).update.mechanism
+        assert found is not None
+        assert (found.auc_steps == 1.0) == (name == "mira_milestones")
+
+
+def test_an_untaught_critic_is_refused_where_the_recipe_says_so(model_dir: Path, batch: PhaseBatch) -> None:
+    """Fresh heads say 0.5 everywhere: their rises are all the same, as the clock's are here."""
+    episodes = [replace(t, episode_id=f"e{i}") for i, t in enumerate(batch.trajectories)]
+    for asked in (False, True):
+        learner = Learner(LearnerSettings(better_than_clock=asked), model_dir)
+        if asked:
+            with pytest.raises(NoBetterThanClock):
+                learner.update_actor(episodes, [], 1)
+        else:
+            assert learner.update_actor(episodes, [], 1).mechanism is not None
+
+
+def test_sources_have_names_that_settings_know() -> None:
+    for source in RECORDED:
+        assert resolve(LearnerSettings(potential_source=source)).potential_source == source
