@@ -10,6 +10,7 @@ from cluster import train as entry
 from cluster.errors import ProcessLost, RunStopped
 from cluster.recipe.recipe import Recipe, build_recipe
 from cluster.run_folder.manifest import RunManifest
+from cluster.run_folder.stored_run import StoredRun
 from tests.cluster.made_results import made
 
 ENOUGH = RunStopped("the budget of failures is spent")
@@ -22,7 +23,8 @@ class Starts:
         self.ends = list(ends)
         self.begun = 0
 
-    def play(self, recipe: Recipe, manifest: RunManifest) -> None:
+    def play(self, recipe: Recipe, manifest: RunManifest, stored: StoredRun | None) -> None:
+        assert stored is None
         stage, error = self.ends[self.begun]
         self.begun += 1
         if stage:

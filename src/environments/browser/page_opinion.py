@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from environments.browser.wire import Wire
+from records.supervision import supervised
 
 _SCRIPT = (Path(__file__).parent / "page_opinion.js").read_text(encoding="utf-8")
 _ROLES = frozenset({
@@ -135,5 +136,5 @@ async def _resolved(wire: Wire, world: int, numbers: list[int]) -> list[str | No
     """Return the elements with these numbers as objects of a world; None for what is not an element there."""
     await wire.send("DOM.getDocument", {"depth": 0})
     asked = ({"backendNodeId": number, "executionContextId": world} for number in numbers[:_MOST_OBJECTS])
-    found = await asyncio.gather(*(wire.send("DOM.resolveNode", one) for one in asked), return_exceptions=True)
+    found = await asyncio.gather(*(supervised(wire.send("DOM.resolveNode", one)) for one in asked))
     return [one["object"].get("objectId") if isinstance(one, dict) else None for one in found]
