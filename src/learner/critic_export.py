@@ -87,9 +87,7 @@ def export_onnx(critic: PlainCritic, folder: Path) -> None:
     program.save(str(whole), external_data=False)
     quant_pre_process(str(whole), str(prepared), skip_symbolic_shape=True)
     # Processors without instructions for it add products of 8 bits in 16: seven bits of weight never overflow there.
-    quantize_dynamic(
-        prepared, folder / FILES["int8"], weight_type=QuantType.QInt8, per_channel=True, reduce_range=True
-    )
+    quantize_dynamic(prepared, folder / FILES["int8"], weight_type=QuantType.QInt8, per_channel=True, reduce_range=True)
     prepared.unlink()
 
 
