@@ -26,6 +26,13 @@ def analyze(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Override a setting of the rules, such as same_actions=5."),
     ] = None,
+    explain: Annotated[
+        str, typer.Option(metavar="MODEL", help="Language model that says why, by its name in judges.llm.models.")
+    ] = "",
+    explained: Annotated[int, typer.Option(min=1, help="Failures of each DIR that it is asked about.")] = 20,
+    recipe: Annotated[
+        Path | None, typer.Option(help="Recipe that describes the model. Default: that of the run.")
+    ] = None,
 ) -> None:
     """Say how episodes fail: modes, key steps, milestones by step; writes analysis.json and analysis.html into DIR."""
     from rich.console import Console
@@ -36,6 +43,7 @@ def analyze(
     from cluster.display.failure_table import failure_comparison, failure_table
     from cluster.failure_analysis import PAGE, RESULT
     from cluster.failure_analysis import analyze as run
+    from cluster.failure_explanation import Asking, explaining
     from cluster.run_folder.durable import write_atomic
     from plugs.options import read_options
 
@@ -46,7 +54,15 @@ def analyze(
     except ValueError as error:
         raise RecipeError(f"--set: {error}") from error
     console = Console()
-    reports = run(folders, settings)
+    if explain:
+        asking = Asking(explain, explained, recipe)
+        for folder in folders:
+            asking.recipe_of(folder)  # nothing is written where one is refused
+        with console.status("Asking") as status:
+            words = explaining(asking, lambda done, total: status.update(f"{done}/{total}"), console.print)
+            reports = run(folders, settings, words)
+    else:
+        reports = run(folders, settings)
     for folder, report in zip(folders, reports, strict=True):
         console.print(failure_table(report))
         console.print(Text(printable(f"Written: {folder / RESULT}, {folder / PAGE}")), soft_wrap=True)

@@ -7,7 +7,7 @@ else in a folder is written.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -26,13 +26,22 @@ from replay.shards import SUFFIX
 RESULT, PAGE = "analysis.json", "analysis.html"
 _AT_A_TIME = 64
 """So many episodes are held in memory."""
+Explain = Callable[[Path, ReplayBuffer, FailureReport], FailureReport]
 
 
-def analyze(folders: Sequence[Path], settings: AnalysisSettings) -> list[FailureReport]:
-    """Analyse each folder, write what was found into it, and return it; see ``episodes_of`` for what is refused."""
+def _as_it_is(folder: Path, buffer: ReplayBuffer, report: FailureReport) -> FailureReport:
+    return report
+
+
+def analyze(folders: Sequence[Path], settings: AnalysisSettings, explain: Explain = _as_it_is) -> list[FailureReport]:
+    """Analyse each folder, write what was found into it, and return it; see ``episodes_of`` for what is refused.
+
+    ``explain`` may add to what the rules found, before it is written.
+    """
     reports = []
     for folder in folders:
-        report = failure_report(folder.resolve().name, routes_of(episodes_of(folder)), settings)
+        buffer = episodes_of(folder)
+        report = explain(folder, buffer, failure_report(folder.resolve().name, routes_of(buffer), settings))
         content = {"settings": asdict(settings), **asdict(report)}
         write_atomic(folder / RESULT, json.dumps(content, indent=1, allow_nan=False) + "\n")
         write_atomic(folder / PAGE, render_failures(f"Failures of {report.name}", [report]))

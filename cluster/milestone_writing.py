@@ -16,8 +16,8 @@ from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.stage_results import MilestonesWritten, TaskMilestones
 from environments.hosted import Hosted, hosted_on
 from environments.kinds import KINDS
+from judges.llm.asking import Read
 from judges.llm.interface import LanguageModel
-from judges.of_milestones.asking import Read
 from judges.of_milestones.writer import PROMPT, FirstPage, write_milestones
 from judges.settings import MilestoneSettings
 from records import failure_codes as codes

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from analysis.failure_charts import horizon_chart, milestone_chart, mode_chart
 from analysis.failure_modes import Mode
-from analysis.failures import PASSES, FailedEpisode, FailureReport
+from analysis.failures import PASSES, FailureReport, newest_failures
 from analysis.page import page_environment
 from records.episodes import Source
 
@@ -37,7 +37,7 @@ def failure_context(failures: FailureReport) -> dict[str, object]:
         milestone_chart(failures.milestones),
         horizon_chart(evaluated or failures.by_horizon),
     )
-    return {"failures": failures, "drawn": drawn, "shown": _newest(failures), **_NAMES}
+    return {"failures": failures, "drawn": drawn, "shown": newest_failures(failures)[:_SHOWN_FAILURES], **_NAMES}
 
 
 def render_failures(title: str, reports: Sequence[FailureReport]) -> str:
@@ -48,8 +48,3 @@ def render_failures(title: str, reports: Sequence[FailureReport]) -> str:
 
 
 _NAMES: dict[str, object] = {"modes": [mode.value for mode in Mode], "passes": PASSES}
-
-
-def _newest(failures: FailureReport) -> list[FailedEpisode]:
-    groups = list(failures.by_phase)
-    return sorted(failures.failed, key=lambda failed: -groups.index(failed.group))[:_SHOWN_FAILURES]

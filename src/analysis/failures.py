@@ -48,7 +48,11 @@ class MilestoneMap:
 
 @dataclass(frozen=True, slots=True)
 class FailedEpisode:
-    """One failure with its diagnosis; ``action`` is that of the key step."""
+    """One failure with its diagnosis; ``action`` is that of the key step.
+
+    ``explanation`` is what the language model ``explained_by`` says of it, empty where none was asked, and
+    ``explained_step`` the step (from 0) that it calls the first wrong one.
+    """
 
     episode_id: str
     group: str
@@ -60,6 +64,9 @@ class FailedEpisode:
     key_step: int | None
     reason: str
     action: str
+    explanation: str = ""
+    explained_step: int | None = None
+    explained_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +116,12 @@ def failure_report(name: str, routes: Iterable[Route], settings: AnalysisSetting
         pass_at={group: passes for group, members in phases.items() if (passes := _pass_at(members))},
         failed=tuple(_failed(route, found[route.episode_id]) for route in failed),
     )
+
+
+def newest_failures(report: FailureReport) -> list[FailedEpisode]:
+    """Return the failures of a report, those of its last group first."""
+    groups = list(report.by_phase)
+    return sorted(report.failed, key=lambda failed: -groups.index(failed.group))
 
 
 def phase_group(route: Route) -> str:

@@ -9,8 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from cluster import cli
-from cluster.errors import ManifestError, RecipeError
+from cluster.errors import ManifestError, RecipeError, RunStopped
 from tests.cluster.made_episodes import spec, store
+from tests.judges.llm_server import ModelServer, model_server
 
 RUNNER = CliRunner()
 
@@ -55,3 +56,60 @@ def test_what_cannot_be_analysed_is_refused_with_the_reason(tmp_path: Path, fold
     for setting, reason in (("same=3", "same"), ("same_actions=1", "at least 2"), ("same_actions=x", "invalid")):
         with pytest.raises(RecipeError, match=reason):
             invoke(folder, "--set", setting)
+
+
+MODELS = """
+judges:
+  llm:
+    models: {m: {model: a-model, base_url: "%s/v1"}}
+    budget_tokens: %d
+"""
+
+
+def recipe_of(server: ModelServer, tmp_path: Path, budget: int = 1_000_000) -> Path:
+    path = tmp_path / "recipe.yaml"
+    path.write_text(MODELS % (server.url, budget))
+    return path
+
+
+def saying(step: int | None, why: str = "It left <b>too</b> early.") -> str:
+    return json.dumps({"step": step, "why": why})
+
+
+def test_a_model_says_why_beside_what_the_rules_found(folder: Path, tmp_path: Path) -> None:
+    plain = invoke(folder) and json.loads((folder / "analysis.json").read_text())
+    with model_server(lambda asked: saying(1)) as server:
+        invoke(folder, "--explain", "m", "--explained", 1, "--recipe", recipe_of(server, tmp_path))
+    found = json.loads((folder / "analysis.json").read_text())
+    (asked,) = server.asked
+    assert "The verdict that the task was not done is certain" in asked.text
+    assert "Rules say: wrong termination" in asked.text
+    assert "A success at the task" in asked.text, "another task of the template was solved"
+    first, second = found["failed"]
+    assert (first["explanation"], first["explained_step"]) == ("It left <b>too</b> early.", 0)
+    assert second == plain["failed"][1], "one was asked about"
+    assert {**first, "explanation": "", "explained_step": None, "explained_by": ""} == plain["failed"][0]
+    page = (folder / "analysis.html").read_text()
+    assert "It left &lt;b&gt;too&lt;/b&gt; early." in page
+    assert (folder / "judging").is_dir(), "what was asked is paid for by the folder's accounts"
+
+
+def test_an_answer_without_a_step_of_the_episode_is_asked_again_and_then_counted(folder: Path, tmp_path: Path) -> None:
+    with model_server(lambda asked: saying(99)) as server:
+        shown = invoke(folder, "--explain", "m", "--recipe", recipe_of(server, tmp_path))
+    assert len(server.asked) == 4
+    assert "could not be used: expected a step from 1 to" in server.asked[-1].text
+    assert "2 of 2 failures have no explanation: judge/judge_nonsense" in shown
+    assert not any(one["explanation"] for one in json.loads((folder / "analysis.json").read_text())["failed"])
+
+
+def test_a_spent_budget_and_a_model_that_is_not_there_are_sentences(folder: Path, tmp_path: Path) -> None:
+    with model_server(lambda asked: saying(None)) as server:
+        recipe = recipe_of(server, tmp_path, budget=10)
+        with pytest.raises(RunStopped, match="budget_tokens"):
+            invoke(folder, "--explain", "m", "--recipe", recipe)
+        assert not (folder / "analysis.json").exists()
+        with pytest.raises(RecipeError, match="judges.llm.models \\(m\\), found 'other'"):
+            invoke(folder, "--explain", "other", "--recipe", recipe)
+    with pytest.raises(RecipeError, match="--recipe"):
+        invoke(folder, "--explain", "m")

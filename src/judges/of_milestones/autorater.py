@@ -15,8 +15,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from judges.kinds import JudgeKind, Judges
+from judges.llm.asking import ask_until_read
 from judges.llm.interface import LanguageModel, LlmQuestion
-from judges.of_milestones.asking import ask_until_read
 from judges.settings import AutoraterSettings
 from records.deadline import Deadline
 from records.episodes import Task, Trajectory

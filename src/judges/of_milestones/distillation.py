@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from judges.llm.asking import ask_until_read
 from judges.llm.interface import LanguageModel, LlmQuestion
 from judges.of_milestones.actions import action_sentence
-from judges.of_milestones.asking import ask_until_read
 from judges.of_milestones.proposal import MOST, Line
 from records.deadline import Deadline
 from records.episodes import Task, Trajectory

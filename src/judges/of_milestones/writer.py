@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from judges.llm.asking import Read, ask_until_read
 from judges.llm.interface import Image, LanguageModel, LlmQuestion
-from judges.of_milestones.asking import Read, ask_until_read
 from judges.of_milestones.examples import Example, examples_for
 from judges.of_milestones.proposal import MOST, ProposedMilestones, read_proposal
 from judges.settings import MilestoneSettings

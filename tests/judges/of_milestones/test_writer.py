@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from judges.llm.asking import Read
 from judges.llm.interface import Image
 from judges.milestones import check, reached, validate
-from judges.of_milestones.asking import Read
 from judges.of_milestones.examples import EXAMPLES, examples_for
 from judges.of_milestones.proposal import ProposedMilestones, read_proposal
 from judges.of_milestones.writer import FirstPage, write_milestones
