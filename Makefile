@@ -10,7 +10,7 @@ VLLM   ?= .venv-vllm
 # One thread per process: oversubscribed OpenMP makes small torch loops 20-60 times slower.
 export OMP_NUM_THREADS := 1
 
-.PHONY: setup vllm demo test test-faults lint bench docs clean
+.PHONY: setup vllm demo test test-all test-faults lint bench docs clean
 
 setup: $(READY)
 
@@ -51,10 +51,13 @@ lint: setup
 	PYTHONPATH=src:. $(BIN)/lint-imports
 
 # Three at a time on two cores, each file by one of them: most tests wait for browsers and processes to start. The files
-# stay in order, or those with few long tests would come last, one after another. The longest tests of faults are left
-# to test-faults, which runs the whole recovery matrix.
+# stay in order, or those with few long tests would come last, one after another. The longest tests are left to test-all;
+# test-faults runs the whole recovery matrix.
 test: lint $(TESTED_WITH)
 	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not lengthy"
+
+test-all: lint $(TESTED_WITH)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
 test-faults: setup
 	$(BIN)/python -m pytest -q tests/faults

@@ -14,7 +14,7 @@ from policy.weights import read_weights
 from tests.e2e.command import Run, interrupt
 from tests.e2e.test_train import TINY, assert_done, recipe
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.lengthy]
 
 
 def test_a_run_with_adapters_goes_on_publishes_them_and_ends_with_a_whole_policy(tmp_path: Path) -> None:

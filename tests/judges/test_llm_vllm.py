@@ -24,7 +24,7 @@ from policy.tokenizer_training import train_tokenizer
 from records.deadline import Deadline
 from tests.policy.vllm_python import VLLM_PYTHON, needs_vllm
 
-pytestmark = [pytest.mark.slow, needs_vllm]
+pytestmark = [pytest.mark.slow, pytest.mark.lengthy, needs_vllm]
 
 SHAPE = TinyShape(width=64, layers=2, heads=2, key_value_heads=2, mlp_width=64, context_tokens=1024)
 TEMPLATE = "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}assistant: "
@@ -50,8 +50,6 @@ def url(tmp_path: Path) -> Iterator[str]:
     words = [VLLM_PYTHON, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model), "--dtype", "float32"]
     words += ["--max-model-len", "1024", "--max-num-seqs", "4", "--enforce-eager", "--host", "127.0.0.1"]
     words += ["--port", str(port), "--served-model-name", "judge", "--chat-template", str(tmp_path / "chat.jinja")]
-    # An untrained model would fill its answer with the spaces that JSON allows.
-    words += ["--structured-outputs-config", '{"backend": "xgrammar", "disable_any_whitespace": true}']
     # An untrained model would fill its answer with the spaces that JSON allows.
     words += ["--structured-outputs-config", '{"backend": "xgrammar", "disable_any_whitespace": true}']
     environment = {**os.environ, "VLLM_NO_USAGE_STATS": "1", "VLLM_CPU_KVCACHE_SPACE": "1"}

@@ -196,6 +196,7 @@ def of_families(folder: str) -> None:
             torch.save((found, half), Path(folder) / f"of-{model.name}.pt")
 
 
+@pytest.mark.lengthy
 def test_every_family_learns_on_two_ranks_and_in_half_precision_about_the_same(tmp_path: Path) -> None:
     models = [save(family, tmp_path / f"model-{name}") for name, family in {**FAMILIES, "seeing": SEEING}.items()]
     on_ranks(2, of_families, tmp_path, tmp_path)

@@ -27,7 +27,7 @@ from policy.vllm.service import FoundServer
 from policy.weights import put_weights, read_weights, write_adapter
 from tests.policy.vllm_python import VLLM_PYTHON, needs_vllm
 
-pytestmark = [pytest.mark.slow, needs_vllm]
+pytestmark = [pytest.mark.slow, pytest.mark.lengthy, needs_vllm]
 
 SHAPE = TinyShape(width=64, layers=2, heads=2, key_value_heads=2, mlp_width=64, context_tokens=512)
 TOKEN = "a-token-of-this-test"

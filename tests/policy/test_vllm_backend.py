@@ -57,6 +57,24 @@ class TestVllmBackend(BackendContract):
             hang_timeout_s=20,
         )
 
+    # Each start of a vLLM takes half a minute, and each of these needs two.
+
+    @pytest.mark.lengthy
+    async def test_a_server_that_hangs_is_started_afresh_with_what_is_published(
+        self, served: Served, policy_dir: Path
+    ) -> None:
+        await super().test_a_server_that_hangs_is_started_afresh_with_what_is_published(served, policy_dir)
+
+    @pytest.mark.lengthy
+    async def test_a_server_that_is_replaced_comes_back_with_what_is_published(
+        self, served: Served, policy_dir: Path
+    ) -> None:
+        await super().test_a_server_that_is_replaced_comes_back_with_what_is_published(served, policy_dir)
+
+    @pytest.mark.lengthy
+    async def test_after_its_end_nothing_answers(self, policy_dir: Path, tmp_path: Path) -> None:
+        await super().test_after_its_end_nothing_answers(policy_dir, tmp_path)
+
     @staticmethod
     def freeze(served: Served, name: str) -> Callable[[], bool]:
         handle = ray.get_actor(dict(served.service.source.options["servers"])[name])

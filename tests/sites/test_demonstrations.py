@@ -71,7 +71,7 @@ async def test_a_note_is_written_with_the_first_action_of_what_follows(app):
 async def test_faulty_demonstrations_of_every_template_end_within_max_steps(app):
     outcomes: Counter[float] = Counter()
     for task in tasks():
-        for seed in range(5):
+        for seed in range(2):
             quality = Quality(faulty=1.0, detours=0.0, habitual=0.0)
             played = await play(app, task, demonstrate(task, seed, quality))
             outcomes[played.outcome] += 1
@@ -81,10 +81,9 @@ async def test_faulty_demonstrations_of_every_template_end_within_max_steps(app)
 
 async def test_detours_succeed_in_at_most_two_steps_more(app):
     for task in tasks():
-        for seed in range(3):
-            played = await play(app, task, demonstrate(task, seed, Quality(faulty=1.0, detours=1.0)))
-            assert played.outcome == 1.0, f"{task.intent}: {played.actions}"
-            assert len(played.actions) <= task.horizon + 2
+        played = await play(app, task, demonstrate(task, 0, Quality(faulty=1.0, detours=1.0)))
+        assert played.outcome == 1.0, f"{task.intent}: {played.actions}"
+        assert len(played.actions) <= task.horizon + 2
 
 
 async def test_the_same_seed_gives_the_same_demonstration(app):
