@@ -62,8 +62,12 @@ def evaluate(recipe: Recipe, *, policy: Path, split: str, passes: int = 1, keep:
         result = _played(recipe, RunFolders(out.resolve()), split)
         if keep is not None:
             shutil.copytree(RunFolders(out).episodes, RunFolders(keep).episodes)
-            if RunFolders(out).plans.exists():
-                shutil.copytree(RunFolders(out).plans, RunFolders(keep).plans)
+            for made, kept in (
+                (RunFolders(out).plans, RunFolders(keep).plans),
+                (RunFolders(out).judging, RunFolders(keep).judging),  # what was asked, and what it cost
+            ):
+                if made.exists():
+                    shutil.copytree(made, kept)
         return result
 
 
