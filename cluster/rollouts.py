@@ -7,8 +7,8 @@ started is stopped, the workers before the service that they play on; an episode
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -21,7 +21,7 @@ from cluster.recipe.recipe import Recipe
 from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.stage_results import MilestonesWritten
 from environments.hosted import hosted_on
-from environments.kinds import KINDS, Service
+from environments.kinds import KINDS, Service, no_service
 from judges.kinds import Judges
 from policy.client import PolicySource
 from records.episodes import Task
@@ -114,11 +114,12 @@ class Rollouts:
         """
         name, recipe = self._recipe.run.environment, self._recipe
         limits = WritingLimits(recipe.milestones, recipe.rollout)
-        service, model = self._service(name), self._judges.language_model(recipe.milestones.model)
+        model = self._judges.language_model(recipe.milestones.model)
 
         async def written() -> MilestonesWritten:
-            async with hosted_on(name, recipe.environment_settings(name), service, recipe.browser) as running:
-                return await write_for(tasks, running, model, limits)
+            with self._here(name) as service:
+                async with hosted_on(name, recipe.environment_settings(name), service, recipe.browser) as running:
+                    return await write_for(tasks, running, model, limits)
 
         try:
             return asyncio.run(written())
@@ -154,8 +155,19 @@ class Rollouts:
         return self._pools[driver]
 
     def _service(self, driver: str) -> Service[Any]:
-        """Return what the driver runs for one kind of environment; the first time, start it."""
+        """Return what the driver runs for one kind of environment, nothing where each node does; start it once."""
         if driver not in self._services:
-            settings = self._recipe.environment_settings(driver)
-            self._services[driver] = self._stack.enter_context(KINDS.find(driver).service(settings))
+            kind, settings = KINDS.find(driver), self._recipe.environment_settings(driver)
+            service = no_service(settings) if kind.each_node else kind.service(settings)
+            self._services[driver] = self._stack.enter_context(service)
         return self._services[driver]
+
+    @contextmanager
+    def _here(self, driver: str) -> Iterator[Service[Any]]:
+        """Run what hosts in the driver's own process need of one kind of environment."""
+        kind = KINDS.find(driver)
+        if not kind.each_node:
+            yield self._service(driver)
+            return
+        with kind.service(self._recipe.environment_settings(driver)) as service:
+            yield service

@@ -50,7 +50,7 @@ class EnvironmentHost(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Service(Generic[C]):
-    """What the driver runs for all episodes of a kind.
+    """What a run has running for all episodes of a kind.
 
     Hosts get its ``connection``, which can be pickled; ``admission`` is asked before an episode is sent, where there is
     one.
@@ -106,11 +106,12 @@ def no_processes(settings: object) -> Sequence[ServiceProcess]:
 class EnvironmentKind(Generic[S, C]):
     """A kind of environment, each part a function of its ``settings`` (a frozen dataclass that forbids extra keys).
 
-    ``tasks`` draws its tasks; ``service`` is entered by the driver once a run; ``host`` makes what plays it in a
-    worker, from the service's connection, the browser's settings and the judge of its episodes; ``preflight`` looks
-    before a run whether it can work; ``processes`` names what the service starts. ``section`` is the name in a recipe's
-    ``environments`` under which the settings stand, where that is another kind's. ``first_look`` are the options that
-    ``waymark env check`` takes where none are given.
+    ``tasks`` draws its tasks; ``service`` is entered by the driver once a run, or, with ``each_node``, on each node
+    where workers of the kind are, because it listens to its own node alone (there is no admission then); ``host`` makes
+    what plays it in a worker, from the service's connection, the browser's settings and the judge of its episodes;
+    ``preflight`` looks before a run whether it can work; ``processes`` names what the service starts. ``section`` is
+    the name in a recipe's ``environments`` under which the settings stand, where that is another kind's. ``first_look``
+    are the options that ``waymark env check`` takes where none are given.
     """
 
     settings: type[S]
@@ -119,6 +120,7 @@ class EnvironmentKind(Generic[S, C]):
     service: Callable[[S], AbstractContextManager[Service[C]]] = no_service  # type: ignore[assignment]
     preflight: Callable[[S, Wanted], list[Check]] = judge_only
     processes: Callable[[S], Sequence[ServiceProcess]] = no_processes
+    each_node: bool = False
     section: str = ""
     first_look: Mapping[str, object] = field(default_factory=dict)
 

@@ -74,6 +74,9 @@ WORKER_DIED = _infra(
 )
 WORKER_HUNG = _infra("worker_hung", f"{_FEWER}, or raise rollout.hang_timeout_s on a busy machine")
 WORKER_STALLED = _infra("worker_stalled", f"{_FEWER}, or raise rollout.loop_lag_limit_s on a busy machine")
+NODE_SERVICE_LOST = _infra(
+    "node_service_lost", "look at the workers' logs: what they play on does not start, or not answer, on their node"
+)
 NOT_SENT = _infra("not_sent", "look at the workers' logs: they take no further episodes")
 SHARD_NOT_WRITTEN = _infra("shard_not_written", "make room on the disk that holds the run folder")
 INTERRUPTED = _infra("interrupted", "look at the workers' logs: why did the episode not come to its end?")

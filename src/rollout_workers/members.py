@@ -35,7 +35,10 @@ class Care(StrEnum):
 
 @dataclass(slots=True)
 class Member:
-    """One worker as seen from the driver; times are monotonic seconds. A ``gone`` one will not be brought back."""
+    """One worker as seen from the driver; times are monotonic seconds. A ``gone`` one will not be brought back.
+
+    ``node`` is the id of the node that it was last started on.
+    """
 
     name: str
     since: float
@@ -46,6 +49,7 @@ class Member:
     was_ready: bool = False
     gone: bool = False
     pid: int = 0
+    node: str = ""
 
     def enter(self, state: MemberState, now: float) -> None:
         """Move to ``state``."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -41,7 +41,9 @@ class Slot:
 class Slots:
     """Hands environments to episodes."""
 
-    def __init__(self, make_host: Callable[[], EnvironmentHost], count: int, *, close_deadline_s: float) -> None:
+    def __init__(
+        self, make_host: Callable[[], Awaitable[EnvironmentHost]], count: int, *, close_deadline_s: float
+    ) -> None:
         self._make_host = make_host
         self._close_deadline_s = close_deadline_s
         self._free: asyncio.Queue[Slot] = asyncio.Queue()
@@ -87,7 +89,7 @@ class Slots:
             if self._host is None or condemned or not self._host.alive():
                 await self._close_host()
                 self._failures_in_a_row = 0
-                host = self._make_host()
+                host = await self._make_host()
                 await host.start()
                 self._host = host
                 self._generation += 1

@@ -59,7 +59,8 @@ class WorkerConfig:
     """All that a rollout worker is built from.
 
     ``environment`` names a kind of environment (``environments.kinds.KINDS``), ``options`` are its settings or what
-    becomes them, and ``connection`` leads to what its service runs. ``judges`` are the judges of the run, of which
+    becomes them, and ``connection`` leads to what its service runs; without one, a kind whose service runs on each node
+    has it started there. ``judges`` are the judges of the run, of which
     ``settings`` names those that are asked. ``tokenizer`` is a policy folder. ``policy`` may be None for workers
     that play demonstrations only; ``policy_settings`` gives the prompt format and the limits in tokens. Shards go under
     ``shard_dir``; screenshots under ``screenshot_dir``, states of planned episodes under ``plan_dir``, or nowhere where

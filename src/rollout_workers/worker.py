@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from environments.browser.owned_processes import kill, kill_owned, mark_children, orphans, start_guard, unmark_children
-from environments.kinds import make_host
-from judges.interface import MilestoneJudge, PostponingJudge
+from environments.kinds import EnvironmentHost, make_host
+from judges.interface import MilestoneJudge, PostponingJudge, TrajectoryJudge
 from plugs.registry import load
 from policy.client import PolicyClient
 from policy.formats import get_format
@@ -91,6 +91,7 @@ class RolloutWorker:
         self._writer = ShardWriter(
             config.shard_dir, linger_s=settings.shard_linger_s, deadline_s=settings.shard_deadline_s
         )
+        self._service: Any = None
         self._screenshots = ScreenshotFolder(local_path(config.screenshot_dir)) if config.screenshot_dir else None
 
     async def ping(self) -> str:
@@ -102,9 +103,16 @@ class RolloutWorker:
         result = func(self, *args, **kwargs)
         return await result if inspect.isawaitable(result) else result
 
-    async def start(self) -> WorkerHealth:
-        """Build everything once; return the health, with ``failure`` set where something is missing."""
-        failure = None
+    async def node(self) -> str:
+        """Return the id of the node that this worker is on."""
+        return cast(Callable[[], str], load("rollout_workers.node_services:this_node"))()
+
+    async def start(self, service: Any = None) -> WorkerHealth:
+        """Build everything once; return the health, with ``failure`` set where something is missing.
+
+        ``service`` is the actor of this node that hosts connect to, where the kind of environment has one on each.
+        """
+        failure, self._service = None, service
         if self._slots is None:
             failure = await self._contained(self._build())
         return self._health(failure)
@@ -161,13 +169,21 @@ class RolloutWorker:
                 critic_for, Path(config.settings.planning.potential).expanduser(), local_path(config.tokenizer)
             )
         slots = Slots(
-            partial(make_host, config.environment, config.options, config.connection, config.browser, judge),
+            partial(self._host, judge),
             config.settings.contexts_per_worker,
             close_deadline_s=config.browser.close_timeout_s,
         )
         await slots.start()
         self._lag.start()
         self._slots = slots
+
+    async def _host(self, judge: TrajectoryJudge) -> EnvironmentHost:
+        """Return a new host, connected with what its node runs now."""
+        config, connection = self._config, self._config.connection
+        if self._service is not None:
+            ask = cast(Callable[..., Awaitable[object]], load("rollout_workers.node_services:connection_of"))
+            connection = await ask(self._service, config.settings.start_timeout_s)
+        return make_host(config.environment, config.options, connection, config.browser, judge)
 
     async def _play(self, lease: Lease, spec: EpisodeSpec, answers: list[EpisodeAnswer]) -> None:
         if self._slots is None:

@@ -2,8 +2,8 @@
 
 Owns the actors through RLlib's ``FaultTolerantActorManager`` and reports what happens as events.
 Invariants: a worker's loss is reported once, before anything else is sent to it; a worker that came
-back is started again before it gets an episode; calls name their worker, and one that was not sent is
-noticed. Every wait has a timeout. What is sent must be importable without RLlib (and so without torch)
+back is started again, on what its node runs, before it gets an episode; calls name their worker, and one that was not
+sent is noticed. Every wait has a timeout. What is sent must be importable without RLlib (and so without torch)
 in the worker: method names and plain records only.
 """
 
@@ -19,11 +19,13 @@ from typing import Any
 import ray
 from ray.exceptions import ActorDiedError
 
+from environments.kinds import KINDS
 from records import failure_codes as codes
 from records.failures import Failure
 from rollout_workers.actor_manager import CallResult, FaultTolerantActorManager
 from rollout_workers.leases import Lease
 from rollout_workers.members import Care, Member, MemberState
+from rollout_workers.node_services import NodeServices
 from rollout_workers.results import EpisodeAnswer
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
 from rollout_workers.worker import RolloutWorker
@@ -31,7 +33,7 @@ from telemetry import meter, table
 
 logger = logging.getLogger(__name__)
 
-_START, _HEARTBEAT = "start", "heartbeat"
+_NODE, _START, _HEARTBEAT = "node", "start", "heartbeat"
 _MAX_CONCURRENCY = 1000
 _PROBE_AGAIN_S = 0.5
 """Fixed: a pace within ``rollout.replace_after_s``."""
@@ -73,6 +75,8 @@ class WorkerGroup:
         self.losses = 0
         self.orphans_killed = 0
         self.loop_lag_s = 0.0
+        each_node = config.connection is None and KINDS.find(config.environment).each_node
+        self._services = NodeServices(config.environment, config.options, config.run) if each_node else None
         for _ in range(self._settings.workers):
             self._add()
 
@@ -116,7 +120,7 @@ class WorkerGroup:
         for worker, member in list(self._members.items()):
             care = member.care(now, self._settings)
             if care is Care.START:
-                member.asked_to_start = self._call(worker, methodcaller("start"), _START)
+                member.asked_to_start = self._call(worker, methodcaller("node"), _NODE)
             elif care is Care.HEARTBEAT:
                 member.last_asked = now
                 self._call(worker, methodcaller("heartbeat"), _HEARTBEAT)
@@ -137,6 +141,8 @@ class WorkerGroup:
             self._manager.foreach_actor(methodcaller("stop"), remote_actor_ids=self.ready(), timeout_seconds=timeout_s)
         self._manager.clear()
         self._members.clear()
+        if self._services is not None:
+            self._services.close()
 
     def _add(self) -> None:
         name = f"worker-{self._made}"
@@ -158,6 +164,14 @@ class WorkerGroup:
             options["memory"] = settings.worker_memory_mb * 2**20
         return ray.remote(RolloutWorker).options(**options).remote(self._config, name)
 
+    def _service_of(self, member: Member) -> Any:
+        """Return the actor that a worker's hosts connect to, None where its kind has none on each node."""
+        return self._services.on(member.node) if self._services is not None else None
+
+    def _end_unused_services(self) -> None:
+        if self._services is not None:
+            self._services.keep({member.node for member in self._members.values()})
+
     def _call(self, worker: int, method: Any, tag: str) -> bool:
         sent: int = self._manager.foreach_actor_async(method, tag=tag, remote_actor_ids=[worker])
         return sent == 1
@@ -176,6 +190,11 @@ class WorkerGroup:
             member.gone |= isinstance(value, ActorDiedError)  # others are away until Ray has restarted them
             return self._lose(worker, Failure(codes.WORKER_DIED, detail))
         member.last_seen = now
+        if result.tag == _NODE:
+            member.node = value
+            member.asked_to_start = self._call(worker, methodcaller("start", self._service_of(member)), _START)
+            self._end_unused_services()
+            return []
         if result.tag == _START:
             return self._started(worker, member, value, now)
         if result.tag == _HEARTBEAT:
@@ -229,4 +248,5 @@ class WorkerGroup:
         member = self._members.pop(worker)
         logger.warning("%s did not come back; replacing it", member.name)
         ray.kill(self._manager.remove_actor(worker), no_restart=True)
+        self._end_unused_services()
         self._add()

@@ -70,14 +70,25 @@ class _Forwarded(Collector):
     """The metrics of other processes of this machine that are told here."""
 
     def collect(self) -> Iterator[Family]:
-        """Yield what they say now."""
+        """Yield what they say now; what several say of the same thing is added up, as are the sites of all nodes."""
+        told: dict[str, Family] = {}
+        sums: dict[str, dict[tuple[str, tuple[tuple[str, str], ...]], float]] = {}
         for read in meter.forwarded():
             try:
                 families = list(text_string_to_metric_families(read()))
             except (OSError, ValueError) as error:
                 logger.info("metrics that are forwarded could not be read: %s", error)
                 continue
-            yield from families
+            for family in families:
+                told.setdefault(family.name, Family(family.name, family.documentation, family.type))
+                values = sums.setdefault(family.name, {})
+                for sample in family.samples:
+                    key = sample.name, tuple(sample.labels.items())
+                    values[key] = values.get(key, 0.0) + sample.value
+        for name, family in told.items():
+            for (sample_name, labels), value in sums[name].items():
+                family.add_sample(sample_name, dict(labels), value)
+            yield family
 
 
 class Endpoint:

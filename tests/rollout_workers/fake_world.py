@@ -10,12 +10,13 @@ import asyncio
 import os
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from environments.environment import Grant
-from environments.kinds import EnvironmentKind
+from environments.kinds import EnvironmentKind, Service
 from environments.task_sources import ListedTasks
 from environments.webarena.leases.units import SiteLease
 from policy.client import Completion, PolicySource, Sampling
@@ -146,6 +147,34 @@ WORLD = EnvironmentKind(
     host=lambda settings, connection, browser, judge: FakeHost(settings),
 )
 """What ``WorkerConfig.environment`` names."""
+
+
+@contextmanager
+def process_of_service(settings: FakeSettings) -> Iterator[Service[str]]:
+    """A service that is known by its process."""
+    scratch = Path(settings.scratch)
+    if (scratch / "no_service").exists():
+        raise OSError("no sites here")
+    with (scratch / "services").open("a") as file:
+        file.write(f"{os.getpid()}\n")
+    yield Service(str(os.getpid()))
+
+
+def connected(settings: FakeSettings, connection: str) -> FakeHost:
+    """A host that notes what it was connected with."""
+    with (Path(settings.scratch) / "connections").open("a") as file:
+        file.write(f"{connection}\n")
+    return FakeHost(settings)
+
+
+ON_EACH_NODE = EnvironmentKind(
+    settings=FakeSettings,
+    tasks=lambda settings: ListedTasks([]),
+    service=process_of_service,
+    host=lambda settings, connection, browser, judge: connected(settings, connection),
+    each_node=True,
+)
+"""The same with a service on each node."""
 
 
 class FakePolicy:

@@ -101,6 +101,15 @@ def test_an_endpoint_tells_its_own_and_what_is_forwarded_and_ends(sink: Promethe
         meter.forwarding(gone),
     ):
         assert scrape() == {"waymark_workers": 2, "waymark_site_sessions": 4}
+    requests = '# TYPE waymark_site_requests_total counter\nwaymark_site_requests_total{site="shop",status="%s"} %d\n'
+    with (
+        meter.forwarding(lambda: requests % ("2xx", 3) + requests % ("5xx", 1)),
+        meter.forwarding(lambda: requests % ("2xx", 4)),
+    ):
+        told = urllib.request.urlopen(endpoint.address, timeout=20).read().decode()
+        lines = [line for line in told.splitlines() if line.startswith("waymark_site_requests_total")]
+        assert sorted(line.split()[-1] for line in lines) == ["1.0", "7.0"], "the sites of two nodes are added up"
+        assert told.count("# TYPE waymark_site_requests_total") == 1
     with meter.forwarding(lambda: "no metrics at all {"):
         assert scrape() == {"waymark_workers": 2}
     with pytest.raises(OSError):

@@ -87,6 +87,7 @@ EMBEDDED = EnvironmentKind(
     service=_serve,
     preflight=_preflight,
     processes=_server,
+    each_node=True,
 )
 """The environment ``embedded``: the sites on a server, in Chromium."""
 
