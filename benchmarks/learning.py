@@ -17,7 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from benchmarks.comparison import Outcomes, Seeds, difference, level
+from analysis.comparison import Outcomes, Seeds, difference, level
 from benchmarks.critic_quality import critic_quality
 from benchmarks.recording import Recording, option_parser, percent
 from benchmarks.runs import FOLDER, LAPTOP, FinishedRun, RunFailed, train

@@ -14,8 +14,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from analysis.comparison import Seeds, difference, level
 from analysis.discrimination import OutcomeReport
-from benchmarks.comparison import Seeds, difference, level
 from benchmarks.recording import Recording, option_parser, percent
 from benchmarks.runs import FOLDER, LAPTOP, ROOT, FinishedRun, train
 from cluster.judge_commands import RULES, judged_episodes

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from analysis.comparison import Seeds, difference
 from analysis.failures import failure_report
 from analysis.settings import AnalysisSettings
-from benchmarks.comparison import Seeds, difference
 from benchmarks.recording import Recording, option_parser, percent
 from benchmarks.runs import FOLDER, ROOT, RunFailed, child_environment, train
 from cluster.failure_analysis import episodes_of, routes_of

@@ -20,6 +20,7 @@ import typer
 from cluster.cli_analysis import analysis_app
 from cluster.cli_judge import judge_app
 from cluster.cli_milestones import milestones_app
+from cluster.cli_study import study_app
 from cluster.errors import ExitCode, ManifestError, MissingError, RecipeError, RunError, RunInterrupted
 from records.terminal import printable
 
@@ -47,6 +48,7 @@ app.add_typer(env_app, name="env")
 data_app = typer.Typer(help="Offline data: trajectories that others recorded.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
 app.add_typer(analysis_app)
+app.add_typer(study_app)
 app.add_typer(judge_app, name="judge")
 app.add_typer(milestones_app, name="milestones")
 

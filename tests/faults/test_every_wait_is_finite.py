@@ -30,6 +30,7 @@ LIMITING = {"asyncio.wait_for", "within"}
 """Functions whose argument is limited."""
 
 ALLOWED = {
+    "cluster/study.py: process.wait()": "a run of a study, each wait of which has a limit",
     "src/environments/browser/calls.py: asyncio.wait({working, crash}, return_when=asyncio.FIRST_COMPLETED)": (
         "it is called under a deadline"
     ),

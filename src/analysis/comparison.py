@@ -1,6 +1,6 @@
 """Two arms of an experiment against each other: levels over seeds, and paired differences.
 
-Owns the statistics of ``benchmarks.learning``. Pure functions of outcomes by seed, split and task.
+Owns the statistics of studies and of benchmarks that compare runs. Pure functions of outcomes by seed, split and task.
 """
 
 from __future__ import annotations

@@ -1,0 +1,79 @@
+"""A run folder as somebody reads it who compares runs: its recipe, its episodes, its evaluations' outcomes.
+
+Owns ``FinishedRun``. Invariant: nothing in the folder is written; what its manifests do not record does not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from cluster.recipe.recipe import Recipe, build_recipe
+from cluster.run_folder.layout import RunFolders, checkpoint_name
+from cluster.run_folder.manifest import RunManifest
+from cluster.run_folder.stage_data import recorded_files
+from cluster.run_folder.stage_results import Evaluated
+from records.episodes import Trajectory
+from replay.buffer import ReplayBuffer
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A run folder."""
+
+    out: Path
+
+    @cached_property
+    def manifest(self) -> RunManifest:
+        """What the stages left behind."""
+        return RunManifest.read(self.out)
+
+    @cached_property
+    def recipe(self) -> Recipe:
+        """The recipe that the run was started with."""
+        return build_recipe(self.manifest.header["config"], origin=str(self.out / "manifest.json"))
+
+    @cached_property
+    def buffer(self) -> ReplayBuffer:
+        """The run's episodes."""
+        buffer = ReplayBuffer(self.folders.episodes)
+        buffer.record(recorded_files(self.manifest.entries()))
+        return buffer
+
+    @property
+    def folders(self) -> RunFolders:
+        """Where the run keeps what."""
+        return RunFolders(self.out)
+
+    @property
+    def phases(self) -> int:
+        """Number of the last phase."""
+        return self.recipe.run.phases
+
+    @property
+    def model(self) -> str:
+        """What the learner loads its model from."""
+        return str(self.folders.policy)
+
+    @property
+    def last_checkpoint(self) -> Path:
+        """The learner after the last phase."""
+        return self.folders.checkpoint(checkpoint_name(self.phases))
+
+    def evaluation(self, phase: int) -> list[Trajectory]:
+        """Return the judged episodes of the evaluation after a phase."""
+        return self.buffer.trajectories(self.manifest.result(phase, Evaluated).episodes)
+
+    def outcomes(self, phase: int, split: str, template: str = "") -> Mapping[str, float]:
+        """Return the outcome of each judged task of a split, the mean where it was played several times.
+
+        ``template`` leaves only that template's tasks; empty: all.
+        """
+        played: dict[str, list[float]] = {}
+        for episode_id in self.manifest.result(phase, Evaluated).episodes:
+            entry = self.buffer.entry(episode_id)
+            if entry.split == split and entry.outcome is not None and template in ("", entry.template):
+                played.setdefault(entry.task_id, []).append(entry.outcome)
+        return {task: sum(found) / len(found) for task, found in sorted(played.items())}

@@ -1,0 +1,195 @@
+"""What a study is: arms of one recipe, seeds, a grid, what is evaluated, and what is predicted.
+
+Owns the form of study files. Invariants: everything that can be known to be wrong is refused before the first run
+starts; of the test splits nothing enters the choice of a setting; a setting names one that the recipe has.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from analysis.predictions import Prediction
+from cluster.errors import RecipeError
+from cluster.recipe.recipe import Recipe, load_recipe
+
+Settings = Mapping[str, Any]
+_NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.+-]*$"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Arm(_Part):
+    """One way to train: settings by their dotted names, and seeds of its own where it has fewer."""
+
+    set: dict[str, Any] = {}
+    seeds: tuple[int, ...] | None = None
+
+
+class Start(_Part):
+    """How the policy is made that all arms of a seed start from."""
+
+    recipe: str
+    set: dict[str, Any] = {}
+
+
+class Grid(_Part):
+    """Settings that are tried for every arm, under a seed of its own; the best on ``split`` is taken."""
+
+    seed: int
+    split: str
+    set: dict[str, tuple[Any, ...]]
+
+    def points(self) -> Iterator[Settings]:
+        """Yield every combination, in the file's order."""
+        for values in product(*self.set.values()):
+            yield dict(zip(self.set, values, strict=True))
+
+
+class StudyDesign(_Part):
+    """A study file.
+
+    ``set`` holds for every run. ``baseline`` is the arm that all others are compared with. ``groups`` names templates
+    whose tasks are told apart, by a name for each. ``splits`` are evaluated once, after the last phase, and before the
+    first.
+    """
+
+    name: str = Field(pattern=_NAME)
+    recipe: str
+    set: dict[str, Any] = {}
+    seeds: tuple[int, ...] = Field(min_length=1)
+    start: Start | None = None
+    arms: dict[str, Arm] = Field(min_length=1)
+    baseline: str
+    grid: Grid | None = None
+    splits: tuple[str, ...] = Field(min_length=1)
+    groups: dict[str, str] = {}
+    predictions: tuple[Prediction, ...] = ()
+
+    @model_validator(mode="after")
+    def _agrees(self) -> StudyDesign:
+        import re
+
+        for name in self.arms:
+            _require(bool(re.match(_NAME, name)), f"arms: {name!r}: expected letters, digits and . _ + -")
+        _require(self.baseline in self.arms, f"baseline: expected one of {_list(self.arms)}, found {self.baseline!r}")
+        for one in self.predictions:
+            for field, value, known in (
+                ("arm", one.arm, self.arms), ("over", one.over, self.arms), ("split", one.split, self.splits),
+                ("group", one.group, ("", *self.groups)),
+            ):  # fmt: skip
+                _require(
+                    value in known, f"prediction {one.says!r}: {field}: expected one of {_list(known)}, found {value!r}"
+                )
+            _require(one.arm != one.over, f"prediction {one.says!r}: arm and over are the same")
+        if self.grid is not None:
+            _require(
+                self.grid.split not in self.splits,
+                f"grid.split: {self.grid.split!r} is one of splits, which choose nothing",
+            )
+            _require(
+                self.grid.seed not in self.seeds, f"grid.seed: {self.grid.seed} is one of seeds; a grid needs its own"
+            )
+        return self
+
+    def seeds_of(self, arm: str) -> tuple[int, ...]:
+        """Return the seeds that an arm is trained with."""
+        own = self.arms[arm].seeds
+        return self.seeds if own is None else own
+
+
+@dataclass(frozen=True, slots=True)
+class StudyFile:
+    """A study's design with the folder that its recipes are relative to, and the bytes that it was read from."""
+
+    design: StudyDesign
+    folder: Path
+    content: bytes
+
+    @property
+    def recipe(self) -> Path:
+        """The recipe of every arm."""
+        return self.folder / self.design.recipe
+
+    def settings_of(self, arm: str, seed: int, point: Settings, splits: Sequence[str], start: Path | None) -> list[str]:
+        """Return the overrides of one run of an arm, as ``--set`` takes them; later ones count."""
+        found = {**self.design.set, **self.design.arms[arm].set, **point, "run.seed": seed, "learner.seed": seed}
+        found["run.evaluation.splits"] = list(splits)
+        if start is not None:
+            found["warm_start.checkpoint"] = str(start)
+        recipe = load_recipe(self.recipe, _overrides(found))
+        return _overrides({**found, "run.evaluation.every": max(recipe.run.phases, 1)})
+
+    def start_settings(self, seed: int) -> list[str]:
+        """Return the overrides of the run that makes a seed's start policy."""
+        assert self.design.start is not None
+        own = {**self.design.set, **self.design.start.set, "run.seed": seed, "learner.seed": seed, "run.phases": 0}
+        return _overrides(own)
+
+
+def read_study(path: Path) -> StudyFile:
+    """Return the study in a file, every recipe of it looked at.
+
+    Raises:
+        RecipeError: the file is no study, or a run of it has a recipe that cannot be used.
+    """
+    try:
+        content = path.read_bytes()
+        raw = yaml.safe_load(content.decode("utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise RecipeError(f"{path}: cannot be read as YAML: {error}") from error
+    try:
+        design = StudyDesign.model_validate(raw)
+    except ValidationError as error:
+        lines = [f"{path}: {'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
+        raise RecipeError("\n".join(lines)) from error
+    study = StudyFile(design, path.resolve().parent, content)
+    _look_at(study, path)
+    return study
+
+
+def _look_at(study: StudyFile, path: Path) -> None:
+    design = study.design
+    points = [{}] if design.grid is None else list(design.grid.points())
+    splits = (*design.splits, *([design.grid.split] if design.grid else []))
+    for arm in design.arms:
+        for point in points:
+            try:
+                recipe = load_recipe(study.recipe, study.settings_of(arm, design.seeds[0], point, splits, None))
+            except RecipeError as error:
+                raise RecipeError(f"{path}: arm {arm!r}: {error}") from error
+            _require_phases(recipe, f"{path}: arm {arm!r}")
+    if design.start is not None:
+        try:
+            load_recipe(study.folder / design.start.recipe, study.start_settings(design.seeds[0]))
+        except RecipeError as error:
+            raise RecipeError(f"{path}: start: {error}") from error
+
+
+def _require_phases(recipe: Recipe, where: str) -> None:
+    if recipe.run.phases < 1:
+        raise RecipeError(
+            f"{where}: run.phases is 0: an arm of a study trains; cloning alone is told of every arm's start"
+        )
+
+
+def _overrides(settings: Settings) -> list[str]:
+    return [f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in settings.items()]
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise ValueError(message)
+
+
+def _list(names: object) -> str:
+    return ", ".join(repr(name) for name in names)  # type: ignore[attr-defined]

@@ -1,0 +1,264 @@
+"""``waymark study``: which runs a study has, what they are told, what comes of them. The runs here learn nothing."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from cluster import cli, study
+from cluster.errors import RecipeError, RunStopped
+from cluster.recipe.recipe import load_recipe
+from cluster.run_folder.stage_data import summarise
+from cluster.run_folder.summary import write_summary
+from cluster.study import StudyRun
+from tests.cluster.fake_run import Run
+
+RECIPE: dict[str, Any] = {
+    "run": {"phases": 2, "training_tasks": 30, "evaluation": {"tasks_per_split": 12, "splits": ["test"]}},
+    "warm_start": {"demonstrations": 4, "potential_demonstrations": 3, "value_demonstrations": 2},
+    "curriculum": {"tasks_per_phase": 6},
+    "environments": {"embedded": {"names": ["shop"]}},
+}
+STUDY: dict[str, Any] = {
+    "name": "small",
+    "recipe": "recipe.yaml",
+    "seeds": [0, 1],
+    "arms": {
+        "filtered_bc": {"set": {"learner.algorithm": "filtered_bc"}},
+        "mira": {"set": {"learner.algorithm": "mira"}},
+        "webrl": {"set": {"learner.algorithm": "webrl"}, "seeds": [0]},
+    },
+    "baseline": "filtered_bc",
+    "splits": ["test"],
+    "predictions": [
+        {"says": "MiRA is better", "arm": "mira", "over": "filtered_bc", "split": "test", "more_than": 0.0},
+        {"says": "MiRA is like WebRL", "arm": "mira", "over": "webrl", "split": "test", "within": 0.9},
+    ],
+}
+RATE = "learner.actor.learning_rate"
+GRID = {"seed": 9, "split": "validation", "set": {RATE: [1e-4, 2e-4], "learner.actor.epochs": [1]}}
+
+
+class Played:
+    """Stands for the child processes: notes each run, and plays it here, or not at all."""
+
+    def __init__(self, fails: Callable[[StudyRun], bool] = lambda run: False) -> None:
+        self.runs: dict[str, StudyRun] = {}
+        self.begun: list[str] = []
+        self.fails = fails
+
+    def __call__(self, children: object, run: StudyRun, folder: Path) -> int:
+        self.runs[run.name] = run
+        self.begun.append(run.name)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        if self.fails(run):
+            folder.with_name(folder.name + ".log").write_text("waymark: no luck\n")
+            return 4
+        fake = Run(folder)
+        fake.recipe = load_recipe(run.recipe, run.overrides)
+        fake.output = io.StringIO()
+        fake.start(luck=run.name)
+        write_summary(folder, summarise(fake.manifest, "x", fake.recipe.run.phases))
+        (folder / "report.html").touch()
+        return 0
+
+    def told(self, name: str) -> dict[str, Any]:
+        found = (one.partition("=") for one in self.runs[name].overrides)
+        return {key: json.loads(value) for key, _, value in found}
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch) -> Played:
+    found = Played()
+    monkeypatch.setattr(study._Children, "_ended", lambda self, run, folder: found(self, run, folder))
+    return found
+
+
+def write(folder: Path, **changes: Any) -> Path:
+    (folder / "recipe.yaml").write_text(yaml.safe_dump(RECIPE))
+    path = folder / "study.yaml"
+    path.write_text(yaml.safe_dump({**STUDY, **changes}))
+    return path
+
+
+def invoke(path: Path, *options: object) -> str:
+    words = ["study", str(path), "--out", str(path.parent / "out"), *map(str, options)]
+    return CliRunner().invoke(cli.app, words, catch_exceptions=False).output
+
+
+def test_arms_and_seeds_are_run_compared_and_told(tmp_path: Path, played: Played) -> None:
+    shown = invoke(write(tmp_path), "--jobs", 2)
+    assert sorted(played.begun) == [
+        "arms/filtered_bc/seed-0", "arms/filtered_bc/seed-1", "arms/mira/seed-0", "arms/mira/seed-1",
+        "arms/webrl/seed-0",
+    ]  # fmt: skip
+    said = played.told("arms/mira/seed-1")
+    assert (said["run.seed"], said["learner.seed"], said["learner.algorithm"]) == (1, 1, "mira")
+    assert (said["run.evaluation.splits"], said["run.evaluation.every"]) == (["test"], 2)
+    found = json.loads((tmp_path / "out" / "study.json").read_text())
+    (table,) = found["tables"]
+    assert set(table["levels"]) == {"start", "filtered_bc", "mira", "webrl"}
+    assert table["levels"]["mira"]["tasks"] == 12
+    first, second = found["outcomes"]
+    mira, cloned = table["levels"]["mira"]["by_seed"], table["levels"]["filtered_bc"]["by_seed"]
+    assert first["found"]["by_seed"] == pytest.approx([mira[seed] - cloned[seed] for seed in "01"])
+    assert len(second["found"]["by_seed"]) == 1, "both have seed 0 alone"
+    assert second["bearing"] == "held"
+    assert {pair["over"] for pair in table["differences"]} == {"filtered_bc", "start"}
+    assert "MiRA is like WebRL" in shown
+    page = (tmp_path / "out" / "study.html").read_text()
+    assert "MiRA is better" in page
+    assert page.count("<svg") >= 1
+
+
+def test_what_is_complete_is_not_run_again_and_nothing_is_started_to_read(tmp_path: Path, played: Played) -> None:
+    path = write(tmp_path)
+    played.fails = lambda run: run.name == "arms/mira/seed-1"
+    with pytest.raises(RunStopped, match="1 runs are missing"):
+        invoke(path)
+    assert "no luck" in (tmp_path / "out" / "study.html").read_text()
+    played.begun, played.fails = [], lambda run: False
+    with pytest.raises(RunStopped, match="1 runs are missing"):
+        invoke(path, "--only-read")
+    assert played.begun == []
+    invoke(path)
+    assert played.begun == ["arms/mira/seed-1"]
+
+
+def test_a_grid_is_tried_on_a_split_and_a_seed_of_its_own_and_the_best_is_taken(tmp_path: Path, played: Played) -> None:
+    invoke(write(tmp_path, grid=GRID))
+    assert played.begun[:6] == [f"grid/{arm}/{point}" for arm in STUDY["arms"] for point in (0, 1)]
+    tried = played.told("grid/mira/1")
+    assert (tried["run.seed"], tried["run.evaluation.splits"]) == (9, ["validation"])
+    assert tried[RATE] == 2e-4
+    found = json.loads((tmp_path / "out" / "study.json").read_text())
+    for arm, points in found["tried"].items():
+        best = max(points, key=lambda point: point[1])[0]
+        assert found["chosen"][arm] == best
+        taken = played.told(f"arms/{arm}/seed-0")
+        assert taken[RATE] == best[RATE]
+        assert taken["run.evaluation.splits"] == ["test"], "what chooses is not what is reported"
+    assert len({tuple(success for _, success in points) for points in found["tried"].values()}) > 1
+
+
+def test_every_seed_has_a_start_of_its_own(tmp_path: Path, played: Played, monkeypatch: pytest.MonkeyPatch) -> None:
+    starts: dict[tuple[str, int], Path] = {}
+
+    def settings(self: object, arm: str, seed: int, point: object, splits: object, start: Path | None) -> list[str]:
+        if start is not None:
+            starts[arm, seed] = start
+        return [f"run.seed={seed}"]
+
+    monkeypatch.setattr(study.StudyFile, "settings_of", settings)
+    invoke(write(tmp_path, start={"recipe": "recipe.yaml", "set": {"run.training_tasks": 40}}))
+    assert played.begun[:2] == ["start/seed-0", "start/seed-1"]
+    said = played.told("start/seed-1")
+    assert (said["run.seed"], said["run.phases"], said["run.training_tasks"]) == (1, 0, 40)
+    made = (tmp_path / "out" / "start").resolve()
+    assert starts["webrl", 0] == made / "seed-0" / "trained"
+    assert starts["mira", 1] == made / "seed-1" / "trained"
+
+
+def test_predictions_are_not_changed_after_the_runs_began(tmp_path: Path, played: Played) -> None:
+    path = write(tmp_path)
+    invoke(path)
+    registered = json.loads((tmp_path / "out" / "registered.json").read_text())
+    changed = [{**STUDY["predictions"][0], "more_than": -0.5}, STUDY["predictions"][1]]
+    with pytest.raises(RecipeError, match="predictions are not changed after the runs began"):
+        invoke(write(tmp_path, predictions=changed))
+    invoke(write(tmp_path, seeds=[0, 1, 2]))  # more of the same
+    assert json.loads((tmp_path / "out" / "registered.json").read_text()) == registered
+    assert "The study file has changed since" in (tmp_path / "out" / "study.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        (
+            {"arms": {"filtered_bc": {"set": {"learner.algorithn": "x"}}}, "predictions": []},
+            "arm 'filtered_bc'.*algorithn",
+        ),
+        ({"baseline": "nobody"}, "baseline: expected one of 'filtered_bc', 'mira', 'webrl', found 'nobody'"),
+        ({"predictions": [{**STUDY["predictions"][0], "split": "train"}]}, "split: expected one of 'test'"),
+        ({"predictions": [{**STUDY["predictions"][0], "over": "mira"}]}, "arm and over are the same"),
+        ({"predictions": [{**STUDY["predictions"][0], "within": 0.1}]}, "either more_than or within"),
+        ({"grid": {**GRID, "split": "test"}}, "'test' is one of splits"),
+        ({"grid": {**GRID, "seed": 1}}, "a grid needs its own"),
+        ({"splits": ["tests"], "predictions": []}, "tests"),
+        ({"set": {"run.phases": 0}}, "run.phases is 0"),
+        ({"seeds": []}, "seeds"),
+        ({"arms": {"../up": {}}}, "arms: '../up'"),
+        ({"recipe": "nowhere.yaml"}, "nowhere.yaml"),
+        ({"colour": "red"}, "colour"),
+        ({"start": {"recipe": "nowhere.yaml"}}, "start: .*nowhere.yaml"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_before_anything_starts(
+    tmp_path: Path, played: Played, changes: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(RecipeError, match=reason):
+        invoke(write(tmp_path, **changes))
+    assert played.begun == []
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_without_any_run_of_an_arm_is_an_error_with_the_first_reason(tmp_path: Path, played: Played) -> None:
+    played.fails = lambda run: True
+    with pytest.raises(RunStopped, match="no run of an arm is complete: exit code 4.*no luck"):
+        invoke(write(tmp_path))
+
+
+@pytest.fixture
+def sleeper(tmp_path: Path) -> Path:
+    """A study whose child processes sleep and note how they end."""
+    package = tmp_path / "path" / "cluster"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "cli.py").write_text(
+        "import signal, sys, time, pathlib\n"
+        "note = pathlib.Path(sys.argv[sys.argv.index('--out') + 1])\n"
+        "def stop(*_):\n    note.with_suffix('.stopped').touch()\n    sys.exit(130)\n"
+        "signal.signal(signal.SIGTERM, stop)\nnote.with_suffix('.begun').touch()\ntime.sleep(60)\n"
+    )
+    return tmp_path / "path"
+
+
+def test_stopping_a_study_stops_its_runs_cleanly(
+    tmp_path: Path, sleeper: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(sleeper))
+    began = subprocess.Popen
+
+    def here(command: list[str], **given: Any) -> subprocess.Popen[bytes]:
+        return began(command, **given, cwd=sleeper)
+
+    monkeypatch.setattr(study.subprocess, "Popen", here)
+    out = tmp_path / "out"
+
+    def interrupt() -> None:
+        ends = time.monotonic() + 60
+        while len(list(out.rglob("*.begun"))) < 2 and time.monotonic() < ends:
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    with pytest.raises(Exception, match="Start the same command again"):
+        invoke(write(tmp_path), "--jobs", 2)
+    assert len(list(out.rglob("*.begun"))) == len(list(out.rglob("*.stopped"))) == 2, "nothing new was begun"
