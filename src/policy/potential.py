@@ -64,14 +64,14 @@ def read_exported(folder: Path) -> ExportedCritic:
 
 
 class PotentialModel:
-    """The exported critic in ``folder``.
+    """The exported critic in ``folder``, asked with ``threads`` threads.
 
     Raises:
         ValueError: the folder holds no exported critic, or a file of it was changed.
         ImportError: onnxruntime is not installed.
     """
 
-    def __init__(self, folder: Path, precision: Precision = "int8") -> None:
+    def __init__(self, folder: Path, precision: Precision = "int8", threads: int = 1) -> None:
         self.exported = read_exported(folder)
         content = _verified(folder / FILES[precision], self.exported)
         try:
@@ -79,7 +79,7 @@ class PotentialModel:
         except ImportError as error:
             raise ImportError("an exported critic needs onnxruntime: pip install 'waymark[onnx]'") from error
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
         self._session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
 
     def ask(self, prompts: Sequence[IntArray]) -> FloatArray:

@@ -23,6 +23,7 @@ from cluster.recipe.recipe import load_recipe
 from cluster.run_folder.stage_data import summarise
 from cluster.run_folder.summary import write_summary
 from cluster.study import StudyRun
+from cluster.study_design import read_study
 from tests.cluster.fake_run import Run
 
 RECIPE: dict[str, Any] = {
@@ -262,3 +263,12 @@ def test_stopping_a_study_stops_its_runs_cleanly(
     with pytest.raises(Exception, match="Start the same command again"):
         invoke(write(tmp_path), "--jobs", 2)
     assert len(list(out.rglob("*.begun"))) == len(list(out.rglob("*.stopped"))) == 2, "nothing new was begun"
+
+
+STUDIES = Path(__file__).parents[2] / "benchmarks" / "studies"
+
+
+def test_the_studies_of_the_benchmarks_can_be_run() -> None:
+    found = [path for path in STUDIES.glob("*.yaml") if "arms" in yaml.safe_load(path.read_text())]
+    assert [read_study(path).design.name for path in found] == [path.stem for path in found]
+    assert all(read_study(path).design.predictions for path in found)
