@@ -36,7 +36,7 @@ async def test_doing_nothing_fails(app, name):
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_early_stops_and_wrong_items_fail_and_detours_do_not(app, name):
-    await assert_only_detours_succeed(app, some_tasks()[name], detours=0.2, seeds=6)
+    await assert_only_detours_succeed(app, some_tasks()[name][:2])
 
 
 def test_horizons_run_from_two_to_nine_or_a_little_more():
