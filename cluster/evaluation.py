@@ -19,6 +19,7 @@ from analysis.results import SplitResult
 from cluster.boundary import LOG, disk_errors, file_log, interruptible
 from cluster.display.run_display import RunDisplay
 from cluster.errors import ProcessLost, RecipeError, RunStopped
+from cluster.placement import LEARNER, demands
 from cluster.ray_runtime import ray_runtime
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.layout import RunFolders
@@ -73,11 +74,16 @@ def evaluate(recipe: Recipe, *, policy: Path, split: str, passes: int = 1, keep:
 
 def _played(recipe: Recipe, folders: RunFolders, split: str) -> SplitResult:
     """Start the players, publish the policy's weights to them, and play."""
+    from cluster.node_watch import NodeWatch
     from cluster.players import Players  # with Ray, which reads its environment when it is first imported
 
     tasks, settings = TaskSets(recipe), recipe.run.evaluation
     lay_out_model(recipe.policy, folders.policy, os.symlink)
-    with RunDisplay(0) as display, Players(recipe, folders, tasks, str(folders.policy)) as players:
+    with (
+        RunDisplay(0) as display,
+        NodeWatch(demands(recipe), recipe.run.node_timeout_s, display.waiting) as nodes,
+        Players(recipe, folders, tasks, str(folders.policy), nodes) as players,
+    ):
         display.phase(0)
         display.stage(Evaluated.stage)
         players.publish(*_snapshot(recipe, folders, players.probes))
@@ -94,10 +100,10 @@ def _snapshot(
     """Take the snapshot in a process of its own, with the learner's share of the machine and within its limit."""
     import ray
 
-    resources, limit_s = recipe.run.resources, recipe.run.learner_timeout_s
+    limit_s = recipe.run.learner_timeout_s
     file = str((folders.weights / "policy.safetensors").resolve())
     folders.weights.mkdir(parents=True, exist_ok=True)
-    task = ray.remote(take_snapshot).options(num_cpus=resources.learner_cpus, num_gpus=resources.learner_gpus)
+    task = ray.remote(take_snapshot).options(**demands(recipe)[LEARNER].options)
     reply = task.remote(str(folders.policy), file, 0, asked, recipe.learner.device)
     try:
         taken: tuple[PublishedWeights, list[Probe]] = ray.get(reply, timeout=limit_s)

@@ -24,6 +24,8 @@ from safetensors import SafetensorError
 
 from cluster.errors import ProcessLost, RunStopped
 from cluster.learner_actor import HEADWAY, LearnerActor
+from cluster.node_watch import NodeWatch
+from cluster.placement import LEARNER, Demand, demands
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.durable import put_folder, scratch_folder
 from cluster.run_folder.layout import RunFolders
@@ -216,15 +218,19 @@ class LearnerClient:
             return None  # what is wrong, the running call says
 
 
-def start_learner(recipe: Recipe, model: str, folders: RunFolders, told: Callable[[Headway], None]) -> LearnerClient:
-    """Start the learner's processes; ``model`` is a policy folder, and ``told`` is told the headway."""
-    resources, limit_s = recipe.run.resources, recipe.run.learner_timeout_s
+def start_learner(
+    recipe: Recipe, model: str, folders: RunFolders, told: Callable[[Headway], None], nodes: NodeWatch
+) -> LearnerClient:
+    """Start the learner's processes and wait until they have nodes; ``model`` is a policy folder.
+
+    ``told`` is told the headway. Raises ``RunStopped`` where no node comes for it.
+    """
+    demand, limit_s = demands(recipe)[LEARNER], recipe.run.learner_timeout_s
     settings = replace(recipe.learner, seed=recipe.learner.seed + recipe.run.seed)
     remote: Any = ray.remote
     make = remote(
         concurrency_groups={HEADWAY: 1},
-        num_cpus=resources.learner_cpus,
-        num_gpus=resources.learner_gpus,
+        **demand.options,
         runtime_env={"env_vars": {"OMP_NUM_THREADS": str(settings.threads)}},
     )(LearnerActor)
     given = (settings, folders.address(model), folders.address(folders.out), recipe.replay.judges)
@@ -232,26 +238,29 @@ def start_learner(recipe: Recipe, model: str, folders: RunFolders, told: Callabl
     if settings.ranks == 1:
         ranks = [make.options(name=f"{name}-0").remote(*given)]
     else:
-        places, meeting = _places(recipe), str(folders.meeting().resolve())
+        places, meeting = _places(recipe, demand, nodes), str(folders.meeting().resolve())
         at = [PlacementGroupSchedulingStrategy(places, rank) for rank in range(settings.ranks)]
         ranks = [
             make.options(name=f"{name}-{rank}", scheduling_strategy=place).remote(*given, rank, meeting, limit_s)
             for rank, place in enumerate(at)
         ]
+    nodes.settled(LEARNER, settings.ranks)
     return LearnerClient(ranks, folders, limit_s, told)
 
 
-def _places(recipe: Recipe) -> PlacementGroup:
-    """Return a place for each rank, together where there is room; raise ``ProcessLost`` where there is none in time."""
-    resources, limit_s = recipe.run.resources, recipe.run.learner_timeout_s
-    one = {"CPU": resources.learner_cpus, "GPU": resources.learner_gpus}
-    one = {name: amount for name, amount in one.items() if amount} or {"CPU": _A_PLACE}
-    places = placement_group([one] * recipe.learner.ranks, strategy="PACK")
-    if not places.wait(timeout_seconds=limit_s):
-        raise ProcessLost(
-            f"no place for learner.ranks ({recipe.learner.ranks}) with {one} each came free within "
-            f"run.learner_timeout_s ({limit_s:g} s); ask for fewer, or add machines"
-        )
+def _places(recipe: Recipe, demand: Demand, nodes: NodeWatch) -> PlacementGroup:
+    """Return a place for each rank, together where there is room; raise ``RunStopped`` where there is none in time."""
+    ranks, limit_s = recipe.learner.ranks, recipe.run.node_timeout_s
+    places = placement_group([demand.bundle or {"CPU": _A_PLACE}] * ranks, strategy="PACK")
+    began = time.monotonic()
+    while not places.wait(timeout_seconds=_LOOK_S):
+        nodes.group_waits(LEARNER, ranks)
+        if time.monotonic() - began > limit_s:
+            raise RunStopped(
+                f"no place for learner.ranks ({ranks}) with {demand} each came free within run.node_timeout_s "
+                f"({limit_s:g} s); ask for fewer, or add machines"
+            )
+    nodes.group_waits(LEARNER, 0)
     return places
 
 

@@ -23,6 +23,8 @@ from cluster.display.run_display import RunDisplay
 from cluster.errors import ProcessLost
 from cluster.head_watch import HeadWatch
 from cluster.judging import judging
+from cluster.node_watch import NodeWatch
+from cluster.placement import SERVER, demands
 from cluster.recipe.recipe import Recipe
 from cluster.rollouts import Rollouts
 from cluster.run_folder.layout import RunFolders
@@ -47,7 +49,8 @@ logger = logging.getLogger(__name__)
 class Players:
     """Context manager over the servers of ``model`` (a policy folder) and the workers that ask them."""
 
-    def __init__(self, recipe: Recipe, folders: RunFolders, tasks: TaskSets, model: str) -> None:
+    def __init__(self, recipe: Recipe, folders: RunFolders, tasks: TaskSets, model: str, nodes: NodeWatch) -> None:
+        self._nodes = nodes
         self._recipe = recipe
         self._folders = folders
         self._tasks = tasks
@@ -66,18 +69,22 @@ class Players:
             run,
             self._folders.logs.resolve(),
             self._recipe.learner.adapters.rank,
+            demands(self._recipe)[SERVER].resources,
         )
         with ExitStack() as started:
             head = ray.get_runtime_context().gcs_address
             self._head = started.enter_context(HeadWatch(head, self._recipe.run.head_timeout_s))
             started.push(self._explain_lost_head)
             self._policy = started.enter_context(backend.serve(serving, options))
+            self._started_servers = backend.processes(options).count
+            self._require_servers()
             self.judges = started.enter_context(judging(self._recipe, self._folders))
             rollouts = Rollouts(
                 self._recipe,
                 self._folders,
                 self.judges,
                 policy=self._policy.source,
+                nodes=self._nodes,
                 tokenizer=self._folders.address(self._model),
             )
             self._rollouts = started.enter_context(rollouts)
@@ -124,7 +131,10 @@ class Players:
             write_published(weights, self._folders.current_weights)
         else:
             self._folders.stored.announce(weights)
-        servers, limit_s = self._policy.weight_servers(), settings.publish_timeout_s
+        self._require_servers()
+        limit_s = settings.publish_timeout_s
+        # One that waits for a node takes what is published when it starts.
+        servers = [server for server in self._policy.weight_servers() if not self._nodes.waits(server.name)]
         limits = probe_limits(settings, self._recipe.learner.computes_in)
         publication = asyncio.run(publish(servers, weights, probes, limits=limits, timeout_s=limit_s))
         if not publication.accepted:
@@ -146,6 +156,11 @@ class Players:
             probe_gaps={name: gap for name, gap in publication.probe_gaps.items() if math.isfinite(gap)},
             seconds=publication.seconds,
         )
+
+    def _require_servers(self) -> None:
+        """Wait until a server that this run starts has a node; raise ``RunStopped`` where none comes."""
+        if self._started_servers:
+            self._nodes.settled(SERVER)
 
     def play(
         self,

@@ -1,8 +1,8 @@
 """A Ray of this run's own, or a connection to a cluster.
 
 Owns ``ray.init`` and ``ray.shutdown``. Invariants: a local Ray listens on this machine only, asks for
-a token that lives as long as the process, and has the cores and the object store that the plan names; it ends
-within a limit, and none of its processes outlives it.
+a token that lives as long as the process, and has the cores, the memory and the object store that the plan names; it
+ends within a limit, and none of its processes outlives it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 
 import psutil
 
+from cluster.placement import own_resources
 from cluster.preflight.machine import Machine
 from cluster.preflight.plan import make_plan
 from cluster.recipe.recipe import Recipe
@@ -55,6 +56,8 @@ def ray_runtime(recipe: Recipe) -> Iterator[str]:
         options = {
             "num_cpus": int(plan.ray_cpus),
             "num_gpus": int(plan.ray_gpus),
+            "_memory": plan.memory_mb * 2**20,
+            "resources": own_resources(recipe),
             "include_dashboard": recipe.run.dashboard,
             "dashboard_host": "127.0.0.1",
             "object_store_memory": recipe.run.resources.object_store_mb * 2**20,

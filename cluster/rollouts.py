@@ -17,6 +17,7 @@ from typing import Any
 from cluster.display.run_display import RunDisplay
 from cluster.errors import RunStopped
 from cluster.milestone_writing import WritingLimits, write_for
+from cluster.placement import WORKER, demands
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.stage_results import MilestonesWritten
@@ -28,6 +29,7 @@ from records.episodes import Task
 from records.failures import EpisodeFailed
 from replay.buffer import ReplayBuffer
 from rollout_workers.leases import Journal, no_journal
+from rollout_workers.nodes import STEADY, Nodes
 from rollout_workers.pool import RolloutPool, RolloutStopped
 from rollout_workers.results import RolloutCounts, RolloutResult
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
@@ -38,12 +40,20 @@ class Rollouts:
     """Context manager over everything that plays episodes; needs a running Ray.
 
     ``judges`` judge the episodes, ``policy`` says how workers reach the policy, ``tokenizer`` is the path of a policy
-    folder.
+    folder, ``nodes`` knows who waits for a node.
     """
 
     def __init__(
-        self, recipe: Recipe, folders: RunFolders, judges: Judges, *, policy: PolicySource, tokenizer: str
+        self,
+        recipe: Recipe,
+        folders: RunFolders,
+        judges: Judges,
+        *,
+        policy: PolicySource,
+        tokenizer: str,
+        nodes: Nodes = STEADY,
     ) -> None:
+        self._nodes = nodes
         self._recipe = recipe
         self._folders = folders
         self._judges = judges
@@ -133,6 +143,7 @@ class Rollouts:
 
     def _pool(self, driver: str) -> RolloutPool:
         if driver not in self._pools:
+            demand = demands(self._recipe)[WORKER]
             self._pools[driver] = RolloutPool(
                 WorkerConfig(
                     shard_dir=self._folders.address(self._folders.episodes),
@@ -149,8 +160,11 @@ class Rollouts:
                     plan_dir=str(self._folders.plans),
                     run=self._recipe.run.name,
                     metrics=meter.run_name(),
+                    memory_mb=demand.memory_mb,
+                    resources=demand.resources,
                 ),
                 self._service(driver).admission,
+                self._nodes,
             )
         return self._pools[driver]
 

@@ -13,6 +13,7 @@ from types import TracebackType
 from cluster.errors import RecipeError
 from cluster.learner_client import start_learner
 from cluster.milestone_writing import nothing_written
+from cluster.node_watch import NodeWatch
 from cluster.players import Players
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.layout import RunFolders
@@ -31,10 +32,16 @@ from records.episodes import Task
 
 
 class System:
-    """Context manager over all processes of one run; needs a running Ray. ``told`` is told the learner's headway."""
+    """Context manager over all processes of one run; needs a running Ray.
 
-    def __init__(self, recipe: Recipe, folders: RunFolders, tasks: TaskSets, told: Callable[[Headway], None]) -> None:
+    ``told`` is told the learner's headway; ``nodes`` knows who waits for a node.
+    """
+
+    def __init__(
+        self, recipe: Recipe, folders: RunFolders, tasks: TaskSets, told: Callable[[Headway], None], nodes: NodeWatch
+    ) -> None:
         self.recipe = recipe
+        self._nodes = nodes
         self._told = told
         self.folders = folders
         self.algorithm: Algorithm = resolve(recipe.learner)
@@ -57,15 +64,16 @@ class System:
         return self.recipe.clones
 
     def __enter__(self) -> System:
-        """Prepare the policy folder and start the players and the learner."""
+        """Prepare the policy folder and start the learner, then the players: what has no other place comes first."""
         self.folders.clear_leftovers()
         model = self._prepared_policy()
         require_fitting_data(self.recipe, TextTokenizer.load(model))
         if self.folders.stored is not None:
             self.folders.stored.commit()  # processes of other nodes find the policy by the newest snapshot
         with ExitStack() as started:
-            self.players = started.enter_context(Players(self.recipe, self.folders, self._tasks, model))
-            self.learner = start_learner(self.recipe, model, self.folders, self._told)
+            self.learner = start_learner(self.recipe, model, self.folders, self._told, self._nodes)
+            players = Players(self.recipe, self.folders, self._tasks, model, self._nodes)
+            self.players = started.enter_context(players)
             self.learner.ready()
             self._stack = started.pop_all()
         return self

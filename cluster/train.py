@@ -16,6 +16,7 @@ from cluster.display.result_table import result_table
 from cluster.display.run_display import RunDisplay
 from cluster.errors import ProcessLost
 from cluster.monitors.monitor import Monitors
+from cluster.placement import demands
 from cluster.ray_runtime import metrics_addresses, ray_runtime
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.driving import driving
@@ -98,6 +99,7 @@ def _play_on(recipe: Recipe, manifest: RunManifest, stored: StoredRun | None) ->
     # Ray takes the signals for itself when it starts: take them back.
     with Monitors(out, recipe.monitors) as monitors, ray_runtime(recipe) as dashboard, interruptible(_kept(out)):
         from cluster.controller import Controller
+        from cluster.node_watch import NodeWatch
         from cluster.run_report import write_report
         from cluster.system import System
 
@@ -114,7 +116,10 @@ def _play_on(recipe: Recipe, manifest: RunManifest, stored: StoredRun | None) ->
             if meter.run_name():
                 display.note(f"Metrics of actors: {', '.join(metrics_addresses())}")
             display.note(f"Run folder: {out}" if stored is None else f"Run: {stored.copy.uri} (here in {out})")
-            with System(recipe, folders, tasks, display.headway) as system:
+            with (
+                NodeWatch(demands(recipe), recipe.run.node_timeout_s, display.waiting) as nodes,
+                System(recipe, folders, tasks, display.headway, nodes) as system,
+            ):
                 try:
                     Controller(recipe, manifest, system, tasks, display, monitors, ledger).run()
                 finally:

@@ -86,6 +86,11 @@ class RunDisplay:
         if self._clock() - self._last_line >= self._line_interval_s:
             self._line(f"{self._where()}: {stage.name} {_headway_text(headway)}")
 
+    def waiting(self, what: str) -> None:
+        """Processes that wait for a node, with what they declare; empty where none does."""
+        self._state.waiting = what
+        self.note(f"Waiting for nodes: {what}" if what else "Every process has a node.")
+
     def losses(self, values: Mapping[str, float]) -> None:
         """The newest losses, by name."""
         self._state.losses.update(values)
@@ -163,6 +168,8 @@ class RunDisplay:
                 rows.add_row("", ProgressBar(total=stage.total, completed=stage.done, width=40))
             if stage.headway is not None:
                 rows.add_row("learner", Text(_headway_text(stage.headway)))
+        if state.waiting:
+            rows.add_row("waiting", Text(printable(f"for nodes: {state.waiting}")))
         if state.losses:
             rows.add_row("losses", Text(printable(_losses_text(state.losses))))
         if state.results:

@@ -45,6 +45,7 @@ class RunState:
     phase: int = 0
     phase_started: float = 0.0
     stage: StageState | None = None
+    waiting: str = ""
     losses: dict[str, float] = field(default_factory=dict)
     results: dict[int, float] = field(default_factory=dict)
     phase_seconds: list[float] = field(default_factory=list)

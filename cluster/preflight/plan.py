@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from cluster.placement import worker_memory_mb
 from cluster.preflight.machine import Machine
 from cluster.preflight.memory import (
     above_settings,
@@ -105,13 +106,12 @@ def make_plan(recipe: Recipe, machine: Machine, size: ModelSize | None = None) -
 def _around(recipe: Recipe) -> tuple[ProcessPlan, ...]:
     """Return the processes that hold no model."""
     resources, rollout = recipe.run.resources, recipe.rollout
-    browser_mb = rollout.contexts_per_worker * resources.memory_mb_per_context
     processes = [
         ProcessPlan("controller", 1, 0.0, 0.0, resources.controller_memory_mb, "the driver"),
         *(ProcessPlan(part.name, 1, 0.0, 0.0, part.memory_mb, part.note) for part in _served(recipe)),
         ProcessPlan(
             "rollout worker", rollout.workers, rollout.worker_cpus, 0.0,
-            resources.memory_mb_per_rollout_worker + browser_mb,
+            worker_memory_mb(recipe),
             f"a browser each, {rollout.contexts_per_worker} episodes at once",
         ),
     ]  # fmt: skip

@@ -14,6 +14,7 @@ from typing import ClassVar
 from records.bounds import LARGEST, at_least, one_of, require, share, times
 
 _ADDRESS = re.compile(r"|auto|(ray://)?[\w.\-\[\]:]+:\d{1,5}")
+_RESOURCE = re.compile(r"|(?!(?:CPU|GPU|memory|object_store_memory|node:.*)$)[A-Za-z][\w.:/-]{0,99}")
 SPLITS = (
     "train", "validation", "test", "test_wordings", "test_long", "test_atoms", "validation_templates", "test_templates",
 )  # fmt: skip
@@ -107,6 +108,16 @@ class ResourceSettings:
     address: str = ""
     """Address of a running Ray cluster; empty starts a local one that ends with the run."""
 
+    rollout_nodes: str = ""
+    """Custom resource of Ray that nodes for rollout workers have, such as ``browser``; empty takes any node. A local
+    Ray has whatever is named here."""
+
+    policy_nodes: str = ""
+    """The same for policy servers, such as ``policy``."""
+
+    learner_nodes: str = ""
+    """The same for the learner, such as ``learner``."""
+
     def __post_init__(self) -> None:
         """Refuse negative resources and what is no address."""
         at_least(self, 0, "learner_cpus")
@@ -115,6 +126,9 @@ class ResourceSettings:
         at_least(self, 1, "learner_memory_mb", "controller_memory_mb")
         form = "'auto', HOST:PORT or ray://HOST:PORT"
         require(_ADDRESS.fullmatch(self.address) is not None, "address", form, self.address)
+        for name in ("rollout_nodes", "policy_nodes", "learner_nodes"):
+            found = getattr(self, name)
+            require(_RESOURCE.fullmatch(found) is not None, name, "the name of a custom resource of Ray", found)
 
 
 @dataclass(frozen=True)
@@ -188,7 +202,7 @@ class RunSettings:
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
     operational: ClassVar[tuple[str, ...]] = (
-        "name", "dashboard", "learner_timeout_s", "head_timeout_s", "recoveries", "resources",
+        "name", "dashboard", "learner_timeout_s", "head_timeout_s", "node_timeout_s", "recoveries", "resources",
     )  # fmt: skip
 
     name: str = "run"
@@ -223,6 +237,10 @@ class RunSettings:
 
     head_timeout_s: float = 30.0
     """Seconds without Ray's head after which the run stops; Ray itself ends the process without a word after 60."""
+
+    node_timeout_s: float = 3600.0
+    """Longest wait for a node on which a process of the run has room, in seconds: an autoscaler starts a machine, loads
+    its image and the weights meanwhile. What a cluster can never give is told at once where its autoscaler knows."""
 
     recoveries: int = 3
     """Times in a row, no stage completed in between, that a run starts all its processes afresh by itself after it lost

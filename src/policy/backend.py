@@ -7,9 +7,9 @@ this module imports none of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -32,7 +32,8 @@ class Serving:
     ``published`` is the file that names the weights that were published last, if there are any; a server that starts
     or starts again serves these. ``run`` is a text of this run's own, for names that others may see; ``logs`` a folder
     for what servers print, which need not exist. ``adapter_rank`` is that of the adapters that will be published on
-    the model; 0 where whole models are. ``model`` and ``published`` may be addresses of a run in a store.
+    the model; 0 where whole models are. ``model`` and ``published`` may be addresses of a run in a store. Each server
+    declares custom ``resources`` to Ray, beside what its options say.
     """
 
     settings: PolicySettings
@@ -41,6 +42,7 @@ class Serving:
     run: str
     logs: Path
     adapter_rank: int = 0
+    resources: Mapping[str, float] = field(default_factory=dict)
 
 
 class PolicyService(Protocol):

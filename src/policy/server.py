@@ -134,6 +134,7 @@ def start_server(
     name: str | None = None,
     label: str = "",
     environment: Mapping[str, str] | None = None,
+    resources: Mapping[str, float] | None = None,
 ) -> ActorHandle[PolicyServer]:
     """Start a server as a Ray actor.
 
@@ -145,11 +146,14 @@ def start_server(
         name: the name under which other processes find the actor.
         label: what metrics call it.
         environment: environment variables of the server's process, added to the job's.
+        resources: custom resources that it declares to Ray.
     """
     actor = ray.remote(PolicyServer).options(
         name=name,
         num_cpus=options.cpus,
         num_gpus=options.gpus,
+        memory=options.memory_mb * 2**20,
+        resources=dict(resources or {}),
         max_restarts=options.restarts,
         max_task_retries=0,
         runtime_env={"env_vars": {"OMP_NUM_THREADS": str(options.threads), **(environment or {})}},

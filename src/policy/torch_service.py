@@ -59,8 +59,14 @@ def running_servers(serving: Serving, options: TorchSettings) -> Iterator[TorchS
     actors = {f"server-{i}": f"waymark-{serving.run}-server-{i}" for i in range(options.servers)}
     servers = {
         name: start_server(
-            serving.settings, options, serving.model, published_file=serving.published, name=actor, label=name
-        )
+            serving.settings,
+            options,
+            serving.model,
+            published_file=serving.published,
+            name=actor,
+            label=name,
+            resources=serving.resources,
+        )  # fmt: skip
         for name, actor in actors.items()
     }
     service = TorchService(servers, actors, serving.settings)

@@ -22,6 +22,7 @@ from records.failures import Failure, FailureCode, FailureKind
 from rollout_workers.budget import FailureBudget, FailureBudgetExceeded
 from rollout_workers.gate import Gate
 from rollout_workers.leases import EpisodeLedger, EpisodeState, Journal, no_journal
+from rollout_workers.nodes import STEADY, Nodes
 from rollout_workers.results import EpisodeAnswer, EpisodeSummary, RolloutCounts, RolloutResult
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
@@ -51,12 +52,13 @@ class RolloutStopped(RuntimeError):
 class RolloutPool:
     """A pool of browser workers; needs a running Ray (``ray.init``). Use as a context manager, or ``close`` it."""
 
-    def __init__(self, config: WorkerConfig, admission: Admission | None = None) -> None:
+    def __init__(self, config: WorkerConfig, admission: Admission | None = None, nodes: Nodes = STEADY) -> None:
         """Create the worker actors; they start their browsers in the background.
 
-        ``admission`` is asked before an episode is sent (None: all may be).
+        ``admission`` is asked before an episode is sent (None: all may be); ``nodes`` knows who waits for a node.
         """
         self._config = config
+        self._nodes = nodes
         self._gate = Gate(admission)
         self._settings = config.settings
         self._group = WorkerGroup(config)
@@ -81,7 +83,9 @@ class RolloutPool:
             RolloutStopped: more failures than the settings allow, no worker in time, or no progress.
             ValueError: two specs have the same episode id.
         """
-        run = _Run(f"run-{next(self._runs)}", specs, self._group, self._gate, self._settings, on_counts, journal)
+        run = _Run(
+            f"run-{next(self._runs)}", specs, self._group, self._gate, self._nodes, self._settings, on_counts, journal
+        )
         self._group.excuse()
         try:
             run.play()
@@ -113,6 +117,7 @@ class _Run:
         specs: Sequence[EpisodeSpec],
         group: WorkerGroup,
         gate: Gate,
+        nodes: Nodes,
         settings: RolloutSettings,
         on_counts: OnCounts | None,
         journal: Journal,
@@ -121,6 +126,7 @@ class _Run:
         self._specs: Mapping[str, EpisodeSpec] = {spec.episode_id: spec for spec in specs}
         self._group = group
         self._gate = gate
+        self._nodes = nodes
         # A grant is not to lie with an episode that waits for a slot.
         self._capacity = settings.contexts_per_worker if gate.asks else group.capacity
         self._settings = settings
@@ -220,6 +226,9 @@ class _Run:
             self._budget.record(answer.failure)
 
     def _check_stalled(self) -> None:
+        if self._waits_for_node():
+            self._moved = time.monotonic()
+            return
         settings, waited = self._settings, time.monotonic() - self._moved
         if not self._worker_seen and waited > settings.start_timeout_s:
             raise _Stalled(
@@ -232,6 +241,16 @@ class _Run:
                 f"nothing happened for {settings.stall_timeout_s:g} s: {self._ledger.counts()}, "
                 f"{len(self._group.ready())} workers ready; look at the workers' logs"
             )
+
+    def _waits_for_node(self) -> bool:
+        """Whether nothing can move before a node comes; raise where it will not."""
+        if self._nodes.held_up():
+            self._nodes.check("server")
+            return True
+        if self._group.ready() or not self._nodes.waiting("worker"):
+            return False
+        self._nodes.check("worker")
+        return True
 
     def _tell(self) -> None:
         counts = self._ledger.counts()

@@ -80,7 +80,7 @@ class RolloutSettings:
     worker_cpus: float = 0.5
     """Ray CPUs that one worker reserves."""
     worker_memory_mb: int = 0
-    """Memory in MB that one worker reserves with Ray; 0 reserves none."""
+    """Memory in MB that one worker reserves with Ray; 0 reserves what ``run.resources`` estimates."""
 
     temperature: float = 1.0
     """Sampling temperature of training rollouts; each episode's spec carries it."""

@@ -8,6 +8,7 @@ comes from its spec alone, never from the worker or the moment that plays it. Mu
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,6 +66,7 @@ class WorkerConfig:
     that play demonstrations only; ``policy_settings`` gives the prompt format and the limits in tokens. Shards go under
     ``shard_dir``; screenshots under ``screenshot_dir``, states of planned episodes under ``plan_dir``, or nowhere where
     these are empty. ``run`` is part of the actors' names; ``metrics`` is the run that they record for, empty for none.
+    A worker declares ``memory_mb`` to Ray, in MiB, and custom ``resources``.
     """
 
     shard_dir: str
@@ -81,3 +83,5 @@ class WorkerConfig:
     plan_dir: str = ""
     run: str = ""
     metrics: str = ""
+    memory_mb: int = 0
+    resources: Mapping[str, float] = field(default_factory=dict)

@@ -155,13 +155,13 @@ class WorkerGroup:
         options: dict[str, Any] = {
             "name": f"{self._prefix}-{name}",
             "num_cpus": settings.worker_cpus,
+            "memory": self._config.memory_mb * 2**20,
+            "resources": dict(self._config.resources),
             "max_restarts": -1,
             "max_task_retries": 0,  # a browser step is not idempotent: the episode is the unit of retry
             "max_concurrency": _MAX_CONCURRENCY,
             "runtime_env": {"env_vars": {"OMP_NUM_THREADS": "1"}},
         }
-        if settings.worker_memory_mb:
-            options["memory"] = settings.worker_memory_mb * 2**20
         return ray.remote(RolloutWorker).options(**options).remote(self._config, name)
 
     def _service_of(self, member: Member) -> Any:

@@ -154,6 +154,10 @@ QUEUE = _gauge(
     Label("state", ("pending", "leased", "completed", "failed")),
 )  # fmt: skip
 WORKERS = _gauge("workers", "workers", Place.DRIVER, "Rollout workers that take episodes.")
+AWAITED_NODES = _gauge(
+    "processes_without_node", "processes", Place.DRIVER, "Processes of a role that wait for a node.",
+    Label("role", ("learner", "server", "worker")),
+)  # fmt: skip
 WORKER_LOSSES = _counter("worker_losses", "workers", Place.DRIVER, "Rollout workers that died or hung.")
 REPLAY = _gauge(
     "replay", "episodes or shards", Place.DRIVER, "What the replay buffer holds.", Label("part", ("episodes", "shards"))

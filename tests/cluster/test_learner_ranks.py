@@ -12,6 +12,8 @@ from safetensors.torch import load_file
 
 from cluster.errors import ProcessLost
 from cluster.learner_client import LearnerClient, start_learner
+from cluster.node_watch import NodeWatch
+from cluster.placement import demands
 from cluster.recipe.recipe import Recipe, build_recipe
 from cluster.run_folder.layout import RunFolders
 from learner.trainer import Learner
@@ -34,8 +36,8 @@ def recipe() -> Recipe:
 
 @pytest.fixture
 def started(recipe: Recipe, model: Path, tmp_path: Path) -> Iterator[LearnerClient]:
-    with small_ray():
-        client = start_learner(recipe, str(model), RunFolders(tmp_path / "out"), lambda headway: None)
+    with small_ray(), NodeWatch(demands(recipe), 300.0, lambda waiting: None) as nodes:
+        client = start_learner(recipe, str(model), RunFolders(tmp_path / "out"), lambda headway: None, nodes)
         client.ready()
         yield client
 

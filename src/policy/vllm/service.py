@@ -82,6 +82,8 @@ def _start(serving: Serving, options: VllmSettings, name: str, token: str) -> Ac
         name=name,
         num_cpus=options.cpus,
         num_gpus=options.gpus,
+        memory=options.memory_mb * 2**20,
+        resources=dict(serving.resources),
         max_restarts=options.restarts,
         max_task_retries=0,
     )

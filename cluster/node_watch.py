@@ -1,0 +1,196 @@
+"""Which of a run's processes wait for a node, and which nodes leave or are gone.
+
+Owns the thread that asks Ray, and what is said about waiting. Waiting for a node is a state of its own: an autoscaler
+takes minutes for a machine, its image and its weights. It is shown and measured, and ends nothing before
+``run.node_timeout_s``, unless the autoscaler says that none of its machines will ever do. Invariants: no call of
+another thread waits for Ray but ``settled``; a node that has left once is known for good.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any
+
+import ray
+from ray._private.state import state
+from ray._raylet import GcsClient  # type: ignore[attr-defined]
+from ray.core.generated.autoscaler_pb2 import GetClusterStatusReply
+from ray.exceptions import RayError, RaySystemError
+
+from cluster.errors import RunStopped
+from cluster.placement import ROLES, SERVER, Demand
+from telemetry import meter, table
+
+_LOG = logging.getLogger(__name__)
+_INTERVAL_S = 1.0
+"""Fixed: a pace within ``run.node_timeout_s``."""
+_ROOM_S = 20.0
+"""Fixed: Ray starts a process where there is room within that time; who has no node then is said to wait for one."""
+_JOIN_S = 10.0
+"""Fixed: one look takes milliseconds; one at a head that is gone is left behind."""
+_ROLE = re.compile(rf"-({'|'.join(ROLES)})-\d+$")
+_UNPLACED = ("PENDING_CREATION", "RESTARTING")
+
+
+class NodeWatch:
+    """Watches until closed; needs a running Ray.
+
+    ``told`` is told what is waited for, and an empty text when it is over. ``demands`` says what one process of each
+    role declares; ``limit_s`` is how long one may wait.
+    """
+
+    def __init__(self, demands: Mapping[str, Demand], limit_s: float, told: Callable[[str], None]) -> None:
+        self._demands, self._limit_s, self._told = demands, limit_s, told
+        self._since: dict[str, float] = {}
+        self._waiting: dict[str, str] = {}
+        self._groups: Counter[str] = Counter()
+        self._placed: Counter[str] = Counter()
+        self._impossible: set[str] = set()
+        self._leaving: dict[str, float] = {}
+        self._alive: dict[str, bool] = {}
+        self._gcs = GcsClient(address=ray.get_runtime_context().gcs_address)
+        self._here = ray.get_runtime_context().get_node_id()
+        self._said = ""
+        self._looking = threading.Lock()
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="node-watch", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> NodeWatch:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._closing.set()
+        self._thread.join(_JOIN_S)
+
+    def leaves_at(self, node: str) -> float | None:
+        """Return when a node that has notice will be gone; see ``Nodes``."""
+        return self._leaving.get(node)
+
+    def gone(self, node: str) -> bool | None:
+        """Whether a node is gone, or soon will be; the driver's own never is, and of others silence tells nothing."""
+        if node == self._here or not node:
+            return False
+        if node in self._leaving or self._alive.get(node) is False:
+            return True
+        return None
+
+    def held_up(self) -> str:
+        """Return that all policy servers wait for a node, where they do; see ``Nodes``."""
+        waiting = self.waiting(SERVER)
+        return self._said if waiting and not self._placed[SERVER] else ""
+
+    def waiting(self, role: str) -> int:
+        """Return how many processes of a role wait for a node."""
+        return sum(of == role for of in list(self._waiting.values())) + self._groups[role]
+
+    def waits(self, label: str) -> bool:
+        """Whether the process whose actor's name ends with ``label`` waits for a node."""
+        return any(name.endswith(f"-{label}") for name in list(self._waiting))
+
+    def check(self, role: str) -> None:
+        """Raise ``RunStopped`` where processes of a role wait for what never comes, or have waited for too long."""
+        if role in self._impossible:
+            raise RunStopped(
+                f"the autoscaler has no kind of node for a {ROLES[role]} ({self._demands[role]}): give it one with "
+                "these resources, or let the recipe declare less (`waymark check` shows what each process declares)"
+            )
+        waited = [self._since[name] for name, of in list(self._waiting.items()) if of == role and name in self._since]
+        if waited and time.monotonic() - min(waited) > self._limit_s:
+            raise RunStopped(
+                f"no node came within run.node_timeout_s ({self._limit_s:g} s) for {self.waiting(role)} of the run's "
+                f"processes: a {ROLES[role]} declares {self._demands[role]}; see `ray status`, and start the same "
+                "command again to go on"
+            )
+
+    def settled(self, role: str, least: int = 1) -> None:
+        """Wait until ``least`` processes of a role have a node, and each other one has one or is known to wait for one.
+
+        Raises:
+            RunStopped: see ``check``.
+        """
+        while True:
+            self._look()
+            self.check(role)
+            starting = [name for name in self._since if _role(name) == role and name not in self._waiting]
+            if self._placed[role] >= least and not starting:
+                return
+            self._closing.wait(_INTERVAL_S / 4)
+
+    def group_waits(self, role: str, count: int) -> None:
+        """Say that ``count`` processes of a role that are placed together wait for nodes; 0 where they wait no more."""
+        self._groups[role] = count
+        self._tell()
+
+    def _watch(self) -> None:
+        while not self._closing.wait(_INTERVAL_S):
+            try:
+                self._look()
+            except (RayError, RaySystemError, RuntimeError, ValueError) as error:
+                _LOG.debug("Ray says nothing of its nodes: %s", error)
+
+    def _look(self) -> None:
+        """Ask Ray once."""
+        with self._looking:
+            now = time.monotonic()
+            nodes = {node["NodeID"]: node for node in ray.nodes()}
+            self._alive = {name: bool(node["Alive"]) for name, node in nodes.items()}
+            for name, deadline_ms in state.get_draining_nodes().items():
+                if name not in self._leaving:
+                    left_s = max(0.0, deadline_ms / 1000 - time.time()) if deadline_ms else float("inf")
+                    self._leaving[name] = now + left_s
+                    _LOG.warning("node %s leaves%s", name[:12], f" in {left_s:.0f} s" if deadline_ms else "")
+            self._look_at_actors(now, [node for node in nodes.values() if node["Alive"]])
+            self._impossible = self._infeasible() if self._waiting else set()
+        self._tell()
+
+    def _look_at_actors(self, now: float, nodes: list[dict[str, Any]]) -> None:
+        job = ray.get_runtime_context().get_job_id()
+        actors = [a for a in state.actor_table(None, job_id=ray.JobID.from_hex(job)).values() if _role(a["Name"])]
+        unplaced = {a["Name"] for a in actors if a["State"] in _UNPLACED and not a["Address"]["IPAddress"]}
+        self._placed = Counter(_role(a["Name"]) for a in actors if a["State"] != "DEAD" and a["Name"] not in unplaced)
+        self._since = {name: self._since.get(name, now) for name in unplaced}
+        room = {role: _fits(demand.bundle, nodes) for role, demand in self._demands.items()}
+        self._waiting = {
+            name: _role(name) for name, since in self._since.items() if not room[_role(name)] or now - since > _ROOM_S
+        }
+
+    def _infeasible(self) -> set[str]:
+        """Return the roles of which the autoscaler, if there is one, says that no node of its will do."""
+        reply = GetClusterStatusReply.FromString(self._gcs.get_cluster_status())
+        refused = [dict(request.resources_bundle) for request in reply.autoscaling_state.infeasible_resource_requests]
+        return {role for role, demand in self._demands.items() if any(_same(demand.bundle, one) for one in refused)}
+
+    def _tell(self) -> None:
+        counts = {role: self.waiting(role) for role in ROLES}
+        for role, count in counts.items():
+            meter.record(table.AWAITED_NODES, count, role=role)
+        said = "; ".join(f"{count} x {ROLES[role]} ({self._demands[role]})" for role, count in counts.items() if count)
+        if said == self._said:
+            return
+        self._said = said
+        if said:
+            _LOG.warning("waiting for nodes: %s", said)
+        else:
+            _LOG.info("no process waits for a node any more")
+        self._told(said)
+
+
+def _role(name: str) -> str:
+    found = _ROLE.search(name)
+    return found[1] if found else ""
+
+
+def _fits(bundle: Mapping[str, float], nodes: list[dict[str, Any]]) -> bool:
+    """Whether some node could hold this if nothing else was on it."""
+    return any(all(node["Resources"].get(name, 0.0) >= amount for name, amount in bundle.items()) for node in nodes)
+
+
+def _same(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
+    return one.keys() == other.keys() and all(abs(one[name] - other[name]) <= 1e-4 * one[name] for name in one)
