@@ -46,13 +46,14 @@ def create_app(
     max_sessions: int = 1024,
     sites: Mapping[str, Site] | None = None,
     faults: FaultSettings | None = None,
+    measured: bool = False,
 ) -> Starlette:
     """Build the application over base data made from ``seed``.
 
     ``secret`` guards the control API (a random one is made when absent; read it at
     ``app.state.secret``); ``max_sessions`` bounds the open sessions; ``sites`` defaults to all; ``faults``
-    are met by every session that states none of its own. In one process, ``app.state.sessions`` may be used
-    directly.
+    are met by every session that states none of its own; ``measured`` records the metrics of ``Place.SITES``, which is
+    the affair of the process that only serves. In one process, ``app.state.sessions`` may be used directly.
     """
     store = SessionStore(SITES if sites is None else sites, seed, max_sessions, faults)
     app = Starlette(
@@ -62,7 +63,7 @@ def create_app(
             Route("/_control/sessions/{token}", _open_session, methods=["POST"]),
             Route("/_control/sessions/{token}", _known_session, methods=["GET"]),
             Route("/_control/sessions/{token}", _drop_session, methods=["DELETE"]),
-            Mount("/", app=HostDispatch(store)),
+            Mount("/", app=HostDispatch(store, measured)),
         ],
         exception_handlers={SessionError: _session_error},
     )
@@ -75,8 +76,9 @@ def create_app(
 class HostDispatch:
     """Hands a request to the site that its host names, with the state that its token owns."""
 
-    def __init__(self, store: SessionStore) -> None:
+    def __init__(self, store: SessionStore, measured: bool = False) -> None:
         self._store = store
+        self._is_measured = measured
         self._apps: dict[str, ASGIApp] = {
             name: Starlette(
                 routes=[Route(SCRIPTS, _scripts), Route(ORDER, _order), *site.routes],
@@ -91,7 +93,7 @@ class HostDispatch:
             raise RuntimeError(f"the sites speak HTTP only, found a {scope['type']} connection")
         request = Request(scope)
         site, token = self._parse(request.headers.get("host", ""))
-        send = _measured(site, send) if meter.run_name() else send
+        send = _measured(site, send) if self._is_measured else send
         session = self._store.get(token)
         if site not in session.sites:
             raise SessionError(403, f"this session may not visit {site}; its sites are {sorted(session.sites)}")

@@ -202,7 +202,8 @@ def main(arguments: list[str] | None = None) -> None:
     if options.metrics:
         meter.install(PrometheusSink(), options.metrics)
     faults = FaultSettings.from_json(options.faults)
-    app = create_app(options.seed, options.secret_file.read_text().strip(), options.max_sessions, faults=faults)
+    secret, measured = options.secret_file.read_text().strip(), bool(options.metrics)
+    app = create_app(options.seed, secret, options.max_sessions, faults=faults, measured=measured)
     # asyncio sends without delay (TCP_NODELAY) only where it knows the protocol; with it left at 0 every page with a
     # body waits 40 ms for the browser's delayed acknowledgement of the headers.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from starlette.testclient import TestClient
 
+from sites.app import create_app
 from telemetry import meter, table
 from telemetry.prometheus_sink import Endpoint, PrometheusSink
 from telemetry.table import METRICS, OTHER, Type, table_page
@@ -117,3 +119,11 @@ def test_an_endpoint_tells_its_own_and_what_is_forwarded_and_ends(sink: Promethe
     endpoint.close()
     with pytest.raises(OSError):
         scrape()
+
+
+@pytest.mark.parametrize("measured", [True, False])
+def test_sites_inside_a_worker_record_nothing_as_the_sites_process(sink: PrometheusSink, measured: bool) -> None:
+    """A browserless worker has the sites' application in itself, and would tell it as ``ray_waymark_site_...``."""
+    answer = TestClient(create_app(0, measured=measured), base_url="http://shop.localhost").get("/")
+    assert answer.status_code == 200
+    assert value(sink, "waymark_site_requests_total", site="shop", status="2xx") == (1 if measured else None)
