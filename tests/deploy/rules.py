@@ -6,6 +6,7 @@ breaks another never starts, or starts with a door open. A rule returns a senten
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -182,6 +183,26 @@ def a_job_is_retried_with_a_cluster_of_its_own(documents: list[Document]) -> Ite
 
 
 @rule
+def a_refused_run_may_end_its_retries(documents: list[Document]) -> Iterator[str]:
+    """``cluster.rayjob`` lowers the limit of the RayJob that its first word names, by the head's account."""
+    rights = {role["metadata"]["name"]: role["rules"] for role in of_kind(documents, "Role")}
+    for job in of_kind(documents, "RayJob"):
+        if not job["spec"].get("backoffLimit") or "rayClusterSpec" not in job["spec"]:
+            continue
+        name, head = job["metadata"]["name"], Group("head", job["spec"]["rayClusterSpec"]["headGroupSpec"])
+        if job["spec"]["entrypoint"].split()[:4] != ["python", "-m", "cluster.rayjob", name]:
+            yield f"the entrypoint of RayJob {name} is not python -m cluster.rayjob {name}"
+        needed = {"apiGroups": ["ray.io"], "resources": ["rayjobs"], "resourceNames": [name], "verbs": ["patch"]}
+        account = {"kind": "ServiceAccount", "name": head.pod.get("serviceAccountName")}
+        if not any(
+            needed in rights.get(bound["roleRef"]["name"], []) and account.items() <= subject.items()
+            for bound in of_kind(documents, "RoleBinding")
+            for subject in bound["subjects"]
+        ):
+            yield f"the head's account may not lower the backoffLimit of RayJob {name}"
+
+
+@rule
 def a_time_to_live_needs_a_shutdown(documents: list[Document]) -> Iterator[str]:
     for job in jobs(documents):
         lives = job.get("ttlSecondsAfterFinished", 0)
@@ -295,6 +316,19 @@ def the_three_groups_are_there(documents: list[Document]) -> Iterator[str]:
         names = [group.name for group in workers(cluster)]
         if names != ["browser", "policy", "learner"]:
             yield f"worker groups are {', '.join(names)}"
+
+
+@rule
+def each_group_offers_its_role(documents: list[Document]) -> Iterator[str]:
+    """A role finds its group by a resource of the group's name, which its actors ask a little of."""
+    for cluster in clusters(documents):
+        for group in workers(cluster):
+            try:
+                offered = json.loads(json.loads(group.start.get("resources", '""')) or "{}")
+            except (ValueError, TypeError):  # a mapping, where Ray takes a text in which one is
+                offered = {}
+            if list(offered) != [group.name] or offered[group.name] < 100:
+                yield f"{group.name}: its rayStartParams.resources offer {offered or 'nothing that Ray can read'}"
 
 
 @rule
@@ -446,6 +480,41 @@ def browsers_reach_sites_and_policy_alone(documents: list[Document]) -> Iterator
 
 
 @rule
+def a_site_belongs_to_one_deployment(documents: list[Document]) -> Iterator[str]:
+    """It is reached by services of its own, gives itself their address, and the driver may replace its pods."""
+    sites = [d for d in of_kind(documents, "StatefulSet") if "webarena/deployment" in d["metadata"].get("labels", {})]
+    rules = [rule for role in of_kind(documents, "Role") for rule in role["rules"] if "patch" in rule["verbs"]]
+    replaced = {name for rule in rules for name in rule.get("resourceNames", [])}
+    services = {d["metadata"]["name"]: d["spec"]["selector"] for d in of_kind(documents, "Service")}
+    for site in sites:
+        name, template = site["metadata"]["name"], site["spec"]["template"]
+        to_it = {
+            s for s, chosen in services.items() if selects({"matchLabels": chosen}, template["metadata"]["labels"])
+        }
+        if to_it != {name}:
+            yield f"{name}: the services {sorted(to_it)} lead to it"
+        told = {v["name"]: v["value"] for c in template["spec"]["containers"] for v in c.get("env", [])}
+        if told.get("SITE_HOST", _host(name)) != _host(name):
+            yield f"{name}: its pages give themselves the host {told['SITE_HOST']}"
+        if name not in replaced:
+            yield f"{name}: nobody may replace its pods"
+
+
+def _host(service: str) -> str:
+    return f"{service}.waymark.svc.cluster.local"
+
+
+@rule
+def addresses_lead_to_services(documents: list[Document]) -> Iterator[str]:
+    ports = {(d["metadata"]["name"], p["port"]) for d in of_kind(documents, "Service") for p in d["spec"]["ports"]}
+    for held in of_kind(documents, "ConfigMap"):
+        for text in held["data"].values():
+            for name, port in re.findall(r"http://([a-z0-9-]+)\.waymark\.svc\.cluster\.local:(\d+)", text):
+                if (name, int(port)) not in ports:
+                    yield f"{held['metadata']['name']}: no Service {name} with port {port}"
+
+
+@rule
 def redis_is_the_heads_alone(documents: list[Document]) -> Iterator[str]:
     for policy in of_kind(documents, "NetworkPolicy"):
         if policy["metadata"]["name"] == "redis":
@@ -458,6 +527,7 @@ def redis_is_the_heads_alone(documents: list[Document]) -> Iterator[str]:
 def a_run_lies_in_the_run_folder(documents: list[Document]) -> Iterator[str]:
     for job in jobs(documents):
         words = job["entrypoint"].split()
+        words = words[4:] if words[:3] == ["python", "-m", "cluster.rayjob"] else words[1:]
         out = words[words.index("--out") + 1] if "--out" in words else ""
-        if words[:2] != ["waymark", "train"] or not out.startswith("/runs/"):
+        if words[:1] != ["train"] or not out.startswith("/runs/"):
             yield f"{job['entrypoint']!r} does not train into /runs"

@@ -13,7 +13,17 @@ import jsonschema
 import pytest
 import yaml
 
-from tests.deploy.manifests import DEPLOY, RENDERED, ROOT, Document, example, example_names, of_kind
+from tests.deploy.manifests import (
+    DEPLOY,
+    RENDERED,
+    ROOT,
+    Document,
+    clusters,
+    example,
+    example_names,
+    of_kind,
+    workers,
+)
 
 KUBERAY = ROOT.parent / "shared" / "kuberay"
 KUBERNETES_VERSION = "1.34"
@@ -119,3 +129,24 @@ def test_plain_kinds_pass_kubernetes_schemas() -> None:
 def test_a_field_that_kubernetes_does_not_know_is_found() -> None:
     for name, document in plain_documents():
         assert complaint({**document, "specification": {}}), name
+
+
+@pytest.mark.parametrize("name", example_names())
+def test_rays_autoscaler_reads_what_each_group_offers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the function with which the autoscaler beside the head reads the cluster from Kubernetes."""
+    monkeypatch.setenv("RAY_CLIENT_MODE", "0")  # as the module's import does
+    from ray.autoscaler._private.kuberay.autoscaling_config import _derive_autoscaling_config_from_ray_cr
+
+    for cluster in clusters(example(name)):
+        named = {"metadata": {"name": "waymark", "namespace": "waymark"}, "spec": cluster}
+        read = _derive_autoscaling_config_from_ray_cr(named)["available_node_types"]
+        assert read["headgroup"]["resources"]["CPU"] == 0
+        for group in workers(cluster):
+            limits, found = group.ray["resources"]["limits"], read[group.name]
+            assert found["resources"]["CPU"] == int(limits["cpu"])
+            assert found["resources"].get("GPU", 0) == int(limits.get("nvidia.com/gpu", 0))
+            assert found["resources"][group.name] >= 100
+            assert (found["min_workers"], found["max_workers"]) == (
+                group.spec["minReplicas"],
+                group.spec["maxReplicas"],
+            )
