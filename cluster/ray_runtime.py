@@ -11,6 +11,7 @@ import logging
 import os
 import secrets
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -29,6 +30,8 @@ _SHUTDOWN_S = 30.0
 """Fixed: a raylet that hangs would let ``ray.shutdown`` wait for ever."""
 _LEFT_S = 5.0
 """Fixed: Ray gives its raylet a second to end its workers, and kills it; they may then live on for a minute."""
+_LOOK_S = 0.05
+"""Fixed: a pace within ``_LEFT_S``."""
 
 
 @contextmanager
@@ -103,9 +106,27 @@ def _end_ray(started: list[psutil.Process]) -> None:
         ray.shutdown()
     finally:
         overdue.cancel()
-        _, left = psutil.wait_procs(family, timeout=_LEFT_S)
-        _kill(left)
-        psutil.wait_procs(left, timeout=_LEFT_S)
+        _kill(left := _left_of(family))
+        _left_of(left)
+
+
+def _left_of(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
+    """Wait for these to end, and return those that did not.
+
+    Asked again and again: ``psutil.wait_procs`` opens each by its number, and raises where one ends at that moment and
+    its parent has not yet asked for its status (``pidfd_open``: ENOENT).
+    """
+    ends, left = time.monotonic() + _LEFT_S, list(processes)
+    while (left := [process for process in left if _lives(process)]) and time.monotonic() < ends:
+        time.sleep(_LOOK_S)
+    return left
+
+
+def _lives(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
 
 
 def _kill(processes: Iterable[psutil.Process]) -> None:

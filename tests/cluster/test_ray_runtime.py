@@ -65,3 +65,14 @@ def test_what_ends_by_itself_in_time_is_not_killed(monkeypatch: pytest.MonkeyPat
     with subprocess.Popen([sys.executable, "-c", code, str(last_words)]) as process:
         module._end_ray([psutil.Process(process.pid)])
         assert last_words.read_text() == "done"
+
+
+def test_a_process_that_ends_while_it_is_looked_at_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    def vanished(processes: object, timeout: object) -> None:
+        raise FileNotFoundError(2, "No such file or directory")  # what pidfd_open says of one that ends at that moment
+
+    monkeypatch.setattr(ray, "shutdown", lambda: None)
+    monkeypatch.setattr(psutil, "wait_procs", vanished)
+    with subprocess.Popen([sys.executable, "-c", "pass"]) as process:
+        module._end_ray([psutil.Process(process.pid)])
+        assert not runs(process.pid)
