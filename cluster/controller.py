@@ -74,7 +74,7 @@ class Controller:
         self.ledger = ledger
         self.buffer = ReplayBuffer(system.folders.episodes)
         self.labelled = LabelledBuffer(self.buffer, LabelStore(system.folders.labels), recipe.replay.judges)
-        self.stages = StageRunner(manifest, system, self.labelled, display, monitors)
+        self.stages = StageRunner(manifest, system, self.labelled, display, monitors, recipe.replay.pack_above)
 
     def run(self) -> None:
         """Warm-start, then play, filter, learn, publish, evaluate and choose tasks, phase after phase."""

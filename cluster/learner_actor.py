@@ -160,4 +160,4 @@ class LearnerActor:
 
     def _read(self, episode_ids: Sequence[str]) -> list[Trajectory]:
         self._episodes.refresh()
-        return self._episodes.trajectories(episode_ids)
+        return self._episodes.trajectories(episode_ids, pages=False)

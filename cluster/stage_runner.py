@@ -16,18 +16,37 @@ from cluster.run_folder.metrics_log import FILE_NAME as METRICS
 from cluster.run_folder.metrics_log import read_metrics
 from cluster.run_folder.rollback import roll_back
 from cluster.run_folder.stage_data import recorded_files
-from cluster.run_folder.stage_results import Evaluated, Published, R, ReplayFiltered, StageResult, WithCheckpoint
+from cluster.run_folder.stage_results import (
+    Evaluated,
+    Published,
+    R,
+    ReplayFiltered,
+    StageResult,
+    WithCheckpoint,
+    WithEpisodes,
+)
 from cluster.system import System
 from replay.labelled import LabelledBuffer
+from replay.packing import pack, tidy
 from telemetry import meter, table
 
 
 class StageRunner:
-    """The stages of one run; ``labelled`` has its episodes and their labels."""
+    """The stages of one run; ``labelled`` has its episodes and their labels.
+
+    ``pack_above`` is ``ReplaySettings.pack_above``.
+    """
 
     def __init__(
-        self, manifest: RunManifest, system: System, labelled: LabelledBuffer, display: RunDisplay, monitors: Monitors
+        self,
+        manifest: RunManifest,
+        system: System,
+        labelled: LabelledBuffer,
+        display: RunDisplay,
+        monitors: Monitors,
+        pack_above: int,
     ) -> None:
+        self._pack_above = pack_above
         self._manifest = manifest
         self._system = system
         self._buffer = labelled.buffer
@@ -46,6 +65,7 @@ class StageRunner:
                 result = work(phase)
             finally:
                 meter.record(table.STAGE, 0, stage=kind.stage)
+            self._pack(result)
             files = result.files(self._system.folders, self._buffer)
             self._manifest.complete_stage(phase, result, files, seconds=time.perf_counter() - started)
             self._record_files()
@@ -55,6 +75,16 @@ class StageRunner:
         if isinstance(result, Evaluated) and result.success is not None:
             self._display.result(phase, result.success)
         return result
+
+    def _pack(self, result: StageResult) -> None:
+        """Have few shards in place of the many that a stage's workers wrote; they count once the stage is recorded."""
+        if not isinstance(result, WithEpisodes):
+            return
+        recorded = recorded_files(self._manifest.entries())
+        shards = {self._buffer.entry(episode_id).shard.name for episode_id in result.episodes} - set(recorded)
+        if 0 < self._pack_above < len(shards):
+            packed = pack(self._buffer, result.episodes, recorded)
+            self._buffer.record(recorded | dict.fromkeys(packed, len(self._manifest.entries())))
 
     def _measure(self, result: StageResult, seconds: float) -> None:
         meter.record(table.STAGE_SECONDS, seconds, stage=result.stage)
@@ -93,3 +123,4 @@ class StageRunner:
         self._buffer.record(files)
         self._labels.record(files)
         self._system.learner.record(files)
+        tidy(self._buffer, files)

@@ -66,6 +66,7 @@ class ReplayBuffer:
     def __init__(self, directory: Path | str) -> None:
         self.directory = Path(directory)
         self._shards: dict[Path, list[Entry]] = {}
+        self._sources: dict[Path, frozenset[str]] = {}
         self._entries: dict[str, Entry] = {}
         self._recorded: dict[str, int] = {}
         self.scan = self.refresh()
@@ -84,6 +85,14 @@ class ReplayBuffer:
         """File names of the usable shards."""
         return frozenset(path.name for path in self._shards)
 
+    def held(self) -> dict[Path, tuple[str, ...]]:
+        """Return the episode ids in each usable shard, those that do not count included."""
+        return {path: tuple(entry.episode_id for entry in entries) for path, entries in self._shards.items()}
+
+    def packed(self) -> dict[Path, frozenset[str]]:
+        """Return the packed shards (``replay.packing``), with the names of those that each was made from."""
+        return {path: self._sources[path] for path in self._shards if self._sources[path]}
+
     def refresh(self) -> Scan:
         """Index shards that are new, forget those that are gone, and try skipped files again."""
         skipped = []
@@ -91,7 +100,9 @@ class ReplayBuffer:
         known, self._shards = self._shards, {}
         for path in present:
             try:
-                self._shards[path] = known.get(path) or _index(path)
+                if path not in known:
+                    known[path], self._sources[path] = _index(path)
+                self._shards[path] = known[path]
             except FileNotFoundError:
                 logger.info("%s was removed while the folder was scanned", path)
             except ShardError as error:
@@ -141,8 +152,11 @@ class ReplayBuffer:
         """Return one episode; raise ``LookupError`` where it is unknown."""
         return self.trajectories([episode_id])[0]
 
-    def trajectories(self, episode_ids: Iterable[str]) -> list[Trajectory]:
-        """Return episodes in the order asked for, opening each shard once; raise ``LookupError`` for unknown ids."""
+    def trajectories(self, episode_ids: Iterable[str], *, pages: bool = True) -> list[Trajectory]:
+        """Return episodes in the order asked for, opening each shard once; raise ``LookupError`` for unknown ids.
+
+        Without ``pages`` their steps' observations are empty (``ShardReader.trajectory``).
+        """
         entries = [self.entry(episode_id) for episode_id in episode_ids]
         by_shard: dict[Path, set[int]] = {}
         for entry in entries:
@@ -150,7 +164,7 @@ class ReplayBuffer:
         found: dict[tuple[Path, int], Trajectory] = {}
         for path, positions in by_shard.items():
             with ShardReader(path, verify=False) as reader:  # the digest was compared when it was indexed
-                found.update({(path, position): reader.trajectory(position) for position in sorted(positions)})
+                found.update({(path, at): reader.trajectory(at, pages=pages) for at in sorted(positions)})
         return [found[entry.shard, entry.position] for entry in entries]
 
     def stream(self, episode_ids: Iterable[str]) -> Iterator[Trajectory]:
@@ -176,16 +190,21 @@ class ReplayBuffer:
         everything = [entry for entries in self._shards.values() for entry in entries]
         for entry in sorted(everything, key=self._precedence):
             used = self._entries.setdefault(entry.episode_id, entry)
-            if used is not entry:
+            if used is not entry and not self._is_one_record(used, entry):
                 duplicates.append(Duplicate(entry.episode_id, used.shard, entry.shard))
         return duplicates
+
+    def _is_one_record(self, one: Entry, other: Entry) -> bool:
+        """Return whether one of them lies in a packed shard that was made from the other's, which is removed next."""
+        return other.shard.name in self._sources[one.shard] or one.shard.name in self._sources[other.shard]
 
     def _precedence(self, entry: Entry) -> tuple[str, float, bool, str, int]:
         shard = entry.shard.name
         return entry.episode_id, self._recorded.get(shard, math.inf), entry.outcome is None, shard, entry.position
 
 
-def _index(path: Path) -> list[Entry]:
+def _index(path: Path) -> tuple[list[Entry], frozenset[str]]:
+    """Return the episodes of a shard, and the names of those that it was made from."""
     with ShardReader(path) as reader:
         entries = []
         for position in range(len(reader)):
@@ -195,4 +214,4 @@ def _index(path: Path) -> list[Entry]:
                 kind = None if failure is None else FailureKind(failure["kind"])
                 row["source"] = Source(row["source"])
             entries.append(Entry(**row, failure=kind, shard=path, position=position))
-        return entries
+        return entries, frozenset(reader.sources)

@@ -20,6 +20,8 @@ from records.failures import Failure, FailureCode, FailureKind
 VERSION = 2
 KIND_KEY, VERSION_KEY = b"waymark.kind", b"waymark.version"
 KIND = b"trajectories"
+SOURCES_KEY = b"waymark.sources"
+"""In a packed shard: the names of those that it was made from, as JSON."""
 
 STEP_TYPE = pa.struct(
     [
@@ -108,8 +110,10 @@ def to_batch(trajectory: Trajectory) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([row], schema=SCHEMA)
 
 
-def from_batch(batch: pa.RecordBatch) -> Trajectory:
+def from_batch(batch: pa.RecordBatch, *, pages: bool = True) -> Trajectory:
     """Return the trajectory of a one-row batch; its arrays are read-only views of the batch's memory.
+
+    Without ``pages`` the observation of each step is empty.
 
     Raises:
         ValueError: what the batch holds is no trajectory.
@@ -122,12 +126,14 @@ def from_batch(batch: pa.RecordBatch) -> Trajectory:
         termination=None if termination is None else Termination(termination),
         failure=None if failure is None else _failure(failure),
         final_milestones=tuple(row["final_milestones"]),
-        steps=_steps(batch.column("steps").flatten()),
+        steps=_steps(batch.column("steps").flatten(), pages),
     )
 
 
-def _steps(rows: pa.StructArray) -> tuple[Step, ...]:
-    columns: dict[str, list[Any]] = {name: rows.field(name).to_pylist() for name in _STEP_SCALARS}
+def _steps(rows: pa.StructArray, pages: bool) -> tuple[Step, ...]:
+    read = _STEP_SCALARS if pages else [name for name in _STEP_SCALARS if name != "observation"]
+    columns: dict[str, list[Any]] = {name: rows.field(name).to_pylist() for name in read}
+    columns.setdefault("observation", [""] * len(rows))
     columns["milestones"] = [tuple(values) for values in rows.field("milestones").to_pylist()]
     for name in _ARRAYS:
         columns[name] = _views(rows.field(name))

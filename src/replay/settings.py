@@ -14,7 +14,7 @@ class ReplaySettings:
     """Which stored successes are trained on again (MiRA alg. 2), and whose labels say what succeeded."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-    operational: ClassVar[tuple[str, ...]] = ("labels_at_once",)
+    operational: ClassVar[tuple[str, ...]] = ("labels_at_once", "pack_above")
 
     perplexity_low: float = 1 / 0.9
     """Lowest perplexity under the current policy that is kept, inclusive (1 = certain): below, nothing is learned."""
@@ -42,7 +42,12 @@ class ReplaySettings:
     labels_at_once: int = 8
     """Episodes that these judges are asked about at the same time."""
 
+    pack_above: int = 1000
+    """A stage whose episodes lie in more shards than this has them packed into few, compressed ones when it is
+    complete; 0 packs none. What is read from them is the same."""
+
     def __post_init__(self) -> None:
+        at_least(self, 0, "pack_above")
         at_least(self, 1, "labels_at_once")
         at_least(self, 1, "perplexity_low", "perplexity_high")
         at_least(self, 0, "cap_per_rollout")

@@ -4,12 +4,14 @@ Owns what a shard is, its writing (by ``records.durable``) and its memory-mapped
 Invariants: a file under its final name is complete; the name ends in the first 32 hexadecimal digits of
 the content's SHA-256, so that writing the same episodes twice gives one file and a damaged file betrays
 itself; each record batch is one episode, so that one episode can be read without the rest. A shard is
-never changed in place: arrays read from it are views of the mapped file.
+never changed in place: arrays read from it are views of the mapped file, or of what was decompressed of a packed one
+(``replay.packing``).
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -21,7 +23,7 @@ import pyarrow as pa
 
 from records.durable import NotAFile, open_file, replace_file
 from records.episodes import Trajectory
-from replay.schema import KIND, KIND_KEY, SCHEMA, VERSION, VERSION_KEY, from_batch, to_batch
+from replay.schema import KIND, KIND_KEY, SCHEMA, SOURCES_KEY, VERSION, VERSION_KEY, from_batch, to_batch
 
 SUFFIX = ".arrow"
 _DIGEST_IN_NAME = re.compile(r"-([0-9a-f]{32})\.[a-z]+$")
@@ -80,9 +82,14 @@ def write_shard(directory: Path | str, trajectories: Sequence[Trajectory], stem:
 def write_named(directory: Path, stem: str, suffix: str, content: bytes) -> tuple[Path, str]:
     """Write ``directory/STEM-DIGEST.SUFFIX`` durably; return its path and the SHA-256 of its bytes."""
     digest = hashlib.sha256(content).hexdigest()
-    path = directory / f"{stem}-{digest[:_DIGITS]}{suffix}"
+    path = directory / named_by_digest(stem, suffix, digest)
     replace_file(path, content)
     return path, digest
+
+
+def named_by_digest(stem: str, suffix: str, digest: str) -> str:
+    """Return the name of a file whose content has this SHA-256."""
+    return f"{stem}-{digest[:_DIGITS]}{suffix}"
 
 
 def digest_in_name(name: str) -> str:
@@ -119,9 +126,10 @@ class ShardReader:
             verify_digest(self.path)
         with ExitStack() as opened:
             with translated(self.path):
-                source = opened.enter_context(pa.memory_map(str(self.path), "rb"))
-                self._reader = pa.ipc.open_file(source)
+                self._source = opened.enter_context(pa.memory_map(str(self.path), "rb"))
+                self._reader = pa.ipc.open_file(self._source)
             _check_schema(self.path, self._reader.schema)
+            self._headers: dict[tuple[str, ...], Any] = {}
             self._opened = opened.pop_all()
 
     def __enter__(self) -> ShardReader:
@@ -138,20 +146,43 @@ class ShardReader:
         self._opened.close()
 
     def header(self, position: int, columns: Sequence[str]) -> dict[str, Any]:
-        """Return some of an episode's own columns as plain values, leaving its steps unread."""
-        batch = self._batch(position)
+        """Return some of an episode's own columns as plain values; no other column is read, nor decompressed."""
+        batch = self._batch(position, self._projected(tuple(columns)))
         with translated(self.path):
             return {name: batch.column(name)[0].as_py() for name in columns}
 
-    def trajectory(self, position: int) -> Trajectory:
-        """Return one episode; its token arrays are read-only views of the mapped file."""
-        batch = self._batch(position)
-        with translated(self.path):
-            return from_batch(batch)
+    def trajectory(self, position: int, *, pages: bool = True) -> Trajectory:
+        """Return one episode; its token arrays are read-only views of the shard's memory.
 
-    def _batch(self, position: int) -> pa.RecordBatch:
+        ``pages`` False leaves the steps' observations empty, half of a record or more, which learning does not read.
+        """
+        batch = self._batch(position, self._reader)
         with translated(self.path):
-            batch = self._reader.get_batch(position)
+            return from_batch(batch, pages=pages)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield each episode's record as it is."""
+        for position in range(len(self)):
+            yield self._batch(position, self._reader)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Names of the shards that a packed one was made from (``replay.packing``); none for others."""
+        with translated(self.path):
+            return tuple(map(str, json.loads((self._reader.schema.metadata or {}).get(SOURCES_KEY, b"[]"))))
+
+    def _projected(self, columns: tuple[str, ...]) -> Any:
+        """Return a reader of these columns alone."""
+        if columns not in self._headers:
+            numbers = sorted(SCHEMA.get_field_index(name) for name in columns)
+            with translated(self.path):
+                options = pa.ipc.IpcReadOptions(included_fields=numbers)
+                self._headers[columns] = pa.ipc.open_file(self._source, options=options)
+        return self._headers[columns]
+
+    def _batch(self, position: int, reader: Any) -> pa.RecordBatch:
+        with translated(self.path):
+            batch = reader.get_batch(position)
             batch.validate(full=True)
         if batch.num_rows != 1:
             raise _torn(self.path, f"{batch.num_rows} rows in record batch {position} instead of one")

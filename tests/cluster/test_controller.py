@@ -10,14 +10,17 @@ from typing import Any
 
 import pytest
 
+from cluster import stage_runner
 from cluster.audit.audit import audit
 from cluster.data_import import import_data
 from cluster.errors import RunStopped
+from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.metrics_log import read_metrics
 from cluster.run_folder.stage_data import NO_EPISODES
 from cluster.run_folder.stage_results import Cloned, Evaluated, ReplayFiltered, RolloutsPlayed
 from records.episodes import Source
 from replay.buffer import ReplayBuffer
+from replay.packing import STEM
 from replay.perplexity import Kept
 from tests.cluster.fake_run import ORDER, Killed, Run, at, before, task_sets
 from tests.model_families import FAMILIES, save
@@ -179,6 +182,47 @@ def test_the_critics_band_gets_the_values_of_this_phases_first_states(tmp_path: 
     )
     assert not set(first) & set(second)
     assert set(second) <= training
+
+
+PACKED = {"replay": {"pack_above": 1}}
+
+
+@pytest.mark.parametrize("cut", ["before_its_manifest", "before_its_sources_go", "never"])
+def test_a_stages_shards_are_packed_and_a_kill_in_between_loses_and_doubles_nothing(
+    tmp_path: Path, undisturbed: Run, cut: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run(tmp_path, **PACKED)
+
+    def killed(*arguments: Any, **named: Any) -> None:
+        raise Killed
+
+    if cut != "never":
+        with monkeypatch.context() as patch:
+            if cut == "before_its_manifest":
+                patch.setattr(RunManifest, "complete_stage", killed)
+            else:
+                patch.setattr(stage_runner, "tidy", killed_after(1, killed))
+            with pytest.raises(Killed):
+                run.start()
+        assert audit(run.out).findings == []
+        assert len(shards_of(run)) > 2, "packed ones and their sources"
+    run.start()
+    assert run.manifest.stages() == ORDER
+    assert audit(run.out).findings == []
+    played = [run.manifest.result(phase, RolloutsPlayed).episodes for phase in (1, 2)]
+    assert played == [undisturbed.manifest.result(phase, RolloutsPlayed).episodes for phase in (1, 2)]
+    assert all(name.startswith(f"{STEM}-") for name in shards_of(run))
+    assert len(shards_of(run)) < len(shards_of(undisturbed)) / 3
+
+
+def killed_after(times: int, kill: Any) -> Any:
+    """Return a function that does nothing ``times`` times, and then what ``kill`` does."""
+    left = iter(range(times))
+    return lambda *arguments: None if next(left, None) is not None else kill()
+
+
+def shards_of(run: Run) -> list[str]:
+    return sorted(path.name for path in (run.out / "episodes").glob("*.arrow"))
 
 
 def test_a_restart_between_cloning_and_the_critics_goes_on_from_the_clone(run: Run) -> None:

@@ -137,3 +137,43 @@ def test_recipes_lie_in_the_config_map_as_they_are() -> None:
             if d["kind"] == "ConfigMap" and d["metadata"]["name"] == "waymark-recipe"
         ]
         assert yaml.safe_load(maps[0]["data"]["recipe.yaml"]) == yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def instructions(stage: str) -> list[tuple[str, str]]:
+    """Return the instructions of one of the Dockerfile's stages: the word, and the rest on one line."""
+    text = re.sub(r"^#.*\n", "", DOCKERFILE, flags=re.MULTILINE).replace("\\\n", " ")
+    own = re.split(r"^FROM \S+ AS (\w+)$", text, flags=re.MULTILINE)
+    lines = own[own.index(stage) + 1].splitlines()
+    return [(line.partition(" ")[0], line.partition(" ")[2]) for line in lines if line.strip()]
+
+
+@pytest.mark.lengthy
+def test_the_install_steps_of_a_rollout_image_make_an_environment_in_which_a_worker_starts(tmp_path: Path) -> None:
+    """Every ``COPY`` and every ``pip install`` of the base stage, in its order, in a virtual environment of its own."""
+    place, programs = tmp_path / "waymark", tmp_path / "venv" / "bin"
+    place.mkdir()
+    subprocess.run([sys.executable, "-m", "venv", str(programs.parent)], check=True, timeout=300)
+    environment = {"PATH": f"{programs}:{os.environ['PATH']}", "HOME": str(tmp_path), "PIP_NO_CACHE_DIR": "1"}
+    steps = 0
+    for word, rest in instructions("base"):
+        *sources, target = rest.split()
+        if word == "COPY" and not target.startswith("/"):
+            for source in sources:
+                copied = place / target / (Path(source).name if target.endswith("/") else "")
+                if (ROOT / source).is_dir():
+                    shutil.copytree(ROOT / source, copied, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+                else:
+                    shutil.copy(ROOT / source, copied)
+        if word == "RUN" and rest.startswith("pip install"):
+            done = subprocess.run(rest, shell=True, cwd=place, env=environment, timeout=1200, text=True, stderr=-1)
+            assert done.returncode == 0, done.stderr
+            steps += 1
+    assert steps == 2
+    code = WORKER.format(without=[], kinds=["embedded", "browserless", "webarena", "miniwob"])
+    code += "import importlib.util; assert importlib.util.find_spec('torch') is None"
+    started = subprocess.run(
+        [str(programs / "python"), "-c", code], cwd=tmp_path, env=environment, timeout=240, text=True, stderr=-1
+    )
+    assert started.returncode == 0, started.stderr
+    asked = subprocess.run([str(programs / "waymark"), "--help"], cwd=tmp_path, env=environment, timeout=240)
+    assert asked.returncode == 0

@@ -88,6 +88,7 @@ def story(tmp_path_factory: pytest.TempPathFactory, environment: dict[str, str])
             "potential_demonstrations": 4,
             "value_demonstrations": 4,
         },
+        replay={"pack_above": 1},
     )
     undisturbed = Run(tmp_path_factory.mktemp("undisturbed"), raw)
     assert_done(undisturbed.run())
@@ -133,6 +134,15 @@ def test_it_is_the_run_that_would_have_been(story: Story) -> None:
     assert story.second.manifest.stages() == stages
     weights = [run.manifest.entry(1, "publish").result.weights.checksum for run in (story.undisturbed, story.second)]  # type: ignore[attr-defined]
     assert weights[0] == weights[1]
+
+
+def test_its_shards_were_packed_and_their_sources_are_gone_from_the_store_too(story: Story) -> None:
+    held = {path.name for path in (story.second.out / "episodes").glob("*.arrow")}
+    assert any(name.startswith("packed-") for name in held)
+    played = story.second.manifest.entry(1, "rollouts").files
+    assert all(Path(name).name.startswith("packed-") for name in played)
+    store = open_store(story.second.uri)
+    assert {Path(key).parent.name for key in store.keys("episodes")} == held
 
 
 def test_it_is_audited_from_a_third_node(story: Story) -> None:
