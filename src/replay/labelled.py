@@ -50,9 +50,12 @@ class LabelledBuffer:
         """Return the rollouts of these phases that count as a failure, by their ids; not those without a verdict."""
         return tuple(e for e in self._rollouts(phases) if e.outcome is not None and e.outcome != 1.0)
 
-    def trajectories(self, episode_ids: Iterable[str]) -> list[Trajectory]:
-        """Return episodes in the order asked for; raise ``LookupError`` for unknown ids."""
-        return [self._relabelled(played) for played in self.buffer.trajectories(episode_ids)]
+    def trajectories(self, episode_ids: Iterable[str], *, pages: bool = True) -> list[Trajectory]:
+        """Return episodes in the order asked for; raise ``LookupError`` for unknown ids.
+
+        ``pages`` is that of ``ReplayBuffer.trajectories``.
+        """
+        return [self._relabelled(played) for played in self.buffer.trajectories(episode_ids, pages=pages)]
 
     def stream(self, episode_ids: Iterable[str]) -> Iterator[Trajectory]:
         """Yield episodes shard by shard, holding one at a time; raise ``LookupError`` for unknown ids at once."""

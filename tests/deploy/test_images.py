@@ -107,13 +107,16 @@ def test_a_drained_pod_ends_its_processes_also_where_ray_no_longer_answers(tmp_p
 
 @pytest.mark.parametrize("path", sorted(DEPLOY.rglob("recipe.yaml")), ids=lambda path: path.parent.name)
 def test_what_a_recipe_asks_of_ray_fits_the_groups(path: Path) -> None:
-    """Ray finds each role its place by CPUs and GPUs alone, so the numbers of recipe and manifest belong together."""
+    """Ray finds each role its place by what it asks for, so the numbers of recipe and manifest belong together."""
+    from cluster.placement import LEARNER, SERVER, WORKER, demands
     from cluster.preflight.machine import Machine
     from cluster.preflight.plan import make_plan
     from cluster.recipe.recipe import load_recipe
 
     recipe = load_recipe(path)
     assert recipe.run.resources.address == "auto"
+    named = {role: demand.node for role, demand in demands(recipe).items()}
+    assert named == {WORKER: "browser", SERVER: "policy", LEARNER: "learner"}
     planned = {process.name: process for process in make_plan(recipe, Machine.here()).processes}
     for group in groups(example(path.parent.name)):
         if group.name == "head":
