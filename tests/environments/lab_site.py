@@ -93,6 +93,9 @@ host.attachShadow({mode: 'open'}).innerHTML =
 '<p id="said">In the shadow</p><label>Dark <input></label><button aria-labelledby="said">x</button><slot></slot>';
 host.shadowRoot.querySelector('button').addEventListener('click', e => { e.target.before(`trusted ${e.isTrusted}`); });
 </script>""",
+    "/late-frames": """<!doctype html><title>Late</title><iframe src="/slow"></iframe><iframe src="/hang"></iframe>
+<iframe src="http://evil.example/page" title="Advert"></iframe><button>Outside</button>""",
+    "/late-frame": """<!doctype html><title>Late</title><iframe src="/slow"></iframe><button>Outside</button>""",
     "/inner": """<!doctype html><title>Inner</title><body style="margin: 40px"><a href="/new">Leave frame</a>
 <button onclick="fetch('/slow').then(r => r.text()).then(t => { this.after(t) })">Load</button>
 <input aria-label="Inside" oninput="out.textContent = this.value"><b id="out"></b>""",

@@ -198,6 +198,14 @@ async def test_frames_and_shadow_trees_are_parts_of_the_page(env: BrowserEnviron
     ]  # fmt: skip
 
 
+async def test_a_frames_document_is_waited_for_beside_one_that_never_comes(env: BrowserEnvironment) -> None:
+    seen = await env.reset(lab_task("/late-frame"))
+    assert "fetched" in seen.text
+    seen = await env.reset(lab_task("/late-frames"))
+    assert "fetched" in seen.text
+    assert "button Outside" in seen.text
+
+
 async def test_frames_and_shadow_trees_are_acted_on(env: BrowserEnvironment) -> None:
     seen = await do(env, await env.reset(lab_task("/frames")), "click", "Load")
     assert "fetched" in seen.page_text, "a frame's requests are waited for"

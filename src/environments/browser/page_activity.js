@@ -4,7 +4,7 @@
  * the task's sites), and `settle`. Timers that set timers are counted a few links deep only, so that a page that
  * polls is still quiet. */
 
-const SHORT_TIMER_MS = 300, MAX_CHAIN = 3, IDLE_TURNS = 3, MAX_OPENED = 8, MAX_ASKED = 100;
+const SHORT_TIMER_MS = 300, FRAME_MS = 2000, MAX_CHAIN = 3, IDLE_TURNS = 3, MAX_OPENED = 8, MAX_ASKED = 100;
 const CLICKS = new Set(["click", "mousedown", "mouseup", "pointerdown", "pointerup", "dblclick"]);
 const work = {requests: 0, timers: 0, leaving: false, expected: 0};
 
@@ -180,7 +180,14 @@ const moving = () => {
 const framesOf = view => [...Array(view.length).keys()].map(i => {
   try { return view[i].__waymark ?? null; } catch { return null; }
 }).filter(Boolean);
-const busy = () => work.requests > 0 || work.timers > 0 || document.readyState === "loading" ||
+/* Whether a frame's own document is still to come: until then a blank one stands in its place, which is complete. One
+ * that takes longer holds up the page's first steps and no later ones. */
+const awaited = () => document.readyState !== "complete" && now() < FRAME_MS &&
+  [...document.querySelectorAll("iframe[src], iframe[srcdoc], frame[src]")].some(frame => {
+    if (!frame.hasAttribute("srcdoc") && !/^https?:/.test(frame.src)) return false;
+    try { return frame.contentDocument?.URL === "about:blank"; } catch { return false; }
+  });
+const busy = () => work.requests > 0 || awaited() || work.timers > 0 || document.readyState === "loading" ||
   work.expected > now() || moving() || (Boolean(outer) && work.leaving) || framesOf(window).some(frame => frame.busy());
 
 /* For what is busy to the last: requests and timers come before animations. */
