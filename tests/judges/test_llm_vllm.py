@@ -1,4 +1,4 @@
-"""A real vLLM as a judge's endpoint: it is held to the schema, so that even an untrained model gives an answer."""
+"""A real vLLM as a judge: held to the schema as an endpoint, and as outcome models' server beside their own process."""
 
 from __future__ import annotations
 
@@ -8,20 +8,25 @@ import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from pydantic import BaseModel, ConfigDict
 
+from cluster.outcome_training import OutcomeTraining, train_outcome_model
 from judges.llm.interface import LlmQuestion
 from judges.llm.service import JudgeService
 from judges.llm.settings import LlmSettings, ModelSettings
+from judges.trained.judge import TrainedJudge
+from judges.trained.kind import TrainedSettings
 from policy.models import save_policy
-from policy.presets import build_tiny
+from policy.presets import build_tiny, prepare_policy
 from policy.settings import TinyShape
 from policy.tokenizer import TextTokenizer
 from policy.tokenizer_training import train_tokenizer
 from records.deadline import Deadline
+from tests.judges.test_trained_judge import PAGES, TASK, episodes, played
 from tests.policy.vllm_python import VLLM_PYTHON, needs_vllm
 
 pytestmark = [pytest.mark.slow, pytest.mark.lengthy, needs_vllm]
@@ -37,6 +42,31 @@ class Same(BaseModel):
     same: bool
 
 
+@contextmanager
+def plain_vllm(model: Path, folder: Path, *more: str) -> Iterator[str]:
+    """The address of a vLLM as anybody starts one, without what Waymark puts into its own."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = [VLLM_PYTHON, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model), "--dtype", "float32"]
+    words += ["--max-model-len", "1024", "--max-num-seqs", "4", "--enforce-eager", "--host", "127.0.0.1"]
+    words += ["--port", str(port), *more]
+    environment = {**os.environ, "VLLM_NO_USAGE_STATS": "1", "VLLM_CPU_KVCACHE_SPACE": "1"}
+    environment |= {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1"}
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(words, stdout=log, stderr=log, env=environment, start_new_session=True)
+    try:
+        ends = time.monotonic() + START_S
+        while not _is_up(port):
+            assert process.poll() is None, (folder / "log").read_text()[-4000:]
+            assert time.monotonic() < ends, (folder / "log").read_text()[-4000:]
+            time.sleep(0.5)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        os.killpg(process.pid, 9)
+        process.wait(30)
+
+
 @pytest.fixture
 def url(tmp_path: Path) -> Iterator[str]:
     """The address of a vLLM that serves an untrained model as ``judge``."""
@@ -44,28 +74,11 @@ def url(tmp_path: Path) -> Iterator[str]:
     tokenizer = train_tokenizer(words, 600, tmp_path / "tokenizer")
     model = save_policy(build_tiny(SHAPE, TextTokenizer.load(tokenizer), seed=0), tokenizer, tmp_path / "model")
     (tmp_path / "chat.jinja").write_text(TEMPLATE)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    words = [VLLM_PYTHON, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model), "--dtype", "float32"]
-    words += ["--max-model-len", "1024", "--max-num-seqs", "4", "--enforce-eager", "--host", "127.0.0.1"]
-    words += ["--port", str(port), "--served-model-name", "judge", "--chat-template", str(tmp_path / "chat.jinja")]
+    more = ["--served-model-name", "judge", "--chat-template", str(tmp_path / "chat.jinja")]
     # An untrained model would fill its answer with the spaces that JSON allows.
-    words += ["--structured-outputs-config", '{"backend": "xgrammar", "disable_any_whitespace": true}']
-    environment = {**os.environ, "VLLM_NO_USAGE_STATS": "1", "VLLM_CPU_KVCACHE_SPACE": "1"}
-    environment |= {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1"}
-    with (tmp_path / "log").open("wb") as log:
-        process = subprocess.Popen(words, stdout=log, stderr=log, env=environment, start_new_session=True)
-    try:
-        ends = time.monotonic() + START_S
-        while not _is_up(port):
-            assert process.poll() is None, (tmp_path / "log").read_text()[-4000:]
-            assert time.monotonic() < ends, (tmp_path / "log").read_text()[-4000:]
-            time.sleep(0.5)
-        yield f"http://127.0.0.1:{port}/v1"
-    finally:
-        os.killpg(process.pid, 9)
-        process.wait(30)
+    more += ["--structured-outputs-config", '{"backend": "xgrammar", "disable_any_whitespace": true}']
+    with plain_vllm(model, tmp_path, *more) as address:
+        yield f"{address}/v1"
 
 
 def _is_up(port: int) -> bool:
@@ -90,3 +103,18 @@ async def test_vllm_answers_by_the_schema_and_counts_its_tokens(url: str, tmp_pa
     (account,) = service.accounts()
     assert account.questions == 2
     await service.close()
+
+
+async def test_an_outcome_model_says_the_same_on_a_server_of_somebody_elses(tmp_path: Path) -> None:
+    settings = OutcomeTraining(updates=20, batch=8, learning_rate=1e-2, max_prompt_tokens=200, calibration_share=0.25)
+    prepare_policy(SHAPE, tmp_path / "start", corpus=[*PAGES.values(), "Buy lamp", "yes no"], seed=0)
+    train_outcome_model(episodes(), tmp_path / "start", tmp_path / "model", settings, lambda done, loss: None)
+    asked = [played(0, solved=True), played(1, solved=False)]
+    said: dict[str, list[float]] = {}
+    with plain_vllm(tmp_path / "model", tmp_path) as address:
+        for where in ("", address):
+            async with TrainedJudge(TrainedSettings(folder=str(tmp_path / "model"), url=where)) as judge:
+                labels = [await judge.label(episode, TASK, Deadline(200)) for episode in asked]
+            said[where] = [float(label.values[0]) for label in labels]
+    assert said[address] == pytest.approx(said[""], abs=1e-4)
+    assert abs(said[""][0] - said[""][1]) > 0.01, "the model tells the pages apart"
