@@ -161,6 +161,7 @@ class Controller:
         """Play the phase's tasks with the current policy; episodes that an earlier attempt finished are kept."""
         specs = self._rollout_specs(phase)
         result = self._play(phase, RolloutsPlayed.stage, specs, self.recipe.run.environment)
+        self.system.players.rest()
         played = RolloutsPlayed(**vars(episode_counts(specs, result, self.buffer)))
         if not played.episodes:
             raise RunStopped(

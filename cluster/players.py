@@ -178,6 +178,10 @@ class Players:
         """Let the recipe's model write milestones from the tasks' first pages; see ``cluster.milestone_writing``."""
         return self._rollouts.write_milestones(tasks)
 
+    def rest(self) -> None:
+        """Let go of the workers that are not needed while nothing is played; see ``rollout.workers_min``."""
+        self._rollouts.rest()
+
     def retire(self, driver: str) -> None:
         """End the workers of one kind of environment, when no further episode needs them."""
         self._rollouts.retire(driver)

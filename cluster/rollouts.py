@@ -136,6 +136,11 @@ class Rollouts:
         except EpisodeFailed as error:
             raise RunStopped(f"{error}. What to do: {error.failure.code.remedy}") from error
 
+    def rest(self) -> None:
+        """Let go of the workers that are not needed while nothing is played; see ``rollout.workers_min``."""
+        for pool in self._pools.values():
+            pool.rest()
+
     def retire(self, driver: str) -> None:
         """End the workers of one kind of environment, when no further episode needs them."""
         if driver in self._pools:

@@ -154,7 +154,7 @@ def start_server(
         num_gpus=options.gpus,
         memory=options.memory_mb * 2**20,
         resources=dict(resources or {}),
-        max_restarts=options.restarts,
+        max_restarts=-1 if options.restarts is None else options.restarts,
         max_task_retries=0,
         runtime_env={"env_vars": {"OMP_NUM_THREADS": str(options.threads), **(environment or {})}},
     )

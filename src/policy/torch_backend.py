@@ -49,14 +49,16 @@ class TorchSettings:
     batch_invariant: bool = False
     """One request at a time, its whole prompt read, so that replies do not depend on what else is asked; about half
     the speed."""
-    restarts: int = -1
-    """How often Ray restarts a server that died; -1 is for as long as the run lives, as nodes that come and go need."""
+    restarts: int | None = None
+    """How often Ray restarts a server that died; unset is for as long as the run lives, as nodes that come and go
+    need."""
 
     def __post_init__(self) -> None:
         """Refuse counts of nothing."""
         at_least(self, 1, "servers", "threads", "max_batch", "max_prefill_tokens", "memory_mb")
         at_least(self, 0, "cpus", "gpus", "kept_prompts")
-        at_least(self, -1, "restarts")
+        if self.restarts is not None:
+            at_least(self, 0, "restarts")
 
 
 def processes(options: TorchSettings) -> ServerProcesses:

@@ -72,6 +72,7 @@ WORKER_NOT_STARTED = _infra("worker_not_started", "look at the workers' logs: wh
 WORKER_DIED = _infra(
     "worker_died", "look at the free memory of the rollout machines, and lower rollout.contexts_per_worker"
 )
+PREEMPTED = _infra("preempted", "nothing: its node went away, and the episode is played again without counting")
 WORKER_HUNG = _infra("worker_hung", f"{_FEWER}, or raise rollout.hang_timeout_s on a busy machine")
 WORKER_STALLED = _infra("worker_stalled", f"{_FEWER}, or raise rollout.loop_lag_limit_s on a busy machine")
 NODE_SERVICE_LOST = _infra(

@@ -2,9 +2,9 @@
 
 Owns the life of an episode between being asked for and being accounted for. Invariants: an episode
 is in exactly one state; it moves only along ``TRANSITIONS``; it is leased to one holder at a time
-and at most ``max_attempts`` times; only the holder of the current lease can complete or fail it, so
-a late or repeated answer changes nothing; a completed or failed episode never moves again. Time
-is always an argument. A turn costs what happens in it: nothing here looks at every episode but ``failures`` and
+and at most ``max_attempts`` times, not counting those that were handed back; only the holder of the current lease
+can complete or fail it, so a late or repeated answer changes nothing; a completed or failed episode never moves again.
+Time is always an argument. A turn costs what happens in it: nothing here looks at every episode but ``failures`` and
 ``abandon``. Must not import ray or asyncio.
 """
 
@@ -77,6 +77,7 @@ class _Entry:
     place: int
     state: EpisodeState = EpisodeState.PENDING
     attempts: int = 0
+    excused: int = 0
     lease: Lease | None = None
     failure: Failure | None = None
 
@@ -167,15 +168,32 @@ class EpisodeLedger:
         if entry is None:
             return None
         entry.failure = failure
-        again = failure.kind in RETRYABLE and entry.attempts < self._max_attempts
+        counted = entry.attempts - entry.excused
+        again = failure.kind in RETRYABLE and counted < self._max_attempts
         event = Event.REQUEUE if again else Event.FAIL
         self._give_back(lease)
         self._move(entry, event)
         self._journal(event, lease, failure)
         if again:
-            ready_at = now + self._retry_delay_s * 2 ** (entry.attempts - 1)
+            ready_at = now + self._retry_delay_s * 2 ** (counted - 1)
             heapq.heappush(self._delayed, (ready_at, entry.place))
         return entry.state
+
+    def hand_back(self, lease: Lease, failure: Failure) -> bool:
+        """Put back an episode that ``failure`` kept from its end through no fault of its own: no attempt is counted.
+
+        False (and no change) when the lease is not current.
+        """
+        entry = self._current(lease)
+        if entry is None:
+            return False
+        entry.failure = failure
+        entry.excused += 1
+        self._give_back(lease)
+        self._move(entry, Event.REQUEUE)
+        self._journal(Event.REQUEUE, lease, failure)
+        insort(self._ready, entry.place, key=_backwards)
+        return True
 
     def release(self, holder: int, failure: Failure, now: float = 0.0) -> list[Lease]:
         """Fail every lease of a holder that is gone and return them."""

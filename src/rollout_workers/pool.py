@@ -2,8 +2,9 @@
 
 Owns the driver's loop: lease, send, collect, retry, stop. Invariants: each episode ends as completed
 (in a durable shard) or failed (with a typed reason) or, when a run stops early, was never sent; what a
-lost worker was playing is played again; a run stops with a clear error when its failure budget is
-used up or nothing happens any more. Holds ids and summaries, never trajectories.
+lost worker was playing is played again, without counting as an attempt where its node went away; a run stops with a
+clear error when its failure budget is used up or nothing happens any more, which waiting for a node is not. Holds ids
+and summaries, never trajectories.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from heapq import heapify, heappop, heapreplace
 from environments.admission import Admission
 from environments.browser.owned_processes import kill, orphans
 from records import failure_codes as codes
+from records.episodes import Source
 from records.failures import Failure, FailureCode, FailureKind
 from rollout_workers.budget import FailureBudget, FailureBudgetExceeded
 from rollout_workers.gate import Gate
@@ -61,7 +63,7 @@ class RolloutPool:
         self._nodes = nodes
         self._gate = Gate(admission)
         self._settings = config.settings
-        self._group = WorkerGroup(config)
+        self._group = WorkerGroup(config, nodes)
         self._runs = itertools.count()
 
     def __enter__(self) -> RolloutPool:
@@ -86,6 +88,8 @@ class RolloutPool:
         run = _Run(
             f"run-{next(self._runs)}", specs, self._group, self._gate, self._nodes, self._settings, on_counts, journal
         )
+        if specs:
+            self._group.resize(self._settings.workers)
         self._group.excuse()
         try:
             run.play()
@@ -96,6 +100,11 @@ class RolloutPool:
         finally:
             self._gate.leave()
         return run.played()
+
+    def rest(self) -> None:
+        """Let go of the workers beyond ``rollout.workers_min``, until the next run."""
+        if self._settings.workers_min is not None:
+            self._group.resize(self._settings.workers_min)
 
     def close(self) -> None:
         """Close all browsers and end all workers; safe to call twice."""
@@ -152,6 +161,7 @@ class _Run:
         self._losses_before = group.losses
         self._orphans_before = group.orphans_killed
         group.loop_lag_s = 0.0
+        self._asks_policy = any(spec.source is not Source.DEMONSTRATION for spec in specs)
         self._started = self._moved = time.monotonic()
         self._worker_seen = False
 
@@ -165,7 +175,9 @@ class _Run:
         events = self._group.tend() + self._group.poll(_POLL_S)
         for event in events:
             self._account(event)
-        self._dispatch()
+        self._see_off()
+        if not self._held_up():
+            self._dispatch()
         if events:
             self._moved = time.monotonic()
             self._tell()
@@ -203,6 +215,9 @@ class _Run:
     def _account(self, event: Answered | Lost) -> None:
         now = time.monotonic()
         if isinstance(event, Lost):
+            if event.failure.code == codes.PREEMPTED:
+                self._take_back(event.worker, event.failure)
+                return
             self._budget.record(event.failure)
             self._gate.lost(event.worker)
             self._ledger.release(event.worker, event.failure, now)
@@ -219,8 +234,33 @@ class _Run:
                 self._located[answer.lease.episode_id] = answer.shard
                 self._budget.succeed()
 
+    def _see_off(self) -> None:
+        """End workers whose nodes leave: when they have finished, at the latest when their nodes go."""
+        done = []
+        for worker, until in self._group.leaving().items():
+            if self._ledger.held_count(worker) and time.monotonic() < until:
+                continue
+            self._take_back(worker, Failure(codes.PREEMPTED, f"the node of worker {worker} goes away"))
+            done.append(worker)
+        if done:
+            self._group.retire(done)
+            self._moved = time.monotonic()
+
+    def _take_back(self, worker: int, failure: Failure) -> None:
+        """Take from a worker what it has, without counting an attempt."""
+        self._gate.lost(worker)
+        for lease in self._ledger.held_by(worker):
+            logger.info("episode %s is handed back: %s", lease.episode_id, failure.detail)
+            self._ledger.hand_back(lease, failure)
+
+    def _held_up(self) -> bool:
+        return self._asks_policy and bool(self._nodes.held_up())
+
     def _fail(self, answer: EpisodeAnswer, now: float) -> None:
         assert answer.failure is not None
+        if answer.failure.kind is FailureKind.POLICY and self._held_up():
+            self._ledger.hand_back(answer.lease, answer.failure)  # who should have answered waits for a node
+            return
         if self._ledger.fail(answer.lease, answer.failure, now) is not None:
             logger.info("episode %s, attempt %d: %s", answer.lease.episode_id, answer.lease.attempt, answer.failure)
             self._budget.record(answer.failure)
@@ -244,7 +284,7 @@ class _Run:
 
     def _waits_for_node(self) -> bool:
         """Whether nothing can move before a node comes; raise where it will not."""
-        if self._nodes.held_up():
+        if self._held_up():
             self._nodes.check("server")
             return True
         if self._group.ready() or not self._nodes.waiting("worker"):

@@ -64,7 +64,7 @@ class RolloutSettings:
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
     operational: ClassVar[tuple[str, ...]] = (
-        "workers", "contexts_per_worker", "prefetch_per_worker", "worker_cpus", "worker_memory_mb",
+        "workers", "workers_min", "contexts_per_worker", "prefetch_per_worker", "worker_cpus", "worker_memory_mb",
         "reset_deadline_s", "step_deadline_s", "judge_deadline_s", "episode_deadline_s", "attempts", "retry_delay_s",
         "infra_failure_share", "task_failure_share", "policy_failure_share", "judge_failure_share", "failure_floor",
         "failure_window", "shard_linger_s", "shard_deadline_s", "start_timeout_s", "hang_timeout_s",
@@ -73,6 +73,9 @@ class RolloutSettings:
 
     workers: int = 1
     """Rollout worker processes, each with one Chromium."""
+    workers_min: int | None = None
+    """Rollout workers that stay while the learner works, so that an autoscaler can take the other nodes; unset keeps
+    all of them."""
     contexts_per_worker: int = 8
     """Episodes that one worker plays at the same time, each in a browser context of its own."""
     prefetch_per_worker: int = 8
@@ -143,6 +146,8 @@ class RolloutSettings:
     def __post_init__(self) -> None:
         """Refuse counts below 1, shares outside [0, 1] and waits of nothing."""
         at_least(self, 1, "workers", "contexts_per_worker", "max_steps", "attempts", "failure_window")
+        fewer = self.workers_min is None or 0 <= self.workers_min <= self.workers
+        require(fewer, "workers_min", f"a number from 0 to rollout.workers ({self.workers})", self.workers_min)
         at_least(self, 0, "prefetch_per_worker", "worker_cpus", "worker_memory_mb", "temperature", "failure_floor")
         above(self, 0, "top_p")
         share(self, "top_p", "infra_failure_share", "task_failure_share", "policy_failure_share")

@@ -1,4 +1,4 @@
-"""The rollout workers as Ray actors: started, asked for signs of life, killed when hung, replaced when dead.
+"""The rollout workers as Ray actors: started, asked for signs of life, killed when hung, replaced when dead or leaving.
 
 Owns the actors through RLlib's ``FaultTolerantActorManager`` and reports what happens as events.
 Invariants: a worker's loss is reported once, before anything else is sent to it; a worker that came
@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import secrets
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import methodcaller
 from typing import Any
@@ -26,6 +27,7 @@ from rollout_workers.actor_manager import CallResult, FaultTolerantActorManager
 from rollout_workers.leases import Lease
 from rollout_workers.members import Care, Member, MemberState
 from rollout_workers.node_services import NodeServices
+from rollout_workers.nodes import STEADY, Nodes
 from rollout_workers.results import EpisodeAnswer
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
 from rollout_workers.worker import RolloutWorker
@@ -35,10 +37,15 @@ logger = logging.getLogger(__name__)
 
 _NODE, _START, _HEARTBEAT = "node", "start", "heartbeat"
 _MAX_CONCURRENCY = 1000
+_TOLD_TO_END = "SIGTERM"
 _PROBE_AGAIN_S = 0.5
 """Fixed: a pace within ``rollout.replace_after_s``."""
 _PROBE_S = 0.3
 """Fixed: a worker that does not answer by then is asked again."""
+_NODE_LOST_S = 30.0
+"""Fixed: Ray takes a silent node for dead after some 15 s; whoever was lost on one that is still there by then died."""
+_HAND_BACK_S = 5.0
+"""Fixed: so long before its node goes, a worker has handed back what it could not finish."""
 _LAG_TOLD_S = 2.0
 """Fixed: only a line in the log; what counts is ``rollout.loop_lag_limit_s``."""
 
@@ -53,17 +60,38 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A worker died, hung or could not be built; whatever it was playing is lost."""
+    """A worker died, hung or could not be built; whatever it was playing is lost.
+
+    A failure ``infra/preempted`` says that its node went away.
+    """
 
     worker: int
     failure: Failure
 
 
+@dataclass(frozen=True, slots=True)
+class _Undecided:
+    """A loss of which is not known yet whether its node went away."""
+
+    node: str
+    failure: Failure
+    since: float
+
+
+def _lost(worker: int, failure: Failure, *, preempted: bool) -> Lost:
+    """Return the loss; a node that goes away and a process that is told to end are nobody's failure."""
+    if not preempted and _TOLD_TO_END not in failure.detail:
+        return Lost(worker, failure)
+    return Lost(worker, Failure(codes.PREEMPTED, failure.detail))
+
+
 class WorkerGroup:
     """All workers of one pool."""
 
-    def __init__(self, config: WorkerConfig) -> None:
+    def __init__(self, config: WorkerConfig, nodes: Nodes = STEADY) -> None:
         self._config = config
+        self._nodes = nodes
+        self._undecided: dict[int, _Undecided] = {}
         self._settings = config.settings
         self._capacity = self._settings.contexts_per_worker + self._settings.prefetch_per_worker
         self._manager = FaultTolerantActorManager(max_remote_requests_in_flight_per_actor=self._capacity)
@@ -77,8 +105,7 @@ class WorkerGroup:
         self.loop_lag_s = 0.0
         each_node = config.connection is None and KINDS.find(config.environment).each_node
         self._services = NodeServices(config.environment, config.options, config.run) if each_node else None
-        for _ in range(self._settings.workers):
-            self._add()
+        self.resize(self._settings.workers)
 
     @property
     def capacity(self) -> int:
@@ -87,7 +114,28 @@ class WorkerGroup:
 
     def ready(self) -> list[int]:
         """Return the ids of the workers that may be given episodes."""
-        return [i for i, m in self._members.items() if m.state is MemberState.READY and self._healthy(i)]
+        return [i for i, m in self._members.items() if self._stays(m) and self._healthy(i)]
+
+    def leaving(self) -> dict[int, float]:
+        """Return the workers whose nodes have notice, with when they must have handed back what they play."""
+        leaving = {i: self._nodes.leaves_at(m.node) for i, m in self._members.items() if m.state is MemberState.READY}
+        return {worker: at - _HAND_BACK_S for worker, at in leaving.items() if at is not None}
+
+    def retire(self, workers: Sequence[int]) -> None:
+        """End workers that play nothing any more; others take their place, on nodes that stay."""
+        for worker in workers:
+            logger.info("%s ends: its node leaves", self._members[worker].name)
+        self._end(workers)
+        for _ in workers:
+            self._add()
+
+    def resize(self, count: int) -> None:
+        """Have ``count`` workers; those that are not ready, then the newest, go first."""
+        for _ in range(count - len(self._members)):
+            self._add()
+        spare = max(0, len(self._members) - count)
+        ready = set(self.ready())
+        self._end(sorted(self._members, key=lambda worker: (worker in ready, -worker))[:spare])
 
     def process_ids(self) -> dict[int, int]:
         """Return the process id of each ready worker."""
@@ -116,7 +164,7 @@ class WorkerGroup:
     def tend(self) -> list[Answered | Lost]:
         """Ask for signs of life, kill the hung, start the new, bring back or replace the dead."""
         now = time.monotonic()
-        events: list[Answered | Lost] = []
+        events: list[Answered | Lost] = [*self._decided(now)]
         for worker, member in list(self._members.items()):
             care = member.care(now, self._settings)
             if care is Care.START:
@@ -143,6 +191,20 @@ class WorkerGroup:
         self._members.clear()
         if self._services is not None:
             self._services.close()
+
+    def _stays(self, member: Member) -> bool:
+        return member.state is MemberState.READY and self._nodes.leaves_at(member.node) is None
+
+    def _end(self, workers: Sequence[int]) -> None:
+        """Let workers close their browsers, and kill them."""
+        can_stop = [i for i in workers if self._members[i].state is MemberState.READY and self._healthy(i)]
+        if can_stop:
+            limit_s = self._config.browser.close_timeout_s
+            self._manager.foreach_actor(methodcaller("stop"), remote_actor_ids=can_stop, timeout_seconds=limit_s)
+        for worker in workers:
+            del self._members[worker]
+            ray.kill(self._manager.remove_actor(worker), no_restart=True)
+        self._end_unused_services()
 
     def _add(self) -> None:
         name = f"worker-{self._made}"
@@ -234,7 +296,21 @@ class WorkerGroup:
         member.enter(MemberState.DOWN, time.monotonic())
         self.losses += 1
         meter.record(table.WORKER_LOSSES)
-        return [Lost(worker, failure)]
+        gone = self._nodes.gone(member.node)
+        if gone is None:
+            self._undecided[worker] = _Undecided(member.node, failure, time.monotonic())
+            return []
+        return [_lost(worker, failure, preempted=gone)]
+
+    def _decided(self, now: float) -> Iterator[Lost]:
+        """Yield the losses of which is known by now whether the node went away."""
+        for worker, lost in list(self._undecided.items()):
+            gone = self._nodes.gone(lost.node)
+            member = self._members.get(worker)
+            back = member is not None and member.state is not MemberState.DOWN
+            if gone or back or now - lost.since > _NODE_LOST_S:
+                del self._undecided[worker]
+                yield _lost(worker, lost.failure, preempted=bool(gone))
 
     def _restore(self) -> None:
         """Find out which dead workers Ray has restarted; they are started again before they play."""

@@ -152,6 +152,9 @@ class FakeSystem:
         """What plays; here all is one."""
         return self
 
+    def rest(self) -> None:
+        """Keep all workers."""
+
     def retire(self, driver: str) -> None:
         self.note("retire", driver)
 

@@ -26,7 +26,7 @@ MAY_BE_ZERO = {
     "rollout.worker_memory_mb", "rollout.temperature", "rollout.retry_delay_s", "rollout.infra_failure_share",
     "rollout.task_failure_share", "rollout.policy_failure_share", "rollout.judge_failure_share",
     "rollout.failure_floor", "rollout.shard_linger_s", "rollout.planning.tries", "rollout.planning.thinking_tokens",
-    "policy.options.restarts", "policy.options.kept_prompts",
+    "policy.options.kept_prompts",
     "milestones.count", "milestones.examples_seed",
     "replay.cap_per_rollout", "curriculum.coverage_share", "curriculum.replayed_share", "curriculum.perturbed_share",
     "curriculum.thin_site_tasks", "curriculum.value_low", "learner.gamma", "learner.alpha", "learner.lam",
@@ -57,6 +57,7 @@ ANY_NUMBER = "learner.losses.hard_filter.threshold"
 
 LOOKED_UP = {
     "judges.evaluators.otherwise", "judges.orm.model", "judges.process.model",
+    "run.resources.rollout_nodes", "run.resources.policy_nodes", "run.resources.learner_nodes",
     "run.environment", "warm_start.checkpoint", "warm_start.data", "browser.executable", "policy.model",
     "policy.backend", "policy.revision",
     "rollout.trajectory_judge", "rollout.milestone_judge", "judges.evaluators.answer_judge",

@@ -77,14 +77,16 @@ class VllmSettings:
     """Longest start of a server, with loading and compiling, in seconds."""
     drain_timeout_s: float = 30.0
     """Longest wait for running replies before new weights are taken; what still runs is played again, in seconds."""
-    restarts: int = -1
-    """How often Ray restarts a server that died; -1 is for as long as the run lives, as nodes that come and go need."""
+    restarts: int | None = None
+    """How often Ray restarts a server that died; unset is for as long as the run lives, as nodes that come and go
+    need."""
 
     def __post_init__(self) -> None:
         """Refuse counts of nothing, and addresses that are none."""
         at_least(self, 1, "servers", "threads", "kv_cache_gib", "max_batch", "memory_mb")
         at_least(self, 0, "cpus", "gpus", "in_flight")
-        at_least(self, -1, "restarts")
+        if self.restarts is not None:
+            at_least(self, 0, "restarts")
         one_of(self, "bind", ("loopback", "node"))
         for url in self.urls:
             require(url.startswith(("http://", "https://")), "urls", "addresses such as http://host:8000", url)

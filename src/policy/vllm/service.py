@@ -84,7 +84,7 @@ def _start(serving: Serving, options: VllmSettings, name: str, token: str) -> Ac
         num_gpus=options.gpus,
         memory=options.memory_mb * 2**20,
         resources=dict(serving.resources),
-        max_restarts=options.restarts,
+        max_restarts=-1 if options.restarts is None else options.restarts,
         max_task_retries=0,
     )
     log_file = serving.logs / f"vllm-{name.rpartition('-')[2]}.log"
