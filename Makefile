@@ -10,7 +10,7 @@ VLLM   ?= .venv-vllm
 # One thread per process: oversubscribed OpenMP makes small torch loops 20-60 times slower.
 export OMP_NUM_THREADS := 1
 
-.PHONY: setup vllm demo test test-all test-faults lint bench docs clean
+.PHONY: setup vllm demo test test-all test-faults test-cluster lint bench docs clean
 
 setup: $(READY)
 
@@ -61,6 +61,10 @@ test-all: lint $(TESTED_WITH)
 
 test-faults: setup
 	$(BIN)/python -m pytest -q tests/faults
+
+# Several Ray nodes on this machine, at loopback addresses: lost, drained, waited for.
+test-cluster: setup
+	$(BIN)/python -m pytest -q tests/nodes
 
 bench: setup
 	$(BIN)/python -m benchmarks
