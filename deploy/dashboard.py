@@ -59,7 +59,11 @@ PANELS: dict[str, list[tuple[str, str, list[tuple[str, str]]]]] = {
         ("Replay buffer", "none", [(level(table.REPLAY), "{{part}}"), (level(table.REPLAYED), "learned from again")]),
         (
             "Workers", "none",
-            [(level(table.WORKERS), "ready"), (f"increase({table.WORKER_LOSSES.series}{{{_RUN}}}[1h])", "lost in 1 h")],
+            [
+                (level(table.WORKERS), "ready"),
+                (level(table.AWAITED_NODES), "{{role}} without a node"),
+                (f"increase({table.WORKER_LOSSES.series}{{{_RUN}}}[1h])", "lost in 1 h"),
+            ],
         ),
     ],
     "Episodes": [
