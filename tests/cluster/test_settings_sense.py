@@ -28,6 +28,7 @@ MAY_BE_ZERO = {
     "rollout.failure_floor", "rollout.shard_linger_s", "rollout.planning.tries", "rollout.planning.thinking_tokens",
     "policy.options.kept_prompts",
     "milestones.count", "milestones.examples_seed",
+    "replay.pack_above",
     "replay.cap_per_rollout", "curriculum.coverage_share", "curriculum.replayed_share", "curriculum.perturbed_share",
     "curriculum.thin_site_tasks", "curriculum.value_low", "learner.gamma", "learner.alpha", "learner.lam",
     "learner.adapters.rank", "learner.seed", "learner.potential.learning_rate", "learner.potential.epochs",
