@@ -111,7 +111,7 @@ def play_repeatedly(folder: Path) -> Repeated:
     assert_done(undisturbed.run())
 
     def kill_learner(driver: subprocess.Popen[str]) -> None:
-        """Stop the learner while the second phase's episodes are played, and kill it once it is needed."""
+        """Stop the learner as the second phase begins, and kill it once its episodes are played and it is needed."""
         learner = killed.process("ray::LearnerActor").pid
         os.kill(learner, signal.SIGSTOP)
         assert not killed.stage_done(2, "replay"), "the learner was stopped too late for this test"
@@ -120,7 +120,7 @@ def play_repeatedly(folder: Path) -> Repeated:
             time.sleep(0.1)
         os.kill(learner, signal.SIGKILL)
 
-    recovered = killed.run_until(lambda: bool(killed.out.exists() and killed.rollouts(2)), kill_learner)
+    recovered = killed.run_until(lambda: killed.out.exists() and killed.stage_done(1, "curriculum"), kill_learner)
     other = from_shipped_policy(undisturbed, "webrl", "browserless")
     asked = ["--policy", str(undisturbed.out / "trained"), "--split", "test", "--passes", "2", "--json", "result.json"]
     evaluated = undisturbed.run(*asked, command="eval")
