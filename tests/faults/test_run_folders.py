@@ -224,6 +224,7 @@ def test_a_learner_waits_for_the_one_of_a_killed_driver_to_end(tmp_path: Path) -
 
 
 WALL_CLOCK = {
+    "cluster/node_watch.py": "Ray says in wall time when a draining node goes",
     "cluster/run_folder/metrics_log.py": "when a line was written",
     "cluster/monitors/tensorboard.py": "when a number was told, which TensorBoard shows",
     "cluster/run_folder/manifest.py": "when a stage was complete",
