@@ -24,7 +24,7 @@ from tests.e2e.processes import started_with
 from tests.e2e.test_train import TINY, assert_done, recipe
 from tests.records.stores.s3_server import s3_server
 
-pytestmark = [pytest.mark.slow, pytest.mark.faults]
+pytestmark = [pytest.mark.slow, pytest.mark.faults, pytest.mark.lengthy]
 
 
 @dataclass

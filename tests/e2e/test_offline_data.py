@@ -15,7 +15,7 @@ from tests.e2e.command import ROOT, Run
 from tests.e2e.test_train import assert_done, recipe
 from tests.offline.made_sources import FAILED, conversations, experience, write_json
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.lengthy]
 
 
 def test_a_run_clones_what_was_imported_and_plays_with_it(tmp_path: Path) -> None:

@@ -32,6 +32,11 @@ from tests.cluster.fake_run import ORDER, Killed, Run, at, before
 pytestmark = pytest.mark.faults
 
 
+def too_long(value: object) -> Any:
+    """A case that is left to `make test-all`: all of them together take minutes."""
+    return pytest.param(value, marks=pytest.mark.lengthy)
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _no_waiting_for_the_disk() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
@@ -103,7 +108,9 @@ CHECKPOINTS = [
 ]
 
 
-@pytest.mark.parametrize("damage", [truncate, lambda path: shutil.rmtree(path.parent)], ids=["truncated", "gone"])
+@pytest.mark.parametrize(
+    "damage", [truncate, too_long(lambda path: shutil.rmtree(path.parent))], ids=["truncated", "gone"]
+)
 @pytest.mark.parametrize(("request_", "damaged", "first"), CHECKPOINTS, ids=lambda value: str(value))
 def test_a_damaged_checkpoint_costs_what_came_after_the_last_whole_one_and_no_episode(
     tmp_path: Path,
@@ -128,7 +135,7 @@ def test_a_damaged_checkpoint_costs_what_came_after_the_last_whole_one_and_no_ep
     assert_as_undisturbed(run, undisturbed)
 
 
-@pytest.mark.parametrize("damage", [truncate, Path.unlink], ids=["torn", "gone"])
+@pytest.mark.parametrize("damage", [truncate, too_long(Path.unlink)], ids=["torn", "gone"])
 @pytest.mark.parametrize(
     ("source", "phase", "first"),
     [
@@ -261,10 +268,11 @@ def renames(patch: pytest.MonkeyPatch, number: int) -> list[str]:
 
 
 RENAMINGS = 15
+SELDOM = [number for number in range(1, RENAMINGS) if number != RENAMINGS // 2]
 """Of a start that sets back: its start's file twice, the record twice, the metrics twice, all that is moved."""
 
 
-@pytest.mark.parametrize("number", [*range(RENAMINGS), RENAMINGS + 1])
+@pytest.mark.parametrize("number", [0, RENAMINGS // 2, RENAMINGS + 1, *map(too_long, SELDOM)])
 def test_a_rollback_that_is_killed_anywhere_is_finished_by_the_next_start(
     tmp_path: Path, undisturbed: Run, number: int
 ) -> None:
