@@ -41,9 +41,8 @@ def main() -> None:
     verdicts = _verdicts(reports)
     columns = ["model", "AUC", "from", "to", "accuracy", "calibration error", "kappa", "episodes"]
     recording.table("Held-out templates", columns, [_row(name, report) for name, report in reports.items()])
-    recording.table(
-        "Verdicts", ["claim", "holds"], [[claim, "yes" if held else "NO"] for claim, held in verdicts.items()]
-    )
+    for verdict in verdicts:
+        recording.note(verdict)
     numbers: Numbers = {
         "options": {"updates": options.updates, "learning_rate": options.learning_rate, "batch": options.batch},
         "reports": {name: asdict(report) for name, report in reports.items()},
@@ -96,15 +95,27 @@ def _report(name: str, runs: Sequence[Path], options: argparse.Namespace, record
     return report
 
 
-def _verdicts(reports: dict[str, OutcomeReport]) -> dict[str, bool]:
+def _verdicts(reports: dict[str, OutcomeReport]) -> list[str]:
     model, shuffled, blind = (reports[name] for name in (MODEL, SHUFFLED, BLIND))
-    return {
-        f"AUC on held-out templates is {GOAL} or more": model.auc.value >= GOAL,
-        "it is better than chance (lower end above 0.5)": model.auc.low > 0.5,
-        f"calibration error is {CALIBRATED} or less": model.ece <= CALIBRATED,
-        "shuffled verdicts teach nothing (0.5 within the interval)": shuffled.auc.low <= 0.5 <= shuffled.auc.high,
-        "the last page is used (without it the AUC is lower)": blind.auc.value < model.auc.value,
-    }
+    there, of = _interval(model), _interval(shuffled)
+    return [
+        f"The AUC on {model.n} episodes of {model.templates} held-out templates is {there}; target {GOAL} "
+        f"{_met(model.auc.value >= GOAL)}",
+        f"That is better than chance, {there}; target a lower end above 0.5 {_met(model.auc.low > 0.5)}",
+        f"The calibration error is {model.ece:.3f}; target {CALIBRATED} or less {_met(model.ece <= CALIBRATED)}",
+        f"Shuffled verdicts teach nothing, {of}; target 0.5 within the interval "
+        f"{_met(shuffled.auc.low <= 0.5 <= shuffled.auc.high)}",
+        f"Without the last page the AUC is {_interval(blind)}; target lower than with it "
+        f"{_met(blind.auc.value < model.auc.value)}",
+    ]
+
+
+def _interval(report: OutcomeReport) -> str:
+    return f"{report.auc.value:.3f} [{report.auc.low:.3f}, {report.auc.high:.3f}]"
+
+
+def _met(holds: bool) -> str:
+    return "met" if holds else "missed"
 
 
 def _row(name: str, report: OutcomeReport) -> list[str]:
