@@ -57,13 +57,14 @@ def main() -> None:
     timed = episodes[: options.episodes]
     arms, rows = _arms(settings, run.model, timed)
     cells = _measure(arms, timed, options.rounds)
-    learning = _learning(settings, run.model, episodes, options.seeds)
     numbers = _summary(cells, timed)
     share = _achieved(settings, run.model, timed, numbers["packed rows"]["cpu_s"])
+    found = {"rounds": options.rounds, "plain rows": rows, "episodes": len(timed), "arms": numbers, "achieved": share}
+    verdicts = _verdicts(numbers, share)
+    recording.write({**found, "verdicts": verdicts})  # what follows takes as long again
+    learning = _learning(settings, run.model, episodes, options.seeds)
     _tell(recording, numbers, learning)
-    recording.write({"rounds": options.rounds, "plain rows": rows, "episodes": len(timed), "arms": numbers,
-                     "achieved": share, "learning": learning,
-                     "verdicts": _verdicts(numbers, learning, share)})  # fmt: skip
+    recording.write({**found, "learning": learning, "verdicts": verdicts + _verdicts_of_learning(learning)})
 
 
 def _arms(settings: LearnerSettings, model: str, episodes: Sequence[Trajectory]) -> tuple[dict[str, Arm], int]:
@@ -227,7 +228,7 @@ def _rate(
     return {"auc of V, held out": float(quality["auc"] or 0.5), "asked and achieved": float(ratio.correlation or 0.0)}
 
 
-def _verdicts(numbers: dict[str, Any], learning: dict[str, Any], share: float) -> list[str]:
+def _verdicts(numbers: dict[str, Any], share: float) -> list[str]:
     best = max(("shared heads", "bfloat16"), key=lambda name: numbers[name]["times plain"]["median"])
     ratio, control = numbers[best]["times plain"], numbers["plain again"]["times plain"]
     verdicts = [
@@ -247,6 +248,11 @@ def _verdicts(numbers: dict[str, Any], learning: dict[str, Any], share: float) -
         f"Losses, gradient norms and scores of the float32 arms differ by {gap:.1e} of their size at most; target "
         f"{SAME:g} {'met' if gap <= SAME else 'missed'}"
     )
+    return verdicts
+
+
+def _verdicts_of_learning(learning: dict[str, Any]) -> list[str]:
+    verdicts = []
     for arm in ("float32, episodes", "bfloat16, episodes"):
         for measure, found in learning[arm].items():
             gap = found["difference"]
