@@ -53,9 +53,10 @@ class GroupWithoutRay:
     """One worker in a thread, with the interface of ``WorkerGroup``."""
 
     losses = orphans_killed = 0
+    loop_lag_s = 0.0
     capacity = 4
 
-    def __init__(self, config: WorkerConfig) -> None:
+    def __init__(self, config: WorkerConfig, nodes: object) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
@@ -68,6 +69,12 @@ class GroupWithoutRay:
 
     def ready(self) -> list[int]:
         return [0]
+
+    def leaving(self) -> dict[int, float]:
+        return {}
+
+    def resize(self, count: int) -> None:
+        assert count == 1
 
     def excuse(self) -> None:
         return None
