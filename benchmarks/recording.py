@@ -29,6 +29,7 @@ from rich.text import Text
 from cluster.preflight.machine import Machine
 from cluster.run_folder.durable import write_atomic
 from cluster.run_folder.versions import versions
+from records.json_numbers import finite
 
 RESULTS = Path(__file__).resolve().parent / "results"
 SCHEMA = 1
@@ -77,7 +78,7 @@ class Recording:
             "commit": found.pop("commit"),
             "versions": found,
             "machine": self.machine,
-            "numbers": _finite(numbers),
+            "numbers": finite(numbers),
         }
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f"{self.name}.json"
@@ -142,13 +143,3 @@ def _processor() -> str:
 def _short_lists(text: str) -> str:
     """Put lists of plain numbers on one line each."""
     return re.sub(r'\[\s+([^\[\]{}"]*?)\s+\]', lambda found: "[" + " ".join(found[1].split()) + "]", text)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, dict):
-        return {str(key): _finite(child) for key, child in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(child) for child in value]
-    return value

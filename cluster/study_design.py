@@ -7,6 +7,7 @@ starts; of the test splits nothing enters the choice of a setting; a setting nam
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -77,8 +78,6 @@ class StudyDesign(_Part):
 
     @model_validator(mode="after")
     def _agrees(self) -> StudyDesign:
-        import re
-
         for name in self.arms:
             _require(bool(re.match(_NAME, name)), f"arms: {name!r}: expected letters, digits and . _ + -")
         _require(self.baseline in self.arms, f"baseline: expected one of {_list(self.arms)}, found {self.baseline!r}")

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from itertools import cycle
 from pathlib import Path
-from typing import Any
 
 from markupsafe import Markup
 from matplotlib.figure import Figure
@@ -23,6 +22,7 @@ from analysis.intervals import Interval
 from analysis.page import page_environment
 from cluster.run_folder.durable import write_atomic
 from cluster.study_results import StudyResults
+from records.json_numbers import finite
 
 PAGE, RESULT = "study.html", "study.json"
 _STYLES = ("-", "--", ":", "-.")
@@ -32,7 +32,7 @@ _STYLES = ("-", "--", ":", "-.")
 def write_study(out: Path, results: StudyResults) -> None:
     """Write the page and the numbers into ``out``."""
     write_atomic(
-        out / RESULT, json.dumps(_finite(asdict(results)), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        out / RESULT, json.dumps(finite(asdict(results)), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     )
     write_atomic(out / PAGE, render_study(results))
 
@@ -79,14 +79,3 @@ def _points(share: float) -> str:
 
 def _span(interval: Interval) -> str:
     return f"{_points(interval.low)} to {_points(interval.high)}"
-
-
-def _finite(value: Any) -> Any:
-    """Replace numbers that JSON cannot hold by None, and keys that are numbers by text."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, dict):
-        return {str(key): _finite(child) for key, child in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(child) for child in value]
-    return value

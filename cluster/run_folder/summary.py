@@ -8,7 +8,6 @@ that does not exist is ``null``, never 0 and never NaN; the file is replaced who
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from cluster.errors import ManifestError
 from cluster.run_folder.durable import write_atomic
 from judges.llm.accounts import ModelAccount
 from records.durable import read_text
+from records.json_numbers import finite
 
 SCHEMA = 1
 FILE_NAME = "summary.json"
@@ -49,8 +49,8 @@ class RunSummary:
             "completed": counts["completed"],
             "by_failure": counts["failed"],
         }
-        finite: dict[str, Any] = _finite({"schema": SCHEMA, **data})
-        return finite
+        written: dict[str, Any] = finite({"schema": SCHEMA, **data})
+        return written
 
 
 def write_summary(out: Path, summary: RunSummary) -> Path:
@@ -70,14 +70,3 @@ def read_summary(out: Path) -> dict[str, Any]:
     if data.get("schema") != SCHEMA:
         raise ManifestError(f"{path}: expected summary schema {SCHEMA}, found {data.get('schema')}")
     return data
-
-
-def _finite(value: Any) -> Any:
-    """Replace numbers that JSON cannot hold by None."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, dict):
-        return {key: _finite(child) for key, child in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(child) for child in value]
-    return value
