@@ -18,6 +18,7 @@ def renderers(pool: RolloutPool) -> list[int]:
 
 
 def chromiums(pool: RolloutPool) -> list[int]:
-    """The main process of each Chromium (not the shell script that may start it)."""
+    """The main process of each Chromium: no shell script that may start it, no child that still has its line."""
     marked = [p for p in owned(pool) if "--waymark-browser=" in p.command and "--type=" not in p.command]
-    return [p.pid for p in marked if not p.command.startswith("/bin/")]
+    own = {p.pid for p in marked if not p.command.startswith("/bin/")}
+    return sorted(own - {child for pid in own for child in descendants(pid)})

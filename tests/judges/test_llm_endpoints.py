@@ -164,8 +164,8 @@ async def test_endpoint_that_asks_for_time_gets_it(server: ModelServer, service:
     server.script = [Status(status, (("retry-after", "60"),))]
     began = time.monotonic()
     with pytest.raises(EpisodeFailed, match="not now"):
-        await service.ask("m", LlmQuestion("test/1", "s", ("another",), Verdict), Deadline(5))
-    assert time.monotonic() - began < 2.0, "nobody waits for what will be too late"
+        await service.ask("m", LlmQuestion("test/1", "s", ("another",), Verdict), Deadline(40))
+    assert time.monotonic() - began < 20, "nobody waits for what will be too late"
 
 
 async def test_google_says_in_the_body_how_long_to_wait(server: ModelServer, tmp_path: Path) -> None:

@@ -409,10 +409,10 @@ def test_a_session_adds_so_many_records_and_no_more(visitor):
 
 def test_a_fresh_session_costs_microseconds():
     base = data()
-    started = time.perf_counter()
+    started = time.process_time()
     for _ in range(1000):
         AdminState(base, USER)
-    assert (time.perf_counter() - started) / 1000 < 200e-6
+    assert (time.process_time() - started) / 1000 < 200e-6
 
 
 def test_pages_hold_no_scripts_but_the_skip_link_and_every_field_has_a_label(visitor):

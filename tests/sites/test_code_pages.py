@@ -86,10 +86,10 @@ def test_stars_are_never_a_tie():
 
 
 def test_a_fresh_state_costs_microseconds():
-    start = time.perf_counter()
+    start = time.process_time()
     for _ in range(1000):
         CODE.new_state(DATA, True)
-    assert (time.perf_counter() - start) / 1000 < 200e-6
+    assert (time.process_time() - start) / 1000 < 200e-6
 
 
 # -- finding --------------------------------------------------------------------------------------

@@ -312,7 +312,7 @@ def test_sessions_do_not_see_each_others_changes_and_start_afresh(app, visitor, 
 
 
 def test_a_fresh_state_costs_microseconds(data):
-    begun = time.perf_counter()
+    begun = time.process_time()
     for _ in range(1000):
         MapState(data, "nora")
-    assert time.perf_counter() - begun < 0.5
+    assert time.process_time() - begun < 0.5
