@@ -221,12 +221,9 @@
     for (let id = mark || last; id <= last; id++) clearTimeout(id);
     mark = last;
   };
-  const start = async (seed, chosen, ready_ms) => {
-    const limit = performance.now() + ready_ms;
-    while (!core.cover_div || !pictures.every(picture => picture.complete)) {
-      if (performance.now() > limit) throw new Error("the page did not become ready");
-      await new Promise(resolve => { setTimeout(resolve, 2); });
-    }
+  /* Null while the page is not ready; no promise, for one may be collected before it is heard. */
+  const start = (seed, chosen) => {
+    if (!core.cover_div || !pictures.every(picture => picture.complete)) return null;
     forgetTimers();
     root.activeElement?.blur();
     document.activeElement?.blur();

@@ -7,6 +7,7 @@ ended the episode nothing changes any more, and the score that it gave then is t
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,7 +28,9 @@ FULL_REWARD = 1.0
 """The raw reward of a page for a task that is done; less is partial credit and does not pass."""
 
 _CONTROL = (Path(__file__).parent / "page_control.js").read_text(encoding="utf-8")
-_START = "window.__miniwob.start({seed}, {aids}, {ready_ms})"
+_START = "window.__miniwob.start({seed}, {aids})"
+_READY_POLL_S = 0.005
+"""Fixed: between two looks whether a page is ready; how long that may take in all is the reset's own limit."""
 _SCORE = "window.__miniwob ? window.__miniwob.score() : null"
 _JUST_ENDED = "The page has ended the task; nothing more can be done on it."
 _ENDED = "The page has ended the task already; nothing was done."
@@ -60,13 +63,10 @@ class MiniwobWorld:
             await slot.tab.read(_CONTROL)
         await slot.tab.rest_mouse()
         pages.shown, self._score = None, Score(False, 0.0, "")
-        start = _START.format(
-            seed=json.dumps(str(task.parameters["seed"])),
-            aids=json.dumps(page.aids),
-            ready_ms=pages.deadline.left() * 1000,
-        )
-        intent = str(await slot.tab.read(start))
-        self._last = replace(await pages.look(first=True), intent=intent)
+        start = _START.format(seed=json.dumps(str(task.parameters["seed"])), aids=json.dumps(page.aids))
+        while (intent := await slot.tab.read(start)) is None:
+            await asyncio.sleep(_READY_POLL_S)
+        self._last = replace(await pages.look(first=True), intent=str(intent))
         return self._last
 
     async def step(self, action: Action, pages: Interaction) -> Observation:
