@@ -66,6 +66,7 @@ def test_a_driver_that_sleeps_between_its_commit_and_its_manifest_takes_nobodys_
 
 def test_a_driver_that_was_replaced_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cluster.run_folder.driving.BEAT_S", 0.1)
+    inherited = signal.signal(signal.SIGINT, signal.default_int_handler)  # a test run in the background ignores it
     before = signal.getsignal(signal.SIGINT)
 
     def replaced() -> None:
@@ -74,9 +75,12 @@ def test_a_driver_that_was_replaced_is_interrupted(tmp_path: Path, monkeypatch: 
             for _ in range(200):
                 time.sleep(0.1)
 
-    with pytest.raises(RunStopped, match="taken over"):
-        replaced()
-    assert signal.getsignal(signal.SIGINT) is before
+    try:
+        with pytest.raises(RunStopped, match="taken over"):
+            replaced()
+        assert signal.getsignal(signal.SIGINT) is before
+    finally:
+        signal.signal(signal.SIGINT, inherited)
 
 
 def test_a_run_of_a_living_driver_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import re
 import time
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from urllib.parse import quote
 
@@ -157,14 +158,23 @@ async def shown(env: BrowserEnvironment, style: str, script: str) -> tuple[str, 
     return await said(env), time.monotonic() - started
 
 
+@asynccontextmanager
+async def a_slot(sites: SiteEndpoint, settings: BrowserSettings) -> AsyncIterator[BrowserEnvironment]:
+    """A slot in a browser of its own."""
+    browser = BrowserProcess(settings)
+    env = BrowserEnvironment(browser, EmbeddedWorld(sites))
+    try:
+        yield env
+    finally:
+        await env.close()
+        await browser.close()
+
+
 @pytest_asyncio.fixture(loop_scope="module")
 async def quick(sites: SiteEndpoint) -> AsyncIterator[BrowserEnvironment]:
     """A slot whose steps wait two seconds at most."""
-    browser = BrowserProcess(QUICK)
-    made = BrowserEnvironment(browser, EmbeddedWorld(sites))
-    yield made
-    await made.close()
-    await browser.close()
+    async with a_slot(sites, QUICK) as made:
+        yield made
 
 
 async def said(env: BrowserEnvironment) -> str:
@@ -233,23 +243,17 @@ async def test_where_frames_are_drawn_all_the_same_each_event_is_heard_once(
 ) -> None:
     flags = chromium.launch_flags
     monkeypatch.setattr(chromium, "launch_flags", lambda mark, paint, *rest, **more: flags(mark, True, *rest, **more))
-    browser = BrowserProcess(QUICK)
-    env = BrowserEnvironment(browser, EmbeddedWorld(sites))
-    for what in ("a transition", "an animation", "a pseudo-element's", "a script's", "one with a delay"):
-        style, script, expected = ENDING[what]
-        await shown(env, style, script)
-        await asyncio.sleep(1.5)
-        assert await said(env) == expected, what
-    await env.close()
-    await browser.close()
+    async with a_slot(sites, QUICK) as env:
+        for what in ("a transition", "an animation", "a pseudo-element's", "a script's", "one with a delay"):
+            style, script, expected = ENDING[what]
+            await shown(env, style, script)
+            await asyncio.sleep(1.5)
+            assert await said(env) == expected, what
 
 
 async def test_a_browser_that_draws_waits_for_what_ends_soon(sites: SiteEndpoint) -> None:
-    browser = BrowserProcess(replace(QUICK, paint=True))
-    env = BrowserEnvironment(browser, EmbeddedWorld(sites))
-    style, script, expected = ENDING["a transition"]
-    heard, took_s = await shown(env, style, script)
-    assert heard == expected
-    assert took_s > 0.3
-    await env.close()
-    await browser.close()
+    async with a_slot(sites, replace(QUICK, paint=True)) as env:
+        style, script, expected = ENDING["a transition"]
+        heard, took_s = await shown(env, style, script)
+        assert heard == expected
+        assert took_s > 0.3

@@ -168,6 +168,14 @@ async def test_endpoint_that_asks_for_time_gets_it(server: ModelServer, service:
     assert time.monotonic() - began < 20, "nobody waits for what will be too late"
 
 
+async def test_what_an_endpoint_said_outlives_an_attempt_that_the_deadline_cuts(
+    server: ModelServer, service: JudgeService
+) -> None:
+    server.script = [Status(429), *[STALL] * 1000]
+    error = await failure(service, 4)
+    assert error.failure.code.name == "judge_limited"
+
+
 async def test_google_says_in_the_body_how_long_to_wait(server: ModelServer, tmp_path: Path) -> None:
     details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "1s"}]
     server.script = [Status(429, body=json.dumps({"error": {"code": 429, "message": "slow", "details": details}}))]

@@ -1,17 +1,22 @@
 /* What stands in for frames where Chromium draws none: a page that waits for one would wait forever.
  *
  * Owns the timers in place of frames and idle moments, and `advance`, which ends animations in their order and sends
- * their events. Pages hear each event once: should Chromium draw all the same, `advance` goes with the first frame. */
+ * their events. Pages hear each event once: should Chromium draw all the same, `advance` goes with the first frame, and
+ * what this frame would say again is silenced. */
 
 (() => {
   if (window.__waymarkFrames) return;
-  const FRAME_MS = 16, IDLE_MS = 50;
+  const FRAME_MS = 16, IDLE_MS = 50, TOLD_MS = 1000;
   const later = window.setTimeout.bind(window), now = performance.now.bind(performance);
-  window.requestAnimationFrame(() => { delete window.__waymarkFrames; });
+  window.requestAnimationFrame(() => {
+    delete window.__waymarkFrames;
+    later(() => { told = new WeakMap(); }, TOLD_MS);
+  });
   window.requestAnimationFrame = callback => later(() => callback(performance.now()), FRAME_MS);
   window.cancelAnimationFrame = window.clearTimeout.bind(window);
 
-  const dispatch = EventTarget.prototype.dispatchEvent, attach = Element.prototype.attachShadow;
+  const {dispatchEvent: dispatch, addEventListener: addListener} = EventTarget.prototype;
+  const {attachShadow: attach, animate} = Element.prototype;
   const ofDocument = Document.prototype.getAnimations, ofShadow = ShadowRoot.prototype.getAnimations;
   const {finish, play} = Animation.prototype;
 
@@ -30,6 +35,7 @@
   Element.prototype.attachShadow = function (options) {
     const shadow = attach.call(this, options);
     shadows.push(new WeakRef(shadow));
+    watch(shadow);
     return shadow;
   };
   const running = () => {
@@ -49,17 +55,40 @@
     {of: CSSAnimation, Event: AnimationEvent, begin: ["animationstart"], end: ["animationend"],
       names: one => ({animationName: one.animationName})},
   ];
+  /* What was said here is not said again by a frame that was merely late: each of these silences one event of its own. */
+  let told = new WeakMap();
+  const key = ({type, propertyName, animationName, pseudoElement}) =>
+    [type, propertyName ?? animationName, pseudoElement].join("|");
+  const silence = event => {
+    if (event.isTrusted && told.get(event.composedPath()[0])?.delete(key(event))) event.stopImmediatePropagation();
+  };
+  const watch = root => {
+    for (const {begin, end} of KINDS) for (const type of [...begin, ...end]) addListener.call(root, type, silence, true);
+  };
+  watch(window);
+  /* An animation's listeners are called in the order in which they came, so the one that silences comes first. */
+  const ended = new WeakSet();
+  Element.prototype.animate = function (...given) {
+    const animation = animate.apply(this, given);
+    addListener.call(animation, "finish", event => {
+      if (event.isTrusted && ended.delete(animation)) event.stopImmediatePropagation();
+    });
+    return animation;
+  };
   const send = (animation, moment, elapsedTime) => {
     const kind = KINDS.find(one => animation instanceof one.of), {target, pseudoElement} = animation.effect;
     for (const type of target && kind?.[moment] || []) {
-      const told = {...kind.names(animation), elapsedTime, pseudoElement: pseudoElement ?? ""};
-      dispatch.call(target, new kind.Event(type, {bubbles: true, cancelable: true, ...told}));
+      const what = {...kind.names(animation), elapsedTime, pseudoElement: pseudoElement ?? ""};
+      const event = new kind.Event(type, {bubbles: true, cancelable: true, ...what});
+      told.set(target, (told.get(target) ?? new Set()).add(key(event)));
+      dispatch.call(target, event);
     }
   };
   const end = animation => {
     const {activeDuration} = animation.effect.getComputedTiming();
     begun.delete(animation);
     finish.call(animation);
+    ended.add(animation);
     send(animation, "end", activeDuration / 1000);
     dispatch.call(animation, new AnimationPlaybackEvent("finish", {currentTime: animation.currentTime}));
   };

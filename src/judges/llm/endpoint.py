@@ -63,9 +63,18 @@ class Endpoint:
         self._client: Client | None = None
 
     async def ask(self, question: LlmQuestion[A], deadline: Deadline) -> LlmAnswer[A]:
-        """Return an answer; see ``LanguageModel``."""
-        with deadline.waiting_for(codes.JUDGE_TIMEOUT, f"model {self._alias} ({self.name})"):
-            return await deadline.run(self._ask(question, deadline))
+        """Return an answer; see ``LanguageModel``.
+
+        Where the time is over, the failure is what the endpoint said last: that it says no more is less.
+        """
+        said: list[Trouble] = []
+        try:
+            with deadline.waiting_for(codes.JUDGE_TIMEOUT, f"model {self._alias} ({self.name})"):
+                return await deadline.run(self._ask(question, deadline, said))
+        except EpisodeFailed as error:
+            if error.failure.code != codes.JUDGE_TIMEOUT or not said:
+                raise
+            raise EpisodeFailed(Failure(said[-1].code, self._told(said[-1].detail))) from error
 
     async def close(self) -> None:
         """Close the client's connections."""
@@ -73,8 +82,8 @@ class Endpoint:
         if client is not None:
             await client.close()
 
-    async def _ask(self, question: LlmQuestion[A], deadline: Deadline) -> LlmAnswer[A]:
-        """Ask until there is an answer, trouble lasts, or no time is left for another attempt."""
+    async def _ask(self, question: LlmQuestion[A], deadline: Deadline, said: list[Trouble]) -> LlmAnswer[A]:
+        """Ask until there is an answer, trouble lasts, or no time is left; ``said`` takes the troubles with a reply."""
         asked, paid, pause_s, nonsense = question, ModelAccount(self._alias), _FIRST_PAUSE_S, 0
         while True:
             try:
@@ -87,6 +96,8 @@ class Endpoint:
                     nonsense += 1
                     await self._note(ModelAccount(self._alias, nonsense=1))
                     asked = replace(question, parts=(*question.parts, _again(trouble.detail)))
+                if trouble.code != codes.JUDGE_TIMEOUT:
+                    said.append(trouble)
                 wait_s = max(trouble.pause_s, pause_s * random.uniform(0.5, 1.5))
                 given_up = trouble.lasting or nonsense >= self._settings.nonsense_attempts
                 if given_up or wait_s >= deadline.left():
