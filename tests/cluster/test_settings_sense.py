@@ -46,7 +46,8 @@ MAY_BE_ZERO = {
 """Numbers for which 0 means something: none of them, none at random, at once."""
 
 OPEN_SECTIONS = {
-    "run.evaluation.tasks", "environments.webarena.task_files", "environments.webarena.writes", "judges.llm.models",
+    "run.evaluation.tasks", "environments.webarena.task_files", "environments.webarena.writes",
+    "environments.webarena.sites", "environments.webarena.login_forms", "judges.llm.models",
 }  # fmt: skip
 """Mappings whose keys are the user's."""
 

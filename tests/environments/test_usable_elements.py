@@ -76,6 +76,7 @@ NOT_OFFERED = {
     "beyond the page": "<button style='position:absolute;left:-9999px'>X</button>",
     "cut off": "<div style='height:20px;overflow:hidden'><button style='margin-top:90px'>X</button></div>",
     "for a reader of screens only": f"<button style='{SPOKEN}'>X</button>",
+    "a line that a column is made wider by": "<p class=heard style='width:5px;height:30px' title=X></p>",
     "of no size": "<button style='width:0;height:0;padding:0;border:0;overflow:hidden'>X</button>",
     "beside an open dialog": "<button>X</button><dialog id=d>Sure</dialog><script>d.showModal()</script>",
 }  # fmt: skip
@@ -87,6 +88,10 @@ NAMED = {
     "a picture's file": ("<button><img src='/img/add-item.png?2' width=9 height=9></button>", "button add item 0"),
     "where a link leads": ("<a href='/users/ann'><i style='padding:9px'></i></a>", "link ann 0"),
     "its own class": ("<p onclick='1' class=player-next style='height:9px'></p>", "clickable player next 0"),
+    "the head of its column": (
+        "<table><tr class=heard><th>Item<input type=search><th>Price</table>",
+        "searchbox Item 1",
+    ),
     "the text beside": ("<div><span>Age</span><div><input></div></div>", "textbox Age 0"),
 }
 

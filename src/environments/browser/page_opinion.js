@@ -39,15 +39,21 @@
     if (element.localName === "area" && element.href) reason(element, "area");
     if (element.matches("audio[controls], video[controls]")) reason(element, "media");
   }
+  const isLine = element => {
+    const {width, height} = element.getBoundingClientRect();
+    return element.children.length === 0 && !pointed(element) && Math.min(width, height) < 8 && Math.max(width, height) >= 16;
+  };
   const LARGE = 200, ROWS = "tr, li, [role=row], [role=listitem], [role=option], [role=treeitem]";
   for (const [element, word] of candidates) {
     if (element?.nodeType !== 1) continue;
-    if (/-resize$/.test(style(element).cursor) && !text(element)) continue;
+    if ((/-resize$/.test(style(element).cursor) || isLine(element)) && !text(element)) continue;
     if (!word.startsWith("listener") || pointed(element) || element.matches(ROWS)) { reason(element, word); continue; }
     // Who listens for what it holds is used through that.
-    const [first] = element.children, alike = [...element.children].filter(one => one.className && one.className === first.className && text(one));
+    let holder = element;
+    while (holder.children.length === 1) [holder] = holder.children;
+    const alike = [...holder.children].filter(one => one.classList[0] && one.classList[0] === holder.children[0].classList[0] && text(one));
     const rows = [...element.querySelectorAll(ROWS)].filter(row => text(row) && !row.querySelector("th, [role=columnheader]"));
-    const used = rows.length > 1 ? rows : alike.length > 2 ? alike : [];
+    const used = rows.length > 1 || (rows.length && element.querySelector("[role=rowgroup], tbody")) ? rows : alike.length > 2 ? alike : [];
     for (const row of used) reason(row, "delegated");
     if (!used.length && text(element).length <= LARGE) reason(element, word);
   }

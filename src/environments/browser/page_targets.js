@@ -8,7 +8,7 @@ const INTERACTIVE = "a[href],button,input,select,textarea,summary,[role=button],
 const USED_ROLES = new Set(("button link tab menuitem menuitemcheckbox menuitemradio checkbox radio switch option combobox " +
   "textbox searchbox slider spinbutton treeitem").split(" "));
 const ROWS = "tr, li, [role=row], [role=listitem], [role=option], [role=treeitem]";
-const SHORT_TEXT = 80, LEAST_ROWS = 3, MAX_ROWS = 1000, LEAST_SIZE = 2, SAME_AREA = 0.3, MAX_PARTS = 3000;
+const SHORT_TEXT = 80, LEAST_ROWS = 3, MAX_ROWS = 1000, LEAST_SIZE = 2, SAME_AREA = 0.3, STRIP = 8, MAX_PARTS = 3000;
 const squeezed = text => text.replace(/\s+/g, " ").trim();
 const textOf = element => squeezed(element.textContent.slice(0, MAX_LONG));
 
@@ -60,6 +60,11 @@ const delegates = element => {
 
 /* ---- usable or not ---- */
 
+/* A line of a few pixels with nothing in it; many show what they are for only under the mouse. */
+const isStrip = element => {
+  const {width, height} = element.getBoundingClientRect();
+  return Math.min(width, height) < STRIP && Math.max(width, height) >= 2 * STRIP && element.childElementCount === 0;
+};
 const areaOf = element => { const {width, height} = element.getBoundingClientRect(); return width * height; };
 const same = (element, outer) => {
   const text = textOf(element);
@@ -79,7 +84,7 @@ const clickable = (element, tag, style, {outer, editing, pointed}) => {
     !tabbable(element)) return false;
   if (heard && !pointer && !row && delegates(element)) return false;
   // Edges that are drawn to make a column or a window wider.
-  if (style.cursor.endsWith("-resize") && textOf(element) === "") return false;
+  if ((style.cursor.endsWith("-resize") || (!pointer && isStrip(element))) && textOf(element) === "") return false;
   return !(outer && same(element, outer));
 };
 

@@ -32,8 +32,11 @@ const spaced = element => {
   }
   return text;
 };
-/* What stands in the row around an element, or else before it. */
+const CELLS = "td, th, [role=cell], [role=gridcell], [role=columnheader]";
+/* What stands in the cell or the row around an element, or else before it. */
 const besideOf = element => {
+  const cell = element.closest(CELLS), around = cell && cell !== element ? spaced(cell) : "";
+  if (around && around.length <= MAX_HINT) return around;
   const row = element.closest(ROWS), said = row && spaced(row);
   if (said) return said.length <= MAX_HINT ? said : said.slice(0, said.lastIndexOf(" ", MAX_HINT));
   let at = element;

@@ -20,6 +20,7 @@ from environments.webarena.reset.resetters import resetters
 from environments.webarena.settings import WebArenaSettings
 from environments.webarena.sites.deployments import deployments_of, with_addresses
 from environments.webarena.sites.episode_addresses import resolver_rules
+from environments.webarena.sites.table import SiteTable
 from environments.webarena.tasks.source import WebArenaTasks
 from environments.webarena.tasks.start_pages import START_PAGES
 from judges.interface import TrajectoryJudge
@@ -31,10 +32,11 @@ def _site_admission(settings: WebArenaSettings) -> Iterator[Service[WebArenaSett
     """Lease the sites to episodes, and reset them in a thread."""
     settings = with_addresses(settings)
     units = {name: tuple(deployment.addresses.bases) for name, deployment in deployments_of(settings).items()}
-    can = resetters(settings.deployments)
+    table = SiteTable.of(settings)
+    can = resetters(settings.deployments, table.names)
     ledger = SiteLedger(units, resettable=can, fresh=settings.fresh_at_start)
     with Resets(can) as resets:
-        admission = SiteAdmission(ledger, resets, hold_s=settings.lease_hold_s, writes=settings.writes)
+        admission = SiteAdmission(ledger, resets, hold_s=settings.lease_hold_s, writes=settings.writes, table=table)
         yield Service(settings, admission)
 
 

@@ -14,12 +14,12 @@ from environments.kinds import Wanted
 from environments.webarena.leases.modes import site_modes
 from environments.webarena.leases.units import Mode
 from environments.webarena.login.accounts import Accounts, CredentialsMissing
-from environments.webarena.login.forms import LOGIN_FORMS
 from environments.webarena.reset.resetters import resetters
 from environments.webarena.settings import WebArenaSettings
-from environments.webarena.sites.addresses import SITES, variable
+from environments.webarena.sites.addresses import variable
 from environments.webarena.sites.deployments import deployments_of
 from environments.webarena.sites.episode_addresses import Deployment
+from environments.webarena.sites.table import SiteTable
 from environments.webarena.tasks.files import needed_sites
 from environments.webarena.tasks.source import webarena_task_list
 from judges.verdicts import some
@@ -69,7 +69,7 @@ def _task_file(settings: WebArenaSettings, split: str, count: int) -> tuple[Chec
 
 
 def _addresses(settings: WebArenaSettings, tasks: Iterable[Task]) -> list[Check]:
-    needed = sorted({site for task in tasks for site in needed_sites(task)})
+    needed = sorted({site for task in tasks for site in needed_sites(task, SiteTable.of(settings).names)})
     try:
         deployments = deployments_of(settings)
     except ValueError as error:
@@ -85,7 +85,7 @@ def _addresses(settings: WebArenaSettings, tasks: Iterable[Task]) -> list[Check]
 
 
 def _described(deployment: Deployment) -> str:
-    sites = (f"{site} {deployment.real_addresses.bases[site]}" for site in SITES if site in deployment.addresses.bases)
+    sites = (f"{site} {deployment.real_addresses.bases[site]}" for site in deployment.addresses.bases)
     return f"{deployment.name}: {', '.join(sites)}"
 
 
@@ -95,7 +95,8 @@ def _accounts(settings: WebArenaSettings, tasks: Iterable[Task], *, elsewhere: b
         accounts = Accounts.load(path)
     except CredentialsMissing as error:
         return [Check("site accounts", Status.FAIL, str(error))]
-    needed = {site for task in tasks if task.require_login for site in task.sites if site in LOGIN_FORMS}
+    forms = SiteTable.of(settings).forms
+    needed = {site for task in tasks if task.require_login for site in task.sites if site in forms}
     missing = sorted(site for site in needed if site not in accounts)
     checks = [Check("site accounts", Status.OK, f"of {', '.join(sorted(needed)) or 'no site'}")]
     if missing:
@@ -112,10 +113,10 @@ def _accounts(settings: WebArenaSettings, tasks: Iterable[Task], *, elsewhere: b
 
 def _resets(settings: WebArenaSettings, tasks: Iterable[Task]) -> list[Check]:
     try:
-        can = resetters(settings.deployments)
+        can = resetters(settings.deployments, SiteTable.of(settings).names)
     except ValueError as error:
         return [Check("site resets", Status.FAIL, str(error))]
-    changing = [t for t in tasks if Mode.WRITE in site_modes(t, settings.writes).values()]
+    changing = [t for t in tasks if Mode.WRITE in site_modes(t, settings.writes, SiteTable.of(settings)).values()]
     if changing and not can:
         advice = (
             "configure environments.webarena.deployments[].reset, or leave them out; each of them fails as task/no_site"

@@ -6,13 +6,16 @@ Owns ``WebArenaSettings`` and its parts. Invariants: every wait is finite; no pa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 from urllib.parse import urlsplit
 
+from environments.webarena.sites.addresses import SITES as WEBARENA_NAMES
 from records.bounds import one_of, times
 
+_SITE = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*(?<!_root)")
 RESET_KINDS = ("none", "http", "command", "kubernetes")
 
 
@@ -80,6 +83,48 @@ class DeploymentSettings:
 
 
 @dataclass(frozen=True)
+class SiteSettings:
+    """A site beside WebArena's own seven."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    read_only: bool = False
+    """Whether an agent can leave nothing behind there, so that episodes never have it alone."""
+
+
+@dataclass(frozen=True)
+class LoginFormSettings:
+    """How one logs in at a site whose form lies in a page; selectors are CSS."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    path: str = "/login"
+    """Follows the site's base address; the form is found there by its password field."""
+
+    logout: str = "/logout"
+    """Regular expression for the path by which one logs out: a page that leads there is logged in."""
+
+    logged_out: str = "input[type=password]"
+    """Selects what only a page has that is not logged in."""
+
+    logged_in: str = ""
+    """Selects what only a logged-in page has, where no link leads to ``logout``."""
+
+    refused: str = ""
+    """Selects the message about a wrong log-in; a form that is shown again is a refusal as well."""
+
+    lifetime_s: float = 1800.0
+    """How long a session lasts at most, in seconds, where its cookies do not say less."""
+
+    def __post_init__(self) -> None:
+        times(self)
+        try:
+            re.compile(self.logout)
+        except re.error as error:
+            raise ValueError(f"logout: expected a regular expression, found {self.logout!r}: {error}") from error
+
+
+@dataclass(frozen=True)
 class WebArenaSettings:
     """Episodes on WebArena's own sites."""
 
@@ -96,6 +141,13 @@ class WebArenaSettings:
     deployments: tuple[DeploymentSettings, ...] = (DeploymentSettings(),)
     """The sets of containers (``name``, ``addresses``, ``extra_origins``, ``reset``: see docs/environments.md);
     several of them play tasks that change a site side by side."""
+
+    sites: Mapping[str, SiteSettings] = field(default_factory=dict)
+    """Sites beside WebArena's own, by names such as ``wiki``: task files then say ``"sites": ["wiki"]`` and
+    ``__WIKI__/page``, and ``deployments[].addresses`` or the variable ``WIKI`` says where it is."""
+
+    login_forms: Mapping[str, LoginFormSettings] = field(default_factory=dict)
+    """How one logs in at these sites, or at one of WebArena's that has another theme."""
 
     fresh_at_start: bool = False
     """Whether the sites are known to be in their first state; otherwise the first lease of each deployment that can
@@ -125,4 +177,12 @@ class WebArenaSettings:
         names = [deployment.name for deployment in self.deployments]
         if not names or len(set(names)) != len(names):
             raise ValueError(f"deployments: expected at least one and different names, found {names}")
+        for name in self.sites:
+            if not _SITE.fullmatch(name) or name in WEBARENA_NAMES:
+                raise ValueError(
+                    f"sites: expected names such as wiki, of letters a-z, digits and single underscores, and none of "
+                    f"{', '.join(WEBARENA_NAMES)}, found {name!r}"
+                )
+        if unknown := [name for name in self.login_forms if name not in (*WEBARENA_NAMES, *self.sites)]:
+            raise ValueError(f"login_forms: {', '.join(unknown)}: no such site; name it in environments.webarena.sites")
         times(self, may_be_zero=("login_margin_s",))

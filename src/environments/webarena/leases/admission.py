@@ -17,6 +17,7 @@ from environments.environment import Grant
 from environments.webarena.leases.ledger import NoUnit, SiteLedger
 from environments.webarena.leases.modes import site_modes
 from environments.webarena.leases.units import SiteLease
+from environments.webarena.sites.table import WEBARENA_SITES, SiteTable
 from records import failure_codes as codes
 from records.episodes import Task
 from records.failures import Failure
@@ -48,11 +49,12 @@ class SiteAdmission:
         *,
         hold_s: float,
         writes: Mapping[str, bool] | None = None,
+        table: SiteTable = WEBARENA_SITES,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Take leases back ``TAKE_BACK_S`` after ``hold_s`` seconds; ``writes`` corrects what single tasks change."""
         self._ledger, self._resets, self._clock = ledger, resets, clock
-        self._hold_s, self._writes = hold_s, writes
+        self._hold_s, self._writes, self._table = hold_s, writes, table
         self._requests: dict[int, str] = {}
         self._numbers: dict[str, int] = {}
         self._failed: dict[str, Failure] = {}
@@ -64,7 +66,7 @@ class SiteAdmission:
         if request in self._numbers or request in self._failed:
             return
         try:
-            number = self._ledger.ask(site_modes(task, self._writes))
+            number = self._ledger.ask(site_modes(task, self._writes, self._table))
         except NoUnit as error:
             self._failed[request] = Failure(codes.NO_SITE, str(error))
             return

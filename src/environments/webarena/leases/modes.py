@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from environments.webarena.leases.units import Mode
+from environments.webarena.sites.table import WEBARENA_SITES, SiteTable
 from environments.webarena.tasks.files import needed_sites
 from records.episodes import Task
-
-NEVER_CHANGED = ("map", "wikipedia", "homepage")
-"""Sites on which an agent has no account and can leave nothing behind."""
 
 _VERBS = """abandon add approve ask assign buy cancel change close comment create delete disable dislike downvote draft
 edit enable fill follow fork increase invite like make mark merge modify notify order post promote purchase rate re-post
@@ -37,7 +35,10 @@ def changes_sites(task: Task, overrides: Mapping[str, bool] | None = None) -> bo
     return bool(words) and words[0].lower().strip(",.:;!\"'") in CHANGING_VERBS
 
 
-def site_modes(task: Task, overrides: Mapping[str, bool] | None = None) -> dict[str, Mode]:
+def site_modes(
+    task: Task, overrides: Mapping[str, bool] | None = None, table: SiteTable = WEBARENA_SITES
+) -> dict[str, Mode]:
     """Return for each site that the task needs whether the episode reads or writes it."""
     writes = changes_sites(task, overrides)
-    return {site: Mode.WRITE if writes and site not in NEVER_CHANGED else Mode.READ for site in needed_sites(task)}
+    needed = needed_sites(task, table.names)
+    return {site: Mode.WRITE if writes and site not in table.never_changed else Mode.READ for site in needed}

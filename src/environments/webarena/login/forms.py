@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from environments.webarena.settings import LoginFormSettings
+
 
 @dataclass(frozen=True, slots=True)
 class LoginForm:
@@ -29,6 +31,12 @@ class LoginForm:
     lifetime_s: float
     logged_in: str = ""
     refused: str = ""
+
+    @classmethod
+    def of(cls, told: LoginFormSettings) -> LoginForm:
+        """Return the form that the settings describe."""
+        leads_out = re.compile(told.logout)
+        return cls(told.path, told.logged_out, leads_out, told.lifetime_s, told.logged_in, told.refused)
 
 
 LOGIN_FORMS: Mapping[str, LoginForm] = {

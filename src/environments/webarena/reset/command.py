@@ -23,8 +23,8 @@ _GRACE_S = 2.0
 class CommandReset:
     """Runs a program that ends with 0 when the sites are ready; it finds the name in ``WAYMARK_DEPLOYMENT``."""
 
-    def __init__(self, command: tuple[str, ...], timeout_s: float) -> None:
-        self._command, self._timeout_s = command, timeout_s
+    def __init__(self, command: tuple[str, ...], timeout_s: float, names: tuple[str, ...] = SITES) -> None:
+        self._command, self._timeout_s, self._names = command, timeout_s, names
 
     async def reset(self, deployment: str) -> None:
         """Run the program; past the deadline it and all that it started is ended."""
@@ -36,7 +36,7 @@ class CommandReset:
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=output,
                     stderr=asyncio.subprocess.STDOUT,
-                    env={**_without_accounts(), "WAYMARK_DEPLOYMENT": deployment},
+                    env={**_without_accounts(self._names), "WAYMARK_DEPLOYMENT": deployment},
                     start_new_session=True,
                 )
             except OSError as error:
@@ -53,9 +53,9 @@ class CommandReset:
                 raise reset_failed(f"{self._command[0]} ended with {status}; {_last_words(output)}")
 
 
-def _without_accounts() -> dict[str, str]:
+def _without_accounts(names: tuple[str, ...]) -> dict[str, str]:
     """Return the environment without the sites' accounts: a program's last words are quoted in failures."""
-    hidden = {f"{variable(site)}_{part}" for site in SITES for part in ("USERNAME", "PASSWORD")}
+    hidden = {f"{variable(site)}_{part}" for site in names for part in ("USERNAME", "PASSWORD")}
     return {name: value for name, value in os.environ.items() if name not in hidden}
 
 

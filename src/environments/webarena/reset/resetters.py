@@ -9,6 +9,7 @@ from environments.webarena.reset.http import HttpReset
 from environments.webarena.reset.kubernetes import KubernetesReset
 from environments.webarena.reset.protocol import Resetter
 from environments.webarena.settings import DeploymentSettings, ResetSettings
+from environments.webarena.sites.addresses import SITES
 from plugs.registry import load
 
 POLL_S = 5.0
@@ -22,17 +23,17 @@ class ResetUnavailable(ValueError):
     """The configured way of resetting is not there; the message says what to use instead."""
 
 
-def resetters(deployments: tuple[DeploymentSettings, ...]) -> Mapping[str, Resetter]:
-    """Return a resetter for each deployment that has one.
+def resetters(deployments: tuple[DeploymentSettings, ...], names: tuple[str, ...] = SITES) -> Mapping[str, Resetter]:
+    """Return a resetter for each deployment of the sites called ``names`` that has one.
 
     Raises:
         ResetUnavailable: for a kind that needs something that is not there.
     """
-    made = {deployment.name: make_resetter(deployment.reset) for deployment in deployments}
+    made = {deployment.name: make_resetter(deployment.reset, names) for deployment in deployments}
     return {name: resetter for name, resetter in made.items() if resetter is not None}
 
 
-def make_resetter(settings: ResetSettings) -> Resetter | None:
+def make_resetter(settings: ResetSettings, names: tuple[str, ...] = SITES) -> Resetter | None:
     """Return the resetter that ``settings`` ask for, None where there is to be none; see ``resetters``."""
     if settings.kind == "http":
         return HttpReset(
@@ -42,7 +43,7 @@ def make_resetter(settings: ResetSettings) -> Resetter | None:
             status_timeout_s=_STATUS_S,
         )
     if settings.kind == "command":
-        return CommandReset(settings.command, settings.timeout_s)
+        return CommandReset(settings.command, settings.timeout_s, names)
     if settings.kind == "kubernetes":
         return _kubernetes(settings)
     return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
@@ -18,7 +18,6 @@ from records.placeholders import placeholder
 SITES = ("shopping", "shopping_admin", "reddit", "gitlab", "map", "wikipedia", "homepage")
 """WebArena's sites; the environment variable of each is its name in capitals."""
 _BROWSERGYM_PREFIX = "WA_"
-_PLACEHOLDER = re.compile(placeholder("(" + "|".join(SITES) + ")"))
 
 
 class AddressError(ValueError):
@@ -32,17 +31,23 @@ class SiteAddresses:
     Bases are kept without a closing slash.
 
     Raises:
-        AddressError: for a site that WebArena does not have, or an address without scheme and host.
+        AddressError: for a site that there is not, or an address without scheme and host.
     """
 
     bases: Mapping[str, str]
+    names: tuple[str, ...] = SITES
+    """The sites that there are."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bases", {site: _checked(site, base) for site, base in self.bases.items()})
+        checked = {site: _checked(site, base, self.names) for site, base in self.bases.items()}
+        object.__setattr__(self, "bases", checked)
 
     @classmethod
     def from_environment(
-        cls, configured: Mapping[str, str] | None = None, environ: Mapping[str, str] = os.environ
+        cls,
+        configured: Mapping[str, str] | None = None,
+        environ: Mapping[str, str] = os.environ,
+        names: tuple[str, ...] = SITES,
     ) -> SiteAddresses:
         """Take each address from ``configured``, else from its variable (``SHOPPING``, else ``WA_SHOPPING``).
 
@@ -50,11 +55,11 @@ class SiteAddresses:
             AddressError: for a site that WebArena does not have, or an address that is none.
         """
         bases = dict(configured or {})
-        for site in SITES:
+        for site in names:
             found = environ.get(variable(site)) or environ.get(_BROWSERGYM_PREFIX + variable(site))
             if found and site not in bases:
                 bases[site] = found
-        return cls(bases)
+        return cls(bases, names)
 
 
 def variable(site: str) -> str:
@@ -62,14 +67,15 @@ def variable(site: str) -> str:
     return site.upper()
 
 
-def placeholders(text: str) -> tuple[str, ...]:
+def placeholders(text: str, names: Sequence[str] = SITES) -> tuple[str, ...]:
     """Return the sites whose placeholders occur in ``text``, each once, in order."""
-    return tuple(dict.fromkeys(site.lower() for site in _PLACEHOLDER.findall(text)))
+    found = re.findall(placeholder(f"({'|'.join(names)})"), text)
+    return tuple(dict.fromkeys(site.lower() for site in found))
 
 
-def _checked(site: str, base: str) -> str:
-    if site not in SITES:
-        raise AddressError(f"site: expected one of {', '.join(SITES)}, found {site!r}; correct the configuration")
+def _checked(site: str, base: str, names: tuple[str, ...]) -> str:
+    if site not in names:
+        raise AddressError(f"site: expected one of {', '.join(names)}, found {site!r}; correct the configuration")
     parts = urlsplit(base)
     if parts.username is not None or parts.password is not None:
         # Not quoted: it is shown in logs and kept in run folders.

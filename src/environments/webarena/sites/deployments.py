@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from environments.webarena.settings import WebArenaSettings
-from environments.webarena.sites.addresses import SITES, AddressError, SiteAddresses, variable
+from environments.webarena.sites.addresses import AddressError, SiteAddresses, variable
 from environments.webarena.sites.episode_addresses import Deployment
+from environments.webarena.sites.table import SiteTable
 
 
 def with_addresses(settings: WebArenaSettings, environ: Mapping[str, str] = os.environ) -> WebArenaSettings:
@@ -24,7 +25,8 @@ def with_addresses(settings: WebArenaSettings, environ: Mapping[str, str] = os.e
         AddressError: for a site that WebArena does not have, or an address that is none.
     """
     first, *others = settings.deployments
-    found = SiteAddresses.from_environment(configured=first.addresses, environ=environ)
+    names = SiteTable.of(settings).names
+    found = SiteAddresses.from_environment(configured=first.addresses, environ=environ, names=names)
     return replace(settings, deployments=(replace(first, addresses=dict(found.bases)), *others))
 
 
@@ -36,14 +38,14 @@ def deployments_of(settings: WebArenaSettings) -> dict[str, Deployment]:
             not have, or an address that is none.
         ValueError: for a name that cannot be part of a host name.
     """
-    made = {}
+    made, names = {}, SiteTable.of(settings).names
     for deployment in with_addresses(settings).deployments:
         if not deployment.addresses:
             raise AddressError(
                 f"webarena deployment {deployment.name}: expected the address of at least one site, found none; set "
-                f"those that your tasks need of the environment variables {', '.join(map(variable, SITES))} (such as "
+                f"those that your tasks need of the environment variables {', '.join(map(variable, names))} (such as "
                 "SHOPPING=http://host:7770) for the first deployment, or environments.webarena.deployments[].addresses"
             )
-        addresses = SiteAddresses(deployment.addresses)
+        addresses = SiteAddresses(deployment.addresses, names)
         made[deployment.name] = Deployment.of(deployment.name, addresses, deployment.extra_origins)
     return made

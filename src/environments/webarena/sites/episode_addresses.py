@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from environments.addresses import EpisodeAddresses, proxy_bypass
@@ -91,7 +91,7 @@ class Deployment:
             alias = f"{site}.{name}.{_ALIAS_SUFFIX}"
             aliases[alias] = parts.hostname or ""
             bases[site] = f"http://{alias}:{parts.port or _PORTS['http']}{parts.path}".rstrip("/")
-        return cls(name, SiteAddresses(bases), addresses, aliases, tuple(extra_origins))
+        return cls(name, replace(addresses, bases=bases), addresses, aliases, tuple(extra_origins))
 
 
 def clashes(bases: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -14,11 +14,12 @@ from environments.browser.process import BrowserProcess
 from environments.webarena.leases.units import SiteLease
 from environments.webarena.login.accounts import Accounts, CredentialsMissing
 from environments.webarena.login.form_login import FormLogin, StoredLogin
-from environments.webarena.login.forms import LOGIN_FORMS, LoginForm
+from environments.webarena.login.forms import LoginForm
 from environments.webarena.login.sessions import LoginSessions
 from environments.webarena.settings import WebArenaSettings
 from environments.webarena.sites.episode_addresses import Deployment, WebArenaAddresses, episode_addresses
 from environments.webarena.sites.http_client import site_functions
+from environments.webarena.sites.table import SiteTable
 from judges.functions import PageFunction
 from judges.interface import TrajectoryJudge
 from records import failure_codes as codes
@@ -59,9 +60,10 @@ def make_sites(
     accounts: Accounts,
     *,
     judge: TrajectoryJudge,
-    forms: Mapping[str, LoginForm] = LOGIN_FORMS,
+    forms: Mapping[str, LoginForm] | None = None,
 ) -> WebArenaSites:
     """Return the sites for the environments of one worker."""
+    forms = SiteTable.of(settings).forms if forms is None else forms
     form_login = FormLogin(browser, timeout_s=settings.login_timeout_s, load_timeout_s=settings.login_load_timeout_s)
 
     async def log_in(deployment: str, site: str) -> StoredLogin:

@@ -7,7 +7,7 @@ not by an episode that opens the address or calls the function. Each check raise
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath, PureWindowsPath
 
 from environments.addresses import EpisodeAddresses
@@ -17,6 +17,7 @@ from environments.webarena.sites.http_client import site_functions
 from judges.functions import PREFIX, parse_call
 from judges.rule_errors import RuleError
 from records.deadline import Deadline
+from records.placeholders import placeholder
 
 AND = " |AND| "
 """What stands between the addresses of several tabs."""
@@ -26,24 +27,26 @@ MAX_TABS = 8
 MAX_NUMBER = 10**9
 MAX_PIXELS = 10_000
 _MAX_CALL = 1000
-_ADDRESS = re.compile(r"__(?:" + "|".join(site.upper() for site in SITES) + r")__(?:[/?#][^\s\x00-\x1f]*)?")
+_REST = re.compile(r"(?:[/?#][^\s\x00-\x1f]*)?")
 _FUNCTIONS = frozenset(site_functions(EpisodeAddresses({}), Accounts({}), Deadline()))
 
 
-def check_address(text: str) -> str:
-    """Return an address on one of WebArena's sites, such as ``__SHOPPING__/cart``."""
-    if not _ADDRESS.fullmatch(text.strip()):
+def check_address(text: str, names: Sequence[str] = SITES) -> str:
+    """Return an address on one of the sites called ``names``, such as ``__SHOPPING__/cart``."""
+    stripped = text.strip()
+    start = next((found for found in map(placeholder, names) if stripped.startswith(found)), None)
+    if start is None or not _REST.fullmatch(stripped.removeprefix(start)):
         raise ValueError("an address on one of the sites, such as __SHOPPING__/cart, without another scheme or host")
     return text
 
 
-def check_tabs(text: str) -> str:
+def check_tabs(text: str, names: Sequence[str] = SITES) -> str:
     """Return the addresses of the tabs that are open at the start, with `` |AND| `` between them."""
     tabs = text.split(AND.strip())
     if len(tabs) > MAX_TABS:
         raise ValueError(f"the addresses of at most {MAX_TABS} tabs")
     for tab in tabs:
-        check_address(tab)
+        check_address(tab, names)
     return text
 
 
@@ -58,11 +61,11 @@ def check_call(text: str) -> str:
     return text
 
 
-def check_target(text: str) -> str:
+def check_target(text: str, names: Sequence[str] = SITES) -> str:
     """Return where a page is judged: ``last``, an address, or a call."""
     if text == "last":
         return text
-    return check_call(text) if text.startswith(PREFIX) else check_address(text)
+    return check_call(text) if text.startswith(PREFIX) else check_address(text, names)
 
 
 def check_state_file(text: str) -> str:

@@ -9,13 +9,13 @@ what was expected and what was found. Ids do not collide between the files: ``we
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from environments.webarena.sites.addresses import placeholders
+from environments.webarena.sites.addresses import SITES, placeholders
 from environments.webarena.tasks.bounds import MAX_BYTES, MAX_DEPTH, check_depth
 from environments.webarena.tasks.format import Geolocation, TaskEntry, Viewport
 from judges.rules import WEBARENA, WEBARENA_LITE, RuleSet
@@ -28,8 +28,10 @@ class TaskFileError(ValueError):
     """A task file is not what it should be."""
 
 
-def load_tasks(path: Path | str, *, split: str = "") -> list[Task]:
+def load_tasks(path: Path | str, *, split: str = "", names: tuple[str, ...] = SITES) -> list[Task]:
     """Load a task file of WebArena (812 tasks), WebArena-Lite (165) or its training tasks (647), as tasks of ``split``.
+
+    They may be on the sites called ``names``.
 
     Raises:
         TaskFileError: for a file that cannot be read, a malformed task, or an id that occurs twice.
@@ -51,7 +53,7 @@ def load_tasks(path: Path | str, *, split: str = "") -> list[Task]:
         raise TaskFileError(f"{path}: expected a non-empty list of tasks, found {_cut(entries)}")
     tasks: dict[str, Task] = {}
     for index, entry in enumerate(entries):
-        task = _task(entry, f"{path}: task {index}", split)
+        task = _task(entry, f"{path}: task {index}", split, names)
         if task.task_id in tasks:
             raise TaskFileError(f"{path}: task {index}: expected an id of its own, found {task.task_id} again")
         tasks[task.task_id] = task
@@ -75,13 +77,13 @@ def viewport(task: Task) -> Viewport | None:
     return None if found is None else Viewport.model_validate(found)
 
 
-def needed_sites(task: Task) -> tuple[str, ...]:
+def needed_sites(task: Task, names: Sequence[str] = SITES) -> tuple[str, ...]:
     """Return the sites that the task names and those whose placeholders it holds, each once."""
-    named = placeholders(json.dumps([task.start_url, task.evaluation]))
+    named = placeholders(json.dumps([task.start_url, task.evaluation]), names)
     return tuple(dict.fromkeys([*task.sites, *named]))
 
 
-def _task(entry: object, where: str, split: str) -> Task:
+def _task(entry: object, where: str, split: str, names: tuple[str, ...]) -> Task:
     if not isinstance(entry, Mapping):
         raise TaskFileError(f"{where}: expected an object, found {_cut(entry)}")
     try:
@@ -89,7 +91,7 @@ def _task(entry: object, where: str, split: str) -> Task:
     except ValueError as error:
         raise TaskFileError(f"{where}: expected {error}; correct the file") from error
     try:
-        typed = TaskEntry.model_validate(entry)
+        typed = TaskEntry.model_validate(entry, context=names)
     except ValidationError as error:
         raise TaskFileError(f"{where}: {_first(error)}") from error
     family, number = ("webarena", typed.task_id)

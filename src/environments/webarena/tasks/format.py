@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, model_validator
 
+from environments.webarena.sites.addresses import SITES
 from environments.webarena.tasks.bounds import (
     MAX_NUMBER,
     MAX_PIXELS,
@@ -25,6 +26,26 @@ Number = Annotated[int, Field(ge=0, le=MAX_NUMBER)]
 Pixels = Annotated[int, Field(gt=0, le=MAX_PIXELS)]
 Texts = list[str] | str
 """Task files hold a lone string in a few places where a list of strings is meant."""
+
+
+def _names(info: ValidationInfo) -> tuple[str, ...]:
+    """Return the sites that there are; who reads a file says so, else they are WebArena's own."""
+    return info.context if info.context else SITES
+
+
+def _site(name: str, info: ValidationInfo) -> str:
+    if name not in _names(info):
+        *others, last = map(repr, _names(info))
+        raise ValueError(f"{', '.join(others)} or {last}")
+    return name
+
+
+def _target(text: str, info: ValidationInfo) -> str:
+    return check_target(text, _names(info))
+
+
+def _tabs(text: str, info: ValidationInfo) -> str:
+    return check_tabs(text, _names(info))
 
 
 class _Entry(BaseModel):
@@ -45,7 +66,7 @@ class References(_Entry):
 class Target(_Entry):
     """One target of ``program_html``: ``url`` is an address, ``last`` or ``func:…``."""
 
-    url: Annotated[str, AfterValidator(check_target)]
+    url: Annotated[str, AfterValidator(_target)]
     locator: str
     required_contents: References
     prep_actions: list[str] = Field(default_factory=list)
@@ -75,7 +96,7 @@ class Evaluation(_Entry):
     reference_answer_raw_annotation: str | None = None
 
     @model_validator(mode="after")
-    def _enough_to_judge(self) -> Evaluation:
+    def _enough_to_judge(self, info: ValidationInfo) -> Evaluation:
         answers = self.reference_answers
         if "string_match" in self.eval_types and not (answers and answers.model_fields_set):
             raise ValueError("reference_answers with at least one rule, as eval_types has string_match")
@@ -83,7 +104,7 @@ class Evaluation(_Entry):
             raise ValueError("an address in reference_url, as eval_types has url_match")
         if "url_match" in self.eval_types:
             for address in (self.reference_url or "").split(OR):
-                check_address(address)
+                check_address(address, _names(info))
         if "program_html" in self.eval_types and not self.program_html:
             raise ValueError("at least one target in program_html, as eval_types has it")
         return self
@@ -108,12 +129,10 @@ class TaskEntry(_Entry):
     """One task; ``old_task_id`` is its id in WebArena, which only the WebArena-Lite files have."""
 
     task_id: Number
-    sites: list[Literal["shopping", "shopping_admin", "reddit", "gitlab", "map", "wikipedia", "homepage"]] = Field(
-        min_length=1
-    )
+    sites: list[Annotated[str, AfterValidator(_site)]] = Field(min_length=1)
     require_login: bool
     storage_state: Annotated[str, AfterValidator(check_state_file)] | None
-    start_url: Annotated[str, AfterValidator(check_tabs)]
+    start_url: Annotated[str, AfterValidator(_tabs)]
     geolocation: Geolocation | None = None
     viewport_size: Viewport | None = None
     intent_template: str

@@ -12,6 +12,7 @@ from typing import Any
 
 from environments.task_sources import ListedTasks
 from environments.webarena.settings import WebArenaSettings
+from environments.webarena.sites.table import SiteTable
 from environments.webarena.tasks.files import load_tasks
 from environments.webarena.tasks.start_pages import START_PAGES, start_pages
 from records.episodes import Task
@@ -49,4 +50,8 @@ class WebArenaTasks:
 def webarena_task_list(settings: WebArenaSettings, split: str) -> list[Task]:
     """Return all tasks of a split that ``settings.task_files`` has; raise ``ValueError`` where they cannot be read."""
     path = settings.task_files[split]
-    return start_pages(settings, split) if path == START_PAGES else load_tasks(path, split=split)
+    return (
+        start_pages(settings, split)
+        if path == START_PAGES
+        else load_tasks(path, split=split, names=SiteTable.of(settings).names)
+    )

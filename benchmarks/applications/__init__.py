@@ -1,0 +1,1 @@
+"""Real applications from package registries, as sites of ``run.environment: webarena``."""
