@@ -13,12 +13,11 @@ from functools import lru_cache
 from typing import Any
 
 from sites.faults import Faults, FaultSettings
+from sites.kept import SEEDS_KEPT
 from sites.site import Session, Site
 
 PUBLIC = "public"
 """The session of a person who visits ``<site>.localhost`` without a token; it always exists."""
-_KEPT = 64
-"""Sites' data of seeds other than the server's that are kept for the next session."""
 _TOKEN = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
@@ -38,7 +37,9 @@ class SessionStore:
         self.data: dict[str, Any] = {name: site.build(seed) for name, site in self.sites.items()}
         self._limit = limit
         self._faults = faults
-        self._build = lru_cache(maxsize=_KEPT)(lambda name, data_seed: self.sites[name].build(data_seed))
+        self._build = lru_cache(maxsize=SEEDS_KEPT * len(sites))(
+            lambda name, data_seed: self.sites[name].build(data_seed)
+        )
         self._sessions: dict[str, Session] = {}
         self.reset(PUBLIC)
 

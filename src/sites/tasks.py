@@ -20,6 +20,7 @@ from records.placeholders import placeholder
 from sites.chains.chain import Chain, is_chain
 from sites.collections import COLLECTIONS
 from sites.experts import Expert
+from sites.kept import SEEDS_KEPT
 from sites.registry import SITES
 from sites.skills import finish
 from sites.task_template import Parameters, TaskTemplate
@@ -37,7 +38,7 @@ LONGEST_HORIZON = 30
 """Actions that an expert may need at most, the exit included."""
 
 
-@lru_cache(maxsize=24)
+@lru_cache(maxsize=SEEDS_KEPT * len(SITES))
 def site_data(site: str, data_seed: int) -> Any:
     """Return the base data of ``site``, built once per process and seed."""
     return SITES[site].build(data_seed)

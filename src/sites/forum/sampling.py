@@ -14,6 +14,7 @@ from sites.forum.data import ME, MY_SUBSCRIPTIONS, ForumData, Thread, bio_text
 from sites.forum.listing_pages import THREADS_PER_PAGE
 from sites.forum.state import SORTS, ForumState
 from sites.forum.words import RANKS
+from sites.kept import SEEDS_KEPT
 from sites.task_template import Parameters
 
 MIN_THREADS = 3
@@ -121,7 +122,7 @@ def forum_of_two_authors(data: ForumData, rng: random.Random) -> str:
             return name
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=SEEDS_KEPT)
 def _findable(data: ForumData) -> tuple[Thread, ...]:
     """The threads whose own title finds them on the first page of results, the shared titles left out."""
     state = ForumState(data, ME)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from sites.kept import SEEDS_KEPT
 from sites.map import words
 from sites.map.data import MapData, Place
 from sites.map.roads import Point, Road, RoadGraph
@@ -34,7 +35,7 @@ class Door:
     number: int
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=SEEDS_KEPT)
 def build(seed: int) -> MapData:
     """Generate the region of this seed: 5 towns and some 150 places."""
     rng = random.Random(f"map/{seed}")

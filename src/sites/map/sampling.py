@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable
 from functools import lru_cache
 
+from sites.kept import SEEDS_KEPT
 from sites.map import words
 from sites.map.data import MapData, Place
 from sites.map.directions import PHRASES, Route, find_route, shortest_tour
@@ -31,7 +32,7 @@ def mainland(data: MapData) -> list[Place]:
     return [place for place in data.places.values() if place.town != words.ISLAND]
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=SEEDS_KEPT)
 def unsaved(data: MapData) -> tuple[Place, ...]:
     """Return the places on the mainland that are in none of the user's lists."""
     saved = {number for numbers in data.lists.values() for number in numbers}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 from functools import lru_cache
 
+from sites.kept import SEEDS_KEPT
 from sites.map.data import MapData, Place
 
 PER_PAGE = 6
@@ -43,6 +44,6 @@ def _words(place: Place) -> set[str]:
     return set(f"{place.name} {place.kind} {place.town}".lower().split())
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=SEEDS_KEPT)
 def _vocabulary(data: MapData) -> tuple[str, ...]:
     return tuple(sorted({word for place in data.places.values() for word in _words(place)}))

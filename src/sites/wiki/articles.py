@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from functools import lru_cache
 
+from sites.kept import SEEDS_KEPT
 from sites.map import places as map_places
 from sites.map.data import MapData, Place
 from sites.shop import data as shop
@@ -21,7 +22,7 @@ _LIVING = 0.4
 _ARCHITECT_UNKNOWN = 0.2
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=SEEDS_KEPT)
 def build(seed: int) -> WikiData:
     """Generate the encyclopedia of this seed, some 160 articles, over the map and the shop of the same seed."""
     rng = random.Random(f"wiki/{seed}")

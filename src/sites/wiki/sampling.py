@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from functools import lru_cache
 
+from sites.kept import SEEDS_KEPT
 from sites.task_template import Parameters
 from sites.wiki.data import Article, WikiData, bare
 
@@ -22,7 +23,7 @@ _NEVER_SAID = {
 OPENED = "Opened"
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=SEEDS_KEPT)
 def _described(data: WikiData) -> tuple[Article, ...]:
     """Return the articles that have facts and a title of their own."""
     return tuple(
@@ -32,7 +33,7 @@ def _described(data: WikiData) -> tuple[Article, ...]:
     )
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=SEEDS_KEPT)
 def _shared(data: WikiData) -> tuple[Article, ...]:
     """Return the places whose names other towns have too."""
     return tuple(a for a in data.articles.values() if a.subject == "place" and len(data.namesakes(bare(a.title))) > 1)
