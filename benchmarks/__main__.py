@@ -32,6 +32,7 @@ NAMES = (
     "critic_latency",
     "sgo",
     "orm",
+    "orm_learning",
     "chain_tasks",
     "ceiling",
     "milestones",

@@ -1,9 +1,8 @@
-"""Is a trained outcome model a judge, and can a policy learn from it?
+"""Is a trained outcome model a judge?
 
-Part one trains outcome models on the judged episodes of runs and holds them against the evaluators on held-out
-templates, beside two controls that must do worse: one whose training episodes have each other's verdicts, and one that
-never sees the last page. Part two (``--learn``) trains MiRA from one start with the rules' verdicts and with the
-model's, and compares both, paired by task, under the rules.
+Trains outcome models on the judged episodes of runs and holds them against the evaluators on held-out templates, beside
+two controls that must do worse: one whose training episodes have each other's verdicts, and one that never sees the
+last page. Whether a policy learns from them is ``benchmarks.orm_learning``'s question.
 """
 
 from __future__ import annotations
@@ -14,16 +13,13 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from analysis.comparison import Seeds, difference, level
 from analysis.discrimination import OutcomeReport
 from benchmarks.recording import Recording, option_parser, percent
-from benchmarks.runs import FOLDER, LAPTOP, ROOT, FinishedRun, train
+from benchmarks.runs import FOLDER, LAPTOP, train
 from cluster.judge_commands import RULES, judged_episodes
 from cluster.outcome_training import OutcomeTraining, train_outcome_model
-from cluster.run_folder.stage_results import Labelled
 
 NAME = "orm"
-START = ROOT / "benchmarks" / "from_checkpoint.yaml"
 GOAL = 0.9
 """Area under the curve on held-out templates that issue 14 asks for."""
 CALIBRATED = 0.1
@@ -48,8 +44,6 @@ def main() -> None:
         "reports": {name: asdict(report) for name, report in reports.items()},
         "verdicts": verdicts,
     }
-    if options.learn:
-        numbers["learning"] = _learning(options, recording)
     recording.write(numbers)
 
 
@@ -65,10 +59,13 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--learning-rate", type=float, default=5e-4)
     parser.add_argument("--max-prompt-tokens", type=int, default=640)
     parser.add_argument("--seed", type=int, default=0, help="draws the split by templates")
-    parser.add_argument("--learn", action="store_true", help="also train MiRA from both sources of verdicts")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="seeds of those runs")
-    parser.add_argument("--environment", default="embedded", help="embedded (browser) or browserless")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="for all runs")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="for the run whose episodes teach, where none is given",
+    )
     return parser.parse_args()
 
 
@@ -123,48 +120,6 @@ def _row(name: str, report: OutcomeReport) -> list[str]:
     cells = [f"{value:.3f}" for value in (auc.value, auc.low, auc.high)]
     agreed = "-" if kappa is None else f"{kappa:.2f}"
     return [name, *cells, percent(report.accuracy), f"{report.ece:.3f}", agreed, str(report.n)]
-
-
-def _learning(options: argparse.Namespace, recording: Recording) -> Numbers:
-    """Train with both sources of verdicts from one start; return levels and paired differences under the rules."""
-    model = (options.out / MODEL).resolve()
-    sources = {"rules": [], "outcome model": ["replay.outcomes=trained", f"judges.trained.folder={model}"]}
-    runs = {
-        source: {seed: _learned(source, seed, more, options) for seed in options.seeds}
-        for source, more in sources.items()
-    }
-    splits = runs["rules"][options.seeds[0]].recipe.run.evaluation.splits
-    arms = {source: _outcomes(found, splits) for source, found in runs.items()}
-    compared = {split: difference(arms["outcome model"], arms["rules"], split) for split in splits}
-    rows = [
-        [
-            split,
-            *(f"{100 * found['mean'][name]:+.1f}" for name in ("value", "low", "high")),
-            f"{found['p_permutation']:.3f}",
-        ]
-        for split, found in compared.items()
-    ]
-    title = "Learned from the model's verdicts less from the rules', points of success by the rules"
-    recording.table(title, ["split", "difference", "from", "to", "p"], rows)
-    return {
-        "levels": {source: {split: level(arm, split) for split in splits} for source, arm in arms.items()},
-        "differences": compared,
-        "agreement": [
-            asdict(found)
-            for run in runs["outcome model"].values()
-            for phase in range(1, run.phases + 1)
-            if (found := run.manifest.result(phase, Labelled).agreement) is not None
-        ],
-    }
-
-
-def _learned(source: str, seed: int, more: Sequence[str], options: argparse.Namespace) -> FinishedRun:
-    settings = [f"run.seed={seed}", f"run.environment={options.environment}", *more, *options.set]
-    return train(START, options.out / f"{source.replace(' ', '-')}-seed{seed}", settings)
-
-
-def _outcomes(runs: dict[int, FinishedRun], splits: Sequence[str]) -> Seeds:
-    return {seed: {split: run.outcomes(run.phases, split) for split in splits} for seed, run in runs.items()}
 
 
 if __name__ == "__main__":
