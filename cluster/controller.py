@@ -200,6 +200,7 @@ class Controller:
             low=settings.perplexity_low if wanted == "perplexity" else 1.0,
             high=settings.perplexity_high if wanted == "perplexity" else sys.float_info.max,  # the audit is JSON
             per=settings.per,
+            of=settings.perplexity_of,
             cap=settings.cap(self._units(fresh)),
             seed=self.recipe.run.seed * 1000 + phase,
         )
@@ -241,15 +242,16 @@ class Controller:
         return Evaluated(**vars(episode_counts(specs, result, self.buffer)), splits=splits)
 
     def _curriculum(self, phase: int) -> TasksChosen:
-        """Choose the next phase's tasks by what failed in this one."""
-        fresh = self._counted(phase)
-        counted = set(fresh)
-        failed = [lost.task_id for lost in self.labelled.failures(phases=(phase,)) if lost.episode_id in counted]
+        """Choose the next phase's tasks by what failed in this one, or in all so far."""
+        phases = range(1, phase + 1) if self.recipe.curriculum.failures == "all" else (phase,)
+        counted = {episode_id for one in phases for episode_id in self._counted(one)}
+        failed = [lost.task_id for lost in self.labelled.failures(phases=phases) if lost.episode_id in counted]
         values: dict[str, float] = {}
         if self.recipe.curriculum.value_band:
-            answers = self.system.learner.ask("value", fresh)
+            answers = self.system.learner.ask("value", self._counted(phase))
             values = {self.buffer.entry(episode_id).task_id: v[0] for episode_id, v in answers.items()}
-        return self.tasks.choose(phase + 1, failed, self._rollout_specs(phase), values)
+        played = [spec for one in phases for spec in self._rollout_specs(one)]
+        return self.tasks.choose(phase + 1, failed, played, values)
 
     def _counted(self, phase: int) -> list[str]:
         """Return the rollouts that a phase counts; those of a late shard, or of before a rollback, are none of them."""

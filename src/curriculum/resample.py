@@ -70,7 +70,7 @@ def next_tasks(
 
     Args:
         training: what they are drawn from.
-        failures: tasks judged failed in the last phase; repetitions count once.
+        failures: tasks judged failed; repetitions count once.
         settings: shares and limits.
         seed: the run's seed.
         phase: the phase these tasks are for; a part of the seed.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from records.bounds import at_least, require, share
 
@@ -16,6 +16,9 @@ class CurriculumSettings:
 
     tasks_per_phase: int = 400
     """Number of tasks a phase plays, repetitions included."""
+
+    failures: Literal["all", "phase"] = "all"
+    """Which failed tasks count: those of all phases so far (MiRA alg. 2, whose failure set grows), or of the last one."""
 
     neighbours: int = 5
     """How many of the most similar training tasks each failed task calls for (top-k)."""

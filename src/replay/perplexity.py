@@ -77,6 +77,7 @@ class FilterSummary:
     counts: dict[str, int]
     histogram: Histogram
     unscored: int
+    of: str = "tokens"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,7 @@ class FilterRecord:
     decisions: tuple[Decision, ...]
     unscored: int = 0
     """Episodes that were not looked at, because the cap was full."""
+    of: str = "tokens"
 
     def counts(self) -> dict[str, int]:
         """Return how many units got each reason; every reason is named, also with 0."""
@@ -118,14 +120,15 @@ class FilterRecord:
             self.counts(),
             Histogram((*edges[:-1], None), counts),
             self.unscored,
+            self.of,
         )
 
 
 def perplexity(logprobs: npt.ArrayLike) -> float:
-    """Return exp(-mean log p) of tokens (N,), computed in double precision; infinity where it overflows.
+    """Return exp(-mean log p) of tokens or actions (N,), in double precision; infinity where it overflows.
 
     Raises:
-        ValueError: for no tokens, whose perplexity is not defined.
+        ValueError: for none, whose perplexity is not defined.
     """
     values = np.asarray(logprobs, dtype=np.float64)
     if values.size == 0:
@@ -140,13 +143,15 @@ def band_filter(
     low: float = 1 / 0.9,
     high: float = 1 / 0.5,
     per: Literal["trajectory", "step"] = "trajectory",
+    of: Literal["tokens", "actions"] = "tokens",
     cap: int | None = None,
     seed: int = 0,
 ) -> tuple[tuple[Kept, ...], FilterRecord]:
     """Keep the units whose perplexity lies in [low, high], at most ``cap`` of them.
 
-    A unit is a whole trajectory, all its tokens taken together, or a single step. Over the cap a
-    uniform sample is kept, drawn with ``seed``. Episodes come back in the order of their ids.
+    A unit is a whole trajectory, all its tokens taken together, or a single step; with ``of="actions"`` the mean is over
+    its actions, whose probability is the product of their tokens'. Over the cap a uniform sample is kept, drawn with
+    ``seed``. Episodes come back in the order of their ids.
 
     Raises:
         ValueError: for two records of one episode id, a negative cap, or an empty band.
@@ -157,14 +162,14 @@ def band_filter(
     repeated = [i for i, n in Counter(episode.episode_id for episode in ordered).items() if n > 1]
     if repeated:
         raise ValueError(f"band filter: expected each episode once, found several records of {repeated[:5]}")
-    decisions = [_judge(*unit, low, high) for episode in ordered for unit in _units(episode, per)]
+    decisions = [_judge(*unit, low, high) for episode in ordered for unit in _units(episode, per, of)]
     inside = [index for index, decision in enumerate(decisions) if decision.reason is Reason.KEPT]
     if cap is not None and len(inside) > cap:
         chosen = np.random.default_rng(seed).choice(len(inside), size=cap, replace=False)
         for index in set(inside) - {inside[i] for i in chosen}:
             left_out = decisions[index]
             decisions[index] = Decision(left_out.episode_id, left_out.step, left_out.perplexity, Reason.OVER_CAP)
-    return _collect(ordered, decisions), FilterRecord(low, high, per, cap, tuple(decisions))
+    return _collect(ordered, decisions), FilterRecord(low, high, per, cap, tuple(decisions), of=of)
 
 
 def fill_cap(
@@ -176,6 +181,7 @@ def fill_cap(
     per: Literal["trajectory", "step"],
     cap: int,
     seed: int,
+    of: Literal["tokens", "actions"] = "tokens",
 ) -> tuple[tuple[Kept, ...], FilterRecord]:
     """Score stored episodes in random order until ``cap`` units lie in the band, then choose as ``band_filter`` does.
 
@@ -190,14 +196,16 @@ def fill_cap(
     while True:
         following = order[len(scored) : len(scored) + at_once]
         scored += score(following) if following else ()
-        kept, record = band_filter(scored, low=low, high=high, per=per, cap=cap, seed=seed)
+        kept, record = band_filter(scored, low=low, high=high, per=per, of=of, cap=cap, seed=seed)
         full = record.counts()[Reason.KEPT.value] == cap
         if full or len(scored) >= len(order):
             return kept, replace(record, unscored=len(order) - len(scored))
 
 
-def _units(episode: ScoredEpisode, per: str) -> list[tuple[str, int | None, npt.NDArray[np.float64]]]:
+def _units(episode: ScoredEpisode, per: str, of: str) -> list[tuple[str, int | None, npt.NDArray[np.float64]]]:
     arrays = [np.asarray(array, dtype=np.float64) for array in episode.step_logprobs]
+    if of == "actions":
+        arrays = [array.sum(keepdims=True) if array.size else array for array in arrays]
     if per == "step":
         return [(episode.episode_id, step, array) for step, array in enumerate(arrays)]
     return [(episode.episode_id, None, np.concatenate(arrays) if arrays else np.empty(0))]

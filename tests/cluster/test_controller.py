@@ -17,7 +17,8 @@ from cluster.errors import RunStopped
 from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.metrics_log import read_metrics
 from cluster.run_folder.stage_data import NO_EPISODES
-from cluster.run_folder.stage_results import Cloned, Evaluated, ReplayFiltered, RolloutsPlayed
+from cluster.run_folder.stage_results import Cloned, Evaluated, ReplayFiltered, RolloutsPlayed, TasksChosen
+from cluster.task_sets import TaskSets
 from records.episodes import Source
 from replay.buffer import ReplayBuffer
 from replay.packing import STEM
@@ -338,3 +339,24 @@ def test_lost_episodes_are_never_counted_as_failures_of_the_policy(run: Run) -> 
     assert (data.dispatched, len(data.episodes)) == (6, 5)
     assert data.failures == {"infra/browser_crashed": 1}
     assert run.manifest.result(2, RolloutsPlayed).failures == {}
+
+
+@pytest.mark.parametrize("which", ["all", "phase"])
+def test_the_failure_set_grows_unless_the_recipe_says_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: str
+) -> None:
+    choose, given = TaskSets.choose, dict[int, list[str]]()
+
+    def noted(self: TaskSets, phase: int, failed: list[str], *more: Any) -> TasksChosen:
+        given[phase - 1] = failed
+        return choose(self, phase, failed, *more)
+
+    monkeypatch.setattr(TaskSets, "choose", noted)
+    run = Run(tmp_path, curriculum={"failures": which})
+    run.start()
+    buffer = ReplayBuffer(run.out / "episodes")
+    rollouts = [buffer.entry(i) for i in buffer.ids(sources=[Source.ROLLOUT])]
+    lost = {phase: {e.task_id for e in rollouts if e.phase == phase and e.outcome == 0.0} for phase in (1, 2)}
+    assert lost[1] - lost[2], "nothing tells the two apart"
+    assert set(given[1]) == lost[1]
+    assert set(given[2]) == (lost[1] | lost[2] if which == "all" else lost[2])

@@ -171,3 +171,18 @@ def test_each_episode_in_the_band_is_as_likely_as_if_all_were_scored():
     assert drawn.sum() == 300 * 52
     assert ((drawn - 30) ** 2 / (30 * 0.9)).sum() < 660
     assert counts.total() == drawn.sum(), "none from outside the band"
+
+
+def test_what_the_syntax_determines_hides_a_choice_among_tokens_and_not_among_actions():
+    chosen = scored("a", [*[1.0] * 7, 0.6], [*[1.0] * 7, 0.7])
+    _, by_token = band_filter([chosen])
+    assert by_token.decisions[0].perplexity == pytest.approx((0.6 * 0.7) ** (-1 / 16), rel=1e-6)
+    assert reasons(by_token) == {"a": "below_band"}
+    kept, by_action = band_filter([chosen], of="actions")
+    assert by_action.decisions[0].perplexity == pytest.approx((0.6 * 0.7) ** (-1 / 2), rel=1e-6)
+    assert kept[0].steps == (0, 1)
+    assert by_action.summary().of == "actions"
+    kept, _ = band_filter(
+        [ScoredEpisode("b", [np.empty(0, np.float32), np.log([0.7]).astype(np.float32)])], of="actions"
+    )
+    assert kept[0].steps == (0, 1)
