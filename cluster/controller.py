@@ -15,7 +15,13 @@ from cluster.demonstrated import DEMONSTRATED
 from cluster.display.run_display import RunDisplay
 from cluster.errors import RunStopped
 from cluster.labelling import Labeller, count_failures
-from cluster.milestone_writing import absent_line, tasks_without, with_milestones, written_before
+from cluster.milestone_writing import (
+    absent_line,
+    evaluates_with_milestones,
+    tasks_without,
+    with_milestones,
+    written_before,
+)
 from cluster.monitors.monitor import Monitors
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.layout import CLONED, checkpoint_name, critics_name
@@ -86,6 +92,8 @@ class Controller:
         self.system.players.retire(DEMONSTRATED if self.recipe.run.environment != DEMONSTRATED else "")
         self.stages.go_on_from_last_checkpoint()
         stage(0, Published, self._publish)
+        if evaluates_with_milestones(self.recipe) and tasks_without(self.tasks.evaluation(0)):
+            stage(0, MilestonesWritten, self._milestones)
         stage(0, Evaluated, self._evaluate)
         require_balance(self.manifest.out, 0, self.buffer)
         for phase in range(1, self.recipe.run.phases + 1):
@@ -146,15 +154,12 @@ class Controller:
         return bool(self.recipe.milestones.model) or self.system.algorithm.needs_milestones
 
     def _milestones(self, phase: int) -> MilestonesWritten:
-        """Let milestones be written for the phase's tasks that have none; say of whom there are none still."""
-        known = written_before(self.manifest, phase - 1)
-        tasks = tasks_without(with_milestones(self._asked_rollouts(phase), known))
+        """Let milestones be written for tasks that have none: the phase's own, in phase 0 those of the evaluations."""
+        asked = self._asked_rollouts(phase) if phase else self.tasks.evaluation(0)
+        tasks = tasks_without(with_milestones(asked, written_before(self.manifest, phase - 1)))
         written = self.system.write_milestones(tasks)
-        if written.absent:
-            line = absent_line(written, len(tasks))
-            if self.recipe.milestones.absent == "refuse":
-                raise RunStopped(f"phase {phase}: {line}; see milestones.absent")
-            self.display.note(line)
+        if said := absent_line(written, len(tasks), self.recipe.milestones, f"phase {phase}"):
+            self.display.note(said)
         return written
 
     def _rollouts(self, phase: int) -> RolloutsPlayed:
@@ -233,7 +238,8 @@ class Controller:
         settings, last = self.recipe.run.evaluation, phase == self.recipe.run.phases
         if phase % settings.every and not last:
             return Evaluated(**vars(NO_EPISODES), splits={})
-        specs = self.tasks.evaluation(phase, screenshots=settings.screenshots if last else 0)
+        asked = self.tasks.evaluation(phase, screenshots=settings.screenshots if last else 0)
+        specs = with_milestones(asked, written_before(self.manifest, phase))
         result = self._play(phase, Evaluated.stage, specs, self.recipe.run.environment)
         splits = split_results(specs, settings.splits, result, self.buffer, settings.passes)
         planning = self.recipe.rollout.planning

@@ -19,6 +19,7 @@ from analysis.results import SplitResult
 from cluster.boundary import LOG, disk_errors, file_log, interruptible
 from cluster.display.run_display import RunDisplay
 from cluster.errors import ProcessLost, RecipeError, RunStopped
+from cluster.milestone_writing import absent_line, evaluates_with_milestones, tasks_without, with_milestones
 from cluster.placement import LEARNER, demands
 from cluster.ray_runtime import ray_runtime
 from cluster.recipe.recipe import Recipe
@@ -88,6 +89,11 @@ def _played(recipe: Recipe, folders: RunFolders, split: str) -> SplitResult:
         display.stage(Evaluated.stage)
         players.publish(*_snapshot(recipe, folders, players.probes))
         specs, buffer = tasks.evaluation(0), ReplayBuffer(folders.episodes)
+        if evaluates_with_milestones(recipe) and (without := tasks_without(specs)):
+            written = players.write_milestones(without)
+            if said := absent_line(written, len(without), recipe.milestones, split):
+                display.note(said)
+            specs = with_milestones(specs, written.written)
         result = players.play(specs, buffer, display, driver=recipe.run.environment)
         buffer.refresh()
         found = split_results(specs, (split,), result, buffer, settings.passes)

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from cluster.errors import RunStopped
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.stage_results import MilestonesWritten, TaskMilestones
@@ -40,12 +41,25 @@ class WritingLimits:
     rollout: RolloutSettings
 
 
-def absent_line(written: MilestonesWritten, asked: int) -> str:
-    """Return a sentence about the tasks without milestones, with the first reason."""
+def evaluates_with_milestones(recipe: Recipe) -> bool:
+    """Whether evaluated tasks need milestones too: a policy is told of them, or its planning goes by them."""
+    told = recipe.policy.shows_milestones or recipe.rollout.planning.mode != "none"
+    return told and bool(recipe.milestones.model)
+
+
+def absent_line(written: MilestonesWritten, asked: int, settings: MilestoneSettings, where: str) -> str:
+    """Return a sentence about the tasks that have no milestones now, with the first reason; empty where all have some.
+
+    Raises:
+        RunStopped: ``milestones.absent`` refuses such tasks.
+    """
+    if not written.absent:
+        return ""
     first = next(iter(written.absent.values()))
-    return (
-        f"{len(written.absent)} of {asked} tasks have no milestones, and teach the potential critic nothing ({first})"
-    )
+    line = f"{len(written.absent)} of {asked} tasks have no milestones, and are played as if there were none ({first})"
+    if settings.absent == "refuse":
+        raise RunStopped(f"{where}: {line}; see milestones.absent")
+    return line
 
 
 def written_before(manifest: RunManifest, phase: int) -> dict[str, TaskMilestones]:

@@ -29,7 +29,7 @@ def tasks_of_run(out: Path) -> dict[str, Task]:
     specs: list[EpisodeSpec] = []
     for phase, stage in manifest.stages():
         if stage == Evaluated.stage:
-            specs += tasks.evaluation(phase)
+            specs += with_milestones(tasks.evaluation(phase), written_before(manifest, phase))
         elif stage == RolloutsPlayed.stage:
             chosen = manifest.result(phase - 1, TasksChosen).tasks if phase > 1 else None
             specs += with_milestones(tasks.rollouts(phase, chosen), written_before(manifest, phase))

@@ -129,7 +129,8 @@ class TaskMilestones:
 class MilestonesWritten(StageResult):
     """Milestones by task id, of a phase's tasks that brought none and had none written before.
 
-    ``absent`` says of those that have none now why; ``cost_usd`` is what asking cost.
+    Phase 0 has those of the evaluations' tasks. ``absent`` says of those that have none now why; ``cost_usd`` is what
+    asking cost.
     """
 
     stage: ClassVar[str] = "milestones"
@@ -271,7 +272,11 @@ R = TypeVar("R", bound=StageResult)
 WARM_START: Mapping[str, type[StageResult]] = {
     kind.stage: kind for kind in (Cloned, CriticsPretrained, Published, Evaluated)
 }
-"""The stages before RL, phase 0, in order."""
+"""The stages that every run has before RL, in phase 0, in order."""
+POSSIBLE_BEFORE: Mapping[str, type[StageResult]] = {
+    kind.stage: kind for kind in (Cloned, CriticsPretrained, Published, MilestonesWritten, Evaluated)
+}
+"""Those that phase 0 may have, in order."""
 POSSIBLE: Mapping[str, type[StageResult]] = {
     kind.stage: kind
     for kind in (
@@ -295,7 +300,7 @@ PHASE: Mapping[str, type[StageResult]] = {name: kind for name, kind in POSSIBLE.
 
 def read_result(phase: int, stage: str, content: object) -> StageResult:
     """Return the result that ``to_json`` wrote; raise ``ValueError`` where it is not one of this stage."""
-    kind = (POSSIBLE if phase else WARM_START).get(stage)
+    kind = (POSSIBLE if phase else POSSIBLE_BEFORE).get(stage)
     if kind is None:
         raise ValueError(f"there is no stage {stage!r} in phase {phase}")
     return reader_of(kind).validate_json(json.dumps(content), strict=True)

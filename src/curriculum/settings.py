@@ -18,7 +18,7 @@ class CurriculumSettings:
     """Number of tasks a phase plays, repetitions included."""
 
     failures: Literal["all", "phase"] = "all"
-    """Which failed tasks count: those of all phases so far (MiRA alg. 2, whose failure set grows), or of the last one."""
+    """Which failed tasks count: those of all phases so far (MiRA alg. 2: the failure set grows), or of the last one."""
 
     neighbours: int = 5
     """How many of the most similar training tasks each failed task calls for (top-k)."""

@@ -149,9 +149,9 @@ def band_filter(
 ) -> tuple[tuple[Kept, ...], FilterRecord]:
     """Keep the units whose perplexity lies in [low, high], at most ``cap`` of them.
 
-    A unit is a whole trajectory, all its tokens taken together, or a single step; with ``of="actions"`` the mean is over
-    its actions, whose probability is the product of their tokens'. Over the cap a uniform sample is kept, drawn with
-    ``seed``. Episodes come back in the order of their ids.
+    A unit is a whole trajectory, all its tokens taken together, or a single step. With ``of="actions"`` the mean is
+    over its actions, whose probability is the product of their tokens'. Over the cap a uniform sample is kept, drawn
+    with ``seed``. Episodes come back in the order of their ids.
 
     Raises:
         ValueError: for two records of one episode id, a negative cap, or an empty band.

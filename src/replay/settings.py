@@ -23,8 +23,8 @@ class ReplaySettings:
     """Highest perplexity that is kept, inclusive: above, the episode is too far from the policy."""
 
     perplexity_of: Literal["tokens", "actions"] = "tokens"
-    """What the perplexity is the mean over: all tokens of the actions (the paper), or the actions, each with the product
-    of its tokens' probabilities. The former falls with the number of tokens that the action syntax leaves no choice in."""
+    """What the perplexity is the mean over: all tokens of the actions (the paper), or the actions, each with the
+    product of its tokens' probabilities. The former falls with each token that the syntax leaves no choice in."""
 
     per: Literal["trajectory", "step"] = "trajectory"
     """Unit that is kept or dropped: whole trajectories (MiRA's paper) or single steps (WebRL's code)."""

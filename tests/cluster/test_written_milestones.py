@@ -81,6 +81,22 @@ def test_tasks_that_bring_milestones_are_not_written_for(tmp_path: Path) -> None
     assert (1, "milestones") not in run.manifest.stages()
 
 
+@pytest.mark.parametrize(("prompt_format", "told"), [("waymark_milestones", True), ("waymark", False)])
+def test_evaluated_tasks_get_some_where_the_policy_is_told_of_them(
+    tmp_path: Path, prompt_format: str, told: bool
+) -> None:
+    policy = {"prompt_format": prompt_format}
+    run = Run(tmp_path, run=BARE, milestones={"model": "m"}, curriculum={"tasks_per_phase": 3}, policy=policy)
+    run.start()
+    evaluated = [spec for spec in run.system.specs if spec.source is Source.EVALUATION]
+    assert {len(spec.task.milestones) for spec in evaluated} == ({2} if told else {0})
+    assert ((0, "milestones") in run.manifest.stages()) is told
+    assert len(asked(run)) == len(set(asked(run))), "each task once, whatever it is evaluated"
+    assert {spec.task.task_id for spec in evaluated} <= set(asked(run)) or not told
+    assert all(tasks_of_run(tmp_path)[spec.episode_id] == spec.task for spec in evaluated)
+    assert not audit(tmp_path).findings
+
+
 def test_a_task_that_gets_none_stops_the_run_and_is_asked_about_again(tmp_path: Path) -> None:
     run = bare_run(tmp_path, model="m")
     with pytest.raises(
