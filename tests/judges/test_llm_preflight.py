@@ -56,7 +56,7 @@ def test_an_sdk_that_is_not_installed_is_told_with_what_installs_it(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("judges.llm.preflight._installed", lambda module: False)
-    checks = look(replace(settings(server), cache="redis://127.0.0.1:6379/0"))
+    checks = look(replace(settings(server), cache="redis://127.0.0.1:6379/1"))
     assert {check.status for check in checks} == {Status.FAIL}
     assert {check.advice for check in checks} == {"pip install 'waymark[judges]'"}
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-import shutil
-import socket
-import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -28,6 +25,7 @@ from judges.llm.settings import LlmSettings, ModelSettings
 from records.deadline import Deadline
 from records.failures import EpisodeFailed
 from tests.judges.llm_server import INPUT_TOKENS, OUTPUT_TOKENS, STALL, ModelServer, model_server
+from tests.redis_server import redis_server
 
 
 class Same(BaseModel):
@@ -279,28 +277,8 @@ def test_retry_after_in_both_of_its_forms(header: str | None, expected: float) -
 
 @pytest.fixture
 def redis_url(tmp_path: Path) -> Iterator[str]:
-    program = shutil.which("redis-server")
-    if program is None:
-        pytest.skip("no redis-server: `apt-get install redis-server`")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    process = subprocess.Popen(
-        [program, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--requirepass", "open sesame"],
-        cwd=tmp_path,
-        stdout=subprocess.DEVNULL,
-    )
-    ends = time.monotonic() + 30
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            break
-        except OSError:
-            assert time.monotonic() < ends
-            time.sleep(0.05)
-    yield f"redis://127.0.0.1:{port}/0"
-    process.kill()
-    process.wait(30)
+    with redis_server(tmp_path, "--requirepass", "open sesame") as port:
+        yield f"redis://127.0.0.1:{port}/1"
 
 
 async def test_two_runs_share_answers_in_redis_and_go_on_without_it(

@@ -152,15 +152,17 @@ def machines(
         head = start_node(HEAD, {**environment, **(of_head or {})}, cpus, None, port=port, options=options)
         cluster = Machines(f"{HEAD}:{port}", head, environment)
         try:
-            _join(cluster)
+            join(cluster)
             yield cluster
         finally:
             ray.shutdown()
-            for node in (*cluster.nodes, head):
+            for node in (*cluster.nodes, cluster.head):
                 node.end()
 
 
-def _join(cluster: Machines) -> None:
+def join(cluster: Machines) -> None:
+    """Join the cluster from this process."""
+
     def joined() -> bool:
         try:
             ray.init(

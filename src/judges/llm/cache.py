@@ -122,6 +122,16 @@ class RedisCache:
         except self._errors as error:
             raise OSError(f"Redis: {error}") from error
 
+    def holds_rays_head(self) -> bool:
+        """Whether a Ray head keeps its state in this database; raise ``OSError`` where it cannot be asked.
+
+        Ray uses database 0, and its keys begin with RAY and the cluster's namespace. What clears one clears the other.
+        """
+        try:
+            return next(iter(self._redis.scan_iter(match="RAY*@*", count=1000)), None) is not None
+        except self._errors as error:
+            raise OSError(f"Redis: {error}") from error
+
     def close(self) -> None:
         """Close the connections."""
         self._redis.close()

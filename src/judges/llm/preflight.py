@@ -1,6 +1,7 @@
 """What can be said of language models before a run: are their keys, their SDKs and their endpoints there?
 
-Owns ``look``, which opens no connection, and ``answers``, which asks each endpoint one cheap question.
+Owns ``look``, which opens no connection, and ``answers``, which asks each endpoint one cheap question, and Redis, where
+it keeps the answers, whether it is there and free.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel
 
+from judges.llm.cache import RedisCache, make_cache
 from judges.llm.interface import LlmQuestion
 from judges.llm.keys import KeyMissing, find_key
 from judges.llm.service import JudgeService
@@ -33,9 +35,29 @@ def look(settings: LlmSettings) -> list[Check]:
 
 
 def answers(settings: LlmSettings) -> list[Check]:
-    """Ask each model that passes ``look`` one cheap question; return a check for each."""
+    """Ask each model that passes ``look`` one cheap question; return a check for each, and one for Redis if any."""
     ready = {check.name for check in look(settings) if check.status is not Status.FAIL}
-    return asyncio.run(_answers(settings, [name for name in sorted(settings.models) if _named(name) in ready]))
+    asked = asyncio.run(_answers(settings, [name for name in sorted(settings.models) if _named(name) in ready]))
+    return [*asked, *_redis(settings)]
+
+
+def _redis(settings: LlmSettings) -> list[Check]:
+    """Return a check of the Redis that keeps the answers, where one does and its client is installed."""
+    if not settings.cache.startswith("redis") or not _installed("redis"):
+        return []
+    name, url = "judges.llm.cache", settings.cache
+    cache = make_cache(settings, None)
+    assert isinstance(cache, RedisCache)
+    try:
+        taken = cache.holds_rays_head()
+    except OSError as error:
+        return [Check(name, Status.WARN, f"{url}: {error}", "without it, what was asked before is paid for again")]
+    finally:
+        cache.close()
+    if taken:
+        found = f"{url} is where a Ray head keeps what it knows"
+        return [Check(name, Status.FAIL, found, "name another one, such as /1: clearing one would clear both")]
+    return [Check(name, Status.OK, f"{url} answers, and holds nothing of Ray's")]
 
 
 class Five(BaseModel):

@@ -141,7 +141,7 @@ def named_model(settings: LlmSettings, name: str) -> str:
     return settings.models[name].model
 
 
-_PLAIN = "an address without a name or password in it, such as http://127.0.0.1:8000/v1 or redis://127.0.0.1:6379/0"
+_PLAIN = "an address without a name or password in it, such as http://127.0.0.1:8000/v1 or redis://127.0.0.1:6379/1"
 
 
 def _is_plain(address: str) -> bool:
