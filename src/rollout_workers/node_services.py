@@ -108,7 +108,7 @@ class NodeServices:
         """Return the actor of ``node``; the first time, make it."""
         if node not in self._actors:
             options: dict[str, Any] = {
-                "name": f"{self._prefix}-{node[:12]}",
+                "name": f"{self._prefix}-{node[-12:]}",
                 "num_cpus": 0,
                 "max_restarts": -1,
                 "max_task_retries": 0,
