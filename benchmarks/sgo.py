@@ -54,6 +54,9 @@ def main() -> None:
         title = f"{split}: differences of success in percent points"
         rows = [[name, *_difference_cells(found)] for name, found in compared[split].items()]
         recording.table(title, ["pair", "difference", "from", "to", "McNemar p", "verdict"], rows)
+    verdicts = [line for split in options.splits for line in _verdicts(split, played[split], compared[split])]
+    for verdict in verdicts:
+        recording.note(verdict)
     numbers = {
         "environment": options.environment,
         "overrides": options.set,
@@ -66,6 +69,7 @@ def main() -> None:
             }
             for split in options.splits
         },
+        "verdicts": verdicts,
     }
     recording.write(numbers)
 
@@ -163,6 +167,28 @@ def _difference(first: Numbers, second: Numbers) -> Numbers:
         "cycles": first["episodes_in_a_cycle"] - second["episodes_in_a_cycle"],
         "pairs": len(set(first["outcomes"]) & set(second["outcomes"])),
     }
+
+
+def _verdicts(split: str, arms: Mapping[str, Numbers], compared: Mapping[str, Numbers]) -> list[str]:
+    """Say for each policy whether re-planning brings success, and whether fewer episodes end stuck midway."""
+    said = [_gain(split, "The milestone state in the prompt", compared["state – plain"]["success"])]
+    for name in (name for name in arms if f"{name} + re-plan" in arms):
+        with_it, without = arms[f"{name} + re-plan"], arms[name]
+        said.append(_gain(split, f"Re-planning ({name})", compared[f"{name} + re-plan – {name}"]["success"]))
+        before, after = (percent(arm["failed_stuck_midway"]) for arm in (without, with_it))
+        fewer = with_it["failed_stuck_midway"] < without["failed_stuck_midway"]
+        said.append(f"{split}: of {name}'s episodes {before} % end stuck midway, {after} % with re-planning; target fewer "
+                    f"{_met(fewer)}")  # fmt: skip
+    return said
+
+
+def _gain(split: str, what: str, found: Mapping[str, float]) -> str:
+    value, low, high = (100 * found[name] for name in ("value", "low", "high"))
+    return f"{split}: {what} changes success by {value:+.1f} [{low:+.1f}, {high:+.1f}] points; target above 0 {_met(low > 0)}"
+
+
+def _met(holds: bool) -> str:
+    return "met" if holds else "missed"
 
 
 _COLUMNS = ("success", "from", "to", "episodes", "stuck midway", "in a cycle", "steps", "decision p50", "p95 (s)")
