@@ -176,15 +176,17 @@ def _verdicts(split: str, arms: Mapping[str, Numbers], compared: Mapping[str, Nu
         with_it, without = arms[f"{name} + re-plan"], arms[name]
         said.append(_gain(split, f"Re-planning ({name})", compared[f"{name} + re-plan – {name}"]["success"]))
         before, after = (percent(arm["failed_stuck_midway"]) for arm in (without, with_it))
-        fewer = with_it["failed_stuck_midway"] < without["failed_stuck_midway"]
-        said.append(f"{split}: of {name}'s episodes {before} % end stuck midway, {after} % with re-planning; target fewer "
-                    f"{_met(fewer)}")  # fmt: skip
+        fewer = _met(with_it["failed_stuck_midway"] < without["failed_stuck_midway"])
+        said.append(
+            f"{split}: of {name}'s episodes {before} % end stuck midway, {after} % re-planned; target fewer {fewer}"
+        )
     return said
 
 
 def _gain(split: str, what: str, found: Mapping[str, float]) -> str:
     value, low, high = (100 * found[name] for name in ("value", "low", "high"))
-    return f"{split}: {what} changes success by {value:+.1f} [{low:+.1f}, {high:+.1f}] points; target above 0 {_met(low > 0)}"
+    points = f"{value:+.1f} [{low:+.1f}, {high:+.1f}] points"
+    return f"{split}: {what} changes success by {points}; target an interval above 0 {_met(low > 0)}"
 
 
 def _met(holds: bool) -> str:
