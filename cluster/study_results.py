@@ -88,23 +88,21 @@ class StudyResults:
 
 def results_of(design: StudyDesign, runs: StudyRuns, registered: dict[str, Any]) -> StudyResults:
     """Return what the finished runs of a study come to."""
-    tables, outcomes = [], []
-    for split in design.splits:
-        for group, template in {"": "", **design.groups}.items():
-            arms = {arm: _seeds(found, split, template) for arm, found in runs.arms.items()}
-            arms = {START: _starts(runs, split, template), **arms}
-            arms = {arm: seeds for arm, seeds in arms.items() if any(of[split] for of in seeds.values())}
-            if arms:
-                tables.append(_table(design, split, group, arms))
-            for one in design.predictions:
-                if (one.split, one.group) == (split, group):
-                    outcomes.append(_outcome(one, arms))
-    order = {id(one): i for i, one in enumerate(design.predictions)}
-    outcomes.sort(key=lambda outcome: order[id(outcome.prediction)])
+    groups = {"": "", **design.groups}
+    arms = {(split, name): _arms(runs, split, groups[name]) for split in design.splits for name in groups}
+    tables = [_table(design, *where, found) for where, found in arms.items() if found]
+    outcomes = [_outcome(one, arms[one.split, one.group]) for one in design.predictions]
     curves, mechanism = _curves(runs)
     return StudyResults(
         design.name, registered, tables, outcomes, curves, mechanism, runs.chosen, runs.tried, runs.failed
     )
+
+
+def _arms(runs: StudyRuns, split: str, template: str) -> dict[str, Seeds]:
+    """Return what the start and each arm did on these tasks, without the arms that played none."""
+    arms = {START: _starts(runs, split, template)}
+    arms |= {arm: _seeds(found, split, template) for arm, found in runs.arms.items()}
+    return {arm: seeds for arm, seeds in arms.items() if any(of[split] for of in seeds.values())}
 
 
 def _seeds(runs: Mapping[int, FinishedRun], split: str, template: str, phase: int | None = None) -> Seeds:
