@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from cluster import training_process
 from cluster.finished_run import FinishedRun
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -33,12 +33,7 @@ def start_training(
     recipe: Path, out: Path, overrides: Sequence[str] = (), **environment: str
 ) -> subprocess.Popen[bytes]:
     """Start ``waymark train``; its output goes to ``OUT.log``."""
-    command = [sys.executable, "-m", "cluster.cli", "train", str(recipe), "--out", str(out)]
-    for override in overrides:
-        command += ["--set", override]
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with _log(out).open("ab") as log:
-        return subprocess.Popen(command, stdout=log, stderr=log, env=child_environment(**environment))
+    return training_process.start_training(recipe, out, overrides, child_environment(**environment))
 
 
 def train(recipe: Path, out: Path, overrides: Sequence[str] = ()) -> FinishedRun:
@@ -61,9 +56,5 @@ def train(recipe: Path, out: Path, overrides: Sequence[str] = ()) -> FinishedRun
 def check(code: int, out: Path) -> None:
     """Raise ``RunFailed`` with the end of the log where the exit code is not 0."""
     if code:
-        said = _log(out).read_text(encoding="utf-8", errors="replace").strip().splitlines()[-3:]
-        raise RunFailed(f"{out}: exit code {code}; see {_log(out)}: {' / '.join(said)}")
-
-
-def _log(out: Path) -> Path:
-    return out.with_name(out.name + ".log")
+        said = " / ".join(training_process.last_lines(out, 3))
+        raise RunFailed(f"{out}: exit code {code}; see {training_process.training_log(out)}: {said}")

@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +25,7 @@ from cluster.finished_run import FinishedRun
 from cluster.run_folder.durable import write_atomic
 from cluster.run_folder.summary import read_summary
 from cluster.study_design import StudyFile
+from cluster.training_process import last_lines, start_training, training_log
 
 REGISTERED = "registered.json"
 Told = Callable[[str], None]
@@ -181,29 +181,22 @@ class _Children:
             if code:
                 said = _last_words(folder)
                 self._told(f"{run.name}: exit code {code}: {said}")
-                return f"exit code {code}; see {_log(folder)}: {said}"
+                return f"exit code {code}; see {training_log(folder)}: {said}"
         self._told(f"{run.name}: complete")
         return FinishedRun(folder)
 
     def _ended(self, run: StudyRun, folder: Path) -> int:
-        command = [sys.executable, "-m", "cluster.cli", "train", str(run.recipe), "--out", str(folder)]
-        for override in run.overrides:
-            command += ["--set", override]
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with _log(folder).open("ab") as log:
+        with self._lock:
+            if self._stopping:
+                return 130
+            environment = {"OMP_NUM_THREADS": "1", **os.environ}
+            process = start_training(run.recipe, folder, run.overrides, environment, own_session=True)
+            self._alive.add(process)
+        try:
+            return process.wait()
+        finally:
             with self._lock:
-                if self._stopping:
-                    return 130
-                environment = {"OMP_NUM_THREADS": "1", **os.environ}
-                process = subprocess.Popen(
-                    command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment, start_new_session=True
-                )
-                self._alive.add(process)
-            try:
-                return process.wait()
-            finally:
-                with self._lock:
-                    self._alive.discard(process)
+                self._alive.discard(process)
 
 
 @contextmanager
@@ -227,9 +220,5 @@ def _complete(folder: Path) -> bool:
 
 
 def _last_words(folder: Path) -> str:
-    lines = _log(folder).read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    return lines[-1][-300:] if lines else "it said nothing"
-
-
-def _log(folder: Path) -> Path:
-    return folder.with_name(folder.name + ".log")
+    lines = last_lines(folder, 1)
+    return lines[0][-300:] if lines else "it said nothing"
