@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from records.bounds import at_least, require, share
+from records.bounds import at_least, one_of, require, share
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ class CurriculumSettings:
     """Highest V(s_0) that is kept, inclusive, in [0, 1]."""
 
     def __post_init__(self) -> None:
+        one_of(self, "failures", ("all", "phase"))
         at_least(self, 1, "tasks_per_phase", "neighbours", "perturbation_attempts")
         at_least(self, 0, "thin_site_tasks")
         share(self, "coverage_share", "replayed_share", "perturbed_share", "value_low", "value_high")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from records.bounds import at_least, require
+from records.bounds import at_least, one_of, require
 from records.labels import LabelSubject
 
 
@@ -51,6 +51,8 @@ class ReplaySettings:
     complete; 0 packs none. What is read from them is the same."""
 
     def __post_init__(self) -> None:
+        one_of(self, "perplexity_of", ("tokens", "actions"))
+        one_of(self, "per", ("trajectory", "step"))
         at_least(self, 0, "pack_above")
         at_least(self, 1, "labels_at_once")
         at_least(self, 1, "perplexity_low", "perplexity_high")
