@@ -15,6 +15,7 @@ from benchmarks.runs import child_environment
 NAMES = (
     "rollout_speed",
     "browser_steps",
+    "pages",
     "staleness",
     "determinism",
     "recorded",

@@ -21,11 +21,21 @@ _WAIT_S = 10.0
 _SCRIPT = """window.navigation?.addEventListener("navigate", event => {
   if (!event.destination.sameDocument) window.leaving = true;
 });"""
+_WATCH = """(() => {
+  const began = performance.now();
+  Object.defineProperty(window, "changed", {configurable: true, value: null});
+  window.watching?.disconnect();
+  window.watching = new MutationObserver(() => {
+    const last = performance.now() - began;
+    Object.defineProperty(window, "changed", {configurable: true, get: () => [last, performance.now() - began]});
+  });
+  watching.observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
+})()"""
 _FIND = """(() => {{
   const element = document.querySelectorAll({css})[{nth}];
   element.scrollIntoViewIfNeeded();
   const box = element.getBoundingClientRect();
-  if ({typing}) element.select();
+  if ({typing}) element.select ? element.select() : getSelection().selectAllChildren(element);
   return [box.x + box.width / 2, box.y + box.height / 2];
 }})()"""
 _CHOOSE = """(() => {{
@@ -79,6 +89,20 @@ class RawPage:
             await asyncio.gather(*(self._wire.send(*command) for command in _input(press, at)))
         await self._look()
 
+    async def has(self, css: str) -> bool:
+        """Whether an element is there and has a box."""
+        return bool(await self._read(f"Boolean(document.querySelector({json.dumps(css)})?.getClientRects().length)"))
+
+    async def watch(self) -> None:
+        """Note from now on when the page changes last."""
+        await self._read(_WATCH)
+
+    async def last_change_ms(self, wait_s: float) -> float:
+        """Wait, and return when after ``watch`` the page changed last; 0 where it never did, or goes on changing."""
+        await asyncio.sleep(wait_s)
+        last, now = await self._read("window.changed ?? [0, 1e9]")
+        return float(last) if now - last > 100 * wait_s else 0.0
+
     async def _look(self) -> None:
         while True:
             try:
@@ -100,4 +124,5 @@ class RawPage:
 def _input(press: Press, at: list[float]) -> list[Command]:
     if press.kind == "type":
         return commands([{"text": press.text}])
-    return commands([{"move": at} if press.kind == "hover" else {"press": at, "button": "left"}])
+    button = "right" if press.kind == "right_click" else "left"
+    return commands([{"move": at} if press.kind == "hover" else {"press": at, "button": button}])

@@ -45,8 +45,13 @@ class Application:
         return TASKS / f"{self.name}.json"
 
 
-def options_of(app: Application, address: str, reset: Sequence[str], accounts: str = "") -> dict[str, Any]:
-    """Return the options of ``webarena`` under which ``app`` at ``address`` is played; ``reset`` is a command."""
+def options_of(
+    app: Application, address: str, reset: Sequence[str], accounts: str = "", only_read: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return the options of ``webarena`` under which ``app`` at ``address`` is played.
+
+    ``reset`` is a command; episodes of the tasks ``only_read`` change nothing, so that no reset follows them.
+    """
     options: dict[str, Any] = {
         "sites": {app.name: {}},
         "task_files": {"test": str(app.tasks)},
@@ -58,6 +63,8 @@ def options_of(app: Application, address: str, reset: Sequence[str], accounts: s
             }
         ],
     }
+    if only_read:
+        options["writes"] = dict.fromkeys(only_read, False)
     if app.login_form is not None:
         options["login_forms"] = {app.name: dict(app.login_form)}
         options["credentials_file"] = accounts

@@ -41,6 +41,109 @@ _SCRIPTS: dict[str, tuple[str, ...]] = {
         click lamp
         click chair [4]""",
     ),
+    "letter": (
+        """type textbox: Write here = Hello Ann, the party is on Saturday.
+        click Save""",
+        """click Complaint
+        type Subject = Broken lamp
+        click Save""",
+        """click Complaint
+        exit = the lamp""",
+        """type textbox: Write here = Party on Friday
+        click Normal
+        click Heading 1
+        click Save""",
+        """click Complaint
+        press_key textbox: Write here = Control+A
+        click bold
+        click Save""",
+    ),
+    "config": (
+        """click 8080
+        press_enter
+        type Edit value = 9090
+        press_enter
+        click Save""",
+        """click Click to toggle this boolean value
+        click Save""",
+        "exit = 100",
+        """click text
+        type JSON editor = {"name": "proxy"}
+        click Save""",
+        """click gateway
+        press_enter
+        type Edit value = edge
+        press_enter
+        click Save""",
+    ),
+    "maildev": (
+        """click AN Ann…
+        click Delete email""",
+        """click BE Bert…
+        exit = Harbour Street 12""",
+        "click CO Cora…",
+        """click Delete all emails
+        click Confirm delete all emails""",
+        """type Search emails... = bert
+        exit = 2""",
+    ),
+    "tiddlywiki": (
+        """type searchbox: … = Bread
+        click link: Bread
+        exit = 45""",
+        """click new tiddler
+        type textbox: Draft of… = Shopping
+        type textbox: Type the text… = Milk and eggs
+        click Confirm changes…
+        wait""",
+        """click Edit this tiddler
+        type textbox: Type the text… = Water the beans on Friday.
+        click Confirm changes…
+        wait""",
+        """click Edit this tiddler
+        type textbox: tag name = urgent
+        click add
+        click Confirm changes…
+        wait""",
+        """click Edit this tiddler
+        click Delete this tiddler
+        wait""",
+    ),
+    "money": (
+        """click Add a new bill
+        type What? = Taxi
+        select Who paid? = Cora
+        type How much? = 30
+        click Submit""",
+        """click Settle
+        exit = 37""",
+        """type Add participant = Dan
+        click Add""",
+        """click delete [1]
+        click Are you sure?""",
+        """click edit [2]
+        type How much? = 60
+        click Submit""",
+    ),
+    "piccolo": (
+        """click director
+        click Add Row
+        type name = Ann Lee
+        select gender = Female
+        click Create""",
+        """click movie
+        exit = 70.5""",
+        """click movie
+        click ellipsis vertical [11]
+        click Delete""",
+        """click studio
+        click ellipsis vertical
+        click Edit
+        type name = Pinewood
+        click Save""",
+        """click ticket
+        click Add Row""",
+    ),
 }
 EXPERTS: dict[str, tuple[tuple[Move, ...], ...]] = {
     name: tuple(map(moves, scripts)) for name, scripts in _SCRIPTS.items()

@@ -38,7 +38,7 @@ class Serving:
     """A context manager: the server of an application, at ``address``."""
 
     def __init__(self, app: Application) -> None:
-        self.app, self.port = app, _free_port()
+        self.app, self.port = app, free_port()
         self._folder = Path(tempfile.mkdtemp(prefix=f"waymark-{app.name}-"))
         self._process: subprocess.Popen[bytes] | None = None
         self._control = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -149,7 +149,8 @@ class Serving:
         return Control
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port of 127.0.0.1 that nobody has."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port: int = found.getsockname()[1]

@@ -23,8 +23,9 @@ async def scores(name: str) -> tuple[list[float], list[float]]:
     """Outcomes of every task of an application when nothing is done, and when its expert plays it."""
     app = APPLICATIONS[name]
     with Serving(app) as serving:
-        async with playing_on(app, serving) as (environment, tasks):
+        async with playing_on(app, serving, idle=True) as (environment, tasks):
             idle = [(await play(environment, task, ())).verdict for task in tasks]
+        async with playing_on(app, serving) as (environment, tasks):
             scripts = zip(tasks, EXPERTS[name], strict=True)
             done = [(await play(environment, task, script)).verdict for task, script in scripts]
     print([(task.task_id, verdict) for task, verdict in zip(tasks, done, strict=True) if not verdict.outcome])

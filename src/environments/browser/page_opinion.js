@@ -34,7 +34,7 @@
   for (const element of every.slice(0, MOST)) {
     if (element.localName === "label" && !element.control) continue;
     if (pointed(element) && !(element.parentElement && pointed(element.parentElement))) reason(element, "cursor");
-    if (element.getAttribute("tabindex") !== null && element.tabIndex >= 0) reason(element, "tabindex");
+    if (element.getAttribute("tabindex") !== null && element.tabIndex >= 0 && !element.contentDocument) reason(element, "tabindex");
     if (element.isContentEditable && !element.parentElement?.isContentEditable) reason(element, "editable");
     if (element.localName === "area" && element.href) reason(element, "area");
     if (element.matches("audio[controls], video[controls]")) reason(element, "media");
@@ -45,7 +45,7 @@
   };
   const LARGE = 200, ROWS = "tr, li, [role=row], [role=listitem], [role=option], [role=treeitem]";
   for (const [element, word] of candidates) {
-    if (element?.nodeType !== 1) continue;
+    if (element?.nodeType !== 1 || element.parentElement?.isContentEditable) continue;
     if ((/-resize$/.test(style(element).cursor) || isLine(element)) && !text(element)) continue;
     if (!word.startsWith("listener") || pointed(element) || element.matches(ROWS)) { reason(element, word); continue; }
     // Who listens for what it holds is used through that.
@@ -54,10 +54,17 @@
     const alike = [...holder.children].filter(one => one.classList[0] && one.classList[0] === holder.children[0].classList[0] && text(one));
     const rows = [...element.querySelectorAll(ROWS)].filter(row => text(row) && !row.querySelector("th, [role=columnheader]"));
     const used = rows.length > 1 || (rows.length && element.querySelector("[role=rowgroup], tbody")) ? rows : alike.length > 2 ? alike : [];
-    for (const row of used) reason(row, "delegated");
+    for (const row of used) if (!row.isContentEditable) reason(row, "delegated");
     if (!used.length && text(element).length <= LARGE) reason(element, word);
   }
 
+  // Who listens and holds others, with nothing to say beside them, listens for them.
+  const beside = (element, others) => others.reduce((left, other) => left.replace(text(other), ""), text(element)).trim();
+  for (const [element, words] of why) {
+    if ([...words].some(word => !["listener", "cursor"].includes(word))) continue;
+    const others = [...why.keys()].filter(other => other !== element && within(other, element));
+    if (others.length > 1 && beside(element, others).length <= (pointed(element) ? 0 : LARGE / 10)) why.delete(element);
+  }
   // What holds others takes the focus for them.
   for (const [element, words] of why) {
     if (words.size === 1 && words.has("tabindex") && [...why.keys()].some(other => other !== element && within(other, element))) why.delete(element);
@@ -157,7 +164,7 @@
     while (walker.nextNode()) {
       const {parentElement: parent, data} = walker.currentNode;
       if (!parent || UNREAD.has(parent.localName)) continue;
-      if (!shows.has(parent)) shows.set(parent, parent.checkVisibility({visibilityProperty: true}));
+      if (!shows.has(parent)) shows.set(parent, parent.checkVisibility({visibilityProperty: true, opacityProperty: true}));
       if (!shows.get(parent)) continue;
       parts.push(INLINE.has(parent.localName) || INLINE.has(last?.localName) ? "" : " ", data);
       last = parent;

@@ -9,7 +9,7 @@ const USED_ROLES = new Set(("button link tab menuitem menuitemcheckbox menuitemr
   "textbox searchbox slider spinbutton treeitem").split(" "));
 const ROWS = "tr, li, [role=row], [role=listitem], [role=option], [role=treeitem]";
 const SHORT_TEXT = 80, LEAST_ROWS = 3, MAX_ROWS = 1000, LEAST_SIZE = 2, SAME_AREA = 0.3, STRIP = 8, MAX_PARTS = 3000;
-const squeezed = text => text.replace(/\s+/g, " ").trim();
+const squeezed = text => text.replace(/[\u200b\u2060\ufeff]/g, "").replace(/\s+/g, " ").trim();
 const textOf = element => squeezed(element.textContent.slice(0, MAX_LONG));
 
 /* ---- handlers that are not listeners of the element ---- */

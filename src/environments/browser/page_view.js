@@ -147,7 +147,9 @@ const visit = (element, parent, depth, around, options) => {
   if (tag === "select" || tag === "textarea" || tag === "video" || tag === "audio" || state.editors.has(element)) return;
   if (listening.has(element)) state.selectors.push(...selectorsAt(element));
   const holds = usable && met;
-  const inner = {...here, pointed: here.points, outer: holds ? element : here.outer, editing: here.editing || (edited && met)};
+  // A frame's content lies in coordinates of its own.
+  const own = tag === "iframe" || tag === "frame" ? {clip: here.clip === NOWHERE ? NOWHERE : null, anchored: null} : {};
+  const inner = {...here, ...own, pointed: here.points, outer: holds ? element : here.outer, editing: here.editing || (edited && met)};
   const summary = tag === "details" && !element.open ? element.querySelector(":scope > summary") : null;
   if (tag === "details" && !element.open) { if (summary) visit(summary, list, depth + 1, inner, options); return; }
   const written = seen && inner.clip !== NOWHERE && !(tag === "svg" || tag === "title");

@@ -22,6 +22,16 @@ const iconOf = element => {
   }
   return "";
 };
+/* Words that a style sheet draws before or after an element or what it holds; the signs of an icon's font are none. */
+const drawnOf = element => {
+  for (const part of [element, ...[...element.querySelectorAll("*")].slice(0, 12)]) {
+    for (const side of ["::before", "::after"]) {
+      const said = /^"(.*)"$/.exec(getComputedStyle(part, side).content)?.[1];
+      if (said && /\p{L}|\p{N}/u.test(said)) return squeezed(said).slice(0, MAX_HINT);
+    }
+  }
+  return "";
+};
 /* The texts in an element that no control has, with spaces between them, until they are longer than a hint. */
 const spaced = element => {
   const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
@@ -62,9 +72,9 @@ const hintOf = (element, found) => {
   const field = ["input", "select", "textarea"].includes(element.localName) && !["submit", "button", "reset", "image"].includes(element.type);
   const text = !field && textOf(element);
   if (text || (element.localName === "input" && (element.value && !field)) || (field && element.name)) return "";
-  if (element.querySelector("img[alt]:not([alt='']), svg title, svg[aria-label]")) return "";
+  if (element.querySelector("img[alt]:not([alt='']), svg title, svg[aria-label]:not([aria-label=''])")) return "";
   const link = /([\w-]+)(?:\.\w+)?\/?$/.exec((element.getAttribute("href") ?? "").split(/[?#]/)[0]);
-  return (field ? besideOf(element) || classOf(element) : iconOf(element) || (link && wordsOf(link[1])) || classOf(element) || besideOf(element)) ||
+  return (field ? besideOf(element) || classOf(element) : drawnOf(element) || iconOf(element) || (link && wordsOf(link[1])) || classOf(element) || besideOf(element)) ||
     `${element.localName} ${[...element.parentElement?.children ?? []].indexOf(element) + 1}`;
 };
 

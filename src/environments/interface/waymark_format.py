@@ -167,7 +167,7 @@ class _Writer:
         options = tuple(squeeze(o) for o in node.attributes.get("options", ()))
         line = " ".join(part for part in (role, name if opened else whole[:MAX_LINE]) if part)
         if value:
-            line += f" = {value if len(value) <= MAX_VALUE else value[:MAX_VALUE] + '…'}"
+            line += f" = {value if len(value) <= MAX_VALUE else _beginning(value) + '…'}"
         if options:
             shown = [*options[:MAX_OPTIONS], *(["…"] if len(options) > MAX_OPTIONS else [])]
             line += f" ({' | '.join(shown)})"
@@ -184,7 +184,7 @@ class _Writer:
             self.flush()
             return
         if len(value) > MAX_VALUE and "contenteditable" in node.attributes or node.attributes.get("role") == "textbox":
-            self.lines += [(rest, None) for rest in (value[MAX_VALUE:].strip(),) if rest]
+            self.lines += [(rest, None) for rest in (value[len(_beginning(value)) :].strip(),) if rest]
         self._inner_controls(node)
 
     def _inner_controls(self, node: Node) -> None:
@@ -196,3 +196,11 @@ class _Writer:
                     self._control(child, role)
                 else:
                     self._inner_controls(child)
+
+
+def _beginning(value: str) -> str:
+    """Return what is shown of a long value: no word is cut in two, but for one that is very long itself."""
+    if len(value) <= MAX_VALUE or value[MAX_VALUE].isspace():
+        return value[:MAX_VALUE]
+    space = value.rfind(" ", MAX_VALUE // 2, MAX_VALUE)
+    return value[:MAX_VALUE] if space < 0 else value[:space]
