@@ -261,7 +261,7 @@ def _verdicts(found: dict[str, Found]) -> list[str]:
         (f"Tasks that experts solve: {solved}; target at least {TASKS}", solved >= TASKS),
         (f"Tasks that are solved by doing nothing: {idle}; target 0", idle == 0),
         (
-            f"Median step, times bare DevTools until its page stands still: {ours / still:.2f}; target at most {FLOOR:g}",
+            f"Median step, times bare DevTools until its page stands still: {ours / still:.2f}; at most {FLOOR:g}",
             ours / still <= FLOOR,
         ),
         (f"Steps that waited for the settle limit: {waited}; target 0", waited == 0),

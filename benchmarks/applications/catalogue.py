@@ -55,6 +55,7 @@ _ALL = (
         npm=("htmx.org@4.0.1", "flatpickr@4.6.13"),
     ),
     Application("sheet", "a grid, Tabulator", _workbench("sheet"), npm=("tabulator-tables@6.5.3",)),
+    Application("board", "a drag board, SortableJS", _workbench("board"), npm=("sortablejs@1.15.7",)),
     Application("letter", "a rich-text editor, Quill", _workbench("letter"), npm=("quill@2.0.3",)),
     Application(
         "config",

@@ -41,6 +41,16 @@ _SCRIPTS: dict[str, tuple[str, ...]] = {
         click lamp
         click chair [4]""",
     ),
+    "board": (
+        "drag Buy paint = Order wood",
+        "drag Call the plumber = Write the plan",
+        """type New card = Paint the fence
+        click Add
+        drag Paint the fence = Repair the fence""",
+        """drag Repair the fence = Order wood
+        drag Write the plan = Order wood""",
+        "exit = Order wood",
+    ),
     "letter": (
         """type textbox: Write here = Hello Ann, the party is on Saturday.
         click Save""",

@@ -53,10 +53,11 @@ class Action:
     """One parsed action of the grammar.
 
     ``kind`` is one of ``environments.interface.grammar.KINDS`` (``click``, ``type``, ``search``, ``select``,
-    ``hover``, ``right_click``, ``press_enter``, ``press_key``, ``scroll_up``, ``scroll_down``, ``wait``,
+    ``hover``, ``drag``, ``right_click``, ``press_enter``, ``press_key``, ``scroll_up``, ``scroll_down``, ``wait``,
     ``switch_tab``, ``go_backward``, ``go_forward``, ``exit``). ``argument`` is the text typed, the
-    option chosen, the keys, the tab or the exit message; ``element_id`` the target. ``comment`` is what the
-    ``# Element:`` line named, ``note`` what the ``# Note:`` lines keep of the page for later: past pages leave the
+    option chosen, the keys, the number of the element that is dragged to, the tab or the exit message;
+    ``element_id`` the target. ``comment`` is what the ``# Element:`` line named, ``note`` what the ``# Note:`` lines
+    keep of the page for later: past pages leave the
     prompt, past actions stay in it.
     """
 

@@ -26,6 +26,8 @@ def actions(draw: st.DrawFn) -> Action:
     if form.element == "optional":
         element = draw(st.none() | st.integers(0, 999_999))
     argument = draw(texts) if form.argument == "required" else None
+    if kind == "drag":
+        argument = str(draw(st.integers(0, 999_999)))
     if form.argument == "optional":
         argument = draw(st.none() | st.text(min_size=1, max_size=20))
     return Action(kind, argument, element, comment, note)

@@ -13,6 +13,7 @@ from typing import Any
 
 from environments.interface.keys import read_keys
 
+_DRAG_STEPS = 6
 Command = tuple[str, dict[str, Any]]
 """A DevTools method and its parameters."""
 
@@ -34,6 +35,37 @@ _KEYS: dict[str, dict[str, Any]] = {
 def commands(listed: list[dict[str, Any]]) -> list[Command]:
     """Return the DevTools commands for a list of inputs, in order."""
     return [command for item in listed for command in _commands(item)]
+
+
+def drag_path(start: list[float], end: list[float]) -> list[list[float]]:
+    """Return the points that a pointer comes through: a few pixels at first, by which pages know a drag, then steps."""
+    across, along = end[0] - start[0], end[1] - start[1]
+    far = max(1.0, (across**2 + along**2) ** 0.5)
+    shares = [
+        *(min(0.5, pixels / far) for pixels in (4, 8)),
+        *(step / _DRAG_STEPS for step in range(1, _DRAG_STEPS + 1)),
+    ]
+    return [[start[0] + share * across, start[1] + share * along] for share in sorted(shares)]
+
+
+def held_mouse(kind: str, point: list[float]) -> Command:
+    """Return a mouse event with the left button down, or its release."""
+    return "Input.dispatchMouseEvent", _at(kind, point) | {
+        "button": "left", "buttons": 0 if kind == "mouseReleased" else 1, "clickCount": 1
+    }  # fmt: skip
+
+
+def held_mouse_moved(point: list[float]) -> list[Command]:
+    """Return a movement with the left button down, and an empty release that lets it through."""
+    return [
+        held_mouse("mouseMoved", point),
+        ("Input.dispatchMouseEvent", _at("mouseReleased", point) | {"button": "none", "buttons": 1}),
+    ]
+
+
+def dragged(kind: str, point: list[float], data: dict[str, Any]) -> Command:
+    """Return an event of the browser's own drag and drop; ``data`` is what it said when the drag began."""
+    return "Input.dispatchDragEvent", _at(kind, point) | {"data": data}
 
 
 def _commands(item: dict[str, Any]) -> Iterator[Command]:

@@ -29,7 +29,7 @@ from records.failures import EpisodeFailed, Failure
 _NEW_TAB_S = 3.0
 """Fixed: the page has said that it opens a tab, and Chromium tells at once; past it the agent is told and stays."""
 _SCROLLS = ("scroll_up", "scroll_down")
-_PRESSES = ("click", "press_enter", "press_key")
+_PRESSES = ("click", "press_enter", "press_key", "drag")
 _TRAVELS = {"go_backward": -1, "go_forward": 1}
 
 
@@ -78,6 +78,8 @@ class Interaction:
         before = slot.tab
         target = None if element is None or self.shown is None else self.shown.targets[element.element_id]
         argument = before.posted if action.kind in _TRAVELS else action.argument
+        if action.kind == "drag" and self.shown is not None:
+            argument = str(self.shown.targets[int(action.argument or 0)])
         result = await before.step({"kind": action.kind, "n": target, "argument": argument}, self._options())
         lines = self._lines(result, action, element)
         if result["new_tab"]:
@@ -125,6 +127,8 @@ class Interaction:
             target = position + _TRAVELS[action.kind]
             if not (0 <= target < len(entries) and slot.addresses.allows(entries[target])):
                 return "no_back" if action.kind == "go_backward" else "no_forward"
+        if action.kind == "drag" and self._dropped_on(action) is None:
+            return "no_target"
         if action.kind == "press_key" and read_keys(action.argument or "") is None:
             return "no_key"
         if action.kind == "switch_tab":
@@ -132,6 +136,11 @@ class Interaction:
             if not (wanted.isascii() and wanted.isdigit() and int(wanted) < len(slot.tabs)):
                 return "no_tab"
         return ""
+
+    def _dropped_on(self, action: Action) -> Element | None:
+        number = action.argument or ""
+        known = self.shown is not None and number.isascii() and number.isdigit()
+        return self.shown.element(int(number)) if known and self.shown is not None else None
 
     async def _show(self, result: dict[str, Any], lines: list[str], first: bool = False) -> Observation:
         slot, addresses, tab = self.slot, self.slot.addresses, self.slot.tab

@@ -67,6 +67,22 @@ const acts = {
     for (const type of ["mouseover", "mouseenter", "mousemove"]) fire(element, MouseEvent, type, {view: window});
     return "";
   },
+  drag(element, number) {
+    const target = state.refs[Number(number)], data = new DataTransfer();
+    if (!target?.isConnected) return "gone";
+    const at = one => {
+      const box = one.getBoundingClientRect();
+      return {view: window, clientX: box.x + box.width / 2, clientY: box.y + box.height / 2, buttons: 1};
+    };
+    const held = element.closest("[draggable=true]");
+    for (const [one, Kind, type] of [[element, PointerEvent, "pointerdown"], [element, MouseEvent, "mousedown"],
+      ...(held ? [[held, DragEvent, "dragstart"], [target, DragEvent, "dragenter"], [target, DragEvent, "dragover"], [target, DragEvent, "drop"], [held, DragEvent, "dragend"]] :
+        [[target, PointerEvent, "pointermove"], [target, MouseEvent, "mousemove"]]),
+      [target, PointerEvent, "pointerup"], [target, MouseEvent, "mouseup"]]) {
+      fire(one, Kind, type, Kind === DragEvent ? {...at(one), dataTransfer: data} : at(one));
+    }
+    return "";
+  },
   type(chosen, text) {
     const code = refusals.type(chosen), element = state.editors.get(chosen) ?? chosen;
     if (code) return code;

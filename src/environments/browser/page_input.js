@@ -117,6 +117,15 @@ const writing = text => {
   return [...(before ? [{text: before}] : []), {key: key || (text ? "Unidentified" : "Delete")}];
 };
 
+/* Where to let go: in a list the place of an element is taken when the pointer is past its middle. */
+const landing = (element, target, [x, y]) => {
+  const {left, top, width, height} = target.getBoundingClientRect(), before = element.compareDocumentPosition(target) & Node.DOCUMENT_POSITION_PRECEDING;
+  if (element.parentElement !== target.parentElement) return [x, y];
+  const along = Math.abs(element.getBoundingClientRect().top - top) > Math.abs(element.getBoundingClientRect().left - left);
+  const part = before ? 0.25 : 0.75;
+  return along ? [x, top + part * height] : [left + part * width, y];
+};
+
 const plans = {
   click(element) {
     const code = refusals.click(element);
@@ -127,6 +136,18 @@ const plans = {
   },
   right_click: element => byMouse(element, at => [{press: at, button: "right"}], "", acts.right_click),
   hover: element => byMouse(element, at => [{move: at}], "", acts.hover),
+  drag(element, number) {
+    const target = state.refs[Number(number)];
+    if (!target?.isConnected) return {code: "gone"};
+    // What is brought into view last may push the other out of it.
+    let [from, to] = [aim(element), aim(target)];
+    if (from.at && to.at) [from, to] = [aim(element), aim(target)];
+    const cover = from.cover ?? to.cover;
+    if (cover) return {code: "covered", detail: wording(cover, from.cover ? element : target)};
+    const there = from.at && topmost(document, ...from.at);
+    if (!from.at || !to.at || !there || !within(there, element)) return {code: acts.drag(element, number)};
+    return {input: [{drag: from.at, to: landing(element, target, to.at)}]};
+  },
   type(element, text) {
     const code = refusals.type(element);
     if (code) return {code};

@@ -143,9 +143,11 @@ def _input(item: object) -> dict[str, Any]:
             return {"key": key}
         if _is_point(item.get("move")):
             return {"move": item["move"]}
+        if _is_point(item.get("drag")) and _is_point(item.get("to")):
+            return {"drag": item["drag"], "to": item["to"]}
         if _is_point(item.get("press")) and item.get("button") in ("left", "right"):
             return {"press": item["press"], "button": item["button"]}
-    raise _Malformed("input: expected a text, a key, a movement or a press")
+    raise _Malformed("input: expected a text, a key, a movement, a press or a drag")
 
 
 def _is_point(value: object) -> bool:

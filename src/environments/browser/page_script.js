@@ -83,6 +83,7 @@ const begin = (action, options) => {
 const lastEvent = input => {
   const last = input.at(-1);
   if (!last) return {type: "", count: 0};
+  if (last.drag) return {type: "let go", count: 1};  // no event of the page says so: `handed` does
   if (last.key) return {type: "keyup", count: input.filter(one => one.key).length};
   return {type: last.move ? "mousemove" : "mouseup", count: 1};
 };

@@ -19,7 +19,7 @@ from playwright.async_api import Dialog, Page, Worker
 from playwright.async_api import Error as PlaywrightError
 
 from environments.browser.calls import failure, typed
-from environments.browser.input import Command, commands
+from environments.browser.input import commands
 from environments.browser.page_painter import COPY
 from environments.browser.page_reply import MAX_FEEDBACK, MAX_REPLY, read_inputs, read_result
 from environments.browser.page_scripts import PAGE_SCRIPT, WORKER_SCRIPT
@@ -51,7 +51,7 @@ _LARGE = 200_000
 """Characters from which on a reply is read in a thread."""
 MAX_TEXT = 20_000_000
 """Longest text that evaluators and copies take from a page, in characters."""
-_BY_INPUT = frozenset({"click", "right_click", "hover", "type", "search", "press_enter", "press_key"})
+_BY_INPUT = frozenset({"click", "right_click", "hover", "type", "search", "press_enter", "press_key", "drag"})
 _INPUT_WAIT_S = 2.0
 """Fixed: nothing is lost past it, because the call that looks has its own ``settle_timeout_s``."""
 _LAST_EVENT_S = 0.1
@@ -208,10 +208,10 @@ class BrowserTab:
         planned = await self._ask(_BEGIN, action, options)
         if planned is None:
             return None
-        wanted = commands(read_inputs(planned, self.page.url))
+        inputs = read_inputs(planned, self.page.url)
         # Started after the call below has been sent, and only then: tasks run in the order they are made.
         finishing = asyncio.ensure_future(self._call(_FINISH, None, options))
-        giving = asyncio.ensure_future(self._give(wanted))
+        giving = asyncio.ensure_future(self._give(inputs))
         try:
             return await finishing
         finally:
@@ -222,11 +222,14 @@ class BrowserTab:
         browser = self.page.context.browser
         return self.page.is_closed() and browser is not None and browser.is_connected()
 
-    async def _give(self, wanted: list[Command]) -> None:
+    async def _give(self, inputs: list[dict[str, Any]]) -> None:
         """Give input, all of it at once and in order; a page that misses its last event is told that it is over."""
         try:
             async with asyncio.timeout(_INPUT_WAIT_S):
-                await self._wire.give(wanted)
+                for item in inputs:
+                    if "drag" in item:
+                        await self._wire.drag(item["drag"], item["to"])
+                await self._wire.give(commands([item for item in inputs if "drag" not in item]))
             await asyncio.sleep(_LAST_EVENT_S)
             await self._wire.give([("Runtime.evaluate", {"expression": _HANDED})])
         except (PlaywrightError, TimeoutError) as error:

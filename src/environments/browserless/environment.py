@@ -172,6 +172,8 @@ def _act(page: HtmlPage, action: Action, target: HtmlElement | None) -> Effect:
             return Effect(code="no_key")
         entered = pressed.key == "Enter" and not pressed.modifiers
         return html_actions.press_enter(page, target) if entered else Effect(code="nothing")
+    if action.kind == "drag":
+        return Effect(code="nothing")
     if target is None:
         raise ValueError(f"{action.kind} needs an element and none was given; parse actions with grammar.parse")
     if action.kind == "click":

@@ -20,6 +20,7 @@ _SENTENCES = {
     "file": "Element {id} ({element}) takes files, which cannot be given here.",
     "file_chooser": "The page asked for a file, which cannot be given here.",
     "covered": "Element {id} ({element}) is covered by {detail}.",
+    "no_target": "There is no element {argument!r} on the page to drag to.",
     "nothing": "Nothing on the page changed.",
     "no_focus": "Enter was pressed, but nothing on the page has the focus.",
     "no_key": "There is no key {argument!r}; keys are such as Escape, Tab, ArrowDown, a letter, or Control+A.",

@@ -45,6 +45,7 @@ FORMS: dict[str, ActionForm] = {
     "type": ActionForm("Type", "required", "required"),
     "search": ActionForm("Search", "required", "required"),
     "hover": ActionForm("Hover", "none", "required"),
+    "drag": ActionForm("Drag", "required", "required"),
     "scroll_up": ActionForm("Scroll Up", "none", "optional"),
     "scroll_down": ActionForm("Scroll Down", "none", "optional"),
     "press_enter": ActionForm("Press Enter", "none", "optional"),
@@ -199,14 +200,16 @@ def _build(function: str, values: dict[str, str]) -> Action:
         raise GrammarError(f"{form.name} needs an element")
     if element is not None and form.element == "none":
         raise GrammarError(f"{form.name} takes no element; found {_excerpt(element)}")
+    if kind == "drag":
+        argument = str(_element_id(argument or "", "the argument of Drag, where the element is dropped,"))
     keep = argument if form.argument == "required" else (argument or None)
     return Action(kind, keep, None if element is None else _element_id(element))
 
 
-def _element_id(text: str) -> int:
+def _element_id(text: str, what: str = "element") -> int:
     digits = text.strip()
     if not (digits.isascii() and digits.isdigit() and len(digits) < 7):
-        raise GrammarError(f"element must be the number at the end of a line of the page; found {_excerpt(text)}")
+        raise GrammarError(f"{what} must be the number at the end of a line of the page; found {_excerpt(text)}")
     return int(digits)
 
 

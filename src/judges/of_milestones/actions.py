@@ -22,6 +22,7 @@ _SAID = {
     "select": "Choose {argument} as the {element}",
     "press_enter": "Press enter",
     "press_key": "Press {argument}",
+    "drag": "Drag the {element}",
     "switch_tab": "Switch to the tab {argument}",
     "go_backward": "Go back",
     "go_forward": "Go forward",
