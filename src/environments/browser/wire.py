@@ -7,6 +7,7 @@ only their caller knows whether a page that goes away is a fault.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any
 
 from playwright.async_api import CDPSession, Page
@@ -41,11 +42,12 @@ class Wire:
     async def drag(self, start: list[float], end: list[float]) -> None:
         """Press the mouse at one point, move it to another and let go; a page's own drag and drop is gone through."""
         session = await self._opened()
-        caught: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        held: list[dict[str, Any]] = []
+        caught = asyncio.Event()
 
         def begun(event: dict[str, Any]) -> None:
-            if not caught.done():
-                caught.set_result(event["data"])
+            held.append(event["data"])
+            caught.set()
 
         session.on("Input.dragIntercepted", begun)
         first, second, *rest = drag_path(start, end)
@@ -59,17 +61,19 @@ class Wire:
             await session.send("Input.setInterceptDrags", {"enabled": True})
             give(*commands([{"move": start}]), held_mouse("mousePressed", start))
             give(*held_mouse_moved(first), *held_mouse_moved(second))
-            await asyncio.wait([caught], timeout=_DRAG_BEGINS_S)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_DRAG_BEGINS_S):
+                    await caught.wait()
             entered = False
             for point in [*rest, end]:
-                if caught.done():
-                    give(dragged("dragOver" if entered else "dragEnter", point, caught.result()))
+                if held:
+                    give(dragged("dragOver" if entered else "dragEnter", point, held[0]))
                     entered = True
                 else:
                     give(*held_mouse_moved(point))
                 await asyncio.sleep(_DRAG_STEP_S)
-            if caught.done():
-                give(dragged("dragOver", end, caught.result()), dragged("drop", end, caught.result()))
+            if held:
+                give(dragged("dragOver", end, held[0]), dragged("drop", end, held[0]))
             give(held_mouse("mouseReleased", end))
             await asyncio.gather(*given)
         finally:
