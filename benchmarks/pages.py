@@ -252,6 +252,7 @@ def _verdicts(found: dict[str, Found]) -> list[str]:
     recall, precision, names, words = every.shares
     solved, idle = sum(one.solved for one in found.values()), sum(one.idle for one in found.values())
     ours, bare, still = every.medians
+    paired = float(np.median([ours / still for ours, _, still in every.pairs])) if every.pairs else float("nan")
     waited = sum(len(one.waited) for one in found.values())
     lines = [
         (f"Usable elements that are offered: {recall:.4f}; target at least {RECALL:g}", recall >= RECALL),
@@ -261,13 +262,16 @@ def _verdicts(found: dict[str, Found]) -> list[str]:
         (f"Tasks that experts solve: {solved}; target at least {TASKS}", solved >= TASKS),
         (f"Tasks that are solved by doing nothing: {idle}; target 0", idle == 0),
         (
-            f"Median step, times bare DevTools until its page stands still: {ours / still:.2f}; at most {FLOOR:g}",
-            ours / still <= FLOOR,
+            f"Median of a step's times the floor's on the same page: {paired:.2f}; target at most {FLOOR:g}",
+            paired <= FLOOR,
         ),
         (f"Steps that waited for the settle limit: {waited}; target 0", waited == 0),
     ]
     told = [f"{line} {'met' if met else 'missed'}" for line, met in lines]
-    return [*told, f"Median step, times bare DevTools that waits for nothing: {ours / bare:.2f}"]
+    return [
+        *told,
+        f"Medians over all steps: {ours:.0f} ms; bare DevTools {bare:.0f} ms, until its page stands still {still:.0f} ms",
+    ]
 
 
 if __name__ == "__main__":
