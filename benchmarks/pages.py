@@ -270,7 +270,7 @@ def _verdicts(found: dict[str, Found]) -> list[str]:
     told = [f"{line} {'met' if met else 'missed'}" for line, met in lines]
     return [
         *told,
-        f"Medians over all steps: {ours:.0f} ms; bare DevTools {bare:.0f} ms, until its page stands still {still:.0f} ms",
+        f"Medians of steps: {ours:.0f} ms; bare DevTools {bare:.0f} ms, until its page stands still {still:.0f} ms",
     ]
 
 
