@@ -47,7 +47,7 @@ _SCRIPTS: dict[str, tuple[str, ...]] = {
         """type New card = Paint the fence
         click Add
         drag Paint the fence = Repair the fence""",
-        """drag Repair the fence = Order wood
+        """drag Buy paint = Order wood
         drag Write the plan = Order wood""",
         "exit = Order wood",
     ),
