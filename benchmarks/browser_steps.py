@@ -26,7 +26,7 @@ import numpy as np
 
 from benchmarks.cores import browser_memory_mb, keep_to
 from benchmarks.raw_devtools import RawPage
-from benchmarks.recording import Recording, option_parser
+from benchmarks.recording import Recording, met, option_parser
 from benchmarks.runs import ROOT, child_environment
 from benchmarks.scripted_pages import SEED, Press, ScriptedPage, embedded_pages, miniwob_pages
 from environments.addresses import EpisodeAddresses, embedded_bypass
@@ -310,19 +310,15 @@ def _verdicts(measured: dict[str, tuple[Measured, Measured]]) -> list[str]:
     ours, together = cost["Waymark"], measured["Waymark"][1]
     speed, floor = together.count / together.seconds, ours / cost["floor (raw DevTools)"]
     found = [
-        f"Steps per second on all cores, resets included: {speed:.0f}; target {SPEED:g} {_met(speed >= SPEED)}",
-        f"Times the floor's step: {floor:.2f}; target at most {FLOOR:g} {_met(floor <= FLOOR)}",
+        f"Steps per second on all cores, resets included: {speed:.0f}; target {SPEED:g} {met(speed >= SPEED)}",
+        f"Times the floor's step: {floor:.2f}; target at most {FLOOR:g} {met(floor <= FLOOR)}",
     ]
     if "BrowserGym tuned" in cost:
         ratio = cost["BrowserGym tuned"] / ours
         found.append(
-            f"Times faster than tuned BrowserGym in one process: {ratio:.1f}; target {RATIO:g} {_met(ratio >= RATIO)}"
+            f"Times faster than tuned BrowserGym in one process: {ratio:.1f}; target {RATIO:g} {met(ratio >= RATIO)}"
         )
     return found
-
-
-def _met(yes: bool) -> str:
-    return "met" if yes else "missed"
 
 
 if __name__ == "__main__":

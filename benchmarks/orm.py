@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.discrimination import OutcomeReport
-from benchmarks.recording import Recording, option_parser, percent
+from benchmarks.recording import Recording, met, option_parser, percent
 from benchmarks.runs import FOLDER, LAPTOP, train
 from cluster.judge_commands import RULES, judged_episodes
 from cluster.outcome_training import OutcomeTraining, train_outcome_model
@@ -97,22 +97,18 @@ def _verdicts(reports: dict[str, OutcomeReport]) -> list[str]:
     there, of = _interval(model), _interval(shuffled)
     return [
         f"The AUC on {model.n} episodes of {model.templates} held-out templates is {there}; target {GOAL} "
-        f"{_met(model.auc.value >= GOAL)}",
-        f"That is better than chance, {there}; target a lower end above 0.5 {_met(model.auc.low > 0.5)}",
-        f"The calibration error is {model.ece:.3f}; target {CALIBRATED} or less {_met(model.ece <= CALIBRATED)}",
+        f"{met(model.auc.value >= GOAL)}",
+        f"That is better than chance, {there}; target a lower end above 0.5 {met(model.auc.low > 0.5)}",
+        f"The calibration error is {model.ece:.3f}; target {CALIBRATED} or less {met(model.ece <= CALIBRATED)}",
         f"Shuffled verdicts teach nothing, {of}; target 0.5 within the interval "
-        f"{_met(shuffled.auc.low <= 0.5 <= shuffled.auc.high)}",
+        f"{met(shuffled.auc.low <= 0.5 <= shuffled.auc.high)}",
         f"Without the last page the AUC is {_interval(blind)}; target lower than with it "
-        f"{_met(blind.auc.value < model.auc.value)}",
+        f"{met(blind.auc.value < model.auc.value)}",
     ]
 
 
 def _interval(report: OutcomeReport) -> str:
     return f"{report.auc.value:.3f} [{report.auc.low:.3f}, {report.auc.high:.3f}]"
-
-
-def _met(holds: bool) -> str:
-    return "met" if holds else "missed"
 
 
 def _row(name: str, report: OutcomeReport) -> list[str]:

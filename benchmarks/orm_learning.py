@@ -15,7 +15,7 @@ from typing import Any
 
 from analysis.comparison import Seeds, difference, level
 from benchmarks.orm import MODEL, SHUFFLED
-from benchmarks.recording import Recording, option_parser, percent
+from benchmarks.recording import Recording, met, option_parser, percent, points
 from benchmarks.runs import FOLDER, ROOT, FinishedRun, train
 from cluster.run_folder.stage_results import Labelled
 
@@ -109,21 +109,12 @@ def _verdicts(compared: dict[str, Numbers], gains: dict[str, Numbers]) -> list[s
     cost, control = compared[f"{TRAINED} - {RULES}"]["mean"], compared[f"{TRAINED} - {CONTROL}"]["mean"]
     gained = gains[RULES]["mean"]
     return [
-        f"MiRA gains {_points(gained)} from the rules' verdicts; target an interval above 0 {_met(gained['low'] > 0)}",
-        f"From the outcome model's verdicts it ends {_points(cost)} beside the rules'; target no lower end below "
-        f"-{100 * BELOW:.0f} points {_met(cost['low'] >= -BELOW)}",
-        f"The model is {_points(control)} above its shuffled control; target an interval above 0 "
-        f"{_met(control['low'] > 0)}",
+        f"MiRA gains {points(gained)} from the rules' verdicts; target an interval above 0 {met(gained['low'] > 0)}",
+        f"From the outcome model's verdicts it ends {points(cost)} beside the rules'; target no lower end below "
+        f"-{100 * BELOW:.0f} points {met(cost['low'] >= -BELOW)}",
+        f"The model is {points(control)} above its shuffled control; target an interval above 0 "
+        f"{met(control['low'] > 0)}",
     ]
-
-
-def _points(found: Numbers) -> str:
-    value, low, high = (100 * found[name] for name in ("value", "low", "high"))
-    return f"{value:+.1f} [{low:+.1f}, {high:+.1f}] points"
-
-
-def _met(holds: bool) -> str:
-    return "met" if holds else "missed"
 
 
 def _cells(found: Numbers) -> list[str]:

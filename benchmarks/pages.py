@@ -28,7 +28,7 @@ from benchmarks.applications.playing import Move, play
 from benchmarks.applications.serving import Serving
 from benchmarks.applications.session import playing_on
 from benchmarks.raw_devtools import RawPage
-from benchmarks.recording import Recording, option_parser
+from benchmarks.recording import Recording, met, option_parser
 from benchmarks.scripted_pages import Press
 from environments.admission import AskedFor
 from environments.browser.environment import BrowserEnvironment
@@ -267,7 +267,7 @@ def _verdicts(found: dict[str, Found]) -> list[str]:
         ),
         (f"Steps that waited for the settle limit: {waited}; target 0", waited == 0),
     ]
-    told = [f"{line} {'met' if met else 'missed'}" for line, met in lines]
+    told = [f"{line} {met(holds)}" for line, holds in lines]
     return [
         *told,
         f"Medians of steps: {ours:.0f} ms; bare DevTools {bare:.0f} ms, until its page stands still {still:.0f} ms",

@@ -16,7 +16,7 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -124,6 +124,17 @@ def shown(value: object) -> str:
 def percent(value: float | None) -> str:
     """Return a share in percent with one decimal."""
     return "–" if value is None or not math.isfinite(value) else f"{100 * value:.1f}"
+
+
+def met(holds: bool) -> str:
+    """Return the word that ends a verdict."""
+    return "met" if holds else "missed"
+
+
+def points(found: Mapping[str, float]) -> str:
+    """Return a difference of shares with its interval (``value``, ``low``, ``high``) in percent points."""
+    value, low, high = (100 * found[name] for name in ("value", "low", "high"))
+    return f"{value:+.1f} [{low:+.1f}, {high:+.1f}] points"
 
 
 def _console() -> Console:

@@ -20,7 +20,7 @@ from typing import Any
 from analysis.comparison import Seeds, difference
 from analysis.failures import failure_report
 from analysis.settings import AnalysisSettings
-from benchmarks.recording import Recording, option_parser, percent
+from benchmarks.recording import Recording, met, option_parser, percent, points
 from benchmarks.runs import FOLDER, ROOT, RunFailed, child_environment, train
 from cluster.failure_analysis import episodes_of, routes_of
 from replay.stuck import Stuck, stuck_events
@@ -176,7 +176,7 @@ def _verdicts(split: str, arms: Mapping[str, Numbers], compared: Mapping[str, Nu
         with_it, without = arms[f"{name} + re-plan"], arms[name]
         said.append(_gain(split, f"Re-planning ({name})", compared[f"{name} + re-plan – {name}"]["success"]))
         before, after = (percent(arm["failed_stuck_midway"]) for arm in (without, with_it))
-        fewer = _met(with_it["failed_stuck_midway"] < without["failed_stuck_midway"])
+        fewer = met(with_it["failed_stuck_midway"] < without["failed_stuck_midway"])
         said.append(
             f"{split}: of {name}'s episodes {before} % end stuck midway, {after} % re-planned; target fewer {fewer}"
         )
@@ -184,13 +184,7 @@ def _verdicts(split: str, arms: Mapping[str, Numbers], compared: Mapping[str, Nu
 
 
 def _gain(split: str, what: str, found: Mapping[str, float]) -> str:
-    value, low, high = (100 * found[name] for name in ("value", "low", "high"))
-    points = f"{value:+.1f} [{low:+.1f}, {high:+.1f}] points"
-    return f"{split}: {what} changes success by {points}; target an interval above 0 {_met(low > 0)}"
-
-
-def _met(holds: bool) -> str:
-    return "met" if holds else "missed"
+    return f"{split}: {what} changes success by {points(found)}; target an interval above 0 {met(found['low'] > 0)}"
 
 
 _COLUMNS = ("success", "from", "to", "episodes", "stuck midway", "in a cycle", "steps", "decision p50", "p95 (s)")

@@ -69,7 +69,8 @@ def _task_file(settings: WebArenaSettings, split: str, count: int) -> tuple[Chec
 
 
 def _addresses(settings: WebArenaSettings, tasks: Iterable[Task]) -> list[Check]:
-    needed = sorted({site for task in tasks for site in needed_sites(task, SiteTable.of(settings).names)})
+    names = SiteTable.of(settings).names
+    needed = sorted({site for task in tasks for site in needed_sites(task, names)})
     try:
         deployments = deployments_of(settings)
     except ValueError as error:
@@ -112,11 +113,12 @@ def _accounts(settings: WebArenaSettings, tasks: Iterable[Task], *, elsewhere: b
 
 
 def _resets(settings: WebArenaSettings, tasks: Iterable[Task]) -> list[Check]:
+    table = SiteTable.of(settings)
     try:
-        can = resetters(settings.deployments, SiteTable.of(settings).names)
+        can = resetters(settings.deployments, table.names)
     except ValueError as error:
         return [Check("site resets", Status.FAIL, str(error))]
-    changing = [t for t in tasks if Mode.WRITE in site_modes(t, settings.writes, SiteTable.of(settings)).values()]
+    changing = [t for t in tasks if Mode.WRITE in site_modes(t, settings.writes, table).values()]
     if changing and not can:
         advice = (
             "configure environments.webarena.deployments[].reset, or leave them out; each of them fails as task/no_site"
