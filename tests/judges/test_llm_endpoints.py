@@ -171,9 +171,12 @@ async def test_endpoint_that_asks_for_time_gets_it(server: ModelServer, service:
 async def test_what_an_endpoint_said_outlives_an_attempt_that_the_deadline_cuts(
     server: ModelServer, service: JudgeService
 ) -> None:
+    await service.ask("m", QUESTION, Deadline(60))  # the client's start takes none of the time below
     server.script = [Status(429), *[STALL] * 1000]
-    error = await failure(service, 4)
-    assert error.failure.code.name == "judge_limited"
+    another = LlmQuestion("test/1", "s", ("another",), Verdict)
+    with pytest.raises(EpisodeFailed) as caught:
+        await service.ask("m", another, Deadline(8))
+    assert caught.value.failure.code.name == "judge_limited"
 
 
 async def test_google_says_in_the_body_how_long_to_wait(server: ModelServer, tmp_path: Path) -> None:
