@@ -143,6 +143,34 @@ async def test_a_table_that_listens_for_its_rows_offers_them(env: BrowserEnviron
     assert seen.page_text.endswith(" 3")
 
 
+ICON = "<i class=icon style='display:inline-block;width:16px;height:16px' title='{}'></i>"
+BAR = "".join(ICON.format(name) for name in ("Bold", "Italic", "Link"))
+
+
+@pytest.mark.parametrize(
+    ("body", "offered"),
+    [
+        (f"<div id=bar>{BAR}</div>", ["Bold", "Italic", "Link"]),
+        (f"<div id=bar><p>{LONG}<button>More</button></p>{BAR}</div>", ["More", "Bold", "Italic", "Link"]),
+        (f"<ul id=bar><li>Milk {ICON.format('Drop')}<li>Eggs</ul>", ["Milk", "Drop", "Eggs"]),
+        (f"<div id=bar>{ICON.format('Bold')}</div>", ["Bold"]),
+        (f"<div id=bar>Ann {ICON.format('a sign')}</div>", ["Ann"]),
+        (f"<div id=bar><button>{BAR}</button></div>", ["Bold Italic Link"]),
+        (f"<p>{LONG}</p>{BAR}", []),
+    ],
+    ids=["a bar", "a bar with words", "in a row", "one", "a sign beside words", "in a button", "nobody listens"],
+)
+async def test_icons_of_which_only_what_holds_them_hears_are_offered(
+    env: BrowserEnvironment, body: str, offered: list[str]
+) -> None:
+    script = "document.getElementById('bar')?.addEventListener('click', e => { out.textContent = e.target.title })"
+    seen = await opened(env, body, script)
+    assert [element.name for element in seen.elements] == offered
+    if "Italic" in offered:
+        seen = await env.step(Action("click", element_id=offered.index("Italic")))
+        assert seen.text.endswith("Italic")
+
+
 async def test_the_words_of_a_long_card_follow_it(env: BrowserEnvironment) -> None:
     lines = await look(env, f"<article class=heard><h3>Heading</h3><p>{LONG}</p><p>{LONG}</p></article>")
     assert lines == [f"clickable {f'Heading {LONG}'[:80].rstrip()} 0", "# Heading", LONG, LONG]

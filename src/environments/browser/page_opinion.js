@@ -43,7 +43,7 @@
     const {width, height} = element.getBoundingClientRect();
     return element.children.length === 0 && !pointed(element) && Math.min(width, height) < 8 && Math.max(width, height) >= 16;
   };
-  const LARGE = 200, ROWS = "tr, li, [role=row], [role=listitem], [role=option], [role=treeitem]";
+  const LARGE = 200, CONTROLS = "a[href], button, input, select, textarea, summary, [role]", ROWS = "tr, li, [role=row], [role=listitem], [role=option], [role=treeitem]";
   for (const [element, word] of candidates) {
     if (element?.nodeType !== 1 || element.parentElement?.isContentEditable) continue;
     if ((/-resize$/.test(style(element).cursor) || isLine(element)) && !text(element)) continue;
@@ -54,8 +54,11 @@
     const alike = [...holder.children].filter(one => one.classList[0] && one.classList[0] === holder.children[0].classList[0] && text(one));
     const rows = [...element.querySelectorAll(ROWS)].filter(row => text(row) && !row.querySelector("th, [role=columnheader]"));
     const used = rows.length > 1 || (rows.length && element.querySelector("[role=rowgroup], tbody")) ? rows : alike.length > 2 ? alike : [];
-    for (const row of used) if (!row.isContentEditable) reason(row, "delegated");
-    if (!used.length && text(element).length <= LARGE) reason(element, word);
+    const icons = [...element.querySelectorAll("[title], [aria-label]")].filter(one => (one.title || one.ariaLabel) &&
+      !text(one) && !one.closest(CONTROLS) && !one.querySelector(`[title], [aria-label], ${CONTROLS}`));
+    const held = [...used, ...(used.length || (icons.length > 1 && !text(element)) ? icons : [])];
+    for (const one of held) if (!one.isContentEditable) reason(one, "delegated");
+    if (!held.length && text(element).length <= LARGE) reason(element, word);
   }
 
   // Who listens and holds others, with nothing to say beside them, listens for them.

@@ -10,7 +10,7 @@
 const look = options => {
   const ends = now() + options.look_ms, hopeless = bottomless(), holder = [];
   const view = options.webrl ? window.__waymarkView(ends, hopeless) : null;
-  const fresh = {refs: [], roots: [document], numbers: view?.numbers, left: {...ALLOWED, ends}, rows: new WeakSet()};
+  const fresh = {refs: [], roots: [document], numbers: view?.numbers, left: {...ALLOWED, ends}, held: new WeakSet()};
   Object.assign(state, fresh, {selectors: [], editors: new Map()});
   const body = bodyOf.call(document);
   if (body && !hopeless) {

@@ -50,12 +50,18 @@ const rowsOf = element => {
   return alike.length >= LEAST_ROWS && first.classList.length && getComputedStyle(first).display !== "inline" ? alike : [];
 };
 
-/* Whether an element listens for its rows, which are then usable in its place, or only for what it holds. */
+/* Drawings with a name and no words, which have no button around them. */
+const TITLED = "[title]:not([title='']), [aria-label]:not([aria-label=''])";
+const iconsOf = element => [...element.querySelectorAll(TITLED)].slice(0, MAX_ROWS).filter(one => textOf(one) === "" &&
+  one.closest(INTERACTIVE) === null && one.querySelector(`${INTERACTIVE}, ${TITLED}`) === null);
+
+/* Whether an element listens for its rows and icons, which are then usable in its place, or only for what it holds. */
 const delegates = element => {
   if (element.matches(ROWS)) return false;
-  const rows = rowsOf(element);
-  for (const row of rows) state.rows.add(row);
-  return rows.length > 0 || (textOf(element).length > SHORT_TEXT && element.querySelector(INTERACTIVE) !== null);
+  const rows = rowsOf(element), icons = iconsOf(element), text = textOf(element);
+  const holds = text === "" ? icons.length > 1 : text.length > SHORT_TEXT && element.querySelector(INTERACTIVE) !== null;
+  if (rows.length > 0 || holds) for (const one of [...rows, ...icons]) state.held.add(one);
+  return rows.length > 0 || holds;
 };
 
 /* ---- usable or not ---- */
@@ -78,11 +84,11 @@ const clickable = (element, tag, style, {outer, editing, pointed}) => {
   if (tag === "body" || tag === "html" || editing || style.pointerEvents === "none") return false;
   if ((NUMBERED.has(tag) && (tag !== "a" || element.hasAttribute("href"))) || (tag === "label" && element.control)) return false;
   if (tag === "video" || tag === "audio") return element.controls;
-  const pointer = style.cursor === "pointer", row = state.rows.has(element), heard = presses(element) && !isRoot(element);
+  const pointer = style.cursor === "pointer", held = state.held.has(element), heard = presses(element) && !isRoot(element);
   const edge = pointer && !pointed;
-  if (!heard && !row && !(edge && !element.closest("label")?.control) && element.getAttribute("draggable") !== "true" &&
+  if (!heard && !held && !(edge && !element.closest("label")?.control) && element.getAttribute("draggable") !== "true" &&
     !tabbable(element)) return false;
-  if (heard && !pointer && !row && delegates(element)) return false;
+  if (heard && !pointer && !held && delegates(element)) return false;
   // Edges that are drawn to make a column or a window wider.
   if ((style.cursor.endsWith("-resize") || (!pointer && isStrip(element))) && textOf(element) === "") return false;
   return !(outer && same(element, outer));

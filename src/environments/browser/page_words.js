@@ -63,6 +63,9 @@ const classOf = element => {
   const token = [...element.classList].find(one => !DULL.test(one) && !STATES.test(one));
   return wordsOf(element.id && !/\d{2}|:/.test(element.id) ? element.id : token ?? "");
 };
+/* What the drawings in an element are called. */
+const titlesIn = element => squeezed([...element.querySelectorAll(TITLED)].slice(0, MAX_UP)
+  .map(one => one.getAttribute("aria-label") || one.getAttribute("title")).join(" ")).slice(0, MAX_HINT);
 const NAMED = ["aria-label", "title", "alt", "placeholder", "aria-placeholder", "data-placeholder"];
 /* Words for an element without any; "" where it has some, and on a page that names its elements itself. */
 const hintOf = (element, found) => {
@@ -74,7 +77,7 @@ const hintOf = (element, found) => {
   if (text || (element.localName === "input" && (element.value && !field)) || (field && element.name)) return "";
   if (element.querySelector("img[alt]:not([alt='']), svg title, svg[aria-label]:not([aria-label=''])")) return "";
   const link = /([\w-]+)(?:\.\w+)?\/?$/.exec((element.getAttribute("href") ?? "").split(/[?#]/)[0]);
-  return (field ? besideOf(element) || classOf(element) : drawnOf(element) || iconOf(element) || (link && wordsOf(link[1])) || classOf(element) || besideOf(element)) ||
+  return (field ? besideOf(element) || classOf(element) : titlesIn(element) || drawnOf(element) || iconOf(element) || (link && wordsOf(link[1])) || classOf(element) || besideOf(element)) ||
     `${element.localName} ${[...element.parentElement?.children ?? []].indexOf(element) + 1}`;
 };
 
