@@ -17,6 +17,7 @@ NAMES = (
     "browser_steps",
     "pages",
     "staleness",
+    "frames",
     "determinism",
     "recorded",
     "resume",

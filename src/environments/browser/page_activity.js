@@ -2,11 +2,11 @@
  *
  * Owns the counts of requests and short timers, what the page may not do by itself (dialogs, file samplers, leaving
  * the task's sites), and `settle`. Timers that set timers are counted a few links deep only, so that a page that
- * polls is still quiet. */
+ * polls is still quiet; frames that ask for frames for half a second, and no more once a document did so for longer. */
 
-const SHORT_TIMER_MS = 300, FRAME_MS = 2000, MAX_CHAIN = 3, IDLE_TURNS = 3, MAX_OPENED = 8, MAX_ASKED = 100;
+const SHORT_TIMER_MS = 300, FRAME_MS = 2000, MAX_CHAIN = 3, MAX_FRAMES = 32, IDLE_TURNS = 3, MAX_OPENED = 8, MAX_ASKED = 100;
 const CLICKS = new Set(["click", "mousedown", "mouseup", "pointerdown", "pointerup", "dblclick"]);
-const work = {requests: 0, timers: 0, leaving: false, expected: 0};
+const work = {requests: 0, timers: 0, leaving: false, expected: 0, endless: false};
 
 EventTarget.prototype.addEventListener = function (type, listener, options) {
   if (CLICKS.has(type) && this instanceof Element) listening.add(this);
@@ -43,12 +43,13 @@ XMLHttpRequest.prototype.send = function (...args) {
 };
 
 let chain = 0;
-const track = (begin, stop) => {
+const track = (begin, stop, frames = false) => {
   const set = window[begin], clear = window[stop], pending = new Set();
   window[begin] = function (callback, delay, ...rest) {
-    const depth = chain + 1;
+    const depth = chain + 1, most = frames && !work.endless ? MAX_FRAMES : MAX_CHAIN;
     state.changed = true;
-    if (typeof callback !== "function" || delay > SHORT_TIMER_MS || depth > MAX_CHAIN) {
+    if (frames && depth > MAX_FRAMES) work.endless = true;
+    if (typeof callback !== "function" || delay > SHORT_TIMER_MS || depth > most) {
       return set.call(window, callback, delay, ...rest);
     }
     const id = set.call(window, (...given) => {
@@ -66,7 +67,7 @@ const track = (begin, stop) => {
   };
 };
 track("setTimeout", "clearTimeout");
-track("requestAnimationFrame", "cancelAnimationFrame");
+track("requestAnimationFrame", "cancelAnimationFrame", true);
 
 /* ---- leaving the page ---- */
 

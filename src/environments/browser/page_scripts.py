@@ -28,5 +28,6 @@ WORKER_SCRIPT = f"(() => {{\n{_read('page_console')}}})()"
 WEBRL_SCRIPT = _read("page_script_webrl")
 """What the ``webrl`` format needs beside it."""
 
-FRAMES_SCRIPT = _read("page_frames")
+_FRAMES = f"{_read('page_observers')}{_read('page_frames')}"
+FRAMES_SCRIPT = f"(() => {{\nif (window.__waymarkFrames) return;\n{_FRAMES}}})();"
 """Stands in for frames where Chromium draws none; it runs before the page script."""
