@@ -6,6 +6,7 @@ and slide, lists that load as they are scrolled, parts that are measured, told o
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from environments.browser.environment import BrowserEnvironment
@@ -16,6 +17,8 @@ GO = "<button id=go>Go</button>"
 PRESS, SCROLL, BOTH = "press", "scroll", "scroll, then press"
 TALL = "<div style='height:3000px'>tall</div>"
 STILL = "a page that stands still"
+_FRAME_S = 0.2
+"""The first frame comes within this time where frames are drawn; it tells observers how a page begins."""
 _PAGE = "<!doctype html><title>Frames</title><style>{style}</style>{body}<p id=out></p><script>{script}</script>"
 _RULE = {"eval_types": ["url_match"], "reference_url": "__LAB__/", "url_note": "EXACT", "reference_answers": None}
 
@@ -201,6 +204,7 @@ async def opened(env: BrowserEnvironment, name: str) -> tuple[Observation, Actio
     """Open a page, scroll it where that comes first; return what it shows and the action to watch."""
     kind, start = PAGES[name][0], f"__LAB__/{list(PAGES).index(name)}.html"
     seen = await env.reset(Task("moving.1", ("lab",), "look", start, _RULE, "lab"))
+    await asyncio.sleep(_FRAME_S)
     if kind == BOTH:
         seen = await env.step(Action("scroll_down"))
     if kind == SCROLL:
