@@ -197,6 +197,16 @@ async def test_an_episode_leaves_no_listening_mouse_behind(env: BrowserEnvironme
     assert await env.reset(task) == first  # what the mouse is over looks different on this page
 
 
+async def test_what_is_chosen_in_a_list_is_said_by_the_step_that_chooses_it(env: BrowserEnvironment) -> None:
+    seen = await env.reset(make_task("click-scroll-list", 8))
+    chooser = next(e for e in seen.elements if e.options)
+    for option in chooser.options[:3]:
+        seen = await env.step(Action("select", option, chooser.element_id))
+        names = {e.name for e in seen.elements}
+        assert f"leave out {option}" in names
+        assert f"add {option}" not in names
+
+
 class Clicker:
     """Clicks the element that its last number names, and remembers what it was asked to do."""
 
