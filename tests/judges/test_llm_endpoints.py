@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -13,7 +14,10 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from judges.llm.accounts import ModelAccount
+from judges.llm.client import Client
+from judges.llm.endpoint import make_client
 from judges.llm.interface import Image, LlmQuestion
+from judges.llm.keys import Key
 from judges.llm.service import JudgeService
 from judges.llm.settings import LlmSettings, ModelSettings
 from records.deadline import Deadline
@@ -75,6 +79,21 @@ async def service(server: ModelServer, client: str, tmp_path: Path) -> AsyncIter
 
 def account(service: JudgeService) -> ModelAccount:
     return service.accounts()[0]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def sdks_at_hand() -> None:
+    """Let each client answer once: an SDK imports half of itself at its first request, in seconds on a slow machine."""
+
+    async def asked(client: str, server: ModelServer) -> None:
+        service = JudgeService(LlmSettings({"m": model(server, client)}))
+        await service.ask("m", QUESTION, Deadline(60))
+        await service.close()
+
+    with pytest.MonkeyPatch.context() as changed, model_server() as server:
+        changed.setenv("WAYMARK_TEST_KEY", KEY)
+        for client in ("openai", "gemini"):
+            asyncio.run(asked(client, server))
 
 
 async def failure(service: JudgeService, limit_s: float = 20.0) -> EpisodeFailed:
@@ -144,7 +163,7 @@ async def test_trouble_that_stays_is_the_judges_failure_and_no_verdict(
 ) -> None:
     server.script = [trouble] * 1000
     # Nonsense is given up after so many answers, everything else is tried until the time is over.
-    error = await failure(service, 20 if code == "judge_nonsense" else 2.5)
+    error = await failure(service, 20 if code == "judge_nonsense" else 3)
     assert error.failure.code.name == code
     assert "model m (served)" in error.failure.detail
     ends = time.monotonic() + 20
@@ -177,6 +196,29 @@ async def test_what_an_endpoint_said_outlives_an_attempt_that_the_deadline_cuts(
     with pytest.raises(EpisodeFailed) as caught:
         await service.ask("m", another, Deadline(8))
     assert caught.value.failure.code.name == "judge_limited"
+
+
+async def test_a_client_that_takes_long_to_start_is_made_once_and_holds_nobody_up(
+    server: ModelServer, client: str, tmp_path: Path
+) -> None:
+    made: list[str] = []
+    begun, others_go_on = threading.Event(), threading.Event()
+
+    def slowly(settings: ModelSettings, key: Key) -> Client:
+        begun.set()
+        if others_go_on.wait(10):
+            made.append(settings.model)
+        return make_client(settings, key)
+
+    service = JudgeService(LlmSettings({"m": model(server, client)}), make=slowly)
+    questions = [LlmQuestion("test/1", "s", (f"question {n}",), Verdict) for n in range(3)]
+    asked = asyncio.gather(*(service.ask("m", each, Deadline(60)) for each in questions))
+    while not begun.is_set():
+        await asyncio.sleep(0.01)
+    others_go_on.set()
+    assert all(answer.value.same for answer in await asked)
+    await service.close()
+    assert made == ["served"], "none: the loop waited for the client; several: each question made one"
 
 
 async def test_google_says_in_the_body_how_long_to_wait(server: ModelServer, tmp_path: Path) -> None:

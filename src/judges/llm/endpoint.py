@@ -61,6 +61,7 @@ class Endpoint:
         self._limits = Limits(settings)
         self._key = Key("")
         self._client: Client | None = None
+        self._starting = asyncio.Lock()
 
     async def ask(self, question: LlmQuestion[A], deadline: Deadline) -> LlmAnswer[A]:
         """Return an answer; see ``LanguageModel``.
@@ -105,6 +106,14 @@ class Endpoint:
                 pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
             await asyncio.sleep(wait_s)
 
+    async def _started(self) -> Client:
+        """Return the client, made once and on another thread: its SDK's import takes seconds, and others ask here."""
+        async with self._starting:
+            if self._client is None:
+                self._key = find_key(self._settings)
+                self._client = await asyncio.to_thread(self._make, self._settings, self._key)
+            return self._client
+
     async def _attempt(
         self, question: LlmQuestion[Any], deadline: Deadline, *, again: bool
     ) -> tuple[Reply, ModelAccount]:
@@ -115,7 +124,7 @@ class Endpoint:
         async with self._limits.turn(most_tokens) as use, self._accounts.reserved(most_usd, most_tokens):
             try:
                 began = time.perf_counter()
-                reply = await self._complete(question, min(_ATTEMPT_S, deadline.left() / 2))
+                reply = await self._complete(question, deadline)
                 meter.record(table.JUDGE_REQUEST_SECONDS, time.perf_counter() - began, model=self._alias)
             except Trouble:
                 await self._note(sent)
@@ -126,14 +135,13 @@ class Endpoint:
             use.tokens = reply.input_tokens + reply.output_tokens
         return reply, cost
 
-    async def _complete(self, question: LlmQuestion[Any], timeout_s: float) -> Reply:
+    async def _complete(self, question: LlmQuestion[Any], deadline: Deadline) -> Reply:
         """Let the client ask once; whatever it raises is trouble."""
         try:
-            if self._client is None:
-                self._key = find_key(self._settings)
-                self._client = self._make(self._settings, self._key)
+            client = await self._started()
+            timeout_s = min(_ATTEMPT_S, deadline.left() / 2)
             async with asyncio.timeout(timeout_s):
-                said = await supervised(self._client.complete(question, timeout_s))
+                said = await supervised(client.complete(question, timeout_s))
         except KeyMissing as error:
             raise Trouble(codes.JUDGE_REFUSED, str(error), lasting=True) from None
         except ImportError as error:
