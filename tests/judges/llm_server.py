@@ -74,8 +74,11 @@ def model_server(say: Callable[[Asked], str] = lambda asked: SAME) -> Iterator[M
         ready.set()
         await stopped.wait()
         listening.close()
-        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
             task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0)  # a closed connection's socket goes with the loop's next turn
 
     thread = threading.Thread(target=loop.run_until_complete, args=[serve()], daemon=True)
     thread.start()
