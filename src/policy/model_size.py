@@ -165,4 +165,7 @@ def size_of_tiny(shape: TinyShape) -> ModelSize:
         "mlp.down_proj": (width, shape.mlp_width),
     }
     layers = {f"layers.{i}.{part}.weight": sides for i in range(shape.layers) for part, sides in layer.items()}
+    if shape.induction_heads:
+        biases = {f"self_attn.{part}_proj": layer[f"self_attn.{part}_proj"][:1] for part in "qkvo"}
+        layers |= {f"layers.{i}.{part}.bias": sides for i in range(shape.layers) for part, sides in biases.items()}
     return size_of({"model.embed_tokens.weight": (shape.vocab_size, width), "model.norm.weight": (width,), **layers})

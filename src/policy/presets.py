@@ -14,6 +14,7 @@ from pathlib import Path
 import torch
 from transformers import Gemma3ForCausalLM, Gemma3TextConfig, PreTrainedModel
 
+from policy.induction import give_induction_heads
 from policy.models import save_policy
 from policy.settings import TinyShape
 from policy.tokenizer import TextTokenizer
@@ -37,6 +38,7 @@ def tiny_config(shape: TinyShape, tokenizer: TextTokenizer) -> Gemma3TextConfig:
         layer_types=["full_attention"] * shape.layers,
         initializer_range=shape.initializer_std,
         tie_word_embeddings=True,
+        attention_bias=shape.induction_heads,
         bos_token_id=tokenizer.bos_id,
         eos_token_id=list(tokenizer.stop_ids),
         pad_token_id=tokenizer.pad_id,
@@ -47,7 +49,10 @@ def build_tiny(shape: TinyShape, tokenizer: TextTokenizer, seed: int) -> PreTrai
     """Return a fresh fp32 model whose weights depend on ``shape``, the vocabulary size and ``seed`` alone."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return Gemma3ForCausalLM(tiny_config(shape, tokenizer)).eval()
+        model = Gemma3ForCausalLM(tiny_config(shape, tokenizer))
+        if shape.induction_heads:
+            give_induction_heads(model)
+        return model.eval()
 
 
 def prepare_policy(shape: TinyShape, directory: str | Path, *, corpus: Iterable[str], seed: int) -> Path:

@@ -46,6 +46,8 @@ class TinyShape:
     """Longest prompt and reply together, in tokens."""
     initializer_std: float = 0.02
     """Standard deviation of the initial weights."""
+    induction_heads: bool = False
+    """Begin with heads that copy: that find where the last tokens stood before (docs/decisions/0182)."""
 
     def __post_init__(self) -> None:
         """Refuse sizes that make no decoder; rotary positions turn pairs of a head's numbers."""
@@ -56,6 +58,9 @@ class TinyShape:
         require(self.width % (2 * self.heads) == 0, "width", pairs, self.width)
         dividing = f"a divisor of heads ({self.heads})"
         require(self.heads % self.key_value_heads == 0, "key_value_heads", dividing, self.key_value_heads)
+        room = self.layers >= 2 and self.key_value_heads == self.heads >= 4 and self.width // self.heads >= 16
+        wanted = "two layers, four heads with keys of their own (key_value_heads) and 16 numbers a head, or false"
+        require(room or not self.induction_heads, "induction_heads", wanted, self.induction_heads)
 
 
 @dataclass(frozen=True)
