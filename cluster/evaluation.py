@@ -51,7 +51,8 @@ def evaluate(recipe: Recipe, *, policy: Path, split: str, passes: int = 1, keep:
     settings = replace(recipe.run.evaluation, splits=(split,), passes=passes)
     run = replace(recipe.run, evaluation=settings, phases=0)
     whole = replace(recipe.learner, adapters=AdapterSettings(), precision="float32")  # as a snapshot is taken
-    update = {"run": run, "policy": replace(recipe.policy, model=str(policy)), "learner": whole}
+    served = replace(recipe.policy, model=str(policy), publication="file")  # there is no learner to send weights
+    update = {"run": run, "policy": served, "learner": whole}
     recipe = recipe.model_copy(update=update)
     with (
         interruptible(_STOPPED),

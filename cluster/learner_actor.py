@@ -33,6 +33,8 @@ from replay.perplexity import Kept, ScoredEpisode
 
 HEADWAY = "headway"
 """Fixed: Ray's group of the calls that are answered while another one runs."""
+SENDING = "sending"
+"""Fixed: the same of sending weights, which takes longer."""
 _LOCK_WAIT_S = 60.0
 """Fixed: Ray ends the learner of a lost driver within seconds; one that lives on is somebody's."""
 
@@ -57,6 +59,7 @@ class LearnerActor:
         # With torch, which the driver, who only names this class, goes without.
         from learner.ranks import join_group
         from learner.trainer import Learner
+        from policy.broadcast_sender import BroadcastSender
 
         if rank == 0:
             # A learner whose driver was killed lives some moments longer, and must not write beside this one.
@@ -66,6 +69,7 @@ class LearnerActor:
             join_group(Path(meeting), rank, settings.ranks, settings.device, limit_s)
         folders = RunFolders(local_path(out))
         self._out = out
+        self._sender = BroadcastSender(settings.device, ray.util.get_node_ip_address())
         self._learner = Learner(settings, str(bring(policy)), folders.bookmarks)
         self._episodes = LabelledBuffer(ReplayBuffer(folders.episodes), LabelStore(folders.labels), judges)
 
@@ -157,6 +161,16 @@ class LearnerActor:
     def headway(self) -> Headway:
         """Return how far the learner is, while another call runs."""
         return self._learner.compute.meter.now
+
+    @ray.method(concurrency_group=SENDING)
+    def invite(self, weights: str, devices: Sequence[str], limit_s: float) -> list[str]:
+        """Open a meeting for servers that this file of weights is to be sent to; see ``BroadcastSender``."""
+        return self._sender.invite(local_path(weights), devices, limit_s)
+
+    @ray.method(concurrency_group=SENDING)
+    def send(self, weights: str) -> None:
+        """Send the file of weights to the servers that were invited."""
+        self._sender.send(local_path(weights))
 
     def _read(self, episode_ids: Sequence[str]) -> list[Trajectory]:
         self._episodes.refresh()

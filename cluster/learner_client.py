@@ -23,7 +23,7 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 from safetensors import SafetensorError
 
 from cluster.errors import ProcessLost, RunStopped
-from cluster.learner_actor import HEADWAY, LearnerActor
+from cluster.learner_actor import HEADWAY, SENDING, LearnerActor
 from cluster.node_watch import NodeWatch
 from cluster.placement import LEARNER, Demand, demands
 from cluster.recipe.recipe import Recipe
@@ -33,7 +33,9 @@ from cluster.run_folder.policy_folder import write_checksums
 from learner.errors import CheckpointError, NoBetterThanClock, RankError
 from learner.headway import Headway
 from learner.metrics import ActorUpdate, CloneUpdate, CriticMetrics, CriticsUpdate
+from policy.data_planes import WeightSender
 from policy.published_weights import PublishedWeights
+from policy.ray_client import RayWeightSender
 from replay.perplexity import Kept, ScoredEpisode
 from replay.shards import ShardError
 from telemetry import meter, table
@@ -118,6 +120,11 @@ class LearnerClient:
         if self._folders.stored is not None:
             self._folders.stored.bring({f"{self._folders.weights.name}/{Path(weights.path).name}": weights.checksum})
         return weights
+
+    @property
+    def sender(self) -> WeightSender:
+        """The first rank as a sender of the weights that it wrote, which it is while other calls run, too."""
+        return RayWeightSender(self._ranks[0])
 
     def probe(self, prompt_ids: Sequence[int], action_ids: Sequence[int]) -> list[float]:
         """Return the learner's own token log-probabilities of one action, to compare with a server's."""
@@ -229,7 +236,7 @@ def start_learner(
     settings = replace(recipe.learner, seed=recipe.learner.seed + recipe.run.seed)
     remote: Any = ray.remote
     make = remote(
-        concurrency_groups={HEADWAY: 1},
+        concurrency_groups={HEADWAY: 1, SENDING: 1},
         **demand.options,
         runtime_env={"env_vars": {"OMP_NUM_THREADS": str(settings.threads)}},
     )(LearnerActor)

@@ -31,9 +31,10 @@ from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.stage_results import MilestonesWritten, Published
 from cluster.task_sets import TaskSets
 from policy.backend import Serving, backend_of
+from policy.data_planes import DataPlane, by_file
 from policy.formats import get_format
 from policy.publication import Ids, Probe, probe_limits, publish
-from policy.published_weights import PublishedWeights, write_published
+from policy.published_weights import PublishedWeights, put_in_store, write_published
 from policy.tokenizer import TextTokenizer
 from records.episodes import Task
 from records.stores.working_copy import local_path
@@ -47,9 +48,21 @@ logger = logging.getLogger(__name__)
 
 
 class Players:
-    """Context manager over the servers of ``model`` (a policy folder) and the workers that ask them."""
+    """Context manager over the servers of ``model`` (a policy folder) and the workers that ask them.
 
-    def __init__(self, recipe: Recipe, folders: RunFolders, tasks: TaskSets, model: str, nodes: NodeWatch) -> None:
+    Published weights come to the servers by ``plane``.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        folders: RunFolders,
+        tasks: TaskSets,
+        model: str,
+        nodes: NodeWatch,
+        plane: DataPlane = by_file,
+    ) -> None:
+        self._plane = plane
         self._nodes = nodes
         self._recipe = recipe
         self._folders = folders
@@ -70,6 +83,7 @@ class Players:
             self._folders.logs.resolve(),
             self._recipe.learner.adapters.rank,
             demands(self._recipe)[SERVER].resources,
+            self._plane,
         )
         with ExitStack() as started:
             head = ray.get_runtime_context().gcs_address
@@ -124,8 +138,12 @@ class Players:
 
         Raises:
             ProcessLost: no server accepted the weights.
+            StoreError: ``policy.weights_store`` does not take them.
         """
         settings, version = self._recipe.policy, weights.version
+        place = local_path(weights.path).relative_to(self._folders.out.resolve()).as_posix()
+        if settings.weights_store:
+            weights = put_in_store(weights, settings.weights_store)
         # Written first: whichever server restarts from now on, however this goes on, comes back with these weights.
         if self._folders.stored is None:
             write_published(weights, self._folders.current_weights)
@@ -136,7 +154,8 @@ class Players:
         # One that waits for a node takes what is published when it starts.
         servers = [server for server in self._policy.weight_servers() if not self._nodes.waits(server.name)]
         limits = probe_limits(settings, self._recipe.learner.computes_in)
-        publication = asyncio.run(publish(servers, weights, probes, limits=limits, timeout_s=limit_s))
+        handed = publish(servers, weights, probes, limits=limits, timeout_s=limit_s, plane=self._plane)
+        publication = asyncio.run(handed)
         if not publication.accepted:
             raise ProcessLost(
                 f"no policy server took version {version}: {publication.quarantined}; see the servers' logs"
@@ -148,7 +167,6 @@ class Players:
         for name, reason in publication.quarantined.items():
             logger.warning("policy server %s missed version %d and is replaced: %s", name, version, reason)
             self._policy.replace(name)
-        place = local_path(weights.path).relative_to(self._folders.out.resolve()).as_posix()
         return Published(
             weights=replace(weights, path=place),
             accepted=publication.accepted,

@@ -25,6 +25,7 @@ from cluster.run_folder.stage_results import MilestonesWritten, Published
 from cluster.task_sets import TaskSets
 from learner.algorithms import Algorithm, resolve
 from learner.headway import Headway
+from policy.data_planes import Broadcast, by_file
 from policy.publication import Probe
 from policy.settings import TINY
 from policy.tokenizer import TextTokenizer
@@ -72,7 +73,9 @@ class System:
             self.folders.stored.commit()  # processes of other nodes find the policy by the newest snapshot
         with ExitStack() as started:
             self.learner = start_learner(self.recipe, model, self.folders, self._told, self._nodes)
-            players = Players(self.recipe, self.folders, self._tasks, model, self._nodes)
+            broadcasts = self.recipe.policy.publication == "broadcast"
+            plane = Broadcast(self.learner.sender) if broadcasts else by_file
+            players = Players(self.recipe, self.folders, self._tasks, model, self._nodes, plane)
             self.players = started.enter_context(players)
             self.learner.ready()
             self._stack = started.pop_all()

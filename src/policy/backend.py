@@ -16,6 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from plugs.options import read_options
 from plugs.registry import Registry
 from policy.client import PolicySource
+from policy.data_planes import DataPlane, by_file
 from policy.model_size import ModelSize
 from policy.publication import WeightServer
 from policy.settings import PolicySettings
@@ -33,7 +34,8 @@ class Serving:
     or starts again serves these. ``run`` is a text of this run's own, for names that others may see; ``logs`` a folder
     for what servers print, which need not exist. ``adapter_rank`` is that of the adapters that will be published on
     the model; 0 where whole models are. ``model`` and ``published`` may be addresses of a run in a store. Each server
-    declares custom ``resources`` to Ray, beside what its options say.
+    declares custom ``resources`` to Ray, beside what its options say. ``plane`` is how weights come to a server that
+    others start again.
     """
 
     settings: PolicySettings
@@ -43,6 +45,7 @@ class Serving:
     logs: Path
     adapter_rank: int = 0
     resources: Mapping[str, float] = field(default_factory=dict)
+    plane: DataPlane = by_file
 
 
 class PolicyService(Protocol):
@@ -79,7 +82,8 @@ class PolicyBackend(Generic[S]):
     ``settings`` is the class of its options (a frozen dataclass that forbids extra keys), ``policy.options`` of a
     recipe. ``processes`` says what it will start, and ``memory`` what one of its servers holds for a model of a known
     size of which so many parameters are published (nothing where it starts none); ``preflight`` looks whether this
-    machine can. ``serve`` is a context manager that starts the servers, watches them and ends them.
+    machine can. ``serve`` is a context manager that starts the servers, watches them and ends them. ``planes`` are the
+    data planes by which its servers take weights.
     """
 
     settings: type[S]
@@ -87,6 +91,7 @@ class PolicyBackend(Generic[S]):
     memory: Callable[[PolicySettings, S, ModelSize, int], tuple[MemoryPart, ...]]
     preflight: Callable[[PolicySettings, S], list[Check]]
     serve: Callable[[Serving, S], AbstractContextManager[PolicyService]]
+    planes: tuple[str, ...] = ("file",)
 
 
 def backend_of(settings: PolicySettings) -> tuple[PolicyBackend[Any], Any]:
@@ -95,6 +100,12 @@ def backend_of(settings: PolicySettings) -> tuple[PolicyBackend[Any], Any]:
         backend = BACKENDS.find(settings.backend)
     except ValueError as error:
         raise ValueError(f"policy.backend: {error}") from error
+    if settings.publication not in backend.planes:
+        takes = " or ".join(backend.planes)
+        raise ValueError(
+            f"policy.publication: expected {takes}, by which policy.backend {settings.backend!r} takes weights, found "
+            f"{settings.publication!r}"
+        )
     return backend, read_options(backend.settings, settings.options, "policy.options")
 
 

@@ -43,6 +43,14 @@ class RequestRefused(ValueError):
     """A request that this model cannot serve, such as a prompt beyond its context; asking again is useless."""
 
 
+class ServerUnreachable(RuntimeError):
+    """A policy server gave no answer; ``for_good`` where it will not come back."""
+
+    def __init__(self, message: str, *, for_good: bool = False) -> None:
+        super().__init__(message)
+        self.for_good = for_good
+
+
 class WrongVersion(RuntimeError):
     """A server has other weights than those that must answer, and those are not published where it looks."""
 

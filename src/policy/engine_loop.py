@@ -104,7 +104,7 @@ class EngineLoop:
         Raises:
             WeightsRejected: checksum, names or shapes are wrong; the old weights go on serving.
         """
-        contents = read_weights(weights)
+        contents = read_weights(weights, self._engine.model.device)
         check_weights(self._engine.model, contents)
         future: Future[PublishedWeights] = Future()
         self._enqueue(partial(self._swaps.append, (weights, contents, future)), future)

@@ -1,7 +1,7 @@
 """Bring every policy server to one version of the weights, and prove that it serves them.
 
-Owns ``publish``. Publication is a transaction per server: it must report the weights' version and
-checksum, and its log-probabilities of the probes must agree with the learner's; a server that misses is
+Owns ``publish``. Publication is a transaction per server: weights come to it by a data plane, it must report their
+version and checksum, and its log-probabilities of the probes must agree with the learner's; a server that misses is
 quarantined with the reason, not waited for. Repeating a publication is harmless. Imports no ray and
 no torch: servers are reached through the ``WeightServer`` protocol.
 """
@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from policy.client import RequestRefused
-from policy.published_weights import PublishedWeights, WeightsRejected
+from policy.client import RequestRefused, ServerUnreachable
+from policy.data_planes import DataPlane, WeightTaker, by_file
+from policy.published_weights import PublishedWeights
 from policy.settings import PolicySettings
 
 Ids = tuple[int, ...]
@@ -23,22 +24,8 @@ _LIMITS = {"float32": (1e-3, 1e-4), "bfloat16": (0.25, 0.05)}
 """By precision: (largest, mean). Measured: 1.5e-5 at most in float32; in bfloat16 0.07 to 0.14, and 0.01 to 0.03."""
 
 
-class ServerUnreachable(RuntimeError):
-    """A policy server gave no answer; ``for_good`` where it will not come back."""
-
-    def __init__(self, message: str, *, for_good: bool = False) -> None:
-        super().__init__(message)
-        self.for_good = for_good
-
-
-class WeightServer(Protocol):
-    """A server that takes weights; raises ``WeightsRejected`` or ``ServerUnreachable``."""
-
-    name: str
-
-    async def load_weights(self, weights: PublishedWeights) -> PublishedWeights:
-        """Take new weights and return what is served then."""
-        ...
+class WeightServer(WeightTaker, Protocol):
+    """A server that takes weights and can prove them."""
 
     async def score(self, prompt_ids: Sequence[int], action_ids: Sequence[int]) -> list[float]:
         """Return the log-probabilities (A,) of ``action_ids`` at temperature 1; raise also ``RequestRefused``."""
@@ -100,6 +87,7 @@ async def publish(
     *,
     limits: ProbeLimits,
     timeout_s: float,
+    plane: DataPlane = by_file,
 ) -> Publication:
     """Hand ``weights`` to all ``servers`` at once and check each.
 
@@ -108,10 +96,16 @@ async def publish(
         weights: what they are to serve.
         probes: what to compare, at least one.
         limits: what is accepted over all of them.
-        timeout_s: longest wait for one server, in seconds.
+        timeout_s: longest wait for one server to take them, and to answer the probes, in seconds.
+        plane: how the weights come to the servers.
     """
     began = time.monotonic()
-    answers = await asyncio.gather(*(_publish_to(s, weights, probes, limits, timeout_s) for s in servers))
+    handed = await plane(servers, weights, timeout_s)
+    proofs = (
+        _proof(server, served, weights, probes, limits, timeout_s)
+        for server, served in zip(servers, handed, strict=True)
+    )
+    answers = await asyncio.gather(*proofs)
     return Publication(
         weights=weights,
         accepted=tuple(a.server for a in answers if a.fault is None),
@@ -121,16 +115,22 @@ async def publish(
     )
 
 
-async def _publish_to(
-    server: WeightServer, weights: PublishedWeights, probes: Sequence[Probe], limits: ProbeLimits, timeout_s: float
+async def _proof(
+    server: WeightServer,
+    served: PublishedWeights | Exception,
+    weights: PublishedWeights,
+    probes: Sequence[Probe],
+    limits: ProbeLimits,
+    timeout_s: float,
 ) -> _Answer:
+    if isinstance(served, Exception):
+        return _Answer(server.name, None, str(served))
     try:
         async with asyncio.timeout(timeout_s):
-            served = await server.load_weights(weights)
             found = [await server.score(probe.prompt_ids, probe.action_ids) for probe in probes]
     except TimeoutError:
-        return _Answer(server.name, None, f"no answer within {timeout_s:g} s")
-    except (WeightsRejected, RequestRefused, ServerUnreachable) as error:
+        return _Answer(server.name, None, f"no answer to the probes within {timeout_s:g} s")
+    except (RequestRefused, ServerUnreachable) as error:
         return _Answer(server.name, None, str(error))
     gaps = [gap for probe, logprobs in zip(probes, found, strict=True) for gap in probe_gaps(probe.logprobs, logprobs)]
     gap, mean = max(gaps), sum(gaps) / len(gaps)

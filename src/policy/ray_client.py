@@ -14,26 +14,26 @@ import ray
 from ray.actor import ActorHandle
 from ray.exceptions import ActorDiedError, RayError, RayTaskError
 
-from policy.client import Completion, RequestRefused, Sampling, WrongVersion
-from policy.publication import ServerUnreachable
+from policy.client import Completion, RequestRefused, Sampling, ServerUnreachable, WrongVersion
 from policy.published_weights import PublishedWeights, WeightsRejected
 from policy.routing import RoutedClient, policy_failure
 from policy.settings import PolicySettings
 from records import failure_codes as codes
 
 _Result = TypeVar("_Result")
+_SENDER = "the sender of weights"
 
 
 class RayEndpoint:
     """A ``policy.routing.PolicyEndpoint`` that is a ``PolicyServer`` actor."""
 
     def __init__(self, name: str, handle: ActorHandle) -> None:
-        self._name = name
+        self._who = f"policy server {name}"
         self._handle = handle
 
     async def complete(self, prompt_ids: Sequence[int], sampling: Sampling, timeout_s: float) -> Completion:
         """Return one completion; see ``PolicyEndpoint``."""
-        return await ask_actor(self._handle.complete.remote(prompt_ids, sampling), self._name, timeout_s)
+        return await ask_actor(self._handle.complete.remote(prompt_ids, sampling), self._who, timeout_s)
 
 
 def actor_client(servers: Mapping[str, ActorHandle], settings: PolicySettings) -> RoutedClient:
@@ -65,32 +65,53 @@ class RayWeightServer:
 
     def __init__(self, name: str, handle: ActorHandle, timeout_s: float) -> None:
         self.name = name
+        self._who = f"policy server {name}"
         self._handle = handle
         self._timeout_s = timeout_s
 
     async def load_weights(self, weights: PublishedWeights) -> PublishedWeights:
         """Hand over weights; raise ``WeightsRejected`` or ``ServerUnreachable``."""
-        return await ask_actor(self._handle.load_weights.remote(weights), self.name, self._timeout_s)
+        return await ask_actor(self._handle.load_weights.remote(weights), self._who, self._timeout_s)
+
+    async def devices(self) -> Sequence[str]:
+        """Return what the server runs on; raise ``ServerUnreachable``."""
+        return await ask_actor(self._handle.devices.remote(), self._who, self._timeout_s)
 
     async def score(self, prompt_ids: Sequence[int], action_ids: Sequence[int]) -> list[float]:
         """Return the server's log-probabilities (A,); raise ``ServerUnreachable``."""
-        return await ask_actor(self._handle.score.remote(prompt_ids, action_ids), self.name, self._timeout_s)
+        return await ask_actor(self._handle.score.remote(prompt_ids, action_ids), self._who, self._timeout_s)
 
 
-async def ask_actor(reference: Awaitable[_Result], server: str, timeout_s: float) -> _Result:
-    """Wait for an actor's reply; turn what Ray raises into this package's errors."""
+class RayWeightSender:
+    """A ``policy.data_planes.WeightSender`` that is a Ray actor."""
+
+    def __init__(self, handle: ActorHandle) -> None:
+        self._handle = handle
+
+    async def invite(self, weights: PublishedWeights, devices: Sequence[str], limit_s: float) -> Sequence[str]:
+        """Open a meeting; see ``WeightSender``."""
+        reply = self._handle.invite.remote(weights.path, tuple(devices), limit_s)
+        return await ask_actor(reply, _SENDER, limit_s)
+
+    async def send(self, weights: PublishedWeights, limit_s: float) -> None:
+        """Send the file to those invited; see ``WeightSender``."""
+        await ask_actor(self._handle.send.remote(weights.path), _SENDER, limit_s)
+
+
+async def ask_actor(reference: Awaitable[_Result], who: str, timeout_s: float) -> _Result:
+    """Wait for the reply of an actor, called ``who``; turn what Ray raises into this package's errors."""
     try:
         return await asyncio.wait_for(reference, timeout_s)
     except TimeoutError as error:
         # The server drops the request, so that it does not generate for nobody.
         ray.cancel(reference)
-        raise ServerUnreachable(f"policy server {server} did not answer within {timeout_s:.1f} s") from error
+        raise ServerUnreachable(f"{who} did not answer within {timeout_s:.1f} s") from error
     except RayTaskError as error:
         cause = error.cause
         if isinstance(cause, RequestRefused | WeightsRejected | WrongVersion | ServerUnreachable):
             raise cause from None
-        raise ServerUnreachable(f"policy server {server} failed: {cause!r}") from error
+        raise ServerUnreachable(f"{who} failed: {cause!r}") from error
     except ActorDiedError as error:
-        raise ServerUnreachable(f"policy server {server} is dead: {error}", for_good=True) from error
+        raise ServerUnreachable(f"{who} is dead: {error}", for_good=True) from error
     except RayError as error:
-        raise ServerUnreachable(f"policy server {server} is not reachable: {error}") from error
+        raise ServerUnreachable(f"{who} is not reachable: {error}") from error

@@ -13,8 +13,7 @@ from typing import Any, Protocol
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
-from policy.client import Completion, RequestRefused, Sampling, WrongVersion
-from policy.publication import ServerUnreachable
+from policy.client import Completion, RequestRefused, Sampling, ServerUnreachable, WrongVersion
 from policy.settings import PolicySettings
 from records import failure_codes as codes
 from records.failures import EpisodeFailed, Failure, FailureCode

@@ -51,6 +51,7 @@ class PolicyServer:
 
         ray_sink.install(metrics)
         self._label = label
+        self._device = settings.device.partition(":")[0]
         self._measured = dict.fromkeys(_TOKENS, 0)
         self._published_file = published_file
         self._catching_up = asyncio.Lock()
@@ -71,11 +72,15 @@ class PolicyServer:
         """Return the log-probabilities (A,) of ``action_ids`` at temperature 1."""
         return await asyncio.wrap_future(self._loop.score(prompt_ids, action_ids))
 
+    async def devices(self) -> tuple[str, ...]:
+        """Return the kind of device that the engine is on, in one process."""
+        return (self._device,)
+
     async def load_weights(self, weights: PublishedWeights) -> PublishedWeights:
         """Take new weights between replies and return what names them; a repetition is harmless.
 
         Raises:
-            WeightsRejected: they are not what was published; the old ones go on serving.
+            WeightsRejected: they are not what was published, or did not all come; the old ones go on serving.
         """
         here = await asyncio.to_thread(on_this_node, weights)
         swapped = await asyncio.to_thread(self._loop.load_weights, here)

@@ -9,10 +9,14 @@ import re
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from records.bounds import above, at_least, one_of, require, times
+from records.bounds import SettingError, above, at_least, one_of, require, times
+from records.stores.address import check_uri, is_uri
+from records.stores.store import StoreError
 
 DEVICE = re.compile(r"cpu|mps|cuda(:\d{1,3})?")
 """Torch devices that a recipe may name."""
+PLANES = ("file", "broadcast")
+"""How published weights come to the servers (``policy.data_planes``)."""
 DTYPE_BYTES = {"float32": 4, "bfloat16": 2}
 """Bytes of one served weight, by ``policy.dtype``."""
 _REVISION = re.compile(r"|\w[\w./-]{0,199}")
@@ -68,7 +72,9 @@ class PolicySettings:
     """The policy model and its servers."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-    operational: ClassVar[tuple[str, ...]] = ("hang_timeout_s", "attempt_timeout_s", "deadline_s", "publish_timeout_s")
+    operational: ClassVar[tuple[str, ...]] = (
+        "publication", "weights_store", "hang_timeout_s", "attempt_timeout_s", "deadline_s", "publish_timeout_s",
+    )  # fmt: skip
 
     model: str = TINY
     """What the run starts from: ``tiny`` (built from ``tiny`` below), or the model in a folder or on the Hugging Face
@@ -95,6 +101,12 @@ class PolicySettings:
     """What serves the policy: ``torch``, ``vllm``, or the name or ``module:name`` of your own."""
     options: object = field(default_factory=dict)
     """The backend's own settings, see ``policy.options``."""
+    publication: str = "file"
+    """How weights come to the servers: each reads the ``file`` where the run keeps it, or the learner sends it to all
+    of them at once by ``broadcast`` (docs/guides/vllm.md)."""
+    weights_store: str = ""
+    """A store of the run's own for published weights, for servers that do not see the run folder: a folder, or an
+    address such as ``s3://bucket/folder``. Empty: they are where the run is."""
     hang_timeout_s: float = 30.0
     """Silence, in seconds, after which a server is killed and started afresh; well below ``deadline_s``."""
     attempt_timeout_s: float = 20.0
@@ -120,6 +132,8 @@ class PolicySettings:
         require(
             self.model != "", "model", "tiny, a policy folder, or a model's name on the Hugging Face hub", self.model
         )
+        one_of(self, "publication", PLANES)
+        _check_store(self.weights_store, self.publication)
         require(self.backend != "", "backend", "the name of a policy backend, or module:name", self.backend)
         at_least(self, 1, "max_prompt_tokens", "max_new_tokens")
         for limit in ("probe_tolerance", "probe_mean_tolerance"):
@@ -136,3 +150,13 @@ class PolicySettings:
     def shows_milestones(self) -> bool:
         """Whether prompts show the milestone state."""
         return self.prompt_format.endswith("_milestones")
+
+
+def _check_store(place: str, publication: str) -> None:
+    """Refuse a store of weights that is none, or that nobody reads."""
+    require(not place or publication == "file", "weights_store", "empty where publication is broadcast", place)
+    if is_uri(place):
+        try:
+            check_uri(place)
+        except StoreError as error:
+            raise SettingError("weights_store", str(error)) from error

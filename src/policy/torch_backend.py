@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from policy.backend import PolicyBackend, PolicyService, ServerProcesses, Serving
 from policy.model_size import ModelSize
-from policy.settings import DTYPE_BYTES, PolicySettings
+from policy.settings import DTYPE_BYTES, PLANES, PolicySettings
 from records.bounds import at_least
 from records.checks import Check, Status
 from records.memory import TORCH_PROCESS_MIB, MemoryPart
@@ -114,4 +114,4 @@ def serve(serving: Serving, options: TorchSettings) -> Iterator[PolicyService]:
         yield service
 
 
-TORCH = PolicyBackend(TorchSettings, processes, memory, preflight, serve)
+TORCH = PolicyBackend(TorchSettings, processes, memory, preflight, serve, PLANES)

@@ -18,8 +18,9 @@ from safetensors.torch import load
 from transformers import PreTrainedModel
 
 from policy.adapters import Adapter, AdapterShape, check_adapter, put_adapter
-from policy.published_weights import PublishedWeights, WeightsRejected
+from policy.published_weights import PublishedWeights, TransferBroken, WeightsRejected
 from policy.tensor_files import write_tensors
+from policy.vllm.inside.waymark_broadcast import BrokenOff, Invitation, is_invitation, receive
 from records.durable import file_replacing, open_file
 
 Tensors = dict[str, torch.Tensor]
@@ -79,17 +80,14 @@ def _write(
     return PublishedWeights(version, checksum, str(target))
 
 
-def read_weights(weights: PublishedWeights) -> Contents:
-    """Return what published weights consist of.
+def read_weights(weights: PublishedWeights, device: torch.device | str = "cpu") -> Contents:
+    """Return what published weights consist of; they come by way of ``device`` where they are sent between GPUs.
 
     Raises:
         WeightsRejected: the file is missing or unreadable, or its checksum is another one.
+        TransferBroken: they were sent by broadcast, and not to their end.
     """
-    try:
-        with open_file(Path(weights.path)) as file:
-            content = file.read()
-    except (OSError, ValueError) as error:  # the path is a text that somebody wrote, and may be none
-        raise WeightsRejected(f"cannot read the weights of version {weights.version}: {error}") from error
+    content = _bytes_of(weights, torch.device(device))
     found = hashlib.sha256(content).hexdigest()
     if found != weights.checksum:
         raise WeightsRejected(
@@ -103,6 +101,19 @@ def read_weights(weights: PublishedWeights) -> Contents:
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     shape = (header.get("__metadata__") or {}).get(_SHAPE)
     return tensors if shape is None else Adapter(AdapterShape.from_json(shape), tensors)
+
+
+def _bytes_of(weights: PublishedWeights, device: torch.device) -> bytes:
+    try:
+        if is_invitation(weights.path):
+            invitation = Invitation.read(weights.path)
+            return receive(invitation, device if invitation.backend == "nccl" else torch.device("cpu"))
+        with open_file(Path(weights.path)) as file:
+            return file.read()
+    except (OSError, ValueError) as error:  # the path is a text that somebody wrote, and may be none
+        raise WeightsRejected(f"cannot read the weights of version {weights.version}: {error}") from error
+    except BrokenOff as error:
+        raise TransferBroken(f"weights of version {weights.version}: {error}") from error
 
 
 def check_weights(model: PreTrainedModel, contents: Contents) -> None:

@@ -10,12 +10,11 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from policy.client import RequestRefused
+from policy.client import RequestRefused, ServerUnreachable
 from policy.publication import (
     Probe,
     ProbeLimits,
     Publication,
-    ServerUnreachable,
     probe_gaps,
     probe_limits,
     publish,

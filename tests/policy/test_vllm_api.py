@@ -8,8 +8,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from policy.client import RequestRefused, Sampling, WrongVersion
-from policy.publication import ServerUnreachable
+from policy.client import RequestRefused, Sampling, ServerUnreachable, WrongVersion
 from policy.published_weights import PublishedWeights, WeightsRejected
 from policy.settings import PolicySettings
 from policy.vllm.api import UNPUBLISHED, VllmApi

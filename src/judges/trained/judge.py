@@ -20,9 +20,8 @@ import numpy as np
 from judges.trained.kind import TrainedSettings
 from judges.trained.model import OutcomeModel, read_outcome_model
 from judges.trained.prompt import OutcomePrompt
-from policy.client import RequestRefused
+from policy.client import RequestRefused, ServerUnreachable
 from policy.prompts import PromptTooLong
-from policy.publication import ServerUnreachable
 from policy.tokenizer import TextTokenizer
 from policy.vllm.api import VllmApi
 from records import failure_codes as codes

@@ -18,9 +18,8 @@ from typing import Any, TypeVar
 import httpx
 from pydantic import BaseModel, ValidationError
 
-from policy.client import Completion, RequestRefused, Sampling, WrongVersion
-from policy.publication import ServerUnreachable
-from policy.published_weights import PublishedWeights, WeightsRejected
+from policy.client import Completion, RequestRefused, Sampling, ServerUnreachable, WrongVersion
+from policy.published_weights import PublishedWeights, TransferBroken, WeightsRejected
 
 UNPUBLISHED = -1
 """Version of the weights that a server was started with."""
@@ -71,7 +70,9 @@ class _WeightInfo(BaseModel):
 
 class _Taken(BaseModel):
     refused: str
+    broken_off: bool = False
     folder: str = ""
+    device: str = ""
 
 
 class _Results(BaseModel):
@@ -187,38 +188,43 @@ class VllmApi:
         if self._adapters:
             refused = await self._take_adapter(weights)
         else:
-            refused, _ = await self._tell_workers("waymark_take_weights", weights.path, weights.checksum)
-        if not refused:
+            taken = await self._tell_workers("waymark_take_weights", weights.path, weights.checksum)
+            refused = _refusal(taken)
+        if refused is None:
             label = f"{weights.version}-{weights.checksum}"
             await self._send("POST", "/update_weight_version", json={"new_version": label})
             if not (await self._ask(_Success, "POST", "/reset_prefix_cache")).success:
                 raise ServerUnreachable(f"{self.url} keeps what it cached under the old weights")
         await self._send("POST", "/resume")
-        if refused:
-            raise WeightsRejected(refused)
+        if refused is not None:
+            raise refused
         return await self.served()
 
-    async def _take_adapter(self, weights: PublishedWeights) -> str:
+    async def devices(self) -> tuple[str, ...]:
+        """Return the kind of device of each of the server's workers, such as ``cuda``; raise ``ServerUnreachable``."""
+        return tuple(worker.device for worker in await self._tell_workers("waymark_device"))
+
+    async def _take_adapter(self, weights: PublishedWeights) -> WeightsRejected | None:
         """Let the server load an adapter in the place of the one that it has; return why not, or nothing."""
         before = (await self.served()).version
-        refused, folders = await self._tell_workers("waymark_lay_out_adapter", weights.path, weights.checksum)
-        if refused:
+        laid_out = await self._tell_workers("waymark_lay_out_adapter", weights.path, weights.checksum)
+        if (refused := _refusal(laid_out)) is not None:
             return refused
+        folders = [worker.folder for worker in laid_out]
         for version in {before, weights.version}:  # the same version, too: it may have been another file
             with suppress(ServerUnreachable):  # says that it has none of this name
                 await self._send("POST", "/v1/unload_lora_adapter", json={"lora_name": _adapter_name(version)})
         named = {"lora_name": _adapter_name(weights.version), "lora_path": folders[0]}
         await self._send("POST", "/v1/load_lora_adapter", json=named)
         await self._tell_workers("waymark_forget_folders", folders)
-        return ""
+        return None
 
-    async def _tell_workers(self, method: str, *args: object) -> tuple[str, list[str]]:
-        """Call a method of ``waymark_worker``; return why a worker refused, or nothing, and the workers' folders."""
+    async def _tell_workers(self, method: str, *args: object) -> list[_Taken]:
+        """Call a method of ``waymark_worker``; return what each of the workers says."""
         taken = await self._ask(_Results, "POST", "/collective_rpc", json={"method": method, "args": list(args)})
         if not taken.results:
             raise ServerUnreachable(f"{self.url} has no worker that takes weights")
-        refused = next((result.refused for result in taken.results if result.refused), "")
-        return refused, [result.folder for result in taken.results]
+        return taken.results
 
     async def _model(self, version: int | None) -> dict[str, str]:
         """Return what names the adapter of ``version`` (None: the one served) in a request, where there are any."""
@@ -281,6 +287,14 @@ class VllmApi:
         if not response.is_success:
             raise ServerUnreachable(f"{self.url}{path}: status {response.status_code}, {_said(response)}")
         return response
+
+
+def _refusal(taken: Sequence[_Taken]) -> WeightsRejected | None:
+    """Return why a worker refused what all were told to take, None where none did."""
+    for worker in taken:
+        if worker.refused:
+            return TransferBroken(worker.refused) if worker.broken_off else WeightsRejected(worker.refused)
+    return None
 
 
 def _adapter_name(version: int) -> str:

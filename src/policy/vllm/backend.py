@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from policy.backend import PolicyBackend, PolicyService, ServerProcesses, Serving
 from policy.model_size import ModelSize
-from policy.settings import DTYPE_BYTES, PolicySettings
+from policy.settings import DTYPE_BYTES, PLANES, PolicySettings
 from policy.tokenizer import TextTokenizer
 from records.bounds import at_least, one_of, require, times
 from records.checks import Check, Status
@@ -189,4 +189,4 @@ def serve(serving: Serving, options: VllmSettings) -> Iterator[PolicyService]:
         yield service
 
 
-VLLM = PolicyBackend(VllmSettings, processes, memory, preflight, serve)
+VLLM = PolicyBackend(VllmSettings, processes, memory, preflight, serve, PLANES)

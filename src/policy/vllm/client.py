@@ -10,8 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from policy.client import Completion, Sampling
-from policy.publication import ServerUnreachable
+from policy.client import Completion, Sampling, ServerUnreachable
 from policy.ray_client import ask_actor, named_actor
 from policy.routing import RoutedClient
 from policy.settings import PolicySettings
@@ -62,7 +61,7 @@ class VllmEndpoint:
             return self._api
         url = self._address
         if not url.startswith("http"):
-            url = await ask_actor(named_actor(self._address).url.remote(), self._name, timeout_s)
+            url = await ask_actor(named_actor(self._address).url.remote(), f"policy server {self._name}", timeout_s)
         self._moved = False
         if self._api is None or self._api.url != url:
             gone, self._api = self._api, VllmApi(url, self._token, adapters=self._adapters)

@@ -15,8 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from policy.backend import Serving
-from policy.client import Sampling
-from policy.publication import ServerUnreachable
+from policy.client import Sampling, ServerUnreachable
 from policy.published_weights import PublishedWeights, current_weights, on_this_node
 from policy.vllm.api import VllmApi
 from policy.vllm.backend import VllmSettings
@@ -95,6 +94,11 @@ class VllmServer:
     async def process_id(self) -> int:
         """Return the server's process id, which is its group's."""
         return self._process.process_id
+
+    async def devices(self) -> tuple[str, ...]:
+        """Return the kind of device of each worker."""
+        async with self._api() as api:
+            return await api.devices()
 
     async def load_weights(self, weights: PublishedWeights) -> PublishedWeights:
         """Take new weights between replies; see ``VllmApi.take_weights``. A repetition is harmless."""

@@ -14,7 +14,7 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
@@ -22,9 +22,10 @@ import ray
 from ray.actor import ActorHandle
 
 from policy.backend import Serving
-from policy.client import PolicySource
-from policy.publication import ServerUnreachable, WeightServer
-from policy.published_weights import PublishedWeights, WeightsRejected, current_weights
+from policy.client import PolicySource, RequestRefused, ServerUnreachable
+from policy.data_planes import DataPlane, by_file
+from policy.publication import WeightServer
+from policy.published_weights import PublishedWeights, WeightsRejected, current_weights, for_others
 from policy.ray_client import RayWeightServer
 from policy.server_watch import ServerWatch
 from policy.tokenizer import TextTokenizer
@@ -39,6 +40,10 @@ _LOOK_PAUSE_S = 5.0
 """Fixed: a pace within ``policy.deadline_s``."""
 _LOCK_PAUSE_S = 0.1
 """Fixed: a pace within ``policy.publish_timeout_s``."""
+_LINK_S = 7200.0
+"""Fixed: longer than a server takes to fetch a file; whoever has the link reads that one file until then."""
+Published = Callable[[], PublishedWeights | None]
+"""Says what is published now."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -89,6 +94,7 @@ def _start(serving: Serving, options: VllmSettings, name: str, token: str) -> Ac
     )
     log_file = serving.logs / f"vllm-{name.rpartition('-')[2]}.log"
     measured = {"label": f"server-{name.rpartition('-')[2]}", "metrics": meter.run_name()}
+    serving = replace(serving, plane=by_file)  # a server of ours that starts again reads the file
     handle: Any = actor.remote(serving, options, log_file=log_file, python=options.interpreter, token=token, **measured)
     return cast("ActorHandle[VllmServer]", handle)
 
@@ -120,19 +126,43 @@ class FoundServer:
         self.refused = False
         """Whether its answers to the probes were wrong; it is left alone until the next publication."""
 
+    async def devices(self) -> Sequence[str]:
+        """Return the kind of device of each worker; raise ``ServerUnreachable``."""
+        async with self._api() as api:
+            return await api.devices()
+
     async def load_weights(self, weights: PublishedWeights) -> PublishedWeights:
         """Hand over weights; raise ``WeightsRejected`` or ``ServerUnreachable``."""
         async with self._alone(), self._api() as api:
-            taken = await api.take_weights(weights, drain_timeout_s=self._drain_timeout_s)
+            taken = await self._hand_over(api, weights)
             self.refused = False
             return taken
 
-    async def catch_up(self, weights: PublishedWeights) -> None:
-        """Hand over weights again where others are served, unless the server is refused; raise as ``load_weights``."""
-        async with self._alone(), self._api() as api:
+    async def catch_up(self, published: Published, plane: DataPlane, timeout_s: float) -> None:
+        """Hand over by ``plane`` what is ``published``, where others are served and the server is not refused.
+
+        Raises:
+            WeightsRejected, ServerUnreachable, RequestRefused: the server has not taken it.
+        """
+        weights = published()
+        async with self._api() as api:
             served = await api.served()
-            if not self.refused and (served.version, served.checksum) != (weights.version, weights.checksum):
-                await api.take_weights(weights, drain_timeout_s=self._drain_timeout_s)
+        if weights is None or self.refused or _same(served, weights):
+            return
+        (answer,) = await plane([_Behind(self, published)], weights, timeout_s)
+        if isinstance(answer, Exception):
+            raise answer
+
+    async def _take_again(self, weights: PublishedWeights, published: Published) -> PublishedWeights:
+        async with self._alone(), self._api() as api:
+            now = published()
+            if self.refused or now is None or not _same(now, weights):
+                raise ServerUnreachable(f"{self.name} was given other weights meanwhile")
+            return await self._hand_over(api, weights)
+
+    async def _hand_over(self, api: VllmApi, weights: PublishedWeights) -> PublishedWeights:
+        there = await asyncio.to_thread(for_others, weights, _LINK_S)
+        return await api.take_weights(there, drain_timeout_s=self._drain_timeout_s)
 
     async def refuse(self) -> None:
         """Let the server's replies name no version, so that nobody takes them; raise ``ServerUnreachable``."""
@@ -156,6 +186,26 @@ class FoundServer:
         """Return the server's log-probabilities (A,); raise ``RequestRefused`` or ``ServerUnreachable``."""
         async with self._api() as api:
             return await api.score(prompt_ids, action_ids)
+
+
+class _Behind:
+    """A server that others started again, as a ``WeightTaker``: what is published meanwhile goes first."""
+
+    def __init__(self, server: FoundServer, published: Published) -> None:
+        self.name = server.name
+        self._server, self._published = server, published
+
+    async def devices(self) -> Sequence[str]:
+        """See ``FoundServer``."""
+        return await self._server.devices()
+
+    async def load_weights(self, weights: PublishedWeights) -> PublishedWeights:
+        """Hand over weights, unless others are published by now."""
+        return await self._server._take_again(weights, self._published)
+
+
+def _same(one: PublishedWeights, other: PublishedWeights) -> bool:
+    return (one.version, one.checksum) == (other.version, other.checksum)
 
 
 class _PublicationWatch:
@@ -183,14 +233,14 @@ class _PublicationWatch:
                 self._try(name, self._catch_up(server))
 
     async def _catch_up(self, server: FoundServer) -> None:
-        weights = current_weights(self._serving.published)
-        if weights is not None:
-            await server.catch_up(weights)
+        serving = self._serving
+        limit_s = serving.settings.publish_timeout_s
+        await server.catch_up(lambda: current_weights(serving.published), serving.plane, limit_s)
 
     def _try(self, name: str, work: Coroutine[Any, Any, None]) -> None:
         try:
             asyncio.run(asyncio.wait_for(work, self._serving.settings.publish_timeout_s))
-        except (TimeoutError, WeightsRejected, ServerUnreachable) as error:
+        except (TimeoutError, WeightsRejected, ServerUnreachable, RequestRefused) as error:
             _LOG.warning("policy server %s does not take what is published: %s", name, error)
 
 

@@ -49,6 +49,10 @@ class FolderStore:
         with _translated(key), open_file(self._path(key)) as file, target.open("xb") as copy:
             shutil.copyfileobj(file, copy)
 
+    def link(self, key: str, valid_s: float) -> str:
+        """See ``Store``; the file's path."""
+        return str(self._path(key))
+
     def size(self, key: str) -> int | None:
         """See ``Store``."""
         with _translated(key):

@@ -62,6 +62,13 @@ class Store(Protocol):
         """Write an object to the new file ``target``; raise ``MissingKey``."""
         ...
 
+    def link(self, key: str, valid_s: float) -> str:
+        """Return a path or an HTTP URL by which an object can be read without the store's credentials.
+
+        A URL is good for ``valid_s`` seconds.
+        """
+        ...
+
     def size(self, key: str) -> int | None:
         """Return an object's size in bytes, None where there is none."""
         ...

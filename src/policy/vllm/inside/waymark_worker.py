@@ -1,9 +1,10 @@
 """What Waymark adds to vLLM's workers: taking weights from a published safetensors file.
 
-Owns ``WorkerExtension``, whose methods vLLM's ``collective_rpc`` calls. Invariants: a file is taken only if its bytes
+Owns ``WorkerExtension``, whose methods vLLM's ``collective_rpc`` calls. A file is where it is said to be: at a path, at
+a URL, or sent by broadcast. Invariants: it is taken only if its bytes
 have the checksum that was published and its tensors are the served model's, or an adapter's for it; otherwise the model
-is as it was. A head that shares the embedding's weights follows it. It imports torch, safetensors and vLLM, and nothing
-of Waymark.
+is as it was. A head that shares the embedding's weights follows it. It imports torch, safetensors and vLLM, and of
+Waymark what lies beside it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load
 from vllm.config import set_current_vllm_config
 from vllm.model_executor.model_loader.reload import finalize_layerwise_reload, initialize_layerwise_reload
+from waymark_broadcast import BrokenOff, Invitation, is_invitation, receive
+from waymark_files import NotFetched, cache_folder, cached, fetch_url, is_url
 
 Shapes = dict[str, tuple[int, ...]]
 Tensors = dict[str, torch.Tensor]
@@ -31,22 +34,34 @@ class _Refused(ValueError):
     """A file that is not what was published, or not for this model; nothing was changed."""
 
 
+Answer = dict[str, str | bool]
+"""``refused`` says why, or is empty; ``broken_off`` says that a broadcast ended early, for whatever reason."""
+
+
 class WorkerExtension:
     """Named by ``--worker-extension-cls``; vLLM makes it a base of its worker."""
 
     vllm_config: Any
     model_config: Any
     model_runner: Any
+    device: torch.device
+    rank: int
 
-    def waymark_take_weights(self, path: str, checksum: str) -> dict[str, str]:
-        """Load the file at ``path`` if its SHA-256 is ``checksum``; return ``refused``, empty where it was loaded."""
+    def waymark_device(self) -> Answer:
+        """Return what kind of device this worker has, for whoever makes a group of workers."""
+        return {"refused": "", "device": self.device.type}
+
+    def waymark_take_weights(self, place: str, checksum: str) -> Answer:
+        """Load the file at ``place`` if its SHA-256 is ``checksum``."""
         try:
-            _, tensors = _verified(path, checksum)
+            _, tensors = self._verified(place, checksum)
         except _Refused as refused:
             return {"refused": str(refused)}
+        except BrokenOff as broken:
+            return {"refused": str(broken), "broken_off": True}
         misfit = _misfit(_own_shapes(Path(self.model_config.model)), tensors)
         if misfit:
-            return {"refused": f"{path} does not fit the served model: {misfit}"}
+            return {"refused": f"what was published does not fit the served model: {misfit}"}
         model = self.model_runner.get_model()
         with torch.inference_mode(), set_current_vllm_config(self.vllm_config):
             initialize_layerwise_reload(model)
@@ -55,42 +70,60 @@ class WorkerExtension:
             _refresh_tied_head(model)
         return {"refused": ""}
 
-    def waymark_lay_out_adapter(self, path: str, checksum: str) -> dict[str, str]:
-        """Lay the adapter in the file at ``path`` out as vLLM loads it; return its ``folder``, or why it is refused."""
+    def waymark_lay_out_adapter(self, place: str, checksum: str) -> Answer:
+        """Lay the adapter in the file at ``place`` out as vLLM loads it, in a ``folder``."""
         try:
-            content, tensors = _verified(path, checksum)
+            content, tensors = self._verified(place, checksum)
         except _Refused as refused:
             return {"refused": str(refused)}
+        except BrokenOff as broken:
+            return {"refused": str(broken), "broken_off": True}
         header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
         shape = header.get("__metadata__", {}).get("adapter", "{}")
         misfit = _adapter_misfit(_own_shapes(Path(self.model_config.model)), json.loads(shape), tensors)
         if misfit:
-            return {"refused": f"{path} does not fit the served model: {misfit}"}
+            return {"refused": f"what was published does not fit the served model: {misfit}"}
         folder = Path(tempfile.mkdtemp(prefix="waymark-adapter-"))
         (folder / "adapter_config.json").write_text(shape, encoding="utf-8")
         (folder / "adapter_model.safetensors").write_bytes(content)
         return {"refused": "", "folder": str(folder)}
 
-    def waymark_forget_folders(self, folders: list[str]) -> dict[str, str]:
+    def waymark_forget_folders(self, folders: list[str]) -> Answer:
         """Remove folders that ``waymark_lay_out_adapter`` made: vLLM has read them."""
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
         return {"refused": ""}
 
+    def _verified(self, place: str, checksum: str) -> tuple[bytes, Tensors]:
+        """Return a file's bytes and tensors.
 
-def _verified(path: str, checksum: str) -> tuple[bytes, Tensors]:
-    """Return a file's bytes and tensors; raise ``_Refused`` where it is not the one of this SHA-256."""
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise _Refused(f"cannot read {path}: {error.strerror}") from error
-    found = hashlib.sha256(content).hexdigest()
-    if found != checksum:
-        raise _Refused(f"{path}: expected checksum {checksum[:12]}…, found {found[:12]}…; publish them again")
-    try:
-        return content, load(content)
-    except SafetensorError as error:
-        raise _Refused(f"{path} is not a safetensors file: {error}") from error
+        Raises:
+            _Refused: it is not the one of this SHA-256.
+            BrokenOff: it was sent by broadcast, and not to its end.
+        """
+        content = self._content(place, checksum)
+        found = hashlib.sha256(content).hexdigest()
+        if found != checksum:
+            raise _Refused(f"expected checksum {checksum[:12]}…, found {found[:12]}…; publish the weights again")
+        try:
+            return content, load(content)
+        except SafetensorError as error:
+            raise _Refused(f"what was published is not a safetensors file: {error}") from error
+
+    def _content(self, place: str, checksum: str) -> bytes:
+        try:
+            if is_invitation(place):
+                invitation = Invitation.read(place)
+                on = self.device if invitation.backend == "nccl" else torch.device("cpu")
+                return receive(invitation, on, self.rank)
+            path = Path(place)
+            if is_url(place):
+                path = cached(cache_folder("by-url"), checksum, lambda target: fetch_url(place, target))
+            return path.read_bytes()
+        except OSError as error:
+            raise _Refused(f"cannot read {place.partition('?')[0]}: {error.strerror or error}") from error
+        except (NotFetched, ValueError) as error:
+            raise _Refused(str(error)) from error
 
 
 def _own_shapes(folder: Path) -> Shapes:
