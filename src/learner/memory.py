@@ -26,8 +26,8 @@ algorithm asks for, t = a + k c are trained. In bytes:
 With ``learner.adapters`` t = (1 + k) l + k h, with l = an adapter's parameters and h = a head's; beside them lies one
 frozen backbone of f a bytes, f = 2 or 4 by ``backbone_dtype``. The reference is one more adapter, autocast copies
 adapters (and a backbone in fp32), activations are those of the layers with adapters, where each linear layer adds what
-lies between an adapter's two parts, and a backbone in bf16 halves the states between layers. On the host, an export,
-when the run ends, takes 4 a.
+lies between an adapter's two parts, and a backbone in bf16 halves the states between layers. Each rank holds all of
+that. On the host, an export, when the run ends, takes 4 a.
 
 A micro-batch has ``learner.micro_batch_tokens`` tokens, or one sample's where that is longer. Of a model that also sees
 or hears, the whole is counted as trained: an upper bound. Not counted are a GPU's context, what its allocator loses,
@@ -99,7 +99,7 @@ def learner_memory(settings: LearnerSettings, size: ModelSize, longest: int) -> 
     if settings.recompute:
         kept = models.state * size.width * (models.layers + 3) + layer // size.layers + number * models.between
     predicted = min(tokens, max(LOGITS_AT_ONCE // size.vocabulary, 1))
-    ranks = settings.ranks
+    ranks = 1 if settings.adapters.rank else settings.ranks  # of adapters each rank has all
     among = f", over {ranks} ranks" if ranks > 1 else ""
     held = {
         "backbone": (models.frozen, f"{settings.adapters.backbone_dtype}, frozen, one for all models"),

@@ -61,9 +61,9 @@ def models_of(settings: LearnerSettings, model_dir: str | Path, ranks: Ranks) ->
     Raises:
         ValueError: the architecture asks for more than is known here, or has no layer for an adapter.
     """
-    if ranks.mesh is not None:
-        return SpreadModels(settings, model_dir, ranks)
-    return AdaptedModels(settings, model_dir) if settings.adapters.rank else WholeModels(settings, model_dir)
+    if settings.adapters.rank:
+        return AdaptedModels(settings, model_dir, ranks)
+    return WholeModels(settings, model_dir) if ranks.mesh is None else SpreadModels(settings, model_dir, ranks)
 
 
 class WholeModels:
@@ -146,18 +146,21 @@ class SpreadModels:
 
 
 class AdaptedModels:
-    """One frozen backbone; the actor, the reference and each critic are adapters on it."""
+    """One frozen backbone; the actor, the reference and each critic are adapters on it.
 
-    def __init__(self, settings: LearnerSettings, model_dir: str | Path) -> None:
+    Every rank has all of them, with the same first weights by the same seeds; their gradients are shared.
+    """
+
+    def __init__(self, settings: LearnerSettings, model_dir: str | Path, ranks: Ranks) -> None:
         own = settings.adapters
-        model = load_causal_lm(model_dir, dtype=own.backbone_dtype, device=settings.device)
+        model = ranks.in_turn(lambda: load_causal_lm(model_dir, dtype=own.backbone_dtype, device=settings.device))
         check_reading(LanguageModel(model), _TOLERANCES[own.backbone_dtype])
         if settings.recompute:
             compute_again(model)
         self._shared = SharedBackbone(model, own, settings.seed, autocast=settings.precision == "bfloat16")
         self.actor: LanguageModel = AdaptedLanguageModel(self._shared, _ACTOR)
         self.backbone = _digest(Path(model_dir))
-        self._model_dir = model_dir
+        self._model_dir, self._ranks = model_dir, ranks
 
     def reference(self) -> LanguageModel:
         """Return the actor as an adapter that nobody trains."""
@@ -170,11 +173,17 @@ class AdaptedModels:
         return Critic(adapted, width, seed).to(self.actor.device).eval()
 
     def publish(self, path: Path, version: int) -> PublishedWeights:
-        """Write the actor's adapter."""
-        return write_adapter(self._shared.content(_ACTOR), path, version)
+        """Write the actor's adapter, by rank 0."""
+        checksum = write_adapter(self._shared.content(_ACTOR), path, version).checksum if self._ranks.first else ""
+        return PublishedWeights(version, self._ranks.told(checksum)[0], str(path))
 
     def export(self, path: str | Path) -> Path:
-        """Write the backbone with the adapter merged in float32, and the adapter itself, as peft reads it, inside."""
+        """Write the backbone with the adapter merged in float32, and the adapter itself, as peft reads it, inside.
+
+        Rank 0 writes.
+        """
+        if not self._ranks.first:
+            return Path(path)
         adapter = self._shared.content(_ACTOR).on_host()
         merged = load_causal_lm(self._model_dir)
         merge_adapter(merged, adapter)

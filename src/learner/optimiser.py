@@ -102,9 +102,10 @@ def update(
         batch = collate([samples[i] for i in members], compute.device)
         with compute.autocast():
             part = loss(batch, members).sum() / divide_by
-        # A spread model's gradient is the mean over ranks, and is to be the sum; what only fills up adds nothing.
+        # A gradient is the mean over ranks, and is to be the sum; what only fills up adds nothing.
         (part * (ranks.size * counts) if ranks.size > 1 else part).backward()
         total += float(part.detach()) * counts
+    ranks.share_gradients(module.parameters())
     total = float(ranks.summed(np.asarray([total]))[0])
     norm = float(ranks.whole(nn.utils.clip_grad_norm_(module.parameters(), max_grad_norm)))
     if not math.isfinite(norm):

@@ -7,7 +7,7 @@ on all of them. Alone, nothing is told and nothing is waited for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
@@ -19,6 +19,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.tensor import DTensor
+from torch.nn import Parameter
 
 from learner.errors import RankError
 
@@ -120,6 +121,22 @@ class Ranks:
             if what:
                 raise RankError(f"rank {rank}: {what}")
         return result
+
+    @torch.no_grad()
+    def share_gradients(self, parameters: Iterable[Parameter]) -> None:
+        """Give each parameter that every rank has whole the mean of the ranks' gradients; spread ones have it already.
+
+        Every rank calls this after passes of the same kind, so that the same parameters have gradients.
+        """
+        if self.size == 1:
+            return
+        mine = [p.grad for p in parameters if p.grad is not None and not isinstance(p, DTensor)]
+        if not mine:
+            return
+        together = torch.cat([grad.reshape(-1) for grad in mine])
+        dist.all_reduce(together)
+        for grad, mean in zip(mine, together.div_(self.size).split([grad.numel() for grad in mine]), strict=True):
+            grad.copy_(mean.view_as(grad))
 
     def whole(self, tensor: Tensor) -> Tensor:
         """Return the whole of a tensor that is spread over the ranks; every rank calls this."""

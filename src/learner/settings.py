@@ -373,8 +373,8 @@ class LearnerSettings:
     precision: str = "float32"
     """Arithmetic of forward and backward passes: ``float32`` or ``bfloat16`` (autocast); weights stay float32."""
     ranks: int = 1
-    """Processes that train together, each on a GPU of its own: the models, their gradients and optimisers are spread
-    over them (FSDP2). 1 trains in one process."""
+    """Processes that train together, each on a GPU of its own: whole models, their gradients and optimisers are spread
+    over them (FSDP2); of adapters each has all, with a backbone of its own. 1 trains in one process."""
     threads: int = 1
     """CPU threads of torch in the learner's process."""
     bookmark_every_s: float = 600.0
@@ -406,7 +406,6 @@ class LearnerSettings:
         at_least(self, 0, "alpha", "seed")
         at_least(self, 1, "ranks", "threads", "micro_batch_tokens")
         one_of(self, "shuffle", ("steps", "episodes"))
-        require(self.ranks == 1 or not self.adapters.rank, "ranks", "1 where adapters are trained", self.ranks)
         spreads = self.ranks == 1 or self.device in ("cpu", "cuda")
         require(spreads, "device", "'cuda', or 'cpu' for trials, where ranks is above 1", self.device)
         known = re.fullmatch(r"cpu|mps|cuda(:\d+)?", self.device)
