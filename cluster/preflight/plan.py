@@ -132,11 +132,23 @@ def _served(recipe: Recipe) -> Sequence[ServiceProcess]:
 
 
 def _sharing(recipe: Recipe) -> tuple[str, ...]:
-    """Return a sentence where ranks would share a GPU, on which they could not meet."""
+    """Return a sentence where processes would share a GPU on which they could not meet."""
     ranks, each = recipe.learner.ranks, recipe.run.resources.learner_gpus
-    if ranks == 1 or recipe.learner.device == "cpu" or each >= 1:
+    if recipe.learner.device == "cpu":
         return ()
-    return (f"GPUs: each rank of learner.ranks {ranks} needs one of its own, run.resources.learner_gpus is {each:g}",)
+    said = []
+    if ranks > 1 and each < 1:
+        said.append(
+            f"GPUs: each rank of learner.ranks {ranks} needs one of its own, run.resources.learner_gpus is {each:g}"
+        )
+    backend, options = backend_of(recipe.policy)
+    served = backend.processes(options).gpus
+    if recipe.policy.publication == "broadcast" and (each % 1 or served % 1):
+        said.append(
+            "GPUs: policy.publication broadcast needs a GPU for the learner and others for each server; here they may "
+            f"share one (run.resources.learner_gpus is {each:g}, a server has {served:g}): set it to file"
+        )
+    return tuple(said)
 
 
 def _missing(recipe: Recipe, gpus: float, memory_mb: int, machine: Machine, large_model: bool) -> tuple[str, ...]:

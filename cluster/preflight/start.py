@@ -22,6 +22,8 @@ from policy.settings import TINY, PolicySettings
 from policy.tokenizer import TextTokenizer
 from records.checks import Check, Status
 from records.durable import open_file, read_text
+from records.stores.address import open_store
+from records.stores.store import StoreError
 
 _NEEDED = ("config.json", "tokenizer.json", "*.safetensors")
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")
@@ -32,7 +34,7 @@ _LFS_POINTER = b"version https://git-lfs"
 def check_start(recipe: Recipe) -> list[Check]:
     """The policy that the recipe names is there, and it names only one; nothing is looked for where a run makes one."""
     start = _tiny(recipe) if recipe.policy.model == TINY else _named(recipe)
-    return [*_revision(recipe.policy), *start, *_data(recipe)]
+    return [*_revision(recipe.policy), *start, *_data(recipe), *_weights_store(recipe.policy)]
 
 
 def check_devices(recipe: Recipe, machine: Machine) -> list[Check]:
@@ -72,6 +74,17 @@ def _named(recipe: Recipe) -> list[Check]:
         found = f"learner.algorithm {recipe.learner.algorithm} ends with cloning, but a named model is taken as it is"
         checks.append(Check("warm_start.clone", Status.WARN, found, "set it to always to clone demonstrations onto it"))
     return checks
+
+
+def _weights_store(policy: PolicySettings) -> list[Check]:
+    """There is a client for the store of weights; the store itself is asked when the run publishes."""
+    if not policy.weights_store:
+        return []
+    try:
+        store = open_store(policy.weights_store)
+    except StoreError as error:
+        return [Check("policy.weights_store", Status.FAIL, str(error), "install it, or correct the address")]
+    return [Check("policy.weights_store", Status.OK, f"published weights are put into {store.uri}")]
 
 
 def _data(recipe: Recipe) -> list[Check]:

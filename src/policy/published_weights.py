@@ -103,7 +103,7 @@ def for_others(weights: PublishedWeights, valid_s: float) -> PublishedWeights:
 
 
 def put_in_store(weights: PublishedWeights, uri: str) -> PublishedWeights:
-    """Put the file of ``weights`` into the store at ``uri``; return the same with its address there.
+    """Put the file of ``weights`` into the store at ``uri``; return the same with its address, or its path, there.
 
     Files of versions that no server loads any more are removed from it. The store must hold nothing else.
 
@@ -116,7 +116,10 @@ def put_in_store(weights: PublishedWeights, uri: str) -> PublishedWeights:
             copy.store.delete(key)
     name = f"{_IN_STORE}/{_file_name(weights.version)}"
     put_object(copy.store, name, file, weights.checksum)
-    return replace(weights, path=address_of(copy.uri, name))
+    address = address_of(copy.uri, name)
+    if not is_address(address):  # a folder that all see
+        address = copy.store.link(object_key(name, weights.checksum), 0.0)
+    return replace(weights, path=address)
 
 
 def _file_name(version: int) -> str:

@@ -389,3 +389,12 @@ def test_a_model_on_the_hub_is_asked_for_its_headers(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(huggingface_hub, "get_safetensors_metadata", nothing)
     assert "the hub does not tell" in planned(recipe, LARGE).warnings[-1].replace("Hugging Face ", "")
+
+
+def test_a_broadcast_between_processes_that_may_share_a_gpu_is_refused_before_anything_is_loaded() -> None:
+    machine = replace(LARGE, cores=64, memory_mb=1024 * 1024, gpus=8, gpu_memory_mb=143_771)
+    for name, refused in (("h200", True), ("8xh200", False)):
+        recipe = load_recipe(Path(f"cluster/recipes/{name}.yaml"), ["policy.publication=broadcast"])
+        missing = make_plan(recipe, machine, size_of(GEMMA_12B)).missing
+        assert [line for line in missing if "set it to file" in line] == list(missing)
+        assert bool(missing) == refused

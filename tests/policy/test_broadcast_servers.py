@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import ray
@@ -25,6 +26,7 @@ from policy.publication import Probe, ProbeLimits, Publication, WeightServer, pu
 from policy.published_weights import PublishedWeights, write_published
 from policy.settings import PolicySettings, TinyShape
 from policy.tokenizer import TextTokenizer
+from policy.vllm import process
 from policy.vllm.api import VllmApi
 from policy.vllm.backend import VllmSettings
 from policy.vllm.process import VllmProcess
@@ -171,10 +173,9 @@ class Machine:
 
     def start_again(self) -> None:
         """Start it at the same address, as whoever runs the servers would."""
-        port = self.process.url.rpartition(":")[2]
-        self._options = replace(self._options, args=(*self._options.args, "--port", port))
-        self.process = self._start()
-        self.process.url = f"http://127.0.0.1:{port}"
+        port = int(self.process.url.rpartition(":")[2])
+        with patch.object(process, "_free_port", lambda host: port):
+            self.process = self._start()
         self.wait()
 
 

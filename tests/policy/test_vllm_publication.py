@@ -15,7 +15,7 @@ from policy.engine import GenerationEngine
 from policy.models import load_causal_lm, save_policy
 from policy.presets import build_tiny
 from policy.publication import Probe, ProbeLimits, Publication, publish
-from policy.published_weights import PublishedWeights
+from policy.published_weights import PublishedWeights, put_in_store
 from policy.settings import PolicySettings, TinyShape
 from policy.tokenizer import TextTokenizer
 from policy.vllm.api import VllmApi
@@ -24,6 +24,7 @@ from policy.vllm.process import VllmProcess
 from policy.vllm.service import FoundServer
 from policy.weights import put_weights, read_weights, write_weights
 from tests.policy.vllm_python import VLLM_PYTHON, needs_vllm
+from tests.records.stores.s3_server import s3_server
 
 pytestmark = [pytest.mark.slow, needs_vllm]
 
@@ -191,6 +192,29 @@ async def test_a_reply_in_flight_is_finished_or_broken_off_and_never_of_two_vers
     assert publication.accepted
     replies = await asyncio.gather(*asked)
     assert {reply.version for reply in replies} <= {11, 12}
+
+
+async def test_weights_in_a_store_are_fetched_by_a_server_that_knows_neither_the_path_nor_the_store(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with s3_server() as environment:
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)  # here, not in the server's process
+        weights = served.weights(13)
+        hidden = Path(weights.path).rename(served.folder / "hidden")
+        assert "cannot read" in (await served.publish_reason(weights))
+        hidden.rename(weights.path)
+        stored = put_in_store(weights, "s3://waymark-tests/vllm")
+        probe, server = served.probe(weights), FoundServer(served.url, TOKEN, 10.0)
+        Path(weights.path).rename(hidden)
+        publication = await publish([server], stored, [probe], limits=LIMITS, timeout_s=LIMIT_S)
+        assert publication.quarantined == {}
+        assert (await served.complete(13)).version == 13
+        other = put_in_store(served.weights(14), "s3://waymark-tests/vllm")
+        wrong = replace(stored, path=other.path, version=14)
+        publication = await publish([server], wrong, [probe], limits=LIMITS, timeout_s=LIMIT_S)
+        assert "cannot fetch" in publication.quarantined[served.url], "there is no object of this name and content"
+        assert (await served.complete(13)).version == 13
 
 
 async def test_nobody_without_the_token_is_heard(served: Served) -> None:
