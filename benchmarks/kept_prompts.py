@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.recording import Recording, option_parser
+from benchmarks.recording import Recording, met, option_parser
 from cluster.recipe.recipe import Recipe, load_recipe
 from cluster.task_sets import TaskSets
 from environments.browserless.environment import BrowserlessEnvironment
@@ -35,6 +35,9 @@ Episode = list[list[int]]
 """The prompts of one episode's steps."""
 SIDE_BY_SIDE = (1, 3, 6)
 KEPT = 8
+BARE = "as the recipe has them"
+NO_LOSS, GAIN = 0.95, 1.1
+"""What keeping must reach: of short prompts little is shared, of those with instructions more than half."""
 
 
 def main() -> None:
@@ -47,7 +50,7 @@ def main() -> None:
     for instructions in (False, True):
         episodes = asyncio.run(_episodes(recipe, options.episodes, instructions))
         for count in SIDE_BY_SIDE:
-            name = "with instructions" if instructions else "as the recipe has them"
+            name = "with instructions" if instructions else BARE
             rows.append({"prompts": name, "episodes": count, **_compare(recipe, episodes, count, options.rounds)})
     columns = ["prompts, episodes side by side", "kept tok/CPU s", "not kept tok/CPU s", "ratio", "not read again"]
     recording.table(
@@ -56,7 +59,23 @@ def main() -> None:
           f"{row['ratio']['median']:.2f} [{row['ratio']['lowest']:.2f}, {row['ratio']['highest']:.2f}]", row["cached"]]
          for row in rows],
     )  # fmt: skip
-    recording.write({"rounds": options.rounds, "kept_prompts": KEPT, "cells": rows})
+    verdicts = _verdicts(rows)
+    for verdict in verdicts:
+        recording.note(verdict)
+    recording.write({"rounds": options.rounds, "kept_prompts": KEPT, "cells": rows, "verdicts": verdicts})
+
+
+def _verdicts(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return a sentence for each cell: keeping prompts costs little where they are short, and pays where they are not."""
+    said = []
+    for row in rows:
+        ratio, target = row["ratio"], NO_LOSS if row["prompts"] == BARE else GAIN
+        said.append(
+            f"{row['episodes']} episodes side by side, prompts {row['prompts']}: {ratio['median']:.2f} times the new "
+            f"tokens a CPU second [{ratio['lowest']:.2f}, {ratio['highest']:.2f}] over the rounds with prompts kept, "
+            f"{row['cached']:.0%} of their tokens not read again; target {target:g} {met(ratio['median'] >= target)}"
+        )
+    return said
 
 
 async def _episodes(recipe: Recipe, count: int, instructions: bool) -> list[Episode]:
