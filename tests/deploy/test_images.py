@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -93,16 +94,68 @@ def test_the_hooks_program_is_in_the_image_and_is_a_shells() -> None:
     subprocess.run(["sh", "-n", str(IMAGES / "drain.sh")], timeout=60, check=True)
 
 
-def test_a_drained_pod_ends_its_processes_also_where_ray_no_longer_answers(tmp_path: Path) -> None:
-    ray = tmp_path / "ray"
-    ray.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/calls\n[ "$1" = stop ]\n')
-    ray.chmod(0o755)
-    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    subprocess.run([str(IMAGES / "drain.sh"), "90"], env=environment, timeout=60, check=True)
-    first, second = (tmp_path / "calls").read_text().splitlines()
-    assert first.startswith("drain-node --reason DRAIN_NODE_REASON_PREEMPTION")
-    assert first.endswith("--deadline-remaining-seconds 90")
-    assert second == "stop --grace-period 90"
+@dataclass
+class Pod:
+    """A pod that is told to go: a ``ray`` that notes its calls, and a list of processes."""
+
+    folder: Path
+    drains: bool = True
+
+    def __post_init__(self) -> None:
+        self.calls.touch()
+        self.command("7", "ray::RAYLET")
+        ray = self.folder / "ray"
+        drained = "true" if self.drains else "false"
+        ray.write_text(f'#!/bin/sh\necho "$@" >> {self.calls}\n[ "$1" = stop ] || {drained}\n')
+        ray.chmod(0o755)
+
+    @property
+    def calls(self) -> Path:
+        return self.folder / "calls"
+
+    def command(self, pid: str, line: str) -> Path:
+        """Let there be a process with this command line."""
+        path = self.folder / "proc" / pid / "cmdline"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(line.encode() + b"\0")
+        return path
+
+    def leave(self, seconds: int) -> subprocess.Popen[bytes]:
+        environment = {"PATH": f"{self.folder}:{os.environ['PATH']}", "PROC": str(self.folder / "proc")}
+        return subprocess.Popen([str(IMAGES / "drain.sh"), str(seconds)], env=environment)
+
+    def stopped(self) -> bool:
+        return "stop --grace-period 15" in self.calls.read_text().splitlines()
+
+
+def test_a_pod_that_must_go_ends_ray_when_its_workers_have_finished(tmp_path: Path) -> None:
+    pod = Pod(tmp_path)
+    worker = pod.command("12", "ray::waymark-run-embedded-1f-worker-0:RolloutWorker.play")
+    leaving = pod.leave(315)
+    with pytest.raises(subprocess.TimeoutExpired):
+        leaving.wait(4)
+    told = "drain-node --reason DRAIN_NODE_REASON_PREEMPTION --reason-message its pod must go"
+    assert pod.calls.read_text() == f"{told} --deadline-remaining-seconds 300\n"
+    worker.unlink()
+    assert leaving.wait(60) == 0
+    assert pod.stopped()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "drains"), [(16, True), (600, False)], ids=["its time is over", "Ray no longer answers"]
+)
+def test_a_pod_that_must_go_does_not_wait_in_vain(tmp_path: Path, seconds: int, drains: bool) -> None:
+    pod = Pod(tmp_path, drains)
+    pod.command("12", "ray::waymark-run-embedded-1f-worker-0:RolloutWorker.play")
+    assert pod.leave(seconds).wait(60) == 0
+    assert pod.stopped()
+
+
+def test_a_pod_without_workers_ends_ray_at_once(tmp_path: Path) -> None:
+    pod = Pod(tmp_path)
+    pod.command("12", "ray::waymark-run-1f-server-0:PolicyServer")
+    assert pod.leave(600).wait(60) == 0
+    assert pod.stopped()
 
 
 @pytest.mark.parametrize("path", sorted(DEPLOY.rglob("recipe.yaml")), ids=lambda path: path.parent.name)
