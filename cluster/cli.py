@@ -68,6 +68,15 @@ class Resume(StrEnum):
     OTHER_CODE = "other-code"
 
 
+class Role(StrEnum):
+    """What of a run may stand on a machine of its own."""
+
+    DRIVER = "driver"
+    WORKER = "worker"
+    SERVER = "server"
+    LEARNER = "learner"
+
+
 RecipeArgument = Annotated[
     Path, typer.Argument(metavar="RECIPE", help="A recipe, such as cluster/recipes/laptop.yaml.")
 ]
@@ -239,14 +248,24 @@ def doctor(
     recipe: Annotated[
         Path | None, typer.Argument(metavar="[RECIPE]", help="Also ask each language model of this recipe's judges.")
     ] = None,
+    role: Annotated[
+        list[Role] | None,
+        typer.Option(
+            help="What runs on this machine, where it is a cluster's; may be repeated. Default: all of a run."
+        ),
+    ] = None,
     overrides: SetOption = None,
 ) -> None:
     """Look at this machine: Python, packages, browser, cores, memory; exit code 3 when something is missing."""
-    from cluster.preflight.doctor import ask_language_models, check_import, examine
+    from cluster.placement import DRIVER, EVERYWHERE
+    from cluster.preflight.doctor import ask_language_models, examine
+    from cluster.preflight.packages import check_import
     from cluster.recipe.recipe import build_recipe
 
     loaded, folder = _load(recipe, None, overrides) if recipe else (build_recipe({}, overrides or ()), Path("runs"))
-    _report(_console(), [*examine(loaded, folder), check_import("ray"), *ask_language_models(loaded)])
+    roles = [one.value for one in role] if role else EVERYWHERE
+    asked = ask_language_models(loaded) if DRIVER in roles else []
+    _report(_console(), [*examine(loaded, folder, roles=roles), check_import("ray"), *asked])
 
 
 @sites_app.command()

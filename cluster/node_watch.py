@@ -24,7 +24,7 @@ from ray.core.generated.autoscaler_pb2 import GetClusterStatusReply
 from ray.exceptions import RayError, RaySystemError
 
 from cluster.errors import RunStopped
-from cluster.placement import ROLES, SERVER, Demand
+from cluster.placement import ROLES, SERVER, Demand, has_room
 from telemetry import meter, table
 
 _LOG = logging.getLogger(__name__)
@@ -156,7 +156,7 @@ class NodeWatch:
         unplaced = {a["Name"] for a in actors if a["State"] in _UNPLACED and not a["Address"]["IPAddress"]}
         self._placed = Counter(_role(a["Name"]) for a in actors if a["State"] != "DEAD" and a["Name"] not in unplaced)
         self._since = {name: self._since.get(name, now) for name in unplaced}
-        room = {role: _fits(demand.bundle, nodes) for role, demand in self._demands.items()}
+        room = {role: any(has_room(demand, node) for node in nodes) for role, demand in self._demands.items()}
         self._waiting = {
             name: _role(name) for name, since in self._since.items() if not room[_role(name)] or now - since > _ROOM_S
         }
@@ -185,11 +185,6 @@ class NodeWatch:
 def _role(name: str) -> str:
     found = _ROLE.search(name)
     return found[1] if found else ""
-
-
-def _fits(bundle: Mapping[str, float], nodes: list[dict[str, Any]]) -> bool:
-    """Whether some node could hold this if nothing else was on it."""
-    return any(all(node["Resources"].get(name, 0.0) >= amount for name, amount in bundle.items()) for node in nodes)
 
 
 def _same(one: Mapping[str, float], other: Mapping[str, float]) -> bool:

@@ -15,6 +15,9 @@ from cluster.recipe.recipe import Recipe
 from policy.backend import backend_of
 
 LEARNER, SERVER, WORKER = "learner", "server", "worker"
+DRIVER = "driver"
+EVERYWHERE = (DRIVER, WORKER, SERVER, LEARNER)
+"""All that a run consists of; the driver stands where its command was started."""
 ROLES = {LEARNER: "learner", SERVER: "policy server", WORKER: "rollout worker"}
 """What a role is called to people; actors' names end with the role and a number."""
 SHARE = 0.001
@@ -77,6 +80,11 @@ def worker_memory_mb(recipe: Recipe) -> int:
     resources, rollout = recipe.run.resources, recipe.rollout
     estimate = resources.memory_mb_per_rollout_worker + rollout.contexts_per_worker * resources.memory_mb_per_context
     return rollout.worker_memory_mb or estimate
+
+
+def has_room(demand: Demand, node: Mapping[str, Any]) -> bool:
+    """Whether a node of Ray's table could hold one process if nothing else was on it."""
+    return all(node["Resources"].get(name, 0.0) >= amount for name, amount in demand.bundle.items())
 
 
 def own_resources(recipe: Recipe) -> dict[str, float]:

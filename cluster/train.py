@@ -100,9 +100,12 @@ def _play_on(recipe: Recipe, manifest: RunManifest, stored: StoredRun | None) ->
     with Monitors(out, recipe.monitors) as monitors, ray_runtime(recipe) as dashboard, interruptible(_kept(out)):
         from cluster.controller import Controller
         from cluster.node_watch import NodeWatch
+        from cluster.preflight.nodes import require_equipped
         from cluster.run_report import write_report
         from cluster.system import System
 
+        if recipe.run.resources.address:
+            require_equipped(recipe)
         # Other processes work in other folders.
         folders, tasks = RunFolders(out.resolve(), stored), TaskSets(recipe)
         start = manifest.note_start(recipe)

@@ -1,26 +1,24 @@
 """What is there and what is missing on this machine: the checks behind ``waymark doctor`` and ``waymark check``.
 
-Owns the checks; each states what was found and, where that is not enough, what to do. Nothing is
-started and nothing heavy is imported: packages are looked up, not loaded.
+Owns the checks; each states what was found and, where that is not enough, what to do. A check belongs to the roles that
+need what it looks for. Nothing is started and nothing heavy is imported: packages are looked up, not loaded.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import platform
-import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
 
+from cluster.placement import DRIVER, EVERYWHERE, SERVER, WORKER
 from cluster.preflight.machine import Machine
+from cluster.preflight.packages import check_packages, check_python, uses_browser
 from cluster.preflight.plan import Plan, planned
 from cluster.preflight.start import check_devices, check_start
 from cluster.recipe.recipe import Recipe
-from cluster.run_folder.versions import package_version
 from environments.kinds import KINDS, Wanted
 from judges.kinds import JUDGES
 from judges.llm.settings import named_model
@@ -29,85 +27,47 @@ from policy.backend import backend_of
 from records.checks import Check, Status
 from records.episodes import Task
 
-PYTHON_RANGE = ((3, 11), (3, 14))
-REQUIRED = {
-    "torch": "torch",
-    "transformers": "transformers",
-    "tokenizers": "tokenizers",
-    "safetensors": "safetensors",
-    "ray": "ray",
-    "gymnasium": "ray[rllib]",
-    "pyarrow": "pyarrow",
-    "playwright": "playwright",
-    "lxml": "lxml",
-    "starlette": "starlette",
-    "uvicorn": "uvicorn",
-    "jinja2": "jinja2",
-    "matplotlib": "matplotlib",
-    "tensorboard": "tensorboard",
-}
 MIN_MEMORY_MB = 6 * 1024
-IMPORT_TIMEOUT_S = 60.0
-"""Fixed: a package that takes longer to load makes every process of a run late, which is worth a word."""
 MIN_SHARED_MEMORY_MB = 256
 _TASKS_LOOKED_FOR = 300
 """Fixed: of each set; drawing more takes longer than a look should."""
 
 
-def examine(recipe: Recipe, out: Path, machine: Machine | None = None, plan: Plan | None = None) -> list[Check]:
-    """Return every check for running ``recipe`` into ``out`` on this machine (or on ``machine``, with its plan)."""
+def examine(
+    recipe: Recipe,
+    out: Path,
+    machine: Machine | None = None,
+    plan: Plan | None = None,
+    roles: Collection[str] | None = None,
+) -> list[Check]:
+    """Return every check for what runs here of ``recipe`` (``roles``) into ``out``, on this machine or on ``machine``.
+
+    Without ``roles`` that is all of it, or, where a cluster is joined, the driver: what else there is runs elsewhere.
+    """
     machine = machine or Machine.here()
-    return [
+    here = roles or ((DRIVER,) if recipe.run.resources.address else EVERYWHERE)
+    checks = [
         check_python(sys.version_info[:2]),
-        *[check_package(module, requirement) for module, requirement in REQUIRED.items()],
-        check_browser(recipe.browser.executable),
+        *check_packages(recipe, here),
         check_cores(machine),
         check_memory(machine),
         check_shared_memory(machine),
         check_threads(os.environ.get("OMP_NUM_THREADS")),
-        check_writable(out),
-        *check_start(recipe),
-        *check_devices(recipe, machine),
-        *check_policy(recipe),
-        *check_environment(recipe),
-        *check_language_models(recipe),
-        *check_planning(recipe),
-        *check_labels(recipe),
-        *check_plan(plan or planned(recipe, machine)),
     ]
-
-
-def check_python(version: tuple[int, ...]) -> Check:
-    """Python is in the supported range."""
-    low, high = PYTHON_RANGE
-    found = f"{platform.python_version()} at {sys.executable}"
-    if low <= version < high:
-        return Check("python", Status.OK, found)
-    wanted = f"{low[0]}.{low[1]} to {high[0]}.{high[1] - 1}"
-    return Check("python", Status.FAIL, found, f"use Python {wanted}")
-
-
-def check_package(module: str, requirement: str) -> Check:
-    """A package can be found by the import system (it is not imported)."""
-    distribution = requirement.partition("[")[0]
-    if importlib.util.find_spec(module) is None:
-        return Check(requirement, Status.FAIL, "not installed", f"run `make setup`, or pip install '{requirement}'")
-    return Check(requirement, Status.OK, package_version(distribution) or "installed, version unknown")
-
-
-def check_import(module: str, timeout_s: float = IMPORT_TIMEOUT_S) -> Check:
-    """A package that is installed can also be loaded; tried in a child process, so that this one stays light."""
-    name = f"import {module}"
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", name], capture_output=True, text=True, timeout=timeout_s, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return Check(name, Status.FAIL, f"not done after {timeout_s:g} s", "look for a busy or broken disk")
-    if done.returncode:
-        last = done.stderr.strip().splitlines()[-1:] or [f"ended with {done.returncode}"]
-        return Check(name, Status.FAIL, last[0], "run `make setup` in a fresh environment")
-    return Check(name, Status.OK, "works")
+    if uses_browser(recipe, here):
+        checks.append(check_browser(recipe.browser.executable))
+    if DRIVER in here:
+        checks += [check_writable(out), *check_start(recipe)]
+    checks += check_devices(recipe, machine, here)
+    if SERVER in here:
+        checks += check_policy(recipe)
+    if DRIVER in here:
+        checks += [*check_environment(recipe), *check_language_models(recipe)]
+    if WORKER in here:
+        checks += check_planning(recipe)
+    if DRIVER in here:
+        checks += [*check_labels(recipe), *check_plan(plan or planned(recipe, machine))]
+    return checks
 
 
 def check_browser(executable: str) -> Check:

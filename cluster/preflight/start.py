@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 from cluster.errors import RunError
+from cluster.placement import EVERYWHERE, LEARNER, SERVER
 from cluster.preflight.machine import Machine
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.named_data import misfits, named_report, start_tokenizer
@@ -37,12 +39,15 @@ def check_start(recipe: Recipe) -> list[Check]:
     return [*_revision(recipe.policy), *start, *_data(recipe), *_weights_store(recipe.policy)]
 
 
-def check_devices(recipe: Recipe, machine: Machine) -> list[Check]:
-    """The devices that the recipe names are on this machine; on a cluster other machines have them."""
-    if recipe.run.resources.address:
-        return []
-    devices = {"policy.device": recipe.policy.device, "learner.device": recipe.learner.device}
-    return [_device(name, device, machine) for name, device in devices.items() if device != "cpu"]
+def check_devices(recipe: Recipe, machine: Machine, roles: Collection[str] = EVERYWHERE) -> list[Check]:
+    """The devices that the recipe names for what runs here are on this machine."""
+    devices = {
+        "policy.device": (SERVER, recipe.policy.device),
+        "learner.device": (LEARNER, recipe.learner.device),
+    }
+    return [
+        _device(name, device, machine) for name, (role, device) in devices.items() if role in roles and device != "cpu"
+    ]
 
 
 def _tiny(recipe: Recipe) -> list[Check]:

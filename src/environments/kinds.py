@@ -109,9 +109,10 @@ class EnvironmentKind(Generic[S, C]):
     ``tasks`` draws its tasks; ``service`` is entered by the driver once a run, or, with ``each_node``, on each node
     where workers of the kind are, because it listens to its own node alone (there is no admission then); ``host`` makes
     what plays it in a worker, from the service's connection, the browser's settings and the judge of its episodes;
-    ``preflight`` looks before a run whether it can work; ``processes`` names what the service starts. ``section`` is
-    the name in a recipe's ``environments`` under which the settings stand, where that is another kind's. ``first_look``
-    are the options that ``waymark env check`` takes where none are given.
+    ``preflight`` looks before a run whether it can work; ``processes`` names what the service starts; ``browser``
+    says whether a worker needs a Chromium. ``section`` is the name in a recipe's ``environments`` under which the
+    settings stand, where that is another kind's. ``first_look`` are the options that ``waymark env check`` takes where
+    none are given.
     """
 
     settings: type[S]
@@ -121,6 +122,7 @@ class EnvironmentKind(Generic[S, C]):
     preflight: Callable[[S, Wanted], list[Check]] = judge_only
     processes: Callable[[S], Sequence[ServiceProcess]] = no_processes
     each_node: bool = False
+    browser: bool = True
     section: str = ""
     first_look: Mapping[str, object] = field(default_factory=dict)
 

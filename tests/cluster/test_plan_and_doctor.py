@@ -8,19 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from cluster.placement import DRIVER, EVERYWHERE, LEARNER, SERVER, WORKER
 from cluster.preflight.doctor import (
     check_environment,
-    check_import,
     check_memory,
-    check_package,
     check_plan,
-    check_python,
     check_shared_memory,
     check_tasks,
     check_writable,
     examine,
 )
 from cluster.preflight.machine import Machine
+from cluster.preflight.packages import check_import, check_package, check_python
 from cluster.preflight.plan import make_plan
 from cluster.preflight.start import check_devices, check_start
 from cluster.recipe.recipe import Recipe, build_recipe
@@ -176,8 +175,8 @@ def test_a_device_that_this_machine_has_not_is_named(
     recipe = build_recipe({}, [f"{setting}={device}"])
     checks = check_devices(recipe, dataclasses.replace(MACHINE, gpus=gpus))
     assert [(check.name, check.status) for check in checks] == [(setting, status)]
-    elsewhere = build_recipe({}, [f"{setting}={device}", "run.resources.address=auto"])
-    assert check_devices(elsewhere, MACHINE) == []
+    elsewhere = {*EVERYWHERE} - {SERVER if setting == "policy.device" else LEARNER}
+    assert check_devices(recipe, MACHINE, elsewhere) == []
 
 
 @pytest.mark.parametrize(
@@ -215,3 +214,43 @@ def test_a_browser_that_is_set_and_not_there_is_named(tmp_path: Path) -> None:
     browser = next(check for check in examine(recipe, tmp_path, MACHINE) if check.name == "browser")
     assert browser.status is Status.FAIL
     assert "no-chromium" in browser.advice
+
+
+LACKS = {
+    DRIVER: {"matplotlib", "tensorboard", "ray[rllib]", "lxml"},
+    WORKER: {"playwright", "lxml", "browser"},
+    SERVER: {"policy.backend"},
+    LEARNER: {"torch", "transformers", "learner.device"},
+}
+"""Of what a bare machine lacks, what a role needs and others do not all need."""
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No package can be found, and no browser."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+
+
+@pytest.mark.parametrize("role", EVERYWHERE)
+def test_a_machine_is_asked_for_what_its_role_needs(role: str, bare: None, tmp_path: Path) -> None:
+    overrides = ["learner.device=cuda", f"browser.executable={tmp_path / 'none'}"]
+    checks = examine(build_recipe({}, overrides), tmp_path, MACHINE, roles=(role,))
+    lacking = {check.name for check in checks if check.status is Status.FAIL}
+    assert LACKS[role] <= lacking
+    others = set().union(*(LACKS[other] for other in EVERYWHERE if other != role)) - LACKS[role] - {"lxml"}
+    assert not others & lacking
+    assert all(check.advice for check in checks if check.status is Status.FAIL and check.name in LACKS[role])
+
+
+def test_a_driver_on_a_cluster_needs_no_browser_and_no_torch(bare: None, tmp_path: Path) -> None:
+    def lacking(*overrides: str) -> set[str]:
+        recipe = build_recipe({}, [f"browser.executable={tmp_path / 'none'}", *overrides])
+        return {check.name for check in examine(recipe, tmp_path, MACHINE) if check.status is Status.FAIL}
+
+    assert {"torch", "browser", "policy.backend"} <= lacking()
+    assert not {"torch", "browser", "playwright", "policy.backend"} & lacking("run.resources.address=auto")
+
+
+def test_what_plays_without_a_browser_needs_none(bare: None, tmp_path: Path) -> None:
+    recipe = build_recipe({}, ["run.environment=browserless", f"browser.executable={tmp_path / 'none'}"])
+    assert not {"browser", "playwright"} & {check.name for check in examine(recipe, tmp_path, MACHINE)}

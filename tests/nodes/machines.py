@@ -1,6 +1,7 @@
 """Ray clusters of several nodes on this machine: each at a loopback address and with a temporary root of its own.
 
-Nodes share the kernel and the disk, so that what they prove about storage is nothing; that is ``tests/records/stores``.
+Nodes share the kernel and the disk, so that what they prove about storage is nothing, unless they are confined
+(``tests.nodes.confined``), as those of whole runs are.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from tests.rollout_workers.ray_cluster import ENVIRONMENT
 
 LIMIT_S = 120.0
 ROOT = Path(__file__).resolve().parents[2]
+CONFINED = ROOT / "tests" / "nodes" / "confined.py"
 HEAD = "127.0.0.2"
 """Ray takes 127.0.0.1 for the machine's own address in its network."""
 
@@ -63,6 +65,16 @@ class Node:
                     one.kill()
             self.process.wait(10)
 
+    def runs(self, title: str) -> bool:
+        """Whether a process of the node has this in its title."""
+        if self.process.poll() is not None:
+            return False
+        for one in psutil.Process(self.process.pid).children(recursive=True):
+            with suppress(psutil.Error):
+                if title in " ".join(one.cmdline()):
+                    return True
+        return False
+
     @property
     def id(self) -> str:
         """Ray's id of the node."""
@@ -95,17 +107,26 @@ def start_node(
     *,
     gcs: str = "",
     port: int = 0,
+    dashboard: int = 0,
     options: Sequence[str] = (),
+    within: Path = Path("/tmp"),  # Ray's sockets want a short path
+    forbidden: Sequence[Path] = (),
 ) -> Node:
-    """Start a head at ``port``, or a node of the cluster at ``gcs``."""
-    root = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))  # Ray's sockets want a short path
+    """Start a head at ``port``, or a node of the cluster at ``gcs``, with a root in the folder ``within``.
+
+    ``dashboard`` is the port of a head that takes jobs; ``forbidden`` is what the node may not open.
+    """
+    root = Path(tempfile.mkdtemp(prefix="ray-", dir=within))
     words = (
-        ["--head", f"--port={port}", "--include-dashboard=false", f"--dashboard-port={free_port()}"]
+        ["--head", f"--port={port}", f"--include-dashboard={bool(dashboard)}".lower(),
+         f"--dashboard-port={dashboard or free_port()}", "--dashboard-host=127.0.0.1"]
         if not gcs
         else [f"--address={gcs}"]
-    )
+    )  # fmt: skip
+    confined = [sys.executable, str(CONFINED), str(root), *map(str, forbidden), "--"] if forbidden else []
     command = [
-        sys.executable, "-m", "ray.scripts.scripts", "start", *words, "--block", f"--node-ip-address={address}",
+        *confined, sys.executable, "-m", "ray.scripts.scripts", "start", *words, "--block",
+        f"--node-ip-address={address}",
         f"--temp-dir={root}", f"--num-cpus={cpus:g}", f"--object-store-memory={96 * 2**20}", "--disable-usage-stats",
         # Ports that Ray would choose itself it waits for, and gives up within seconds on a busy machine.
         f"--dashboard-agent-listen-port={free_port()}", f"--dashboard-agent-grpc-port={free_port()}",
@@ -114,7 +135,12 @@ def start_node(
     ]  # fmt: skip
     with (root / "said").open("wb") as said:
         process = subprocess.Popen(
-            command, env=dict(environment), cwd=root, stdout=said, stderr=said, start_new_session=True
+            command,
+            env={**environment, "HOME": str(root), "RAY_TMPDIR": str(root)},
+            cwd=root,
+            stdout=said,
+            stderr=said,
+            start_new_session=True,
         )
     return Node(address, root, process)
 

@@ -96,6 +96,7 @@ BROWSERLESS = EnvironmentKind(
     tasks=partial(_tasks, scripted=False),
     host=_browserless_host,
     preflight=_preflight,
+    browser=False,
     section="embedded",
 )
 """The environment ``browserless``: the sites inside the worker's process, for tests, sweeps and demonstrations."""

@@ -1,4 +1,4 @@
-"""moto's S3 server in a process of its own, on loopback, with a bucket."""
+"""moto's S3 server in a process of its own, on loopback, with a bucket; if asked, as late as a store may be."""
 
 from __future__ import annotations
 
@@ -8,11 +8,29 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 BUCKET = "waymark-tests"
 _PROGRAM = """
-import sys
+import pathlib, sys, time
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication
+from moto.s3.models import S3Backend
 from moto.server import ThreadedMotoServer
+
+class Late(DomainDispatcherApplication):
+    def __call__(self, environ, start_response):
+        answer = super().__call__(environ, start_response)
+        asked = pathlib.Path(sys.argv[1], "hold")
+        if environ["REQUEST_METHOD"] == "PUT" and asked.exists() and asked.read_text() in environ["PATH_INFO"]:
+            pathlib.Path(sys.argv[1], "held").touch()
+            while asked.exists():
+                time.sleep(0.05)
+        return answer
+
+if sys.argv[1:]:
+    import moto.moto_server.threaded_moto_server as server
+    server.DomainDispatcherApplication = Late
+    S3Backend.list_objects = lambda *arguments, **named: (set(), set(), False, None)
 server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
 server.start()
 print(server.get_host_and_port()[1], flush=True)
@@ -22,10 +40,15 @@ server.stop()
 
 
 @contextmanager
-def s3_server() -> Iterator[dict[str, str]]:
-    """Yield the environment in which ``s3://waymark-tests/…`` is served."""
+def s3_server(late: Path | None = None) -> Iterator[dict[str, str]]:
+    """Yield the environment in which ``s3://waymark-tests/…`` is served.
+
+    With the folder ``late`` no listing ever shows anything, and while there is a file ``late/hold`` whose text is part
+    of an object's key, whoever puts that object gets no answer although it is stored; ``late/held`` says that this
+    happened.
+    """
     process = subprocess.Popen(
-        [sys.executable, "-c", _PROGRAM],
+        [sys.executable, "-c", _PROGRAM, *([str(late)] if late else [])],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -1,0 +1,67 @@
+"""The short form of ``test_lost_nodes``: a node is lost at the worst moment; nodes see nothing of each other."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.command import Run
+from tests.e2e.test_train import assert_done
+from tests.nodes import confined
+from tests.nodes.machines import CONFINED, wait_until
+from tests.nodes.whole_run import RUN, Submitted, audited, cluster, end, fetched, outcome, requeued
+from tests.records.stores.s3_server import s3_server
+
+pytestmark = [
+    pytest.mark.faults,
+    pytest.mark.slow,
+    pytest.mark.skipif(not confined.version(), reason="nodes cannot be confined: this kernel has no Landlock"),
+]
+
+SHORT = {
+    **RUN,
+    "run": {**RUN["run"], "phases": 1, "evaluation": {"tasks_per_split": 1, "screenshots": 1}},
+    "curriculum": {"tasks_per_phase": 4},
+}
+
+
+def test_a_node_sees_nothing_of_another(tmp_path: Path) -> None:
+    mine, other = tmp_path / "mine", tmp_path / "other"
+    for root in (mine, other):
+        root.mkdir()
+        (root / "file").write_text(root.name)
+    start = [sys.executable, str(CONFINED), str(mine), str(tmp_path), "--", "cat"]
+    read = {
+        root: subprocess.run([*start, str(root / "file")], capture_output=True, text=True, timeout=60, check=False)
+        for root in (mine, other)
+    }
+    assert (read[mine].returncode, read[mine].stdout) == (0, "mine")
+    assert read[other].returncode != 0
+    assert "Permission denied" in read[other].stderr
+
+
+def test_a_node_is_lost_between_the_writing_of_an_episode_and_its_acknowledgement(tmp_path: Path) -> None:
+    undisturbed, late = Run(tmp_path / "undisturbed", SHORT), tmp_path / "late"
+    late.mkdir()
+    assert_done(undisturbed.run())
+    with s3_server(late) as store, cluster(store, ("browser",)) as nodes:
+        run = Submitted(nodes, tmp_path / "user", "s3://waymark-tests/tiny", SHORT)
+        command = run.start()
+        wait_until(lambda: run.done() == 4 or command.poll() is not None, limit_s=300)
+        (late / "hold").write_text("/episodes/")
+        wait_until((late / "held").exists, limit_s=300)
+        assert run.done() == 4, "it is held in the rollouts"
+        nodes.replace("browser")
+        (late / "hold").unlink()
+        command.wait(600)
+        code, said = end(command)
+        assert code == 0, said
+        assert "Waiting for nodes: 1 x rollout worker" in said
+        assert audited(run)[0] == 0, audited(run)[1]
+        with fetched(run) as out:
+            assert outcome(out) == outcome(undisturbed.out)
+            assert list(requeued(out)) == ["infra/preempted"]
+            assert outcome(out).weights[0] != outcome(out).weights[1], "the phase taught something that could differ"
