@@ -31,7 +31,7 @@ _LOOK_S = 60.0
 def require_equipped(recipe: Recipe) -> None:
     """Raise ``MissingError`` where nodes that are there lack what a role needs.
 
-    Of nodes that the recipe names for a role each must do, because Ray may choose any of them; where it names none, one.
+    Of nodes that the recipe names for a role each must do, because Ray may choose any; where it names none, one.
     """
     nodes = [node for node in ray.nodes() if node["Alive"]]
     asked = {
@@ -51,9 +51,10 @@ def look(recipe: Recipe, role: str, gpus: int) -> list[Check]:
 
 
 def _ask(recipe: Recipe, role: str, node: Mapping[str, Any]) -> Any:
+    remote: Any = ray.remote
     place = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-    remote: Any = ray.remote(num_cpus=0, max_retries=0, scheduling_strategy=place)(look)
-    return remote.remote(recipe, role, int(node["Resources"].get("GPU", 0)))
+    there = remote(num_cpus=0, max_retries=0, scheduling_strategy=place)(look)
+    return there.remote(recipe, role, int(node["Resources"].get("GPU", 0)))
 
 
 def _lacking(role: str, demand: Demand, looks: Mapping[str, Any]) -> list[str]:

@@ -1,7 +1,7 @@
 """Starts a command that sees its own root and the machine's software, and neither other nodes' roots nor the sources.
 
-``python tests/nodes/confined.py ROOT FORBIDDEN… -- COMMAND…``. The kernel refuses (Landlock, which needs no rights), also
-what C++ and Rust open, so that a path of another node fails here as on another machine. Standard library only.
+``python tests/nodes/confined.py ROOT FORBIDDEN… -- COMMAND…``. The kernel refuses (Landlock, which needs no rights),
+also what C++ and Rust open, so that a path of another node fails here as on another machine. Standard library only.
 """
 
 from __future__ import annotations

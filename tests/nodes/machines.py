@@ -51,6 +51,7 @@ class Node:
             with suppress(psutil.Error):
                 one.kill()
         psutil.wait_procs(family, timeout=20)
+        self.process.wait(20)
 
     def end(self) -> None:
         """End the node in an orderly way, and what is left of it after that."""

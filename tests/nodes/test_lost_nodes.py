@@ -90,7 +90,8 @@ def test_a_drained_node_takes_no_attempt(undisturbed: Outcome, store: dict[str, 
         wait_until(lambda: not leaving.runs("RolloutWorker"), limit_s=90)
         leaving.kill()
         command.wait(600)
-        assert command.returncode == 0, end(command)[1]
+        code, said = end(command)
+        assert code == 0, said
         with fetched(run) as out:
             assert outcome(out) == undisturbed
             assert set(requeued(out)) <= {"infra/preempted"}

@@ -1,9 +1,10 @@
 """A run in an object store, as a node sees it: a folder of this node with what its processes made or needed so far.
 
 Owns where the folder is, how addresses lead there, and the way of files between it and the store. Invariants: a process
-gets a file by its name and digest, verified, once for the node; ``keep`` returns when a file is durable in the store;
-nothing here depends on a listing, nor on another node's disk. In place of an address there may always be a path: then
-the run is in a folder that all its machines see, and nothing is to be done.
+gets a file by its name and digest, verified, once for the node (as long as its bound, ``records.stores.node_bound``,
+leaves it there); ``keep`` returns when a file is durable in the store; nothing here depends on a listing, nor on
+another node's disk. In place of an address there may always be a path: then the run is in a folder that all its
+machines see, and nothing is to be done.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path, PurePosixPath
 
 from records.stores.address import is_uri, open_store
 from records.stores.lease import Head, read_head
+from records.stores.node_bound import PAUSE_S, note_address, trim
 from records.stores.objects import DIGITS, fetch_object, put_object, read_object, sha256_of
 from records.stores.store import DamagedObject, MissingKey, Store
 
@@ -43,10 +45,13 @@ class WorkingCopy:
         self.uri = self.store.uri
         named = hashlib.sha256(self.uri.encode()).hexdigest()[:12]
         self.folder = node_folder() / f"{PurePosixPath(self.uri).name}-{named}"
+        self._bounded = float("-inf")
 
     def keep(self, path: Path, sha256: str = "") -> str:
         """Put a file of the working copy into the store, durably, and return its SHA-256."""
-        return put_object(self.store, self.name(path), path, sha256)
+        digest = put_object(self.store, self.name(path), path, sha256)
+        self._grown()
+        return digest
 
     def bring(self, name: str, sha256: str) -> Path:
         """Return the file of this name, which is fetched where this node does not have it.
@@ -56,10 +61,13 @@ class WorkingCopy:
             DamagedObject: what the store has is something else.
         """
         path = self.folder / _inside(name)
-        if not _has(path, sha256):
-            with self._alone(name):
-                if not _has(path, sha256):
-                    fetch_object(self.store, name, sha256, path)
+        if _has(path, sha256):
+            os.utime(path)  # what was used longest ago goes first
+            return path
+        with self._alone(name):
+            if not _has(path, sha256):
+                fetch_object(self.store, name, sha256, path)
+        self._grown()
         return path
 
     def bring_below(self, prefix: str) -> None:
@@ -89,6 +97,13 @@ class WorkingCopy:
     def name(self, path: Path) -> str:
         """Return the place of a file in the run."""
         return path.relative_to(self.folder).as_posix()
+
+    def _grown(self) -> None:
+        """Keep this node's working copies within their bound."""
+        note_address(self.folder, self.uri)
+        if time.monotonic() - self._bounded >= PAUSE_S:
+            self._bounded = time.monotonic()
+            trim(self.folder.parent)
 
     @contextmanager
     def _alone(self, name: str) -> Iterator[None]:
