@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -206,6 +206,10 @@ class Submitted:
         """How many stages are complete."""
         return len(list((self.copy / "stages").glob("[0-9]*")))
 
+    def node(self, role: str) -> Node:
+        """The node that has a role now."""
+        return self.cluster.head if role == "head" else self.cluster.nodes[role]
+
     def began(self, stage: tuple[int, str]) -> bool:
         """Whether a stage has begun, as far as it shows: where rollouts are played, one is complete."""
         phase, name = stage
@@ -238,24 +242,33 @@ def undergo(run: Submitted, role: str = "", stages: Collection[tuple[int, str]] 
     """
     left, struck, everything = list(stages), [], run.stages()
     command, ends, seen = run.start(), time.monotonic() + RUN_S, -1
+    members: list[psutil.Process] = []
     while command.poll() is None and time.monotonic() < ends:
         done = run.done()
-        at = everything[min(done, len(everything) - 1)]
-        due = next((one for one in left if one == at or (0 < one[0] < at[0] and one[1] == at[1])), None)
+        at, following = everything[min(done, len(everything) - 1)], everything[min(done + 1, len(everything) - 1)]
+        if _due(left, following):
+            members = family(run.node(role))  # a stage may be over sooner than these are found
+        due = _due(left, at)
         if due is not None and done != seen and run.began(at):
-            seen, node = done, run.cluster.head if role == "head" else run.cluster.nodes[role]
-            freeze(node)
+            seen, stopped = done, members or family(run.node(role))
+            signal_all(stopped, signal.SIGSTOP)
             if run.done() > done:
-                thaw(node)
+                signal_all(stopped, signal.SIGCONT)
                 continue
             left.remove(due)
             struck.append(at)
             run.cluster.replace(role)
+            members = []
             if role == "head":
                 end(command)
                 command = run.start()
         time.sleep(_LOOK_S)
     return Losses(*end(command), struck)
+
+
+def _due(left: Sequence[tuple[int, str]], at: tuple[int, str]) -> tuple[int, str] | None:
+    """Return what of ``left`` is now, or was missed in an earlier phase."""
+    return next((one for one in left if one == at or (one[0] < at[0] and one[1] == at[1])), None)
 
 
 def end(command: subprocess.Popen[str]) -> tuple[int, str]:
@@ -270,18 +283,11 @@ def family(node: Node) -> list[psutil.Process]:
     return [psutil.Process(node.process.pid), *psutil.Process(node.process.pid).children(recursive=True)]
 
 
-def freeze(node: Node) -> None:
-    """Stop a node's processes."""
-    for process in family(node):
+def signal_all(processes: Sequence[psutil.Process], number: signal.Signals) -> None:
+    """Send a signal to processes, the last started first."""
+    for process in reversed(processes):
         with suppress(psutil.Error):
-            process.send_signal(signal.SIGSTOP)
-
-
-def thaw(node: Node) -> None:
-    """Let a node's processes go on."""
-    for process in family(node):
-        with suppress(psutil.Error):
-            process.send_signal(signal.SIGCONT)
+            process.send_signal(number)
 
 
 @dataclass(frozen=True)
