@@ -10,7 +10,7 @@ import ray
 
 from cluster.errors import MissingError
 from cluster.placement import LEARNER, WORKER
-from cluster.preflight.nodes import look, require_equipped
+from cluster.node_checks import look, require_equipped
 from cluster.recipe.recipe import build_recipe
 from tests.nodes.machines import machines
 

@@ -37,7 +37,7 @@ from judges.kinds import JUDGES
 for kind in {kinds}: KINDS.find(kind)
 import cluster.cli
 from cluster.placement import WORKER
-from cluster.preflight.nodes import look
+from cluster.node_checks import look
 from cluster.recipe.recipe import build_recipe
 missing = look(build_recipe({{}}, ["run.environment=browserless"]), WORKER, 0)
 assert not missing, missing
