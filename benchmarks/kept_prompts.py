@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def _verdicts(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Return a sentence for each cell: keeping prompts costs little where they are short, and pays where they are not."""
+    """Return a sentence for each cell: keeping prompts costs little where they are short, and pays elsewhere."""
     said = []
     for row in rows:
         ratio, target = row["ratio"], NO_LOSS if row["prompts"] == BARE else GAIN

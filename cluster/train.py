@@ -99,8 +99,8 @@ def _play_on(recipe: Recipe, manifest: RunManifest, stored: StoredRun | None) ->
     # Ray takes the signals for itself when it starts: take them back.
     with Monitors(out, recipe.monitors) as monitors, ray_runtime(recipe) as dashboard, interruptible(_kept(out)):
         from cluster.controller import Controller
-        from cluster.node_watch import NodeWatch
         from cluster.node_checks import require_equipped
+        from cluster.node_watch import NodeWatch
         from cluster.run_report import write_report
         from cluster.system import System
 

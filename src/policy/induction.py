@@ -13,10 +13,12 @@ Source: Olsson et al. 2022, "In-context Learning and Induction Heads". Random nu
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import torch
 from torch import Tensor
 from transformers import Gemma3ForCausalLM
+from transformers.models.gemma3.modeling_gemma3 import Gemma3Attention, Gemma3DecoderLayer
 
 _FAST = 3
 """Pairs of a head's numbers, the fastest turned ones, that tell how far back a token is; two come round after 44."""
@@ -40,9 +42,9 @@ def give_induction_heads(model: Gemma3ForCausalLM) -> None:
     The model has biases in its attention, at least two layers, and four heads with keys of their own
     (``policy.settings.TinyShape`` refuses others).
     """
-    first, second = model.model.layers[:2]
+    first, second = (cast(Gemma3DecoderLayer, layer) for layer in model.model.layers[:2])
     width, head_width = model.config.hidden_size, model.config.head_dim
-    turns = model.model.rotary_emb.full_attention_inv_freq.tolist()
+    turns = cast(Tensor, model.model.rotary_emb.full_attention_inv_freq).tolist()
     into_code = _directions(width)[:head_width]
     parts = _directions(width)[: _BACK * head_width].split(head_width)
     _look_back(first.self_attn, turns, into_code, parts)
@@ -57,7 +59,7 @@ def _directions(width: int) -> Tensor:
     return turned.T.contiguous()
 
 
-def _look_back(attention: torch.nn.Module, turns: list[float], into_code: Tensor, parts: tuple[Tensor, ...]) -> None:
+def _look_back(attention: Gemma3Attention, turns: list[float], into_code: Tensor, parts: tuple[Tensor, ...]) -> None:
     """Let head h look h tokens back and write that token's code into part h of the hidden state."""
     half, head_width = len(turns), len(into_code)
     for back, part in enumerate(parts):
@@ -75,7 +77,7 @@ def _look_back(attention: torch.nn.Module, turns: list[float], into_code: Tensor
         norm.weight[:_FAST] = norm.weight[half : half + _FAST] = _SHARP_PLACES
 
 
-def _compare(attention: torch.nn.Module, turns: list[float], into_code: Tensor, parts: tuple[Tensor, ...]) -> None:
+def _compare(attention: Gemma3Attention, turns: list[float], into_code: Tensor, parts: tuple[Tensor, ...]) -> None:
     """Let each head attend to where the tokens that it compares are the same, and say the token that stands there."""
     half, head_width = len(turns), len(into_code)
     slow = [place for pair in range(half) if turns[pair] < _SLOW_TURN for place in (pair, pair + half)]

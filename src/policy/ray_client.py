@@ -90,8 +90,9 @@ class RayWeightSender:
 
     async def invite(self, weights: PublishedWeights, devices: Sequence[str], limit_s: float) -> Sequence[str]:
         """Open a meeting; see ``WeightSender``."""
-        asked = self._handle.invite.remote(weights.path, tuple(devices), limit_s)
-        invited: list[str] = await ask_actor(asked, _SENDER, limit_s)
+        invited: list[str] = await ask_actor(
+            self._handle.invite.remote(weights.path, tuple(devices), limit_s), _SENDER, limit_s
+        )
         return invited
 
     async def send(self, weights: PublishedWeights, limit_s: float) -> None:

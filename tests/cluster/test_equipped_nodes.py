@@ -9,8 +9,8 @@ import pytest
 import ray
 
 from cluster.errors import MissingError
-from cluster.placement import LEARNER, WORKER
 from cluster.node_checks import look, require_equipped
+from cluster.placement import LEARNER, WORKER
 from cluster.recipe.recipe import build_recipe
 from tests.nodes.machines import machines
 
