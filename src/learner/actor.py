@@ -19,7 +19,7 @@ from learner.language_model import LanguageModel
 from learner.losses import PolicyLoss
 from learner.metrics import ActorMetrics, Mismatch, RatioMetrics, ratio_metrics
 from learner.objective import ActorData, Scores, make_objective
-from learner.optimiser import Compute, set_learning_rate, update
+from learner.optimiser import Compute, learning_rate_factor, set_learning_rate, update
 from learner.settings import ActorSettings, LearnerSettings
 from learner.statistics import summarise
 from learner.training import Training, facts_of
@@ -45,7 +45,6 @@ def update_actor(
     compared = start if reference is None or reference is actor else Scores.under(reference, samples, compute)
     objective = make_objective(actor, data, compared if reference is not None else None, policy_loss, settings, compute)
 
-    set_learning_rate(optimiser, own.learning_rate)
     facts = chain(facts_of(generator, samples), (data.episodes.tobytes(), data.advantages.steps.tobytes()))
     batches = [
         chosen
@@ -53,7 +52,14 @@ def update_actor(
         for chosen in epoch_batches(data.episodes, own.batch_steps, generator, settings.shuffle)
     ]
     training = Training(compute, "actor", actor, optimiser, facts, len(batches))
-    for chosen in batches[training.updates :]:
+    per_epoch = max(len(batches) // max(own.epochs, 1), 1)
+    while training.updates < len(batches):
+        done = training.updates
+        if own.kl_limit is not None and done and done % per_epoch == 0 and _moved(actor, data, start, own, compute):
+            break
+        chosen = batches[done]
+        rate = own.learning_rate * learning_rate_factor(done / len(batches), 0.0, own.decay, 0.0)
+        set_learning_rate(optimiser, rate)
         value, norm = update(
             actor, optimiser, samples, chosen, objective,
             divide_by=policy_loss.divide_by(tokens[chosen]), max_grad_norm=own.max_grad_norm, compute=compute,
@@ -62,7 +68,6 @@ def update_actor(
     training.end()
     losses, norms, seconds = training.losses, training.norms, training.seconds()
 
-    per_epoch = max(len(losses) // max(own.epochs, 1), 1)
     credit = data.credit
     return ActorMetrics(
         decisions=len(samples),
@@ -79,6 +84,16 @@ def update_actor(
         ratio=_achieved(actor, data, compared, own, generator, compute),
         tokens_per_s=own.epochs * sum(sample.length for sample in samples) / seconds if losses else None,
     )
+
+
+def _moved(actor: LanguageModel, data: ActorData, start: Scores, settings: ActorSettings, compute: Compute) -> bool:
+    """Return whether the policy is further from that of the phase's start than the limit."""
+    own = np.flatnonzero(data.fresh)
+    # Evenly spread: drawn ones would depend on how often this was asked before a learner died.
+    probe = own[np.unique(np.linspace(0, len(own) - 1, min(settings.probe_steps, len(own))).round().astype(np.int64))]
+    now = Scores.under(actor, [data.samples[i] for i in probe], compute)
+    assert settings.kl_limit is not None
+    return start.at(probe).divergence_of(now) > settings.kl_limit
 
 
 def _negative_share(credit: Credit | None, among: npt.NDArray[np.bool_]) -> float | None:

@@ -5,8 +5,9 @@ Owns these records. A number that does not exist is None, never 0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,11 +34,35 @@ class CriticMetrics:
     tokens_per_s: float | None
     ratings: dict[str, float | None]
 
+    @classmethod
+    def of_parts(cls, parts: Sequence[CriticMetrics]) -> CriticMetrics:
+        """Return the metrics of a critic of several parts: sums of what is counted, means over states of the rest."""
+        if len(parts) == 1:
+            return parts[0]
+
+        def mean(of_part: Callable[[CriticMetrics], float | None]) -> float | None:
+            found = [(value, part.states) for part in parts if (value := of_part(part)) is not None]
+            return sum(value * count for value, count in found) / sum(n for _, n in found) if found else None
+
+        names = dict.fromkeys(name for part in parts for name in part.ratings)
+        return cls(
+            states=sum(part.states for part in parts),
+            updates=sum(part.updates for part in parts),
+            loss=mean(lambda part: part.loss),
+            grad_norm=mean(lambda part: part.grad_norm),
+            tokens_per_s=mean(lambda part: part.tokens_per_s),
+            ratings={name: mean(partial(_rating, name)) for name in names},
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return the metrics as a JSON-ready dict, the ratings beside the others."""
         own = asdict(self)
         ratings: dict[str, float | None] = own.pop("ratings")
         return own | ratings
+
+
+def _rating(name: str, metrics: CriticMetrics) -> float | None:
+    return metrics.ratings.get(name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,19 @@ class Scores:
         """Return log pi (N,) of whole actions at temperature 1."""
         return np.asarray([score.sum(dtype=np.float64) for score in self.plain], dtype=np.float64)
 
+    def at(self, decisions: npt.NDArray[np.integer]) -> Scores:
+        """Return the scores of the actions with these indices."""
+        return Scores([self.plain[i] for i in decisions], [self.sampled[i] for i in decisions])
+
+    def divergence_of(self, other: Scores) -> float:
+        """Return an estimate of KL(self || other) in nats a token, from tokens that were sampled under self.
+
+        It is the mean of r - 1 - log r over tokens, r being how much likelier the other makes each: unbiased and never
+        negative (Schulman 2020, "Approximating KL divergence").
+        """
+        logs = np.concatenate([np.zeros(0), *other.sampled]) - np.concatenate([np.zeros(0), *self.sampled])
+        return float(np.mean(np.expm1(logs) - logs)) if len(logs) else 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class ActorData:

@@ -117,9 +117,14 @@ class ActorSettings:
     __pydantic_config__: ClassVar[dict[str, str]] = FORBID_UNKNOWN
 
     learning_rate: float = 1e-6
-    """Constant AdamW learning rate."""
+    """AdamW's learning rate, that of the phase's first update."""
+    decay: str = "constant"
+    """How the rate goes on over a phase's updates: ``constant``, or ``linear`` to 0."""
     epochs: int = 1
     """Passes over the phase's data."""
+    kl_limit: float | None = None
+    """KL divergence from the policy at the phase's start, in nats a token, past which no further epoch begins; it is
+    estimated after each on ``probe_steps`` of the phase's own decisions. Unset makes all ``epochs``."""
     batch_steps: int = 128
     """Decisions per update."""
     max_grad_norm: float = 1.0
@@ -131,7 +136,7 @@ class ActorSettings:
     log_ratio: str = "sum"
     """Log-probability of an action: ``sum`` over its tokens (MiRA eq. 12), or their ``mean``."""
     probe_steps: int = 512
-    """Decisions on which the achieved log-ratio is measured after the update; 0 leaves the measurement out."""
+    """Decisions on which the achieved log-ratio and the KL divergence are measured; 0 leaves both out."""
 
     def __post_init__(self) -> None:
         """Refuse what no update can be made with."""
@@ -139,6 +144,10 @@ class ActorSettings:
         at_least(self, 0, "epochs", "probe_steps")
         above(self, 0, "beta")
         one_of(self, "log_ratio", ("sum", "mean"))
+        one_of(self, "decay", ("constant", "linear"))
+        if self.kl_limit is not None:
+            above(self, 0, "kl_limit")
+            at_least(self, 1, "probe_steps")
 
 
 @dataclass(frozen=True)
@@ -364,6 +373,9 @@ class LearnerSettings:
     """Potential critic."""
     potential_data: PotentialDataSettings = field(default_factory=PotentialDataSettings)
     """What the potential critic learns from."""
+    cross_fit: bool = False
+    """Keep two of each critic, of which each learns from the episodes of one half of the tasks and judges those of the
+    other: no critic is asked about what it was taught (docs/decisions/0183). The papers have one."""
     adapters: AdapterSettings = field(default_factory=AdapterSettings)
     """Adapters in place of full models."""
     seed: int = 0
@@ -388,6 +400,10 @@ class LearnerSettings:
     recompute: bool = False
     """Activation checkpointing: layers keep their inputs alone and compute the rest again for the gradient, which takes
     a third more time and a fraction of the memory."""
+
+    def critic_parts(self, name: str) -> tuple[str, ...]:
+        """Return the names of the models that the critic ``name`` consists of: one, or one a half of the tasks."""
+        return (name, f"{name}_other") if self.cross_fit else (name,)
 
     @property
     def computes_in(self) -> str:

@@ -6,7 +6,7 @@ phase to phase.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 
 import numpy as np
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from learner.batching import Batch, Indices, epoch_batches
 from learner.critic_kinds import CRITICS
-from learner.critics import predict
+from learner.critics import Critic
 from learner.dataset import episode_numbers, per_trajectory, states, with_verdict
 from learner.metrics import CriticMetrics
 from learner.models import Models
@@ -24,22 +24,35 @@ from learner.settings import LearnerSettings
 from learner.training import Training, facts_of
 from records.episodes import FloatArray, Trajectory
 
+_APART = 1000
+"""Fixed: how far apart the seeds are from which the heads of a critic's parts are drawn."""
+
 
 class TrainedCritic:
-    """The critic called ``name``, on the actor's backbone as it is, with a fresh head.
+    """The critic of this ``kind``, on the actor's backbone as it is, with a fresh head; ``part`` of several.
 
     Raises:
-        KeyError: no row of ``critic_kinds.CRITICS`` has this name.
+        KeyError: no row of ``critic_kinds.CRITICS`` has the name ``kind``.
     """
 
-    def __init__(self, name: str, models: Models, settings: LearnerSettings, compute: Compute) -> None:
-        self.name = name
-        self.kind = CRITICS[name]
+    def __init__(self, kind: str, models: Models, settings: LearnerSettings, compute: Compute, part: int = 0) -> None:
+        self.name = settings.critic_parts(kind)[part]
+        self.kind = CRITICS[kind]
         self.settings = self.kind.settings(settings)
-        self.model = models.critic(name, settings.seed + self.kind.number - 1)
+        self.model = models.critic(self.name, settings.seed + self.kind.number - 1 + part * _APART)
         self.optimiser = adamw(self.model, self.settings.learning_rate, self.settings.weight_decay)
         self._learner = settings
         self._compute = compute
+
+    @property
+    def models(self) -> Mapping[str, Critic]:
+        """The models that it consists of, by their names in checkpoints."""
+        return {self.name: self.model}
+
+    @property
+    def optimisers(self) -> Mapping[str, torch.optim.Optimizer]:
+        """Their optimisers, by the same names."""
+        return {self.name: self.optimiser}
 
     def fit(
         self, trajectories: Sequence[Trajectory], generator: np.random.Generator, *, pretrain: bool = False
@@ -95,7 +108,7 @@ class TrainedCritic:
             ratings=self.kind.rate(answers, data) if norms else {},
         )
 
-    def ask(self, trajectories: Sequence[Trajectory]) -> list[FloatArray]:
-        """Return the critic's answers in [0, 1] for every state: one array (T,) per trajectory."""
-        (answers,) = predict([self.model], states(trajectories), self._compute)
-        return per_trajectory(answers, trajectories)
+    def merge(self, answers: Sequence[FloatArray], trajectories: Sequence[Trajectory]) -> list[FloatArray]:
+        """Return per trajectory its answers (T,); ``answers`` (N,) are those of each of ``models`` to all states."""
+        (own,) = answers
+        return per_trajectory(own, trajectories)

@@ -25,8 +25,9 @@ from learner.checkpoints import checkpoint_id, read_checkpoint, write_checkpoint
 from learner.clone import clone_actions
 from learner.credit import assign_credit, signals
 from learner.critics import predict
+from learner.cross_fitting import CriticPair
 from learner.data_choices import MASKS
-from learner.dataset import decisions, episode_numbers, outcome_targets, per_trajectory, states, with_verdict
+from learner.dataset import decisions, episode_numbers, outcome_targets, states, with_verdict
 from learner.group_relative import silent_steps
 from learner.logprobs import score_samples
 from learner.losses import POLICY_LOSSES
@@ -80,9 +81,8 @@ class Learner:
         settings = self.settings
         self.actor_optimiser = adamw(self.actor, settings.actor.learning_rate, settings.actor.weight_decay)
         self.warm_start = self.models.reference() if self.algorithm.reference == "warm_start" else None
-        self.critics = {
-            name: TrainedCritic(name, self.models, settings, self.compute) for name in self.algorithm.annotators
-        }
+        make = CriticPair if settings.cross_fit else TrainedCritic
+        self.critics = {name: make(name, self.models, settings, self.compute) for name in self.algorithm.annotators}
 
     def _generator(self, seed: int | None, phase: int, part: int) -> np.random.Generator:
         return np.random.default_rng([self.settings.seed if seed is None else seed, phase, part])
@@ -135,7 +135,9 @@ class Learner:
         Raises:
             ValueError: the algorithm has no critic of this name.
         """
-        return self._critic(critic).ask(trajectories)
+        chosen = self._critic(critic)
+        answers = predict(list(chosen.models.values()), states(trajectories), self.compute)
+        return chosen.merge(answers, trajectories)
 
     def update_critics(
         self,
@@ -226,9 +228,11 @@ class Learner:
         Groups that carry no signal are skipped and counted; what shapes rewards is held against a clock.
         """
         seen = batch.trajectories
-        answers = predict([critic.model for critic in self.critics.values()], states(seen), self.compute)
+        # One call for all of them: what they share of a batch is computed once.
+        models = [model for critic in self.critics.values() for model in critic.models.values()]
+        answers = iter(predict(models, states(seen), self.compute))
         batch = batch.annotated(
-            {name: per_trajectory(own, seen) for name, own in zip(self.critics, answers, strict=True)}
+            {name: critic.merge([next(answers) for _ in critic.models], seen) for name, critic in self.critics.items()}
         )
         wanted = MASKS[self.algorithm.data](batch, self.settings)
         credit = groups = mechanism = None
@@ -285,15 +289,17 @@ class Learner:
 
     def _modules(self) -> dict[str, nn.Module]:
         reference = {} if self.warm_start is None else {"warm_start": self.warm_start.kept}
-        return {"actor": self.actor.kept, **reference, **{name: critic.model for name, critic in self.critics.items()}}
+        critics = {name: model for critic in self.critics.values() for name, model in critic.models.items()}
+        return {"actor": self.actor.kept, **reference, **critics}
 
     def _optimisers(self) -> dict[str, torch.optim.Optimizer]:
-        return {"actor": self.actor_optimiser, **{name: critic.optimiser for name, critic in self.critics.items()}}
+        critics = {name: own for critic in self.critics.values() for name, own in critic.optimisers.items()}
+        return {"actor": self.actor_optimiser, **critics}
 
     def _score(self, samples: Sequence[Sample]) -> list[FloatArray]:
         return score_samples(self.actor, samples, self.compute)
 
-    def _critic(self, name: str) -> TrainedCritic:
+    def _critic(self, name: str) -> TrainedCritic | CriticPair:
         if name not in self.critics:
             has = ", ".join(self.critics) or "none"
             raise ValueError(f"algorithm {self.algorithm.name!r} has no {name} critic; its critics are: {has}")

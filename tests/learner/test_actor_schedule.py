@@ -1,0 +1,99 @@
+"""How far one phase moves the policy: the learning rate's decay and the KL limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from learner import actor as actor_module
+from learner.objective import Scores
+from learner.settings import ActorSettings, CriticSettings, LearnerSettings
+from learner.trainer import Learner
+from records.episodes import Trajectory
+
+GOOD, BAD = [10, 11, 2], [20, 21, 2]
+SETTINGS = LearnerSettings(
+    algorithm="webrl",
+    value=CriticSettings(learning_rate=0.0),
+    actor=ActorSettings(learning_rate=5e-4, epochs=6, batch_steps=8, beta=0.25),
+    micro_batch_tokens=256,
+)
+
+
+@pytest.fixture
+def episodes(trajectory: Callable[..., Trajectory]) -> list[Trajectory]:
+    """Sixteen decisions: two batches an epoch."""
+    return [
+        trajectory([([3, 4, 30 + i], GOOD if i % 2 else BAD)], outcome=float(i % 2), episode_id=f"e{i}")
+        for i in range(16)
+    ]
+
+
+def updates(actor: ActorSettings, model_dir: Path, episodes: list[Trajectory]) -> int:
+    learner = Learner(replace(SETTINGS, actor=actor), model_dir)
+    learner.update_critics(episodes, [], 1)
+    return learner.update_actor(episodes, [], 1).actor.updates
+
+
+def test_a_phase_ends_after_the_epoch_that_went_too_far(model_dir: Path, episodes: list[Trajectory]) -> None:
+    own = SETTINGS.actor
+    assert updates(own, model_dir, episodes) == 12
+    assert updates(replace(own, kl_limit=1e9), model_dir, episodes) == 12
+    assert updates(replace(own, kl_limit=1e-12), model_dir, episodes) == 2
+    between = [updates(replace(own, kl_limit=limit), model_dir, episodes) for limit in (1e-3, 1e-2, 1e-1, 1.0)]
+    assert between == sorted(between)
+    assert all(made % 2 == 0 for made in between)
+    assert len(set(between)) > 1
+
+
+def test_a_policy_that_stays_where_it_is_goes_no_way(model_dir: Path, episodes: list[Trajectory]) -> None:
+    assert updates(replace(SETTINGS.actor, learning_rate=0.0, kl_limit=1e-12), model_dir, episodes) == 12
+
+
+def test_the_rate_falls_to_nothing_over_the_phase(
+    model_dir: Path, episodes: list[Trajectory], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates: list[float] = []
+    update = actor_module.update
+
+    def noted(model: Any, optimiser: Any, *given: Any, **named: Any) -> tuple[float, float]:
+        rates.append(optimiser.param_groups[0]["lr"])
+        return update(model, optimiser, *given, **named)
+
+    monkeypatch.setattr(actor_module, "update", noted)
+    updates(replace(SETTINGS.actor, epochs=2, decay="linear"), model_dir, episodes)
+    assert rates == pytest.approx([5e-4, 3.75e-4, 2.5e-4, 1.25e-4])
+    rates.clear()
+    updates(replace(SETTINGS.actor, epochs=1), model_dir, episodes)
+    assert rates == [5e-4, 5e-4]
+
+
+def test_the_divergence_is_estimated_by_hand() -> None:
+    """r = 1/2 and r = 2: r - 1 - log r is ln 2 - 1/2 and 1 - ln 2, on average 1/4; nothing sampled is 0."""
+
+    def of(*logs: float) -> Scores:
+        score = [np.asarray(logs, np.float32)]
+        return Scores(score, score)
+
+    assert of(0.0, 0.0).divergence_of(of(-np.log(2), np.log(2))) == pytest.approx(0.25)
+    assert of(-1.0).divergence_of(of(-1.0)) == 0.0
+    assert Scores([], []).divergence_of(Scores([], [])) == 0.0
+
+
+def test_the_estimate_is_the_divergence_of_what_was_sampled() -> None:
+    draw = np.random.default_rng(0)
+    p, q = np.array([0.7, 0.2, 0.1]), np.array([0.5, 0.2, 0.3])
+    tokens = draw.choice(3, size=200_000, p=p)
+    own, other = (Scores([logs], [logs]) for logs in (np.log(p)[tokens], np.log(q)[tokens]))
+    assert own.divergence_of(other) == pytest.approx(float((p * np.log(p / q)).sum()), rel=0.02)
+
+
+@pytest.mark.parametrize("wrong", [{"decay": "cosine"}, {"kl_limit": 0.0}, {"kl_limit": 0.1, "probe_steps": 0}])
+def test_what_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(reversed(wrong))):
+        ActorSettings(**wrong)

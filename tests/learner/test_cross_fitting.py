@@ -1,0 +1,133 @@
+"""Cross-fitted critics: who learns from what, who judges what, and what that changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from learner.cross_fitting import CriticPair, half_of
+from learner.memory import learner_memory
+from learner.metrics import CriticMetrics
+from learner.settings import CriticSettings, LearnerSettings
+from learner.trainer import Learner
+from policy.model_size import size_of_tiny
+from policy.settings import TinyShape
+from records.episodes import Trajectory
+
+CRITIC = CriticSettings(learning_rate=3e-3, epochs=6, pretrain_learning_rate=3e-3, pretrain_epochs=6, batch_steps=16)
+ONE = LearnerSettings(algorithm="mira", value=CRITIC, potential=CRITIC, micro_batch_tokens=256)
+TWO = replace(ONE, cross_fit=True)
+
+
+def tasks_of(half: int, count: int) -> list[str]:
+    """Return the names of ``count`` tasks of a half."""
+    found = (f"shop.buy-{number}" for number in range(1000))
+    return [task for task in found if half_of(task) == half][:count]
+
+
+def lots(make: Callable[..., Trajectory], tasks: list[str], seed: int) -> list[Trajectory]:
+    """Two episodes of each task, on a page of the task's own, whose outcome is thrown by lot: nobody can know it."""
+    outcomes = np.random.default_rng(seed).permutation(np.arange(len(tasks)) % 2)
+    return [
+        replace(
+            make([([3, 4, 20 + number], [12, 2])], outcome=float(outcome), episode_id=f"{task}-{attempt}"), task_id=task
+        )
+        for number, (task, outcome) in enumerate(zip(tasks, outcomes, strict=True))
+        for attempt in range(2)
+    ]
+
+
+def test_the_halves_are_about_equal_and_of_the_task_alone() -> None:
+    halves = [half_of(f"task-{number}") for number in range(2000)]
+    assert 900 < sum(halves) < 1100
+    assert halves == [half_of(f"task-{number}") for number in range(2000)]
+
+
+def test_who_judges_an_episode_did_not_learn_from_its_task(
+    model_dir: Path, trajectory: Callable[..., Trajectory]
+) -> None:
+    """Teaching one half changes the answers to the other half alone; a single critic changes all of them."""
+    first, second = (lots(trajectory, tasks_of(half, 8), half) for half in (0, 1))
+    for settings, changes in ((TWO, (False, True)), (ONE, (True, True))):
+        learner = Learner(settings, model_dir)
+        learner.update_critics(first, [], 1)
+        for episodes, changed in zip((first, second), changes, strict=True):
+            answers = np.concatenate(learner.ask("value", episodes))
+            assert bool((answers != 0.5).any()) is changed
+
+
+def test_outcomes_drawn_by_lot_are_not_known_by_heart(model_dir: Path, trajectory: Callable[..., Trajectory]) -> None:
+    episodes = lots(trajectory, tasks_of(0, 8) + tasks_of(1, 8), 5)
+    outcomes = np.array([episode.outcome for episode in episodes])
+
+    def share_told(settings: LearnerSettings) -> float:
+        learner = Learner(replace(settings, algorithm="webrl"), model_dir)
+        for phase in range(1, 5):
+            learner.update_critics(episodes, [], phase)
+        answers = np.array([float(a[0]) for a in learner.ask("value", episodes)])
+        return float(((answers > 0.5) == (outcomes > 0.5)).mean())
+
+    assert share_told(ONE) > 0.9
+    assert share_told(TWO) < 0.75
+
+
+def test_a_phase_with_pairs_is_saved_gone_on_with_and_deterministic(
+    model_dir: Path, trajectory: Callable[..., Trajectory], tmp_path: Path
+) -> None:
+    episodes = lots(trajectory, tasks_of(0, 3) + tasks_of(1, 4), 1)
+    learner, again = Learner(TWO, model_dir), Learner(TWO, model_dir)
+    learner.pretrain("value", episodes)
+    learner.update_critics(episodes, [], 1)
+    learner.save(tmp_path / "half-way")
+    again.load(tmp_path / "half-way")
+    for one in (learner, again):
+        one.update_actor(episodes, [], 1)
+        one.update_critics(episodes, [], 2)
+    for name in ("value", "potential"):
+        mine, others = learner.critics[name].models, again.critics[name].models
+        assert list(mine) == [name, f"{name}_other"]
+        assert all(torch.equal(a, b) for key in mine for a, b in zip(
+            mine[key].state_dict().values(), others[key].state_dict().values(), strict=True))  # fmt: skip
+    assert not torch.equal(
+        *(model.head[0].weight for model in learner.critics["value"].models.values())  # drawn from seeds of their own
+    )
+    np.testing.assert_array_equal(*(np.concatenate(one.ask("value", episodes)) for one in (learner, again)))
+
+
+def test_adapters_have_pairs_too(model_dir: Path, trajectory: Callable[..., Trajectory]) -> None:
+    adapted = replace(TWO, adapters=replace(TWO.adapters, rank=2))
+    learner = Learner(adapted, model_dir)
+    episodes = lots(trajectory, tasks_of(0, 4), 3)
+    metrics = learner.update_critics(episodes, [], 1)
+    assert metrics.critics["value"].states == sum(len(episode.steps) for episode in episodes)
+    assert set(np.concatenate(learner.ask("value", episodes)).tolist()) == {0.5}
+
+
+def test_one_half_without_episodes_teaches_nobody_and_fails_nothing(
+    model_dir: Path, trajectory: Callable[..., Trajectory]
+) -> None:
+    pair = Learner(TWO, model_dir).critics["value"]
+    assert isinstance(pair, CriticPair)
+    metrics = pair.fit([], np.random.default_rng(0))
+    assert (metrics.states, metrics.updates, metrics.loss) == (0, 0, None)
+
+
+def test_metrics_of_parts_weigh_by_states() -> None:
+    few = CriticMetrics(10, 2, 0.5, 1.0, None, {"auc": 0.6})
+    many = CriticMetrics(30, 4, 0.1, 2.0, 100.0, {"auc": None})
+    assert CriticMetrics.of_parts([few]) is few
+    whole = CriticMetrics.of_parts([few, many])
+    assert (whole.states, whole.updates, whole.tokens_per_s, whole.ratings) == (40, 6, 100.0, {"auc": 0.6})
+    assert whole.loss == pytest.approx(0.2)
+    assert whole.grad_norm == pytest.approx(1.75)
+
+
+def test_a_plan_counts_both() -> None:
+    size = size_of_tiny(TinyShape(width=512, layers=8))
+    one, two = ({part.name: part.mib for part in learner_memory(s, size, 64)} for s in (ONE, TWO))
+    assert two["weights"] / one["weights"] == pytest.approx(5 / 3, rel=0.02)
