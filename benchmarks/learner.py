@@ -5,6 +5,8 @@ actor. From the plain loop (padded batches, every token's logits) one measure af
 learner as it is; a measure's gain is the ratio of two neighbours. The first arm is there twice: its ratio to itself
 shows what a ratio is worth here. In float32 all end with the same numbers; that bfloat16 and whole episodes in a batch
 teach as well is held against held-out episodes, over seeds, with a control that learns less and must be told apart.
+
+With ``--shape`` it is one update at the size of real models instead (``benchmarks.learner_at_size``).
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import numpy as np
 
 from analysis.intervals import bootstrap_seeds
 from benchmarks.critic_quality import value_quality
+from benchmarks.learner_at_size import SHAPES, run_at_size
 from benchmarks.plain_learner import Numbers, PlainLearner
 from benchmarks.recording import Recording, option_parser
 from benchmarks.runs import FOLDER, LAPTOP, FinishedRun, train
@@ -50,6 +53,9 @@ Arm = Callable[[], Callable[[Sequence[Trajectory]], Numbers]]
 def main() -> None:
     """Train a little for data, measure, and write ratios and verdicts."""
     options = _options()
+    if options.shape:
+        run_at_size(options)
+        return
     recording = Recording(NAME, options.results)
     run = FinishedRun(options.run) if options.run else train(LAPTOP, FOLDER / NAME, OVERRIDES)
     episodes = with_verdict([run.buffer.trajectory(i) for i in run.buffer.ids(sources=[Source.ROLLOUT], phases=[1])])
@@ -283,6 +289,13 @@ def _tell(recording: Recording, numbers: dict[str, Any], learning: dict[str, Any
 
 def _options() -> argparse.Namespace:
     parser = option_parser(NAME, "The learner beside a plain loop over Hugging Face models.")
+    parser.add_argument(
+        "--shape", choices=sorted(SHAPES), help="one update of a model of this shape with random weights"
+    )
+    parser.add_argument("--prompt-tokens", type=int, default=3072, help="with --shape: of each step")
+    parser.add_argument("--plain-rows", type=int, default=2, help="with --shape: samples in a plain batch")
+    parser.add_argument("--tflops", type=float, help="with --shape: TFLOP/s of the device, as its maker says")
+    parser.add_argument("--folder", type=Path, help="with --shape: where the model is written for a while")
     parser.add_argument("--rounds", type=int, default=5, help="how often each arm works")
     parser.add_argument("--seeds", type=int, default=8, help="seeds of what is learned")
     parser.add_argument("--episodes", type=int, default=96, help="rollouts that are timed")

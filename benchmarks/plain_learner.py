@@ -31,6 +31,8 @@ from learner.optimiser import adamw
 from learner.phase_batch import PhaseBatch
 from learner.policy_terms import PolicyTerms
 from learner.settings import LearnerSettings
+from policy.adapters import AdapterShape, attach_adapter, linear_modules
+from policy.models import load_causal_lm
 from records.episodes import FloatArray, Trajectory
 
 Numbers = dict[str, float]
@@ -54,7 +56,8 @@ class PlainLearner:
     def __init__(self, settings: LearnerSettings, model_dir: str | Path, rows: int, every_logit: bool = True) -> None:
         torch.set_num_threads(settings.threads)
         self.settings, self.rows, self.every_logit = settings, rows, every_logit
-        self.actor = AutoModelForCausalLM.from_pretrained(str(model_dir), dtype=torch.float32).eval()
+        self.device = torch.device(settings.device)
+        self.actor = AutoModelForCausalLM.from_pretrained(str(model_dir), dtype=torch.float32).to(self.device).eval()
         self.heads: dict[str, nn.Module] = {}
         self.backbones: dict[str, nn.Module] = {}
         for name, kind in CRITICS.items():
@@ -83,7 +86,7 @@ class PlainLearner:
         for part in self._parts(np.arange(len(samples))):
             tokens, _ = self._logprobs([samples[i] for i in part])
             ends = np.cumsum([len(samples[i].action_ids) for i in part])
-            scores += np.split(tokens.numpy(), ends[:-1])
+            scores += np.split(tokens.cpu().numpy(), ends[:-1])
         return scores
 
     @torch.no_grad()
@@ -91,14 +94,14 @@ class PlainLearner:
         """Return the critic's answers (T,) for each trajectory."""
         samples = states(trajectories)
         parts = [self._critic(critic, [samples[i] for i in part]) for part in self._parts(np.arange(len(samples)))]
-        return per_trajectory(torch.sigmoid(torch.cat(parts)).numpy(), trajectories)
+        return per_trajectory(torch.sigmoid(torch.cat(parts)).cpu().numpy(), trajectories)
 
     def _train_critic(self, name: str, trajectories: Sequence[Trajectory], phase: int) -> Numbers:
         kind, settings = CRITICS[name], self.settings
         own = kind.settings(settings)
         data = [t for t in with_verdict(trajectories) if kind.learns_from(t, settings)]
         samples = states(data)
-        targets = torch.from_numpy(np.asarray(kind.targets(data, settings), dtype=np.float32))
+        targets = torch.from_numpy(np.asarray(kind.targets(data, settings), dtype=np.float32)).to(self.device)
         model = nn.ModuleList([self.backbones[name], self.heads[name]])
         optimiser = adamw(model, own.learning_rate, own.weight_decay)
         generator = np.random.default_rng([settings.seed, phase, kind.number])
@@ -120,8 +123,9 @@ class PlainLearner:
 
     def _train_actor(self, samples: Sequence[Sample], episodes: Indices, advantages: FloatArray, phase: int) -> Numbers:
         own, settings = self.settings.actor, self.settings
-        reference = torch.tensor([float(score.sum(dtype=np.float64)) for score in self.score(samples)])
-        gains = torch.from_numpy(np.asarray(advantages, dtype=np.float32))
+        scores = [float(score.sum(dtype=np.float64)) for score in self.score(samples)]
+        reference = torch.tensor(scores, device=self.device)
+        gains = torch.from_numpy(np.asarray(advantages, dtype=np.float32)).to(self.device)
         optimiser = adamw(self.actor, own.learning_rate, own.weight_decay)
         generator = np.random.default_rng([settings.seed, phase, 3])
         losses, norms = [], []
@@ -131,8 +135,9 @@ class PlainLearner:
                 total = 0.0
                 for part in self._parts(chosen):
                     tokens, rows = self._logprobs([samples[i] for i in part])
-                    actions = torch.zeros(len(part)).index_add(0, rows, tokens)
-                    terms = PolicyTerms(actions, reference[part], gains[part], torch.ones(len(part)), own.beta, "sum")
+                    actions = torch.zeros(len(part), device=self.device).index_add(0, rows, tokens)
+                    one = torch.ones(len(part), device=self.device)
+                    terms = PolicyTerms(actions, reference[part], gains[part], one, own.beta, "sum")
                     loss = squared_regression(terms).sum() / len(chosen)
                     loss.backward()
                     total += float(loss.detach())
@@ -150,7 +155,7 @@ class PlainLearner:
 
     def _logprobs(self, samples: Sequence[Sample]) -> tuple[Tensor, Tensor]:
         """Return (M,) log-probabilities of action tokens, and their samples' rows."""
-        batch = pad(samples)
+        batch = pad(samples, self.device)
         if self.every_logit:
             logits = self.actor(batch.input_ids, attention_mask=batch.attention_mask, use_cache=False).logits.float()
             logprobs = torch.log_softmax(logits, dim=-1)[batch.rows, batch.columns]
@@ -161,14 +166,53 @@ class PlainLearner:
         return logprobs.gather(1, batch.targets[:, None]).squeeze(1), batch.rows
 
     def _critic(self, name: str, samples: Sequence[Sample]) -> Tensor:
-        batch = pad(samples)
+        batch = pad(samples, self.device)
         output = self.backbones[name](batch.input_ids, attention_mask=batch.attention_mask, use_cache=False)
-        read = output.last_hidden_state[torch.arange(len(samples)), batch.last_prompt]
-        logits: Tensor = self.heads[name](read).squeeze(-1)
+        read = output.last_hidden_state[torch.arange(len(samples), device=self.device), batch.last_prompt]
+        logits: Tensor = self.heads[name](read.float()).squeeze(-1)
         return logits.float()
 
 
-def pad(samples: Sequence[Sample]) -> Padded:
+class PlainAdapters(PlainLearner):
+    """The same with LoRA adapters by peft on one frozen backbone, switched by hand, and its own checkpointing."""
+
+    def __init__(self, settings: LearnerSettings, model_dir: str | Path, rows: int) -> None:
+        torch.set_num_threads(settings.threads)
+        self.settings, self.rows, self.every_logit = settings, rows, True
+        self.device, own = torch.device(settings.device), settings.adapters
+        self.actor = load_causal_lm(model_dir, dtype=own.backbone_dtype, device=settings.device)
+        self.actor.train()  # or transformers keeps every activation; there is no dropout
+        self.actor.gradient_checkpointing_enable()
+        self._modules = linear_modules(self.actor, own.layers, own.modules)
+        width = int(self.actor.get_output_embeddings().weight.shape[1])
+        self.heads, self.backbones = {}, dict.fromkeys(CRITICS, self.actor.base_model)
+        for name in ("actor", *CRITICS):
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(settings.seed)  # as the learner draws them
+                attach_adapter(self.actor, AdapterShape(own.rank, own.alpha, self._modules), name)
+        for name, kind in CRITICS.items():
+            self.heads[name] = Critic(nn.Module(), width, settings.seed + kind.number - 1).head.to(self.device)
+
+    def score(self, samples: Sequence[Sample]) -> list[FloatArray]:
+        """See ``PlainLearner``."""
+        self._activate("actor")
+        return super().score(samples)
+
+    def ask(self, critic: str, trajectories: Sequence[Trajectory]) -> list[FloatArray]:
+        """See ``PlainLearner``."""
+        self._activate(critic)
+        return super().ask(critic, trajectories)
+
+    def _train_critic(self, name: str, trajectories: Sequence[Trajectory], phase: int) -> Numbers:
+        self._activate(name)
+        return super()._train_critic(name, trajectories, phase)
+
+    def _activate(self, name: str) -> None:
+        for module in self._modules:
+            self.actor.get_submodule(module).set_adapter(name)
+
+
+def pad(samples: Sequence[Sample], device: torch.device | str = "cpu") -> Padded:
     """Pad ``samples`` on the right."""
     width = max(sample.length for sample in samples)
     ids = np.zeros((len(samples), width), dtype=np.int64)
@@ -183,4 +227,5 @@ def pad(samples: Sequence[Sample]) -> Padded:
         targets.append(sample.action_ids)
     flat = [torch.from_numpy(np.concatenate(parts).astype(np.int64)) for parts in (rows, columns, targets)]
     last = torch.tensor([len(sample.prompt_ids) - 1 for sample in samples])
-    return Padded(torch.from_numpy(ids), torch.from_numpy(mask), *flat, last)
+    parts = [torch.from_numpy(ids), torch.from_numpy(mask), *flat, last]
+    return Padded(*(part.to(device) for part in parts))

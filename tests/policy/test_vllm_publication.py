@@ -210,8 +210,7 @@ async def test_weights_in_a_store_are_fetched_by_a_server_that_knows_neither_the
         publication = await publish([server], stored, [probe], limits=LIMITS, timeout_s=LIMIT_S)
         assert publication.quarantined == {}
         assert (await served.complete(13)).version == 13
-        other = put_in_store(served.weights(14), "s3://waymark-tests/vllm")
-        wrong = replace(stored, path=other.path, version=14)
+        wrong = replace(stored, checksum="1" * 64, version=14)
         publication = await publish([server], wrong, [probe], limits=LIMITS, timeout_s=LIMIT_S)
         assert "cannot fetch" in publication.quarantined[served.url], "there is no object of this name and content"
         assert (await served.complete(13)).version == 13
