@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 import ray
 from ray._private.state import state
@@ -22,7 +25,7 @@ from rollout_workers.pool import RolloutPool
 from rollout_workers.results import RolloutResult
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec
-from tests.nodes.machines import Machines, Node, machines, wait_until
+from tests.nodes.machines import ROOT, Machines, Node, machines, wait_until
 from tests.rollout_workers.fake_world import HERE, config, spec
 
 pytestmark = [pytest.mark.faults, pytest.mark.lengthy]
@@ -119,6 +122,38 @@ def test_a_node_that_has_notice_is_left_without_an_attempt(cluster: Machines, tm
         result = run.ended()
     assert result.counts["completed"] == 40
     assert (result.attempts, result.incidents, result.worker_losses) == (40, {}, 0), "all were finished where they were"
+
+
+def test_a_pods_hook_ends_ray_when_its_workers_have_finished(cluster: Machines, tmp_path: Path) -> None:
+    """The program of the images, with Ray's own notice; what would end every Ray of this machine is noted only."""
+    one, _ = with_two_nodes(cluster)
+    with pool(tmp_path / "pool") as (made, _, _):
+        run = Playing(made, [spec(i, delay_s=0.5) for i in range(60)])
+        wait_until(lambda: run.completed >= 4)
+        hook = hook_of(one, cluster, tmp_path / "pod", seconds=115)
+        assert hook.wait(LIMIT_S) == 0
+        assert not one.runs("RolloutWorker"), "Ray ends after the workers"
+        one.kill()
+        result = run.ended()
+    assert (tmp_path / "pod" / "stopped").read_text() == "stop --grace-period 15\n"
+    assert result.counts["completed"] == 60
+    assert (result.attempts, result.incidents, result.worker_losses) == (60, {}, 0)
+
+
+def hook_of(node: Node, cluster: Machines, pod: Path, seconds: int) -> subprocess.Popen[bytes]:
+    """Start what a pod does when it must go, as if the node was a pod."""
+    processes = pod / "proc"
+    processes.mkdir(parents=True)
+    for process in psutil.Process(node.process.pid).children(recursive=True):
+        (processes / str(process.pid)).symlink_to(f"/proc/{process.pid}")
+    ray_here = pod / "ray"
+    ray_here.write_text(
+        f'#!/bin/sh\n[ "$1" != stop ] || {{ echo "$@" > {pod}/stopped; exit 0; }}\n'
+        f'exec {sys.executable} -m ray.scripts.scripts "$@" --address {cluster.gcs} --node-id {node.id}\n'
+    )
+    ray_here.chmod(0o755)
+    environment = {**cluster.environment, "PATH": f"{pod}:{os.environ['PATH']}", "PROC": str(processes)}
+    return subprocess.Popen([str(ROOT / "deploy" / "images" / "drain.sh"), str(seconds)], env=environment)
 
 
 def test_what_is_not_finished_when_a_node_goes_is_handed_back(cluster: Machines, tmp_path: Path) -> None:
