@@ -21,6 +21,7 @@ import ray
 from ray._private.state import state
 from ray._raylet import GcsClient  # type: ignore[attr-defined]
 from ray.core.generated.autoscaler_pb2 import GetClusterStatusReply
+from ray.core.generated.gcs_pb2 import WorkerTableData
 from ray.exceptions import RayError, RaySystemError
 
 from cluster.errors import RunStopped
@@ -35,6 +36,8 @@ _ROOM_S = 20.0
 _JOIN_S = 10.0
 """Fixed: one look takes milliseconds; one at a head that is gone is left behind."""
 _ROLE = re.compile(rf"-({'|'.join(ROLES)})-\d+$")
+_BY_SIGTERM = "SIGTERM"
+"""In what Ray says of how a process ended."""
 _UNPLACED = ("PENDING_CREATION", "RESTARTING")
 
 
@@ -54,6 +57,7 @@ class NodeWatch:
         self._impossible: set[str] = set()
         self._leaving: dict[str, float] = {}
         self._alive: dict[str, bool] = {}
+        self._ends: dict[str, bool | None] = {}
         self._gcs = GcsClient(address=ray.get_runtime_context().gcs_address)
         self._here = ray.get_runtime_context().get_node_id()
         self._said = ""
@@ -80,6 +84,12 @@ class NodeWatch:
         if node in self._leaving or self._alive.get(node) is False:
             return True
         return None
+
+    def told_to_end(self, process: str) -> bool | None:
+        """Whether a process that ended was told to, as Ray has recorded it; see ``Nodes``."""
+        if not process:
+            return False
+        return self._ends.setdefault(process, None)
 
     def held_up(self) -> str:
         """Return that all policy servers wait for a node, where they do; see ``Nodes``."""
@@ -146,6 +156,8 @@ class NodeWatch:
                     left_s = max(0.0, deadline_ms / 1000 - time.time()) if deadline_ms else float("inf")
                     self._leaving[name] = now + left_s
                     _LOG.warning("node %s leaves%s", name[:12], f" in {left_s:.0f} s" if deadline_ms else "")
+            for process in [name for name, told in list(self._ends.items()) if told is None]:
+                self._ends[process] = _told_to_end(process)
             self._look_at_actors(now, [node for node in nodes.values() if node["Alive"]])
             self._impossible = self._infeasible() if self._waiting else set()
         self._tell()
@@ -180,6 +192,13 @@ class NodeWatch:
         else:
             _LOG.info("no process waits for a node any more")
         self._told(said)
+
+
+def _told_to_end(process: str) -> bool | None:
+    """Return whether Ray recorded the end of a process as one by SIGTERM; None where it has recorded none."""
+    found = state._connect_and_get_accessor().get_worker_info(ray.WorkerID.from_hex(process))
+    record = WorkerTableData.FromString(found) if found else None
+    return None if record is None or record.is_alive else _BY_SIGTERM in record.exit_detail
 
 
 def _role(name: str) -> str:

@@ -37,7 +37,7 @@ class Care(StrEnum):
 class Member:
     """One worker as seen from the driver; times are monotonic seconds. A ``gone`` one will not be brought back.
 
-    ``node`` is the id of the node that it was last started on.
+    ``node`` and ``process`` are Ray's ids of the node that it was last started on, and of its process there.
     """
 
     name: str
@@ -50,6 +50,7 @@ class Member:
     gone: bool = False
     pid: int = 0
     node: str = ""
+    process: str = ""
 
     def enter(self, state: MemberState, now: float) -> None:
         """Move to ``state``."""

@@ -65,6 +65,11 @@ class NodeService:
         return "\n".join(told)
 
 
+def this_process() -> str:
+    """Return Ray's id of this process."""
+    return str(ray.get_runtime_context().get_worker_id())
+
+
 def this_node() -> str:
     """Return the id of the node that this process is on."""
     node: str = ray.get_runtime_context().get_node_id()

@@ -19,6 +19,13 @@ class Nodes(Protocol):
         """Whether a node is gone; None where that is not known yet."""
         ...
 
+    def told_to_end(self, process: str) -> bool | None:
+        """Whether a process that ended was told to (SIGTERM); None where that is not known yet.
+
+        ``process`` is Ray's id of it.
+        """
+        ...
+
     def held_up(self) -> str:
         """Return why no episode can be played now although workers are ready; empty where they can."""
         ...
@@ -39,6 +46,9 @@ class _Steady:
         return None
 
     def gone(self, node: str) -> bool | None:
+        return False
+
+    def told_to_end(self, process: str) -> bool | None:
         return False
 
     def held_up(self) -> str:

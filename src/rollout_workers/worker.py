@@ -103,9 +103,10 @@ class RolloutWorker:
         result = func(self, *args, **kwargs)
         return await result if inspect.isawaitable(result) else result
 
-    async def node(self) -> str:
-        """Return the id of the node that this worker is on."""
-        return cast(Callable[[], str], load("rollout_workers.node_services:this_node"))()
+    async def place(self) -> tuple[str, str]:
+        """Return Ray's ids of the node that this worker is on, and of its process."""
+        node, process = (load(f"rollout_workers.node_services:{name}") for name in ("this_node", "this_process"))
+        return cast(Callable[[], str], node)(), cast(Callable[[], str], process)()
 
     async def start(self, service: Any = None) -> WorkerHealth:
         """Build everything once; return the health, with ``failure`` set where something is missing.

@@ -35,9 +35,8 @@ from telemetry import meter, table
 
 logger = logging.getLogger(__name__)
 
-_NODE, _START, _HEARTBEAT = "node", "start", "heartbeat"
+_PLACE, _START, _HEARTBEAT = "place", "start", "heartbeat"
 _MAX_CONCURRENCY = 1000
-_TOLD_TO_END = "SIGTERM"
 _PROBE_AGAIN_S = 0.5
 """Fixed: a pace within ``rollout.replace_after_s``."""
 _PROBE_S = 0.3
@@ -71,18 +70,17 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class _Undecided:
-    """A loss of which is not known yet whether its node went away."""
+    """A loss of which is not known yet whether its node went away, or whether it was told to end."""
 
     node: str
+    process: str
     failure: Failure
     since: float
 
 
 def _lost(worker: int, failure: Failure, *, preempted: bool) -> Lost:
     """Return the loss; a node that goes away and a process that is told to end are nobody's failure."""
-    if not preempted and _TOLD_TO_END not in failure.detail:
-        return Lost(worker, failure)
-    return Lost(worker, Failure(codes.PREEMPTED, failure.detail))
+    return Lost(worker, Failure(codes.PREEMPTED, failure.detail) if preempted else failure)
 
 
 class WorkerGroup:
@@ -168,7 +166,7 @@ class WorkerGroup:
         for worker, member in list(self._members.items()):
             care = member.care(now, self._settings)
             if care is Care.START:
-                member.asked_to_start = self._call(worker, methodcaller("node"), _NODE)
+                member.asked_to_start = self._call(worker, methodcaller("place"), _PLACE)
             elif care is Care.HEARTBEAT:
                 member.last_asked = now
                 self._call(worker, methodcaller("heartbeat"), _HEARTBEAT)
@@ -252,8 +250,8 @@ class WorkerGroup:
             member.gone |= isinstance(value, ActorDiedError)  # others are away until Ray has restarted them
             return self._lose(worker, Failure(codes.WORKER_DIED, detail))
         member.last_seen = now
-        if result.tag == _NODE:
-            member.node = value
+        if result.tag == _PLACE:
+            member.node, member.process = value
             member.asked_to_start = self._call(worker, methodcaller("start", self._service_of(member)), _START)
             self._end_unused_services()
             return []
@@ -296,21 +294,19 @@ class WorkerGroup:
         member.enter(MemberState.DOWN, time.monotonic())
         self.losses += 1
         meter.record(table.WORKER_LOSSES)
-        gone = self._nodes.gone(member.node)
-        if gone is None:
-            self._undecided[worker] = _Undecided(member.node, failure, time.monotonic())
-            return []
-        return [_lost(worker, failure, preempted=gone)]
+        now = time.monotonic()
+        self._undecided[worker] = _Undecided(member.node, member.process, failure, now)
+        return [*self._decided(now)]
 
     def _decided(self, now: float) -> Iterator[Lost]:
-        """Yield the losses of which is known by now whether the node went away."""
+        """Yield the losses of which is known by now whether the node went away, or the process was told to end."""
         for worker, lost in list(self._undecided.items()):
-            gone = self._nodes.gone(lost.node)
+            gone, told = self._nodes.gone(lost.node), self._nodes.told_to_end(lost.process)
             member = self._members.get(worker)
-            back = member is not None and member.state is not MemberState.DOWN
-            if gone or back or now - lost.since > _NODE_LOST_S:
+            stays = gone is False or (member is not None and member.state is not MemberState.DOWN)
+            if gone or told or (stays and told is False) or now - lost.since > _NODE_LOST_S:
                 del self._undecided[worker]
-                yield _lost(worker, lost.failure, preempted=bool(gone))
+                yield _lost(worker, lost.failure, preempted=bool(gone or told))
 
     def _restore(self) -> None:
         """Find out which dead workers Ray has restarted; they are started again before they play."""

@@ -180,6 +180,17 @@ def test_a_lost_node_takes_no_attempt_and_nothing_of_the_budget(cluster: Machine
     assert (result.incidents, result.worker_losses) == ({}, 1)
 
 
+def test_a_node_that_ends_in_an_orderly_way_takes_no_attempt(cluster: Machines, tmp_path: Path) -> None:
+    one, _ = with_two_nodes(cluster)
+    with pool(tmp_path) as (made, _, _):
+        run = Playing(made, [spec(i, delay_s=0.5) for i in range(60)])
+        wait_until(lambda: run.completed >= 4)
+        one.process.send_signal(signal.SIGTERM)  # it drains itself for half a minute
+        result = run.ended()
+    assert result.counts["completed"] == 60
+    assert (result.attempts, result.incidents, result.worker_losses) == (60, {}, 0)
+
+
 def test_a_worker_that_dies_on_a_node_that_stays_has_used_its_attempt(cluster: Machines, tmp_path: Path) -> None:
     """The control: without a node that went away, the same loss is a failure."""
     one, _ = with_two_nodes(cluster)

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from cluster.node_watch import NodeWatch
+from cluster.placement import ROLES, Demand
 from records import failure_codes as codes
 from records.failures import Failure, FailureKind
 from rollout_workers.leases import EpisodeLedger, EpisodeState, Event, Lease
@@ -41,6 +43,9 @@ class FakeNodes:
 
     def gone(self, node: str) -> bool | None:
         return self.is_gone
+
+    def told_to_end(self, process: str) -> bool | None:
+        return False
 
     def held_up(self) -> str:
         return self.no_policy
@@ -161,6 +166,27 @@ def test_a_lost_worker_counts_by_what_became_of_its_node(cluster: None, tmp_path
         assert (result.counts["completed"], result.incidents) == (8, {})
     else:
         assert result.counts["failed"] >= 1
+        assert result.incidents == {"infra/worker_died": 1}
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["SIGTERM", "SIGKILL"])
+def test_a_worker_that_is_told_to_end_hands_back_what_it_plays(cluster: None, tmp_path: Path, told: bool) -> None:
+    """On a node that stays; whoever is killed without a word is the control."""
+    one = replace(STRICT, workers=1, failure_floor=5)
+    demands = dict.fromkeys(ROLES, Demand(0, 0, 0))
+    with NodeWatch(demands, 60.0, lambda said: None) as nodes, RolloutPool(config(tmp_path, one), None, nodes) as pool:
+        pool.run([spec(100)])
+        (pid,) = pool.process_ids().values()
+
+        def end(done: Callable[[], int]) -> None:
+            wait_until(lambda: done() >= 1)
+            os.kill(pid, signal.SIGTERM if told else signal.SIGKILL)
+
+        result = played(pool, 8, end, delay_s=0.5)
+    assert result.worker_losses == 1
+    if told:
+        assert (result.counts["completed"], result.incidents) == (8, {})
+    else:
         assert result.incidents == {"infra/worker_died": 1}
 
 
