@@ -90,10 +90,8 @@ class RayWeightSender:
 
     async def invite(self, weights: PublishedWeights, devices: Sequence[str], limit_s: float) -> Sequence[str]:
         """Open a meeting; see ``WeightSender``."""
-        invited: list[str] = await ask_actor(
-            self._handle.invite.remote(weights.path, tuple(devices), limit_s), _SENDER, limit_s
-        )
-        return invited
+        asked: Awaitable[list[str]] = self._handle.invite.remote(weights.path, tuple(devices), limit_s)
+        return await ask_actor(asked, _SENDER, limit_s)
 
     async def send(self, weights: PublishedWeights, limit_s: float) -> None:
         """Send the file to those invited; see ``WeightSender``."""

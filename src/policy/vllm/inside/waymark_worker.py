@@ -59,7 +59,7 @@ class WorkerExtension:
             return {"refused": str(refused)}
         except BrokenOff as broken:
             return {"refused": str(broken), "broken_off": True}
-        misfit = _misfit(_own_shapes(Path(self.model_config.model)), tensors)
+        misfit = _misfit(self._shapes(), tensors)
         if misfit:
             return {"refused": f"what was published does not fit the served model: {misfit}"}
         model = self.model_runner.get_model()
@@ -80,7 +80,7 @@ class WorkerExtension:
             return {"refused": str(broken), "broken_off": True}
         header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
         shape = header.get("__metadata__", {}).get("adapter", "{}")
-        misfit = _adapter_misfit(_own_shapes(Path(self.model_config.model)), json.loads(shape), tensors)
+        misfit = _adapter_misfit(self._shapes(), json.loads(shape), tensors)
         if misfit:
             return {"refused": f"what was published does not fit the served model: {misfit}"}
         folder = Path(tempfile.mkdtemp(prefix="waymark-adapter-"))
@@ -93,6 +93,13 @@ class WorkerExtension:
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
         return {"refused": ""}
+
+    def _shapes(self) -> Shapes:
+        """Return names and shapes of what must be published; a tied head that the files repeat is not."""
+        shapes = _own_shapes(Path(self.model_config.model))
+        if getattr(self.model_config.hf_text_config, "tie_word_embeddings", False):
+            shapes = {name: shape for name, shape in shapes.items() if not name.endswith("lm_head.weight")}
+        return shapes
 
     def _verified(self, place: str, checksum: str) -> tuple[bytes, Tensors]:
         """Return a file's bytes and tensors.
