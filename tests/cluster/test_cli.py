@@ -31,7 +31,7 @@ def recipe(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def complete_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "examine", lambda *arguments: [Check("all", Status.OK, "there")])
+    monkeypatch.setattr(doctor, "examine", lambda *arguments, **named: [Check("all", Status.OK, "there")])
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def test_training_does_not_start_where_something_is_missing(
     recipe: Path, calls: list[tuple[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = Check("browser", Status.FAIL, "none found", "install chromium")
-    monkeypatch.setattr(doctor, "examine", lambda *arguments: [gone])
+    monkeypatch.setattr(doctor, "examine", lambda *arguments, **named: [gone])
     with pytest.raises(MissingError, match=r"browser: none found\. install chromium"):
         RUNNER.invoke(cli.app, ["train", str(recipe)], catch_exceptions=False)
     assert calls == []

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from cluster import cli
 from cluster.errors import RecipeError
-from cluster.preflight import doctor
+from cluster.preflight import doctor, packages
 from cluster.preflight.doctor import check_language_models
 from cluster.recipe.recipe import Recipe, build_recipe, config_hash
 from judges.llm.preflight import answers, look
@@ -83,8 +83,8 @@ def test_check_names_models_only_where_a_recipe_does(server: ModelServer) -> Non
 def test_doctor_asks_the_models_of_a_recipe(
     server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doctor, "examine", lambda *arguments: [])
-    monkeypatch.setattr(doctor, "check_import", lambda module: Check(module, Status.OK, "works"))
+    monkeypatch.setattr(doctor, "examine", lambda *arguments, **named: [])
+    monkeypatch.setattr(packages, "check_import", lambda module: Check(module, Status.OK, "works"))
     recipe = tmp_path / "recipe.yaml"
     model = {"model": "served", "base_url": f"{server.url}/v1"}
     recipe.write_text(yaml.safe_dump({"judges": {"llm": {"models": {"m": model}}}}))
