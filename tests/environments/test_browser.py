@@ -302,3 +302,14 @@ async def test_screenshots_show_the_page(sites: SiteEndpoint, paint: bool) -> No
     assert before != after
     await env.close()
     await browser.close()
+
+
+async def test_what_a_world_asks_aside_comes_with_the_look_and_from_the_page_that_is_shown(
+    env: BrowserEnvironment,
+) -> None:
+    env.pages.aside = "[document.title, location.pathname]"
+    seen = await env.reset(lab_task())
+    assert env.pages.told_aside == ["Lab", "/"]
+    seen = await env.step(Action("click", element_id=seen.find("Scripts").element_id))
+    assert env.pages.told_aside == [seen.title, "/scripts"]
+    env.pages.aside = "null"

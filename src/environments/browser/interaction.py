@@ -36,11 +36,14 @@ _TRAVELS = {"go_backward": -1, "go_forward": 1}
 class Interaction:
     """Acts on the pages in ``slot`` and looks at them.
 
-    ``shown`` is what the agent last saw, ``deadline`` the end of the act that is under way.
+    ``shown`` is what the agent last saw, ``deadline`` the end of the act that is under way. ``aside`` is a JavaScript
+    expression that a world may set, and ``told_aside`` its value at the moment of the last look, as JSON gives it.
     """
 
     def __init__(self, slot: BrowserSlot) -> None:
         self.slot = slot
+        self.aside = "null"
+        self.told_aside: Any = None
         self.shown: Rendered | None = None
         self.deadline = Deadline()
 
@@ -154,6 +157,7 @@ class Interaction:
         lines = [*lines, *(sentence(code, detail=detail) for code, detail in tab.take_feedback())]
         if result["cut"]:
             lines.append(sentence("large"))
+        self.told_aside = result["aside"]
         url = addresses.canonical(result["url"])
         raise_for_status(url, result["status"])
         tab.last_title = squeeze(result["title"]) or url
@@ -192,6 +196,7 @@ class Interaction:
             "look_ms": settings.look_timeout_s * 1000,
             "viewport_only": settings.viewport_only,
             "webrl": settings.observation_format == "webrl",
+            "aside": self.aside,
         }
 
     def _lines(self, result: dict[str, Any], action: Action, element: Element | None) -> list[str]:

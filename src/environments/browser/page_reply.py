@@ -51,7 +51,8 @@ class _Malformed(ValueError):
 def read_result(raw: object, url: str) -> dict[str, Any]:
     """Return what a step told: codes and flags, and, unless it led elsewhere, what is visible.
 
-    The visible part has ``root`` (and, for ``webrl``, ``tree`` and ``window``) as nodes.
+    The visible part has ``root`` (and, for ``webrl``, ``tree`` and ``window``) as nodes, and ``aside``, which is
+    whatever JSON the page gives there.
 
     Raises:
         EpisodeFailed: ``infra/page_reply_malformed``.
@@ -109,7 +110,7 @@ def _result(value: dict[str, Any]) -> dict[str, Any]:
     found |= {"detail": found["detail"][:_MAX_DETAIL], "feedback": [_feedback(n) for n in feedback[:MAX_FEEDBACK]]}
     if found["navigating"] or "root" not in value:
         return found
-    found |= _fields(value, _SEEN)
+    found |= _fields(value, _SEEN) | {"aside": value.get("aside")}
     found |= {"title": found["title"][:_MAX_TITLE], "url": found["url"][:_MAX_URL], "entry": found["entry"][:100]}
     found["root"] = _Trees(_fact).read(value["root"])
     if value.get("tree") is not None:

@@ -21,7 +21,7 @@ const look = options => {
   }
   if (view) state.refs = view.elements;
   const entry = performance.getEntriesByType("navigation")[0];
-  return {url: location.href.slice(0, MAX_LONG), title: titleOf.call(document).slice(0, MAX_SHORT), root: holder[0] ?? ["body", {}], tree: view?.tree, window: view?.window,
+  return {aside: options.aside(), url: location.href.slice(0, MAX_LONG), title: titleOf.call(document).slice(0, MAX_SHORT), root: holder[0] ?? ["body", {}], tree: view?.tree, window: view?.window,
     cut: hopeless || state.left.cut || Boolean(view?.cut),
     status: entry?.responseStatus ?? 0, redirects: entry?.redirectCount ?? 0, entry: window.navigation?.currentEntry?.key ?? ""};
 };

@@ -142,7 +142,11 @@ class BrowserTab:
         self.settled = self.settled and quiet is True
 
     async def step(self, action: dict[str, Any] | None, options: dict[str, Any]) -> dict[str, Any]:
-        """Act (or only look, with None), wait for quiet or for the next document, and return what is visible."""
+        """Act (or only look, with None), wait for quiet or for the next document, and return what is visible.
+
+        ``options`` are the page script's; ``aside`` among them is an expression, whose value in the page that is shown
+        comes with the result, so that it costs no call of its own.
+        """
         self._arrived.clear()
         by_input = self._settings.trusted_input and action is not None and action["kind"] in _BY_INPUT
         result = await (self._act(action, options) if by_input else self._call(_STEP, action, options))
@@ -248,7 +252,7 @@ class BrowserTab:
 
     async def _ask(self, form: str, action: dict[str, Any] | None, options: dict[str, Any]) -> str | None:
         """Run the page script once; None when the document went away under it."""
-        call = form.format(action=json.dumps(action), options=json.dumps(options))
+        call = form.format(action=json.dumps(action), options=_as_javascript(options))
         work = _BOUNDED.format(work=call, limit=MAX_REPLY)
         try:
             raw = await self._wire.evaluate(work)
@@ -294,6 +298,12 @@ class BrowserTab:
         except PlaywrightError:
             # The page closed under its dialog; there is nobody left to answer.
             return
+
+
+def _as_javascript(options: dict[str, Any]) -> str:
+    """Return the options as the page script takes them: data, and what is asked aside as a function."""
+    plain = json.dumps({name: value for name, value in options.items() if name != "aside"})
+    return f"{{...{plain}, aside: () => ({options['aside']})}}"
 
 
 async def _mute(worker: Worker) -> None:

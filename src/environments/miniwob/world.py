@@ -11,10 +11,10 @@ import asyncio
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from environments.browser.interaction import Interaction
 from environments.browser.slot import BrowserSlot
-from environments.browser.tab import BrowserTab
 from environments.embedded.sessions import SiteSessions
 from environments.embedded.world import EmbeddedWorld
 from environments.environment import Grant
@@ -62,6 +62,7 @@ class MiniwobWorld:
             await self._server.open(task, pages, grant)
             await slot.tab.read(_CONTROL)
         await slot.tab.rest_mouse()
+        pages.aside = _SCORE
         pages.shown, self._score = None, Score(False, 0.0, "")
         start = _START.format(seed=json.dumps(str(task.parameters["seed"])), aids=json.dumps(page.aids))
         while (intent := await slot.tab.read(start)) is None:
@@ -75,7 +76,7 @@ class MiniwobWorld:
         if self._score.done:
             return replace(self._last, intent=None, feedback=_ENDED)
         seen = await pages.act(action)
-        self._score = await _read_score(pages.slot.tab)
+        self._score = _score(pages.told_aside)
         if self._score.done:
             seen = replace(seen, feedback=" ".join(filter(None, (seen.feedback, _JUST_ENDED))))
         self._last = seen
@@ -83,7 +84,7 @@ class MiniwobWorld:
 
     async def judge(self, task: Task, answer: str | None, pages: Interaction) -> Verdict:
         """Judge by the page's score; whatever the agent answers counts for nothing."""
-        score = self._score if self._score.done else await _read_score(pages.slot.tab)
+        score = self._score if self._score.done else _score(await pages.slot.tab.read(_SCORE))
         passed = score.done and score.raw_reward >= FULL_REWARD
         ended = "the page ended the episode" if score.done else "the page did not end the episode"
         reward = f"raw reward {score.raw_reward:g}, {FULL_REWARD:g} passes"
@@ -101,8 +102,7 @@ def _shows(slot: BrowserSlot, task: Task, page: Page) -> bool:
     return slot.inherits and not page.reload and here == slot.addresses.real(task.start_url)
 
 
-async def _read_score(tab: BrowserTab) -> Score:
-    told = await tab.read(_SCORE)
+def _score(told: Any) -> Score:
     if told is None:
         return Score(True, 0.0, "the page was left")
     return Score(bool(told["done"]), float(told["raw"]), str(told["reason"]))
