@@ -42,7 +42,7 @@ from records.environment import Action
 from sites.server import SiteServer
 
 NAME = "browser_steps"
-RATIO, SPEED, FLOOR = 15.0, 60.0, 2.0
+RATIO, SPEED, FLOOR = 15.0, 60.0, 1.2
 _ANSWER_S = 1200.0
 _START = f"Math.seedrandom('{SEED}'); core.EPISODE_MAX_TIME = 1e9; core.startEpisodeReal()"
 _OPTIONS = "document.querySelector({css}).options[0].label"

@@ -38,6 +38,9 @@ BROWSER_ERROR = _infra("browser_error", "read what Playwright said, in the last 
 PAGE_MEMORY = _infra(
     "page_memory", "look at the page that the failure names, and raise browser.page_memory_mb if it needs so much"
 )
+PAGE_FLOOD = _infra(
+    "page_flood", "look at the page that the failure names: it says more than the browser's driver can take"
+)
 PAGE_TOO_LARGE = _infra("page_too_large", "look at the page that the failure names; its text is beyond every limit")
 PAGE_SCRIPT_FAILED = _infra("page_script_failed", "look at the page that the failure names, and report it")
 PAGE_REPLY_MALFORMED = _infra(

@@ -165,6 +165,31 @@ async def test_a_new_tab_is_followed_and_the_old_one_can_be_gone_back_to(env: Br
     assert (await do(env, seen, "click", "Leave")).url == "__LAB__/new", "input reaches the tab that is shown"
 
 
+ELSEWHERE = "http://evil.example/page"
+ASTRAY = {
+    "a form": f'<form target=_blank action="{ELSEWHERE}"><button>Go</button></form>',
+    "a button of a form": f'<form action="/new"><button formtarget=_blank formaction="{ELSEWHERE}">Go</button></form>',
+    "a form without a target": f'<base target=_blank><form action="{ELSEWHERE}"><button>Go</button></form>',
+    "a link": f'<a target=_blank href="{ELSEWHERE}">Go</a>',
+    "a link without a target": f'<base target=_blank><a href="{ELSEWHERE}">Go</a>',
+    "a redirect": '<a target=_blank href="/away">Go</a>',
+    "a script": f"<button onclick=\"window.open('{ELSEWHERE}')\">Go</button>",
+    "a blank tab": f"<button onclick=\"window.open('').location = '{ELSEWHERE}'\">Go</button>",
+}
+
+
+@pytest.mark.parametrize("how", ASTRAY)
+async def test_a_new_tab_that_leads_elsewhere_is_refused_and_ends_no_episode(env: BrowserEnvironment, how: str) -> None:
+    await env.reset(lab_task("/files"))
+    await env.slot.tab.read(f"void (document.body.innerHTML = {ASTRAY[how]!r})")
+    seen = await do(env, await env.pages.look(), "click", "Go")
+    if not (seen.url == "__LAB__/files" and seen.feedback):
+        seen = await env.step(Action("wait"))
+    assert seen.url == "__LAB__/files"
+    assert seen.find("Go")
+    assert len(env.slot.tabs) == 1
+
+
 async def test_a_tab_that_closes_itself_leaves_the_one_before(env: BrowserEnvironment) -> None:
     seen = await do(env, await env.reset(lab_task("/input")), "click", "Open")
     assert seen.url == "__LAB__/closing"

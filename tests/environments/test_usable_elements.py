@@ -219,3 +219,36 @@ async def test_an_editor_over_a_field_that_does_not_show_is_written_into(env: Br
     assert seen.text.split("\n")[1] == "textbox editor = old text 0"
     seen = await env.step(Action("type", "let x = 1", 0))
     assert seen.elements[0].value == "let x = 1"
+
+
+COMPONENTS = """
+const make = (name, html) => customElements.define(name, class extends HTMLElement {
+  connectedCallback() { this.attachShadow({mode: 'open'}).innerHTML = html.replace('LABEL', this.getAttribute('label')); }
+});
+make('x-field', '<label for=input>LABEL</label><input id=input>');
+make('x-button', '<button><slot></slot></button>');
+make('x-tab', '<div style="cursor:pointer"><slot></slot></div>');
+make('x-menu', '<slot name=trigger></slot>');
+for (const menu of document.querySelectorAll('x-menu')) {
+  menu.shadowRoot.querySelector('slot').addEventListener('click', () => { out.textContent += 'opened ' });
+}
+"""
+
+
+async def test_a_label_names_the_field_of_its_own_component(env: BrowserEnvironment) -> None:
+    body = "<x-field label=Name></x-field><x-field label=City></x-field><label for=input>Far</label><input id=input>"
+    assert await look(env, body, COMPONENTS) == ["textbox Name 0", "textbox City 1", "textbox Far 2"]
+
+
+async def test_what_a_component_is_made_of_is_offered_once(env: BrowserEnvironment) -> None:
+    body = "<x-tab role=tab tabindex=0>Alpha</x-tab><x-menu><x-button slot=trigger>Menu</x-button></x-menu>"
+    seen = await opened(env, body, COMPONENTS)
+    assert seen.text.split("\n")[1:] == ["tab Alpha 0", "button Menu 1"]
+    seen = await env.step(Action("click", element_id=1))
+    assert "opened" in seen.text.split("\n")
+
+
+async def test_a_field_that_only_keeps_a_components_value_is_not_offered(env: BrowserEnvironment) -> None:
+    kept = "<input style='position:absolute;left:0;top:0;width:90px;opacity:0' aria-hidden=true tabindex=-1>"
+    body = f"<div style='position:relative'><input role=combobox aria-label=Fruit>{kept}</div>"
+    assert await look(env, body) == ["textbox Fruit 0"]

@@ -47,6 +47,6 @@ async def test_a_page_that_eats_memory_is_ended_with_a_type_and_other_episodes_g
     assert caught.value.failure.detail.endswith("browser.page_memory_mb is 300")
     assert "Calm" in (await other.step(Action("wait"))).page_text
     assert (await eater.reset(trap_task())).title == "Calm"
-    assert frugal.page_ended_for_its_memory() is None
+    assert frugal.why_page_ended() is None
     await eater.close()
     await other.close()

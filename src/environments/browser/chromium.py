@@ -98,12 +98,13 @@ def launch_flags(
     host for every document (``RenderDocument``) would cost a quarter of each page load, a process of its own for
     the network a twentieth. Tasks that wait for the frame after an input (``DeferRendererTasksAfterInput``) would
     wait 50 ms where none is drawn. With ``paint`` off no
-    frame is ever drawn: cheaper, but no screenshots, and what a page waits for by frames is told by the page script.
+    frame is ever drawn: cheaper, but no screenshots, and what a page waits for by frames is told by the page script;
+    pages get no WebGL then, which nobody would see and whose memory, in a process that all pages share, has no limit.
     ``script_memory_mb`` bounds the script objects of a page; 0 leaves V8's own limit.
     ``browser_id`` marks the process, so that it can be found.
     """
     return [
-        *([] if paint else ["--disable-threaded-compositing", "--disable-smooth-scrolling"]),
+        *([] if paint else ["--disable-threaded-compositing", "--disable-smooth-scrolling", "--disable-3d-apis"]),
         "--num-raster-threads=1",
         f"--disable-features={','.join(_DISABLED_FEATURES)}",
         "--enable-features=NetworkServiceInProcess2",

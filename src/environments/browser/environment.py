@@ -100,7 +100,7 @@ class BrowserEnvironment:
             with limit.waiting_for(codes.STEP_TIMEOUT, what):
                 done = await limit.run(unless_crashed(slot.crashed, work))
         except EpisodeFailed as error:
-            ended = slot.browser.page_ended_for_its_memory() if error.failure.code == codes.BROWSER_CRASHED else None
+            ended = slot.browser.why_page_ended() if error.failure.code == codes.BROWSER_CRASHED else None
             if ended is None:
                 raise
             raise EpisodeFailed(ended) from error

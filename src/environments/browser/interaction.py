@@ -179,13 +179,20 @@ class Interaction:
         return Observation(shown.text, url, squeeze(result["title"]), shown.page_text, shown.elements, joined(lines))
 
     async def _recover(self, first: bool) -> tuple[dict[str, Any], list[str]]:
-        """Step back from an error page that a refused redirect led to; a site that is down fails the episode."""
+        """Step back from an error page that a refused address led to; a site that is down fails the episode.
+
+        A tab that a page opened and that shows nothing of the task's sites from the first is closed.
+        """
         tab = self.slot.tab
         position, entries = await tab.history()
         wanted = entries[position] if entries else ""
-        if first or position == 0 or self.slot.addresses.allows(wanted):
+        useless = position == 0 and len(self.slot.tabs) > 1
+        if first or (position == 0 and not useless) or self.slot.addresses.allows(wanted):
             raise EpisodeFailed(Failure(codes.SITE_UNREACHABLE, f"{wanted} could not be loaded"))
-        await typed(tab.page.go_back(wait_until="domcontentloaded"), wanted)
+        if useless:
+            await typed(tab.page.close(), wanted)
+        else:
+            await typed(tab.page.go_back(wait_until="domcontentloaded"), wanted)
         return await self._read(), [sentence("refused", detail=wanted)]
 
     def _options(self) -> dict[str, Any]:

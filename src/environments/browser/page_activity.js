@@ -14,9 +14,6 @@ EventTarget.prototype.addEventListener = function (type, listener, options) {
   return addListener.call(this, type, listener, options);
 };
 
-/* Errors that nobody catches reach the page's own listeners, and no console; see `page_console.js`. */
-for (const type of ["error", "unhandledrejection"]) addListener.call(window, type, event => { event.preventDefault(); });
-
 /* ---- counting ---- */
 
 const counted = promise => {
@@ -92,19 +89,21 @@ if (window.navigation) {
   NavigateEvent.prototype.intercept = function (options) { work.leaving = false; return intercept.call(this, options); };
 }
 const namesFrame = name => [...document.querySelectorAll("iframe[name]")].some(frame => frame.name === name);
+const usualTarget = () => document.querySelector("base[target]")?.target ?? "";
 const opensTab = target => Boolean(target) && !["_self", "_top", "_parent"].includes(target.toLowerCase()) &&
   !namesFrame(target);
 addListener.call(window, "click", event => {
   const link = event.composedPath().find(e => e.localName === "a" && e.href);
-  if (link && !event.defaultPrevented && opensTab(link.target)) offer(link.href, event);
+  if (link && !event.defaultPrevented && opensTab(link.target || usualTarget())) offer(link.href, event);
 });
 addListener.call(window, "submit", event => {
   if (event.defaultPrevented) return;
   state.changed = true;
   const posted = (event.submitter?.getAttribute("formmethod") ?? event.target.method).toLowerCase() === "post";
   if (!outer) state.posted = posted;
-  const target = event.submitter?.getAttribute("formtarget") || event.target.getAttribute("target");
-  if (opensTab(target)) state.newTab = true; else if (!namesFrame(target)) work.expected = now() + 1000;
+  const target = event.submitter?.getAttribute("formtarget") || event.target.getAttribute("target") || usualTarget();
+  if (opensTab(target)) offer(event.submitter?.getAttribute("formaction") ?? event.target.getAttribute("action") ?? "", event);
+  else if (!namesFrame(target)) work.expected = now() + 1000;
 });
 const offer = (url, event) => {
   const {origin, protocol} = new URL(url, location.href);

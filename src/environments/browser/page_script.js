@@ -11,7 +11,7 @@ const look = options => {
   const ends = now() + options.look_ms, hopeless = bottomless(), holder = [];
   const view = options.webrl ? window.__waymarkView(ends, hopeless) : null;
   const fresh = {refs: [], roots: [document], numbers: view?.numbers, left: {...ALLOWED, ends}, held: new WeakSet()};
-  Object.assign(state, fresh, {selectors: [], editors: new Map()});
+  Object.assign(state, fresh, {selectors: [], editors: new Map(), scopes: new Map()});
   const body = bodyOf.call(document);
   if (body && !hopeless) {
     state.selectors.push(...selectorsAt(document), ...selectorsAt(body));

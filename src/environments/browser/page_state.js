@@ -45,7 +45,7 @@ const outer = (() => {
 /* `refs` are the numbered elements, `roots` the trees that are watched for changes; what follows is of one step. */
 const state = outer?.state ?? {refs: [], roots: [], numbers: null, keys: false, origins: null, newTab: false, posted: false,
   feedback: [], invalid: null, changed: false, focus: null, code: "", detail: "", after: null, release: null,
-  awaited: {type: "", count: 0}, opened: 0, asked: 0, ahead: 0, held: new WeakSet(), selectors: [], editors: new Map()};
+  awaited: {type: "", count: 0}, opened: 0, asked: 0, ahead: 0, held: new WeakSet(), selectors: [], editors: new Map(), scopes: new Map()};
 const listening = outer?.listening ?? new WeakSet();
 
 /* What the agent is told beside the page; a page can say more than anyone reads. */

@@ -10,7 +10,27 @@ const USED_ROLES = new Set(("button link tab menuitem menuitemcheckbox menuitemr
 const ROWS = "tr, li, [role=row], [role=listitem], [role=option], [role=treeitem]";
 const SHORT_TEXT = 80, LEAST_ROWS = 3, MAX_ROWS = 1000, LEAST_SIZE = 2, SAME_AREA = 0.3, STRIP = 8, MAX_PARTS = 3000;
 const squeezed = text => text.replace(/[\u200b\u2060\ufeff]/g, "").replace(/\s+/g, " ").trim();
-const textOf = element => squeezed(element.textContent.slice(0, MAX_LONG));
+
+/* What is put into a slot stands there, and a component's own tree stands for what it holds. */
+const shownIn = node => node.localName === "slot" && node.assignedNodes().length ? node.assignedNodes() : (node.shadowRoot ?? node).childNodes;
+const shownText = node => node.nodeType === 3 ? node.data : node.nodeType !== 1 || node.localName === "style" ? "" :
+  [...shownIn(node)].map(shownText).join("");
+const slotted = element => state.roots.length > 1 && element.getRootNode() instanceof ShadowRoot &&
+  (element.localName === "slot" || element.querySelector("slot") !== null);
+const textOf = element => squeezed((slotted(element) ? shownText(element) : element.textContent).slice(0, MAX_LONG));
+/* Whether an element is no more than the one control in a component below it. */
+const wraps = element => {
+  const found = [];
+  const gather = node => {
+    for (const child of shownIn(node)) {
+      if (child.nodeType !== 1 || found.length > 1) continue;
+      if (child.matches(INTERACTIVE)) found.push(child); else gather(child);
+    }
+  };
+  if (element.shadowRoot || state.roots.length > 1) gather(element);
+  const [only, other] = found;
+  return Boolean(only) && !other && only.getRootNode() !== element.getRootNode() && squeezed(shownText(element)) === textOf(only);
+};
 
 /* ---- handlers that are not listeners of the element ---- */
 
@@ -91,7 +111,7 @@ const clickable = (element, tag, style, {outer, editing, pointed}) => {
   if (heard && !pointer && !held && delegates(element)) return false;
   // Edges that are drawn to make a column or a window wider.
   if ((style.cursor.endsWith("-resize") || (!pointer && isStrip(element))) && textOf(element) === "") return false;
-  return !(outer && same(element, outer));
+  return !(outer && same(element, outer)) && !wraps(element);
 };
 
 /* ---- where it lies ---- */

@@ -25,11 +25,19 @@ const taken = (text, most) => {
   return part;
 };
 
+/* An id holds in its own tree only, of which a page of components has many. */
+const scoped = (element, id) => {
+  const root = element.getRootNode();
+  if (root === document) return id;
+  if (!state.scopes.has(root)) state.scopes.set(root, state.scopes.size + 1);
+  return `${state.scopes.get(root)}:${id}`;
+};
+
 const facts = (element, pressed, around, style) => {
   const tag = element.localName, found = {__proto__: null};
   for (const name of KEPT) {
     const value = element.getAttribute(name);
-    if (value !== null) found[name] = taken(value, MAX_SHORT);
+    if (value !== null) found[name] = taken(name === "id" || name === "for" ? scoped(element, value) : value, MAX_SHORT);
   }
   if (element.hasAttribute("href")) found.href = "";
   const referred = element.getAttribute("aria-labelledby");
@@ -134,7 +142,7 @@ const visit = (element, parent, depth, around, options) => {
   const edited = state.editors.has(element) || (EDITABLE.has(element.getAttribute("contenteditable")) && !here.editing);
   const usable = pressed || native || edited || USED_ROLES.has(role);
   const met = seen && (!usable || (!here.editing && reachable(element, here) &&
-    !(style.pointerEvents === "none" && ["input", "select", "textarea"].includes(tag) && element.ariaHidden === "true")));
+    !((style.pointerEvents === "none" || element.tabIndex < 0) && ["input", "select", "textarea"].includes(tag) && element.ariaHidden === "true")));
   if (tag === "svg" && !pressed && !USED_ROLES.has(role) && isPicture(element)) { parent.push(drawing(element)); return; }
   if ((tag === "video" || tag === "audio") && !pressed) return;
   const isControl = NUMBERED.has(tag) || role !== null || usable;

@@ -19,9 +19,9 @@ from playwright.async_api import Browser, BrowserContext, Playwright, async_play
 from playwright.async_api import Error as PlaywrightError
 
 from environments.browser import chromium
-from environments.browser.page_memory import PageMemory
 from environments.browser.page_painter import PagePainter
 from environments.browser.page_scripts import FRAMES_SCRIPT, PAGE_SCRIPT, WEBRL_SCRIPT
+from environments.browser.page_watch import PageWatch
 from environments.browser.settings import BrowserSettings
 from records import failure_codes as codes
 from records.child_environment import inherited
@@ -39,7 +39,7 @@ class BrowserProcess:
         self._lock = asyncio.Lock()
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
-        self._memory: PageMemory | None = None
+        self._watch: PageWatch | None = None
         self._painter = PagePainter(self.settings)
         # Bound but never listening: whatever is sent here is refused at once, and nobody else can take the port.
         self._black_hole = socket.socket()
@@ -50,9 +50,9 @@ class BrowserProcess:
         """Process ids of this Chromium (Linux)."""
         return chromium.processes(self.browser_id)
 
-    def page_ended_for_its_memory(self) -> Failure | None:
-        """Return why a page was ended that took too much memory, each time once; None when none was since."""
-        return None if self._memory is None else self._memory.take_ended()
+    def why_page_ended(self) -> Failure | None:
+        """Return why a page was ended that took too much of what all share, each time once; None when none was."""
+        return None if self._watch is None else self._watch.take_ended()
 
     async def open_context(self, bypass: str, **options: Any) -> BrowserContext:
         """Open a context whose pages reach only the origins in ``bypass`` (Chromium's proxy bypass list).
@@ -132,18 +132,18 @@ class BrowserProcess:
                     timeout=self.settings.launch_timeout_s * 1000,
                 )
                 wire = await self._browser.new_browser_cdp_session()
-            self._memory = PageMemory(wire, self.settings.page_memory_mb)
-            self._memory.start()
+            self._watch = PageWatch(wire, self.settings.page_memory_mb)
+            self._watch.start()
         except (PlaywrightError, TimeoutError, chromium.BrowserMissing) as error:
             detail = f"Chromium did not start: {error or f'no answer in {self.settings.launch_timeout_s} s'}"
             raise EpisodeFailed(Failure(codes.BROWSER_LAUNCH_FAILED, detail)) from error
 
     async def _stop(self) -> None:
-        browser, playwright, memory = self._browser, self._playwright, self._memory
-        self._browser = self._playwright = self._memory = None
+        browser, playwright, watch = self._browser, self._playwright, self._watch
+        self._browser = self._playwright = self._watch = None
         endings: list[Callable[[], Coroutine[Any, Any, None]]] = [self._painter.close]
-        if memory is not None:
-            endings.append(memory.stop)
+        if watch is not None:
+            endings.append(watch.stop)
         if browser is not None:
             endings.append(browser.close)
         if playwright is not None:

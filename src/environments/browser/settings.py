@@ -56,7 +56,8 @@ class BrowserSettings:
 
     page_memory_mb: int = 1500
     """Most memory that the process of a context's pages may hold, in MB; past it that process is ended and the episode
-    has failed as ``infra/page_memory`` (Linux). Twice a second is looked; script objects alone never get past it."""
+    has failed as ``infra/page_memory`` (Linux). Twice a second is looked; script objects alone never get past it. A
+    process that all pages share may grow by as much, and then the page is ended that worked most meanwhile."""
 
     episodes_per_context: int = 50
     """Episodes after which a browser context is replaced; Playwright keeps every request for as long as it lives."""

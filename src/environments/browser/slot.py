@@ -71,7 +71,7 @@ class BrowserSlot:
         self._episodes += 1
         self.watching = False
         if self.crashed.is_set():
-            self.browser.page_ended_for_its_memory()  # an end between two episodes is nobody's failure
+            self.browser.why_page_ended()  # an end between two episodes is nobody's failure
         self.crashed.clear()
 
     def begin_work(self) -> None:
@@ -97,7 +97,7 @@ class BrowserSlot:
                 await unless_crashed(self.crashed, lambda: tab.leave(origin))
         except (EpisodeFailed, TimeoutError) as error:
             _LOG.debug("the last page is not left, its context goes: %s", error)
-            self.browser.page_ended_for_its_memory()
+            self.browser.why_page_ended()
             return False
         finally:
             self.crashed = crashed

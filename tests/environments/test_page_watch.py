@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from playwright.async_api import Error as PlaywrightError
 
-from environments.browser.page_memory import PageMemory, resident_mb
+from environments.browser.page_watch import PageWatch
+from environments.browser.process_facts import ancestors, resident_mb, worked_s
 from records.failures import FailureKind
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
@@ -58,7 +60,7 @@ class Wire:
         assert method == "SystemInfo.getProcessInfo"
         self.asked += 1
         if self.asked == 1:
-            raise TimeoutError
+            raise PlaywrightError("it is busy")
         return {"processInfo": self._named}
 
 
@@ -71,33 +73,44 @@ async def test_a_renderer_past_the_limit_is_ended_and_the_reason_told_once(
     small: subprocess.Popen[bytes], large: subprocess.Popen[bytes]
 ) -> None:
     wire = Wire(**{f"p{small.pid}": "renderer", f"p{large.pid}": "renderer"})
-    memory = PageMemory(wire, limit_mb=100)  # type: ignore[arg-type]
-    memory.start()
+    watch = PageWatch(wire, limit_mb=100)  # type: ignore[arg-type]
+    watch.start()
     assert await ended(large) == -signal.SIGKILL
-    told = memory.take_ended()
+    told = watch.take_ended()
     assert told is not None
     assert (told.kind, told.code.name) == (FailureKind.INFRA, "page_memory")
     assert told.detail.endswith("MB; browser.page_memory_mb is 100")
-    assert memory.take_ended() is None
+    assert watch.take_ended() is None
     assert small.poll() is None
-    await memory.stop()
-    await memory.stop()
+    await watch.stop()
+    await watch.stop()
 
 
 async def test_processes_that_are_no_renderers_are_left_alone(large: subprocess.Popen[bytes]) -> None:
     wire = Wire(**{f"p{large.pid}": "browser"})
-    memory = PageMemory(wire, limit_mb=100)  # type: ignore[arg-type]
-    memory.start()
+    watch = PageWatch(wire, limit_mb=100)  # type: ignore[arg-type]
+    watch.start()
     async with asyncio.timeout(60):
         while wire.asked < 3:
             await asyncio.sleep(0.05)
     assert large.poll() is None
-    assert memory.take_ended() is None
-    await memory.stop()
+    assert watch.take_ended() is None
+    await watch.stop()
 
 
 def test_a_process_that_has_gone_holds_nothing(small: subprocess.Popen[bytes]) -> None:
     assert 0 < resident_mb(small.pid) < 100
     small.kill()
     small.wait(60)
-    assert resident_mb(small.pid) == 0
+    assert resident_mb(small.pid) == worked_s(small.pid) == 0
+
+
+def test_a_process_tells_who_is_between_and_how_long_it_has_worked(small: subprocess.Popen[bytes]) -> None:
+    between = subprocess.Popen(["sh", "-c", "sleep 60 & echo $!; wait"], stdout=subprocess.PIPE)
+    assert between.stdout is not None
+    inner = int(between.stdout.readline())
+    assert ancestors(inner) == [between.pid]
+    assert ancestors(small.pid) == ancestors(os.getppid()) == []
+    os.kill(inner, signal.SIGKILL)
+    between.communicate(timeout=60)
+    assert 0.0 <= worked_s(small.pid) < worked_s(os.getpid())
