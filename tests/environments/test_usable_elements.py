@@ -223,7 +223,9 @@ async def test_an_editor_over_a_field_that_does_not_show_is_written_into(env: Br
 
 COMPONENTS = """
 const make = (name, html) => customElements.define(name, class extends HTMLElement {
-  connectedCallback() { this.attachShadow({mode: 'open'}).innerHTML = html.replace('LABEL', this.getAttribute('label')); }
+  connectedCallback() {
+    this.attachShadow({mode: 'open'}).innerHTML = html.replace('LABEL', this.getAttribute('label'));
+  }
 });
 make('x-field', '<label for=input>LABEL</label><input id=input>');
 make('x-button', '<button><slot></slot></button>');
