@@ -254,3 +254,8 @@ async def test_a_field_that_only_keeps_a_components_value_is_not_offered(env: Br
     kept = "<input style='position:absolute;left:0;top:0;width:90px;opacity:0' aria-hidden=true tabindex=-1>"
     body = f"<div style='position:relative'><input role=combobox aria-label=Fruit>{kept}</div>"
     assert await look(env, body) == ["textbox Fruit 0"]
+
+
+async def test_a_button_tells_the_state_that_only_its_class_names(env: BrowserEnvironment) -> None:
+    body = "<button class='v-btn v-btn--active'>Left</button><button class='v-btn'>Right</button>"
+    assert await look(env, body) == ["button Left = active 0", "button Right 1"]

@@ -26,13 +26,17 @@ const boxesOf = element => {
   return sources.flatMap(e => [...e.getClientRects()]).filter(box => box.width >= 1 && box.height >= 1);
 };
 
-const above = node => node.parentNode ?? node.host ?? null;
+const above = node => node.assignedSlot ?? node.parentNode ?? node.host ?? null;
 const within = (node, element) => {
   for (let up = node; up; up = above(up)) {
     if (up === element || (up.localName === "label" && up.control === element)) return true;
   }
   return false;
 };
+
+/* Whether what is hit is a part of the element. Text that a component puts into a slot is hit as its host. */
+const reaches = (hit, element) => within(hit, element) ||
+  (hit.shadowRoot !== null && [...hit.childNodes].some(one => one.nodeType === 3 && one.assignedSlot && within(one, element)));
 
 /* The element at a point of its own window, within open shadow trees too. */
 const topmost = (root, x, y) => {
@@ -68,7 +72,7 @@ const aim = element => {
   for (const box of boxesOf(element)) {
     let [x, y] = view === window ? middle(box) : [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
     if (!inside([x, y])) continue;
-    let hit = topmost(element.ownerDocument, x, y), wanted = element, reached = Boolean(hit) && within(hit, element);
+    let hit = topmost(element.ownerDocument, x, y), wanted = element, reached = Boolean(hit) && reaches(hit, element);
     for (const [frame, left, top] of framesAround(element)) {
       if (!reached) break;
       [x, y, wanted] = [x + left, y + top, frame];
@@ -145,7 +149,7 @@ const plans = {
     const cover = from.cover ?? to.cover;
     if (cover) return {code: "covered", detail: wording(cover, from.cover ? element : target)};
     const there = from.at && topmost(document, ...from.at);
-    if (!from.at || !to.at || !there || !within(there, element)) return {code: acts.drag(element, number)};
+    if (!from.at || !to.at || !there || !reaches(there, element)) return {code: acts.drag(element, number)};
     return {input: [{drag: from.at, to: landing(element, target, to.at)}]};
   },
   type(element, text) {

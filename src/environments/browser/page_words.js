@@ -89,7 +89,7 @@ const stateOf = (element, tag, used) => {
   if (told("expanded") === "true") is.push("expanded");
   if (told("expanded") === "false") is.push("collapsed");
   if (!["a", "input"].includes(tag) && !["", "false", null].includes(told("current"))) is.push("current");
-  if (used && tag !== "input" && !["checked", "pressed", "selected"].some(name => told(name) !== null)) {
+  if ((used || tag === "button") && tag !== "input" && !["checked", "pressed", "selected"].some(name => told(name) !== null)) {
     const word = [...element.classList].map(token => STATES.exec(token)).find(Boolean);
     if (word && !is.includes(word[1])) is.push(word[1]);
   }
