@@ -359,6 +359,7 @@ def check_environment(
     deadline: Annotated[
         float, typer.Option(min=0.1, help="Longest wait for one point of the contract, in seconds.")
     ] = 120.0,
+    tasks: Annotated[int, typer.Option(min=1, help="Training tasks that it is examined on, of unlike templates.")] = 2,
 ) -> None:
     """Run an environment through its contract and measure it; exit code 1 when a point is not kept."""
     import json
@@ -368,7 +369,9 @@ def check_environment(
     from records.failures import EpisodeFailed
 
     try:
-        found = check_environment_kind(path, seconds=seconds, options=json.loads(options), deadline_s=deadline)
+        found = check_environment_kind(
+            path, tasks=tasks, seconds=seconds, options=json.loads(options), deadline_s=deadline
+        )
     except ValueError as error:
         raise RecipeError(str(error)) from error
     except EpisodeFailed as error:

@@ -54,12 +54,12 @@ class Throughput:
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentFindings:
-    """What was found: the points of the contract on one task, and a measurement for each number of slots.
+    """What was found: the points of the contract on the last of ``tasks``, and a measurement for each number of slots.
 
-    An environment that breaks its contract is not measured.
+    Tasks before the last kept all points. An environment that breaks its contract is not measured.
     """
 
-    task: Task
+    tasks: tuple[Task, ...]
     points: tuple[Point, ...]
     measured: tuple[Throughput, ...]
 
@@ -72,6 +72,7 @@ class EnvironmentFindings:
 def check_environment_kind(
     name: str,
     *,
+    tasks: int = 2,
     seconds: float,
     slots: Sequence[int] = (1, 4),
     options: Mapping[str, object] | None = None,
@@ -79,25 +80,38 @@ def check_environment_kind(
 ) -> EnvironmentFindings:
     """Examine the environment called ``name`` (see ``KINDS``); measure it ``seconds`` for each of ``slots``.
 
+    It is examined on ``tasks`` training tasks, of different templates where there are such, until one breaks a point.
     ``options`` become its settings; each point of the contract may take ``deadline_s`` seconds.
 
     Raises:
         ValueError: when there is no such environment, its options are wrong, or it brings no training task.
         EpisodeFailed: when its host does not start.
     """
-    return asyncio.run(_check(name, options, seconds, slots, deadline_s))
+    return asyncio.run(_check(name, options, tasks, seconds, slots, deadline_s))
 
 
 async def _check(
-    name: str, options: Mapping[str, object] | None, seconds: float, slots: Sequence[int], deadline_s: float
+    name: str, options: Mapping[str, object] | None, most: int, seconds: float, slots: Sequence[int], deadline_s: float
 ) -> EnvironmentFindings:
     async with hosted(name, options) as running:
         tasks = running.tasks.task_set(0, "train", _MOST_TASKS, at_least=1)
-        one, other = await running.environment(), await running.environment()
-        points = await examine(one, other, tasks[0], deadline_s=deadline_s)
+        examined: list[Task] = []
+        points: list[Point] = []
+        for task in _unlike(tasks)[:most]:
+            one, other = await running.environment(), await running.environment()
+            points = await examine(one, other, task, deadline_s=deadline_s)
+            examined.append(task)
+            if any(point.broken for point in points):
+                break
         kept = not any(point.broken for point in points)
         measured = [await _measure(running, tasks, seconds, count) for count in slots if kept]
-    return EnvironmentFindings(tasks[0], tuple(points), tuple(measured))
+    return EnvironmentFindings(tuple(examined), tuple(points), tuple(measured))
+
+
+def _unlike(tasks: Sequence[Task]) -> list[Task]:
+    """Return the tasks, the first of each template before the others."""
+    firsts = {task.template: task for task in reversed(tasks)}
+    return sorted(tasks, key=lambda task: firsts[task.template] is not task)
 
 
 async def _measure(running: Hosted, tasks: list[Task], seconds: float, slots: int) -> Throughput:

@@ -13,7 +13,8 @@ from records.terminal import printable
 
 def show_findings(console: Console, found: EnvironmentFindings) -> None:
     """Print each point of the contract with what was found against it, and the measurements."""
-    console.print(Text(printable(f"Task: {found.task.intent} ({found.task.task_id})")), soft_wrap=True)
+    for task in found.tasks:
+        console.print(Text(printable(f"Task: {task.intent} ({task.task_id})")), soft_wrap=True)
     for point in found.points:
         kept = ("FAIL  ", "bold red") if point.broken else ("ok    ", "green")
         lines = "\n".join([point.promise, *(f"      {line}" for line in point.broken)])

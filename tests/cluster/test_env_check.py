@@ -30,6 +30,7 @@ from examples.guestbook import GUESTBOOK, BookSettings
 from judges.verdicts import Evaluators
 from records.deadline import Deadline
 from records.environment import Action, Observation
+from records.episodes import Task
 from records.failures import EpisodeFailed, Failure, FailureCode, FailureKind
 from sites.settings import SitesSettings
 
@@ -127,6 +128,32 @@ def test_an_error_in_the_environment_breaks_the_points_that_meet_it_and_no_other
     broken = {point.promise: point.broken for point in found.points if point.broken}
     assert len(broken) == 3
     assert all(lines == ("- raised ZeroDivisionError: a bug in the environment",) for lines in broken.values())
+
+
+class Picky(BrowserlessEnvironment):
+    """Fails with tasks of all templates but the one that it meets first."""
+
+    liked: str | None = None
+
+    async def reset(self, task: Task, **options: Any) -> Observation:
+        Picky.liked = Picky.liked or task.template
+        if task.template != Picky.liked:
+            raise ZeroDivisionError(f"a bug with {task.template}")
+        return await super().reset(task, **options)
+
+
+class HostOfPicky(HostOf):
+    kind = Picky
+
+
+PICKY = kind_of(HostOfPicky)
+
+
+def test_an_environment_is_examined_on_tasks_of_unlike_templates() -> None:
+    assert check_environment_kind(f"{HERE}:PICKY", tasks=1, seconds=0.1, slots=()).broken == 0
+    found = check_environment_kind(f"{HERE}:PICKY", seconds=0.1)
+    assert [task.template == Picky.liked for task in found.tasks] == [True, False]
+    assert f"a bug with {found.tasks[1].template}" in str(found.points)
 
 
 class Stuck(BrowserlessEnvironment):

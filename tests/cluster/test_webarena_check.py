@@ -231,5 +231,5 @@ def test_the_environment_check_needs_an_address_and_nothing_else(shop: str, monk
     monkeypatch.setenv("SHOPPING", shop)
     found = check_environment_kind("webarena", seconds=2.0, slots=(2,))
     assert [point for point in found.points if point.broken] == []
-    assert found.task.task_id == "start-pages.shopping"
+    assert found.tasks[0].task_id == "start-pages.shopping"
     assert found.measured[0].resets_s
