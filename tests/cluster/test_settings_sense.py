@@ -58,6 +58,7 @@ ANY_NUMBER = "learner.losses.hard_filter.threshold"
 """An advantage has no bounds."""
 
 LOOKED_UP = {
+    "policy.weights_store",
     "judges.evaluators.otherwise", "judges.orm.model", "judges.process.model",
     "run.resources.rollout_nodes", "run.resources.policy_nodes", "run.resources.learner_nodes",
     "run.environment", "warm_start.checkpoint", "warm_start.data", "browser.executable", "policy.model",
