@@ -93,14 +93,18 @@ class Cluster:
         return self.nodes[role]
 
     def joined(self) -> None:
-        """Wait until every node is part of the cluster; one that a busy machine let start too slowly starts again."""
+        """Wait until every node is part of the cluster."""
         ends = time.monotonic() + RUN_S
         while missing := {role: node for role, node in self.nodes.items() if self.id(node) is None}:
             assert time.monotonic() < ends, {role: (node.root / "said").read_text() for role, node in missing.items()}
-            for role, node in missing.items():
-                if node.process.poll() is not None:
-                    self.add(role)
+            self.raise_fallen()
             time.sleep(0.5)
+
+    def raise_fallen(self) -> None:
+        """Start nodes again that ended by themselves, because a busy machine let them start too slowly."""
+        for role, node in self.nodes.items():
+            if node.process.poll() is not None:
+                self.add(role)
 
     def id(self, node: Node) -> str | None:
         """Return Ray's id of a node that lives."""
@@ -262,6 +266,7 @@ def undergo(run: Submitted, role: str = "", stages: Collection[tuple[int, str]] 
             if role == "head":
                 end(command)
                 command = run.start()
+        run.cluster.raise_fallen()
         time.sleep(_LOOK_S)
     return Losses(*end(command), struck)
 
