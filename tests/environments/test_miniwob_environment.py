@@ -207,6 +207,13 @@ async def test_what_is_chosen_in_a_list_is_said_by_the_step_that_chooses_it(env:
         assert f"add {option}" not in names
 
 
+async def test_what_is_typed_into_a_text_area_is_said_by_the_step_that_types_it(env: BrowserEnvironment) -> None:
+    seen = await env.reset(make_task("scroll-text", 24))
+    for typed in ("lamp", "two words"):
+        seen = await env.step(Action("type", typed, 0))
+        assert typed in seen.text.split("\n")
+
+
 class Clicker:
     """Clicks the element that its last number names, and remembers what it was asked to do."""
 

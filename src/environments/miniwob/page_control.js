@@ -203,7 +203,7 @@
   if (window.jQuery) window.jQuery.fx.off = true;
   new MutationObserver(update).observe(document.body, {childList: true, subtree: true, characterData: true, attributes: true,
     attributeFilter: ["class", "style", "id", "fill", "transform"]});
-  for (const told of ["change", "scroll"]) document.addEventListener(told, update, true);  // neither alters the tree
+  for (const told of ["change", "input", "scroll"]) document.addEventListener(told, update, true);  // none alters the tree
 
   /* ---- pictures of :hover, without which an element shrinks to nothing under the mouse until they have come ---- */
 
