@@ -234,6 +234,7 @@ WALL_CLOCK = {
     "src/environments/webarena/reset/in_cluster.py": "when a pod was reset, which its annotation shows",
     "src/judges/llm/gemini_client.py": "Retry-After may be a date",
     "src/judges/llm/openai_client.py": "Retry-After may be a date",
+    "src/records/stores/node_bound.py": "files say in wall time when they were used",
 }
 
 

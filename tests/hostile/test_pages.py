@@ -263,7 +263,7 @@ async def test_whatever_speaks_in_the_scripts_place_is_refused(env: BrowserEnvir
     await env.reset(trap_task())
     form = f"(() => {REPLIES[what]})()".replace("{", "{{").replace("}", "}}")
     with pytest.raises(EpisodeFailed) as caught:
-        await asyncio.wait_for(env.slot.tab._call(form, None, {}), 10)
+        await asyncio.wait_for(env.slot.tab._call(form, None, {"aside": "null"}), 10)
     assert caught.value.failure.code.name in {"page_reply_malformed", "page_script_failed"}
     assert len(caught.value.failure.detail) < 1_000
 

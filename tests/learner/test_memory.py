@@ -13,6 +13,7 @@ from learner.critics import Critic
 from learner.language_model import LanguageModel, compute_again, hidden_states
 from learner.memory import learner_memory
 from learner.models import AdaptedModels
+from learner.ranks import ALONE
 from learner.settings import AdapterSettings, LearnerSettings
 from policy.model_size import size_in_folder
 from policy.models import load_causal_lm
@@ -85,7 +86,7 @@ def test_an_adapters_parameters_are_those_that_torch_counts(
 ) -> None:
     folder = save(family, tmp_path / "model")
     settings = LearnerSettings(adapters=AdapterSettings(rank=3, modules=modules, layers=layers))
-    models = AdaptedModels(settings, folder)
+    models = AdaptedModels(settings, folder, ALONE)
     size = size_in_folder(folder)
     counted_here = size.adapter_parameters(3, modules, layers or size.layers)
     assert counted_here == counted(models.actor)
@@ -108,7 +109,7 @@ def test_the_activations_of_adapters_are_those_kept_for_the_backward_pass(
     )  # fmt: skip
     samples = [Sample(np.arange(256, dtype=np.int32) + i, np.zeros(1, dtype=np.int32)) for i in range(tokens // 256)]
     batch = collate(samples, torch.device("cpu"))
-    kept = kept_mib(AdaptedModels(settings, folder).actor, batch, half=True)
+    kept = kept_mib(AdaptedModels(settings, folder, ALONE).actor, batch, half=True)
     parts = {part.name: part.mib for part in learner_memory(settings, size_in_folder(folder), longest=1)}
     assert kept < 1.05 * parts["activations"]
     assert recompute or kept > 0.7 * parts["activations"]

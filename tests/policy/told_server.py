@@ -35,7 +35,8 @@ class Told:
             target = head.split(b" ", 2)[1].decode()
             fields = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:] if b": " in line)
             body = await reader.readexactly(int(fields.get(b"content-length", b"0")))
-            self.heard.append((target, json.loads(body) if body else None))
+            said = json.loads(body) if body else None
+            self.heard.append((target, said))
             self.headers.append(fields.get(b"authorization", b""))
             self.under_way += 1
             self.most_under_way = max(self.most_under_way, self.under_way)
@@ -45,7 +46,7 @@ class Told:
                 self.under_way -= 1
             answer = self.answers[target.partition("?")[0]]
             if callable(answer):
-                answer = answer(self.heard[-1][1])
+                answer = answer(said)
             if answer is not None:
                 content = answer[1] if isinstance(answer[1], bytes) else json.dumps(answer[1]).encode()
                 start = f"HTTP/1.1 {answer[0]} X\r\nContent-Length: {len(content)}\r\nConnection: close\r\n\r\n"

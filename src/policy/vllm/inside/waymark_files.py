@@ -54,7 +54,7 @@ def cached(folder: Path, checksum: str, fetch: Callable[[Path], None]) -> Path:
     file = folder / f"{checksum}.safetensors"
     with (folder / "lock").open("w") as lock:
         _take(lock)
-        if file.is_file():
+        if file.is_file() and _sha256(file) == checksum:
             os.utime(file)
         else:
             _write(file, checksum, fetch)
@@ -84,13 +84,16 @@ def _write(file: Path, checksum: str, fetch: Callable[[Path], None]) -> None:
     scratch = file.with_name(f".{uuid4().hex}.tmp")
     try:
         fetch(scratch)
-        with scratch.open("rb") as content:
-            found = hashlib.file_digest(content, "sha256").hexdigest()
-        if found != checksum:
+        if (found := _sha256(scratch)) != checksum:
             raise NotFetched(f"expected checksum {checksum[:12]}…, fetched {found[:12]}…; publish the weights again")
         os.replace(scratch, file)
     finally:
         scratch.unlink(missing_ok=True)
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def _take(lock: IO[str]) -> None:
