@@ -24,7 +24,7 @@ from replay.buffer import ReplayBuffer
 from tests.e2e.command import ROOT
 from tests.e2e.test_train import recipe
 
-LIMIT_S = 300.0
+LIMIT_S = 600.0
 
 
 @dataclass(frozen=True)
