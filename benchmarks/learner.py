@@ -19,17 +19,15 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
 from analysis.intervals import bootstrap_seeds
 from benchmarks.critic_quality import value_quality
-from benchmarks.learner_at_size import SHAPES, run_at_size
+from benchmarks.learner_at_size import SHAPES, alone, run_at_size
 from benchmarks.plain_learner import Numbers, PlainLearner
 from benchmarks.recording import Recording, option_parser
 from benchmarks.runs import FOLDER, LAPTOP, FinishedRun, train
-from learner.batching import Sample
 from learner.dataset import decisions, with_verdict
 from learner.matmul_rate import matmul_rate
 from learner.pace import ACHIEVED, PhaseData, phase_work
@@ -88,7 +86,7 @@ def _arms(settings: LearnerSettings, model: str, episodes: Sequence[Trajectory])
         "plain": plain(rows),
         "plain again": plain(rows),
         "logits of actions alone": plain(rows, every_logit=False),
-        "packed rows": lambda: _alone(_phase(whole, model)),
+        "packed rows": lambda: alone(_phase(whole, model)),
         "shared heads": lambda: _phase(whole, model),
         "bfloat16": lambda: _phase(replace(whole, precision="bfloat16"), model),
         "steps shuffled": lambda: _phase(replace(whole, shuffle="steps"), model),
@@ -110,16 +108,6 @@ def _phase(settings: LearnerSettings, model: str) -> Callable[[Sequence[Trajecto
         return numbers
 
     return phase
-
-
-def _alone(phase: Callable[[Sequence[Trajectory]], Numbers]) -> Callable[[Sequence[Trajectory]], Numbers]:
-    """Return ``phase`` with packed rows in which no sample shares a head with another."""
-
-    def without_sharing(episodes: Sequence[Trajectory]) -> Numbers:
-        with patch.object(Sample, "shared_with", lambda self, other: 0):
-            return phase(episodes)
-
-    return without_sharing
 
 
 def _timed(arm: Arm, episodes: Sequence[Trajectory]) -> dict[str, Any]:

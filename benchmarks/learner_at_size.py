@@ -192,7 +192,9 @@ def _update(settings: LearnerSettings, folder: Path) -> Callable[[Sequence[Traje
     return phase
 
 
-def _alone(phase: Callable[[Sequence[Trajectory]], Numbers]) -> Callable[[Sequence[Trajectory]], Numbers]:
+def alone(phase: Callable[[Sequence[Trajectory]], Numbers]) -> Callable[[Sequence[Trajectory]], Numbers]:
+    """Return ``phase`` with packed rows in which no sample shares a head with another."""
+
     def without_sharing(episodes: Sequence[Trajectory]) -> Numbers:
         with patch.object(Sample, "shared_with", lambda self, other: 0):
             return phase(episodes)
@@ -205,7 +207,7 @@ def _arms(
 ) -> dict[str, dict[str, Any]]:
     """Return for each way of doing the update its seconds, the best of the rounds, its memory and its numbers."""
     make: dict[str, Callable[[], Callable[[Sequence[Trajectory]], Numbers]]] = {
-        "packed rows": lambda: _alone(_update(settings, folder)),
+        "packed rows": lambda: alone(_update(settings, folder)),
         "shared heads": lambda: _update(settings, folder),
         "plain": lambda: lambda data: PlainAdapters(settings, folder, rows).phase(data, 1),
     }
