@@ -6,17 +6,19 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 
 from policy.backend import Serving
 from policy.publication import Probe, ProbeLimits, publish
 from policy.published_weights import PublishedWeights, write_published
 from policy.settings import PolicySettings
 from policy.vllm import service
-from policy.vllm.backend import VllmSettings, preflight, processes
+from policy.vllm.backend import OLDEST, VllmSettings, preflight, processes
 from policy.vllm.service import VllmService, found_servers
 from records.checks import Status
 from tests.policy.told_server import Answer, told
@@ -144,7 +146,7 @@ async def test_a_publication_and_the_watch_do_not_load_at_once(tmp_path: Path, p
 
 
 async def test_preflight_asks_the_servers_and_the_plan_starts_none(policy_dir: Path) -> None:
-    async with told(health=(200, {})) as server:
+    async with told(health=(200, {}), weight_info=(200, {"weight_version": "default"})) as server:
         options = VllmSettings(urls=(server.url,))
         settings = PolicySettings(backend="vllm", model=str(policy_dir), options=options)
         checks = await asyncio.to_thread(preflight, settings, options)
@@ -153,6 +155,55 @@ async def test_preflight_asks_the_servers_and_the_plan_starts_none(policy_dir: P
     gone = await asyncio.to_thread(preflight, settings, options)
     assert gone[0].status is Status.WARN
     assert "does not answer from here" in gone[0].found
+
+
+@pytest.mark.parametrize(
+    ("answer", "found", "advice"),
+    [
+        ((401, {}), "refuses this token: status 401", "set WAYMARK_VLLM_TOKEN"),
+        ((404, {}), "names no weights: status 404", "docs/guides/vllm.md"),
+        ((500, {}), "names no weights: status 500", "0.32 or newer"),
+    ],
+)
+async def test_preflight_refuses_a_server_that_could_not_be_given_weights(
+    answer: Answer, found: str, advice: str, policy_dir: Path
+) -> None:
+    async with told(health=(200, {}), weight_info=answer) as server:
+        options = VllmSettings(urls=(server.url,))
+        settings = PolicySettings(backend="vllm", model=str(policy_dir), options=options)
+        (check, _) = await asyncio.to_thread(preflight, settings, options)
+    assert check.status is Status.FAIL
+    assert found in check.found
+    assert advice in check.advice
+
+
+@pytest.mark.parametrize(
+    ("version", "status", "found"),
+    [
+        ("0.32", Status.OK, "vLLM 0.32 in"),
+        ("0.33.1.post2", Status.OK, "vLLM 0.33.1.post2 in"),
+        ("0.31.2", Status.FAIL, "older than 0.32"),
+        ("0.9.0", Status.FAIL, "older than 0.32"),
+        ("0.1.dev1+gabcdef0", Status.WARN, "older than 0.32"),
+        ("main", Status.WARN, "whose age is not known"),
+        ("", Status.FAIL, "has no vllm"),
+    ],
+)
+def test_preflight_says_which_vllm_is_there_and_whether_it_is_new_enough(
+    version: str, status: Status, found: str, policy_dir: Path, tmp_path: Path
+) -> None:
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\necho '{version}'\n")
+    python.chmod(0o755)
+    options = VllmSettings(python=str(python))
+    (check, _) = preflight(PolicySettings(backend="vllm", model=str(policy_dir)), options)
+    assert check.status is status
+    assert found in check.found
+
+
+def test_the_oldest_vllm_is_the_one_that_the_extra_asks_for() -> None:
+    (needed,) = [Requirement(one) for one in metadata.requires("waymark") or () if one.startswith("vllm")]
+    assert str(needed.specifier) == f">={OLDEST}"
 
 
 def test_preflight_names_what_is_missing(policy_dir: Path, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ so that a recipe can be read.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
+
+from packaging.version import InvalidVersion, Version
 
 from policy.backend import PolicyBackend, PolicyService, ServerProcesses, Serving
 from policy.model_size import ModelSize
@@ -25,6 +28,9 @@ from records.memory import MIB, MemoryPart
 
 _LOOK_LIMIT_S = 60.0
 """Fixed: finding a package without importing it takes about a second, and so does a health check."""
+OLDEST = "0.32"
+"""The oldest version supported, the one in the extra ``vllm``: what publications ask was written against it."""
+_NEWER = f"install vllm {OLDEST} or newer"
 _FIND = (
     "import importlib.util as u, importlib.metadata as m\n"
     "found = u.find_spec('vllm')\n"
@@ -134,7 +140,8 @@ def memory(settings: PolicySettings, options: VllmSettings, size: ModelSize, pub
 
 def preflight(settings: PolicySettings, options: VllmSettings) -> list[Check]:
     """The Python named has vLLM, or the servers named answer; and the model's tokenizer fits its head."""
-    checks = [_answers(url) for url in options.urls] or [_installed(options.interpreter)]
+    token = os.environ.get(options.token_variable, "")
+    checks = [_answers(url, token, options.token_variable) for url in options.urls] or [_installed(options.interpreter)]
     folder = Path(settings.model)
     if folder.is_dir():
         checks.append(_tokenizer_fits(folder))
@@ -149,21 +156,44 @@ def _installed(python: str) -> Check:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return Check("policy.options.python", Status.FAIL, f"{python} does not run: {error}", todo)
-    version = found.stdout.strip()
+    return _new_enough(found.stdout.strip(), python, todo)
+
+
+def _new_enough(version: str, python: str, todo: str) -> Check:
     if not version:
         return Check("policy.options.python", Status.FAIL, f"{python} has no vllm", todo)
-    return Check("policy.options.python", Status.OK, f"vLLM {version} in {python}")
+    found = f"vLLM {version} in {python}"
+    try:
+        parsed = Version(version)
+    except InvalidVersion:
+        return Check("policy.options.python", Status.WARN, f"{found}: a build whose age is not known", _NEWER)
+    if parsed >= Version(OLDEST):
+        return Check("policy.options.python", Status.OK, found)
+    # A build from sources may have no number of its own.
+    status = Status.WARN if parsed.is_devrelease or parsed.local else Status.FAIL
+    return Check("policy.options.python", status, f"{found}: older than {OLDEST}", _NEWER)
 
 
-def _answers(url: str) -> Check:
+def _answers(url: str, token: str, variable: str) -> Check:
+    """The server at ``url`` is up, knows the token and can name its weights, without which none can be published."""
     import httpx
 
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
     try:
-        status = httpx.get(f"{url}/health", timeout=_LOOK_LIMIT_S, trust_env=False).status_code
+        with httpx.Client(base_url=url, headers=headers, timeout=_LOOK_LIMIT_S, trust_env=False) as http:
+            health, weights = (http.get(path).status_code for path in ("/health", "/weight_info"))
     except httpx.HTTPError as error:
         todo = "correct policy.options.urls, unless only the cluster reaches it"
         return Check("policy.options.urls", Status.WARN, f"{url} does not answer from here: {error!r}", todo)
-    return Check("policy.options.urls", Status.OK if status == httpx.codes.OK else Status.WARN, f"{url}: {status}")
+    if health != httpx.codes.OK:
+        return Check("policy.options.urls", Status.WARN, f"{url}: status {health}", "wait until the server is up")
+    if weights in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
+        todo = f"set {variable} to the token that the server was started with"
+        return Check("policy.options.urls", Status.FAIL, f"{url} refuses this token: status {weights}", todo)
+    if weights != httpx.codes.OK:
+        todo = f"start it as docs/guides/vllm.md says; {_NEWER}"
+        return Check("policy.options.urls", Status.FAIL, f"{url} names no weights: status {weights}", todo)
+    return Check("policy.options.urls", Status.OK, f"{url} is up and names its weights")
 
 
 def _tokenizer_fits(folder: Path) -> Check:
