@@ -8,7 +8,8 @@ ledger balances.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from cluster.audit.audit import require_balance
 from cluster.demonstrated import DEMONSTRATED
@@ -33,6 +34,7 @@ from cluster.run_folder.stage_data import (
     episode_counts,
     labelled_stage,
     split_results,
+    steps_by_staleness,
     with_planning,
 )
 from cluster.run_folder.stage_results import (
@@ -55,7 +57,7 @@ from replay.buffer import ReplayBuffer
 from replay.labelled import LabelledBuffer
 from replay.labels import LabelStore
 from replay.perplexity import Kept, fill_cap
-from rollout_workers.results import RolloutResult
+from rollout_workers.results import NOTHING_PLAYED, RolloutResult
 from rollout_workers.spec import EpisodeSpec
 
 
@@ -80,6 +82,7 @@ class Controller:
         self.ledger = ledger
         self.buffer = ReplayBuffer(system.folders.episodes)
         self.labelled = LabelledBuffer(self.buffer, LabelStore(system.folders.labels), recipe.replay.judges)
+        self._ahead: dict[int, RolloutResult] = {}
         self.stages = StageRunner(manifest, system, self.labelled, display, monitors, recipe.replay.pack_above)
 
     def run(self) -> None:
@@ -103,9 +106,10 @@ class Controller:
             stage(phase, RolloutsPlayed, self._rollouts)
             if self.recipe.replay.judges:
                 stage(phase, Labelled, self._label)
-            stage(phase, ReplayFiltered, self._replay)
-            stage(phase, CriticsTrained, self._critics)
-            stage(phase, ActorTrained, self._actor)
+            with self._playing_ahead(phase):
+                stage(phase, ReplayFiltered, self._replay)
+                stage(phase, CriticsTrained, self._critics)
+                stage(phase, ActorTrained, self._actor)
             stage(phase, Published, self._publish)
             stage(phase, Evaluated, self._evaluate)
             stage(phase, TasksChosen, self._curriculum)
@@ -163,17 +167,50 @@ class Controller:
         return written
 
     def _rollouts(self, phase: int) -> RolloutsPlayed:
-        """Play the phase's tasks with the current policy; episodes that an earlier attempt finished are kept."""
-        specs = self._rollout_specs(phase)
-        result = self._play(phase, RolloutsPlayed.stage, specs, self.recipe.run.environment)
-        self.system.players.rest()
-        played = RolloutsPlayed(**vars(episode_counts(specs, result, self.buffer)))
+        """Play the phase's tasks with the current policy; episodes that were finished before are kept."""
+        specs, ahead = self._rollout_specs(phase), self._ahead.pop(phase, NOTHING_PLAYED)
+        left = [spec for spec in specs if spec.episode_id not in ahead.failures]
+        result = ahead.then(self._play(phase, RolloutsPlayed.stage, left, self.recipe.run.environment))
+        if not self._may_play_ahead(phase):
+            self.system.players.rest()
+        counts = episode_counts(specs, result, self.buffer)
+        older = counts.episodes if self.recipe.rollout.max_staleness else ()
+        played = RolloutsPlayed(**vars(counts), staleness=steps_by_staleness(self.buffer.stream(older)))
         if not played.episodes:
             raise RunStopped(
                 f"phase {phase}: none of {len(specs)} episodes has a verdict, so there is nothing to learn from; they "
                 f"failed by {played.failures}: mend what that names and start the same command again"
             )
         return played
+
+    def _may_play_ahead(self, phase: int) -> bool:
+        """Whether the next phase's rollouts may begin, by weights that are one version old when they are learned from.
+
+        A start that goes on where these weights are served no more leaves that to the phases after.
+        """
+        served = self.system.players.version == phase - 1
+        return bool(self.recipe.rollout.max_staleness) and served and phase < self.recipe.run.phases
+
+    @contextmanager
+    def _playing_ahead(self, phase: int) -> Iterator[None]:
+        """Let free workers begin the next phase's rollouts while the learner works on this one's, where they may."""
+        if not self._may_play_ahead(phase) or self.manifest.stage_done(phase, ActorTrained.stage):
+            yield
+            return
+        asked = self.tasks.rollouts(phase + 1, self._chosen(phase).tasks)
+        specs = with_milestones(asked, written_before(self.manifest, phase))
+        if self._looks_for_milestones:
+            without = {task.task_id for task in tasks_without(specs)}  # they are written before their phase
+            specs = [spec for spec in specs if spec.task.task_id not in without]
+        journal = self.ledger.of(phase + 1, RolloutsPlayed.stage)
+        play, driver = self.system.players.ahead, self.recipe.run.environment
+        with play(specs, self.buffer, self.display, driver=driver, journal=journal) as begun:
+            yield
+        self._ahead[phase + 1] = begun.result
+        done = len(begun.result.located)
+        self.display.note(
+            f"{done} of {len(specs)} rollouts of phase {phase + 1} were played ahead, by version {phase - 1}"
+        )
 
     def _label(self, phase: int) -> Labelled:
         """Ask the judges that the recipe names about the phase's episodes."""
@@ -249,6 +286,10 @@ class Controller:
 
     def _curriculum(self, phase: int) -> TasksChosen:
         """Choose the next phase's tasks by what failed in this one, or in all so far."""
+        return self._chosen(phase)
+
+    def _chosen(self, phase: int) -> TasksChosen:
+        """Return the next phase's tasks; without the critic's band they are known once this phase is played."""
         phases = range(1, phase + 1) if self.recipe.curriculum.failures == "all" else (phase,)
         counted = {episode_id for one in phases for episode_id in self._counted(one)}
         failed = [lost.task_id for lost in self.labelled.failures(phases=phases) if lost.episode_id in counted]

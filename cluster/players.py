@@ -12,7 +12,7 @@ import logging
 import math
 import secrets
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
@@ -39,6 +39,7 @@ from policy.tokenizer import TextTokenizer
 from records.episodes import Task
 from records.stores.working_copy import local_path
 from replay.buffer import ReplayBuffer
+from rollout_workers.ahead import RolloutsAhead
 from rollout_workers.leases import Journal, no_journal
 from rollout_workers.results import RolloutResult
 from rollout_workers.spec import EpisodeSpec
@@ -191,6 +192,23 @@ class Players:
     ) -> RolloutResult:
         """Play episodes with the published weights; see ``cluster.rollouts``."""
         return self._rollouts.play(specs, buffer, display, driver=driver, version=self._version, journal=journal)
+
+    @property
+    def version(self) -> int | None:
+        """The version that was published last, None before the first publication of this start."""
+        return self._version
+
+    def ahead(
+        self,
+        specs: Sequence[EpisodeSpec],
+        buffer: ReplayBuffer,
+        display: RunDisplay,
+        *,
+        driver: str,
+        journal: Journal = no_journal,
+    ) -> AbstractContextManager[RolloutsAhead]:
+        """Play episodes with the published weights while a block works; see ``cluster.rollouts``."""
+        return self._rollouts.ahead(specs, buffer, display, driver=driver, version=self._version, journal=journal)
 
     def write_milestones(self, tasks: Sequence[Task]) -> MilestonesWritten:
         """Let the recipe's model write milestones from the tasks' first pages; see ``cluster.milestone_writing``."""

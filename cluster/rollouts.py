@@ -28,6 +28,7 @@ from policy.client import PolicySource
 from records.episodes import Task
 from records.failures import EpisodeFailed
 from replay.buffer import ReplayBuffer
+from rollout_workers.ahead import RolloutsAhead
 from rollout_workers.leases import Journal, no_journal
 from rollout_workers.nodes import STEADY, Nodes
 from rollout_workers.pool import RolloutPool, RolloutStopped
@@ -94,8 +95,7 @@ class Rollouts:
         Raises:
             RunStopped: too much failed, or nothing moved any more; finished episodes are on disk.
         """
-        buffer.refresh()
-        missing = [replace(spec, version=version) for spec in specs if spec.episode_id not in buffer]
+        missing = _missing(specs, buffer, version)
         kept = len(specs) - len(missing)
 
         def show(now: RolloutCounts) -> None:
@@ -108,13 +108,39 @@ class Rollouts:
                 steps=now.env_steps,
             )
 
-        try:
+        with _stops():
             result = self._pool(driver).run(missing, show, journal)
-        except RolloutStopped as error:
-            raise RunStopped(f"{error}; finished episodes are kept, start the same command again to go on") from error
+        self._bring(result)
+        return result
+
+    @contextmanager
+    def ahead(
+        self,
+        specs: Sequence[EpisodeSpec],
+        buffer: ReplayBuffer,
+        display: RunDisplay,
+        *,
+        driver: str,
+        version: int | None,
+        journal: Journal = no_journal,
+    ) -> Iterator[RolloutsAhead]:
+        """Play as ``play`` does while the block works, and finish what is being played at its end.
+
+        Raises:
+            RunStopped: as ``play`` does, at the end of the block.
+        """
+        missing = _missing(specs, buffer, version)
+
+        def show(now: RolloutCounts) -> None:
+            display.ahead(len(specs) - len(missing) + now.completed + now.failed, len(specs))
+
+        with _stops(), RolloutsAhead(self._pool(driver), missing, show, journal) as begun:
+            yield begun
+        self._bring(begun.result)
+
+    def _bring(self, result: RolloutResult) -> None:
         if self._folders.stored is not None:
             self._folders.stored.bring_named(Path(shard).name for shard in result.shards)
-        return result
 
     def write_milestones(self, tasks: Sequence[Task]) -> MilestonesWritten:
         """Open the tasks' first pages, while nothing is played, and let the recipe's model write milestones.
@@ -190,3 +216,18 @@ class Rollouts:
             return
         with kind.service(self._recipe.environment_settings(driver)) as service:
             yield service
+
+
+def _missing(specs: Sequence[EpisodeSpec], buffer: ReplayBuffer, version: int | None) -> list[EpisodeSpec]:
+    """Return the episodes that no shard holds, to be decided by ``version``."""
+    buffer.refresh()
+    return [replace(spec, version=version) for spec in specs if spec.episode_id not in buffer]
+
+
+@contextmanager
+def _stops() -> Iterator[None]:
+    """Say of a pool that stopped how the run goes on."""
+    try:
+        yield
+    except RolloutStopped as error:
+        raise RunStopped(f"{error}; finished episodes are kept, start the same command again to go on") from error

@@ -68,6 +68,7 @@ PANELS: dict[str, list[tuple[str, str, list[tuple[str, str]]]]] = {
     ],
     "Episodes": [
         ("Steps", "ops", [(rate(table.STEPS, "environment, action"), "{{environment}} {{action}}")]),
+        ("Steps of rollouts by staleness", "ops", [(rate(table.ROLLOUT_STEPS, "staleness"), "{{staleness}} versions")]),
         ("Episodes by outcome", "ops", [(rate(table.EPISODES, "source, outcome"), "{{source}} {{outcome}}")]),
         ("Attempts that failed", "ops", [(rate(table.ATTEMPT_FAILURES, "kind, code"), "{{kind}} {{code}}")]),
         ("Episodes of the stage", "none", [(level(table.QUEUE), "{{state}}")]),

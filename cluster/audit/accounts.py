@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,9 +83,9 @@ def check_training(run: RunRecord, phases: Collection[int]) -> AuditPart:
     for phase in sorted(phases):
         if published := run.result(phase, Published):
             _check_published(part, run, phase, published)
-            _check_versions(part, run, (phase, Evaluated.stage), phase)
-        if run.result(phase, RolloutsPlayed):
-            _check_versions(part, run, (phase, RolloutsPlayed.stage), phase - 1)
+            _check_versions(part, run, (phase, Evaluated.stage), [phase])
+        if played := run.result(phase, RolloutsPlayed):
+            _check_rollouts(part, run, phase, played)
         if replay := run.result(phase, ReplayFiltered):
             _check_replayed(part, run, phase, replay)
             if trained := run.result(phase, ActorTrained):
@@ -158,25 +158,46 @@ def _check_published(part: AuditPart, run: RunRecord, phase: int, published: Pub
     )
 
 
-def _check_versions(part: AuditPart, run: RunRecord, key: Key, version: int) -> None:
-    """Each step of each episode of a stage was decided by one version, which was published before."""
+def _check_rollouts(part: AuditPart, run: RunRecord, phase: int, played: RolloutsPlayed) -> None:
+    """Rollouts were decided by the newest weights, or by older ones as far as the run lets them; their ages add up."""
+    key, newest = (phase, played.stage), phase - 1
+    decided = _check_versions(part, run, key, range(max(newest - run.max_staleness, 0), newest + 1))
+    if run.max_staleness:
+        found = {str(newest - version): steps for version, steps in sorted(decided.items(), reverse=True)}
+        counted = f"steps by staleness {played.staleness} were counted, the shards hold {found}"
+        part.require(found == played.staleness, place(key), counted)
+
+
+def _check_versions(part: AuditPart, run: RunRecord, key: Key, versions: Sequence[int]) -> Counter[int]:
+    """Each episode of a stage was decided by one of these versions, the newest of which was published before.
+
+    Returns:
+        How many steps each version decided.
+    """
     ids = [episode_id for episode_id in run.episodes(key) if episode_id in run.buffer]
-    if ids and not run.result(version, Published):
-        part.require(False, place(key), f"was played by version {version}, whose publication is not recorded")
+    if ids and not run.result(versions[-1], Published):
+        part.require(False, place(key), f"was played by version {versions[-1]}, whose publication is not recorded")
+    decided: Counter[int] = Counter()
     for trajectory in run.buffer.stream(ids):
-        problem = _wrong_step(trajectory, version)
+        problem = _wrong_step(trajectory, versions)
         part.require(not problem, f"episode {trajectory.episode_id}", problem)
+        decided.update(step.policy_version for step in trajectory.steps)
+    return decided
 
 
-def _wrong_step(trajectory: Trajectory, version: int) -> str:
+def _wrong_step(trajectory: Trajectory, versions: Sequence[int]) -> str:
     """Return what is wrong with the first step of an episode that is not as it must be, or an empty text."""
     if not trajectory.steps:
         return "has no step"
+    expected = " or ".join(str(version) for version in versions)
+    first = trajectory.steps[0].policy_version
     for position, step in enumerate(trajectory.steps):
         if step.index != position:
             return f"step {position} has the number {step.index}"
-        if step.policy_version != version:
-            return f"step {position} was decided by version {step.policy_version}, expected version {version}"
+        if step.policy_version not in versions:
+            return f"step {position} was decided by version {step.policy_version}, expected version {expected}"
+        if step.policy_version != first:
+            return f"step {position} was decided by version {step.policy_version}, the first one by {first}"
         if not len(step.action_ids) or not bool(np.isfinite(step.logprobs).all()):
             return f"step {position} has no tokens, or a log-probability that is not a number"
     return ""

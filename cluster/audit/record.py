@@ -113,6 +113,11 @@ class RunRecord:
         """The judges whose labels the run learns from, by subject."""
         return ReplaySettings(**self.header["config"]["replay"]).judges
 
+    @property
+    def max_staleness(self) -> int:
+        """How many versions a rollout's weights may have been behind; runs of before there was the setting say none."""
+        return int(self.header["config"]["rollout"].get("max_staleness", 0))
+
     @cached_property
     def labelled(self) -> LabelledBuffer:
         """The episodes as the run learns from them."""

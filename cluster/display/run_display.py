@@ -86,6 +86,11 @@ class RunDisplay:
         if self._clock() - self._last_line >= self._line_interval_s:
             self._line(f"{self._where()}: {stage.name} {_headway_text(headway)}")
 
+    def ahead(self, done: int, total: int) -> None:
+        """How many of the next phase's rollouts are done while the stage works."""
+        if self._state.stage is not None:
+            self._state.stage.ahead = f"{done}/{total}"
+
     def waiting(self, what: str) -> None:
         """Processes that wait for a node, with what they declare; empty where none does."""
         self._state.waiting = what
@@ -168,6 +173,8 @@ class RunDisplay:
                 rows.add_row("", ProgressBar(total=stage.total, completed=stage.done, width=40))
             if stage.headway is not None:
                 rows.add_row("learner", Text(_headway_text(stage.headway)))
+        if stage is not None and stage.ahead:
+            rows.add_row("ahead", Text(f"{stage.ahead} rollouts of the next phase"))
         if state.waiting:
             rows.add_row("waiting", Text(printable(f"for nodes: {state.waiting}")))
         if state.losses:

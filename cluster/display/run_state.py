@@ -13,7 +13,10 @@ from learner.headway import Headway
 
 @dataclass
 class StageState:
-    """The running stage: ``done`` of ``total`` units (0 where unknown), its episodes, and how far the learner is."""
+    """The running stage: ``done`` of ``total`` units (0 where unknown), its episodes, and how far the learner is.
+
+    ``ahead`` says how far the next phase's rollouts are.
+    """
 
     name: str
     started: float
@@ -24,6 +27,7 @@ class StageState:
     lost: int = 0
     steps: int = 0
     headway: Headway | None = None
+    ahead: str = ""
 
     @property
     def success(self) -> float | None:

@@ -99,6 +99,25 @@ class Recipe(BaseModel):
             )
         return self
 
+    @model_validator(mode="after")
+    def _may_play_ahead(self) -> Recipe:
+        """Refuse rollouts of older weights where they teach something else, and where their tasks are not known yet."""
+        if not self.rollout.max_staleness:
+            return self
+        if resolve(self.learner).needs_newest_policy:
+            raise ValueError(
+                f"rollout.max_staleness: expected 0 with learner.algorithm {self.learner.algorithm!r}, which compares "
+                "what one policy sampled and keeps close to that policy, found "
+                f"{self.rollout.max_staleness}: leave it at 0, or choose an algorithm that learns from older rollouts, "
+                "such as 'mira', 'webrl', 'awr', 'digirl' or 'filtered_bc'"
+            )
+        if self.curriculum.value_band:
+            raise ValueError(
+                "rollout.max_staleness: expected 0 with curriculum.value_band, by which a phase's tasks are known only "
+                f"once the critics have learned, found {self.rollout.max_staleness}: turn one of them off"
+            )
+        return self
+
     def environment_settings(self, name: str) -> object:
         """Return the settings of the environment called ``name``; raise ``ValueError`` where there is none."""
         return self.environments.get(environment_section(name)) or KINDS.find(name).settings()
@@ -212,13 +231,21 @@ def operational_keys(recipe: Recipe) -> list[str]:
 def _operational(settings: object, prefix: str) -> Iterable[str]:
     names = getattr(type(settings), "operational", ())
     yield from (f"{prefix}{name}" for name in names)
-    inner = settings if isinstance(settings, Mapping) else _fields_of(settings)
-    for name, value in inner.items():
+    for name, value in _fields_of(settings).items():
         if name not in names:
             yield from _operational(value, f"{prefix}{name}.")
 
 
+def _unset(settings: object, prefix: str) -> Iterable[tuple[str, object]]:
+    """Yield the settings that came later, with the value at which a run is as those that did not have them."""
+    yield from ((f"{prefix}{name}", value) for name, value in getattr(type(settings), "unset", {}).items())
+    for name, value in _fields_of(settings).items():
+        yield from _unset(value, f"{prefix}{name}.")
+
+
 def _fields_of(settings: object) -> Mapping[str, object]:
+    if isinstance(settings, Mapping):
+        return settings
     if isinstance(settings, BaseModel):
         return dict(settings)
     names = dataclasses.fields(settings) if dataclasses.is_dataclass(settings) else ()
@@ -228,11 +255,17 @@ def _fields_of(settings: object) -> Mapping[str, object]:
 def identity(recipe: Recipe, config: Raw | None = None) -> dict[str, Any]:
     """Return the settings that a run's numbers follow from, by their dotted names: all but the operational ones.
 
+    A setting that came later is left out where it changes nothing (``unset``), so that older runs go on.
     ``config`` is an earlier recipe's, resolved, to be told from this one; None is this one's.
     """
     left_out = tuple(f"{key}." for key in operational_keys(recipe))
     values = flatten(resolved(recipe) if config is None else config)
-    return {key: value for key, value in values.items() if not f"{key}.".startswith(left_out)}
+    unset, absent = dict(_unset(recipe, "")), object()
+    return {
+        key: value
+        for key, value in values.items()
+        if not f"{key}.".startswith(left_out) and unset.get(key, absent) != value
+    }
 
 
 def config_hash(recipe: Recipe) -> str:

@@ -32,6 +32,7 @@ from cluster.run_folder.stage_results import (
 from cluster.run_folder.summary import RunSummary
 from judges.llm.accounts import FILE_NAME as ACCOUNTS
 from judges.llm.accounts import read_accounts
+from records.episodes import Trajectory
 from records.failures import Failure
 from records.labels import LabelSubject
 from replay.buffer import Entry, ReplayBuffer
@@ -77,6 +78,12 @@ def episode_counts(specs: Sequence[EpisodeSpec], result: RolloutResult, buffer: 
         worker_losses=result.worker_losses,
         orphans=result.orphans,
     )
+
+
+def steps_by_staleness(rollouts: Iterable[Trajectory]) -> dict[str, int]:
+    """Return how many steps were decided by weights that were so many versions older than the newest of their phase."""
+    found = Counter(rollout.phase - 1 - step.policy_version for rollout in rollouts for step in rollout.steps)
+    return {str(versions): found[versions] for versions in sorted(found)}
 
 
 NO_EPISODES = WithEpisodes(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -145,9 +145,19 @@ class MilestonesWritten(StageResult):
 
 @dataclass(frozen=True)
 class RolloutsPlayed(WithEpisodes):
-    """A phase's episodes with the current policy."""
+    """A phase's episodes with the current policy.
+
+    ``staleness`` counts steps by how many versions older than that policy decided them, where
+    ``rollout.max_staleness`` lets any; it is in no manifest of other runs.
+    """
 
     stage: ClassVar[str] = "rollouts"
+    staleness: dict[str, int] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the result without a staleness that is not counted."""
+        plain = super().to_json()
+        return plain if self.staleness else {name: value for name, value in plain.items() if name != "staleness"}
 
 
 @dataclass(frozen=True)

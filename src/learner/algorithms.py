@@ -60,10 +60,15 @@ GROUP_ADVANTAGES = ("group_relative", *STEP_ADVANTAGES)
 
 @dataclass(frozen=True, slots=True)
 class LossNeeds:
-    """Whether a policy loss uses an advantage, and whether it compares with a reference policy."""
+    """Whether a policy loss uses an advantage, compares with a reference policy, and is of the newest policy's samples.
+
+    ``on_policy``: its ratio is to the recorded log-probabilities, and its clipping keeps the policy close to whoever
+    sampled, which must be the policy that the phase starts from.
+    """
 
     advantage: bool = True
     reference: bool = False
+    on_policy: bool = False
 
 
 LOSS_NEEDS: dict[str, LossNeeds] = {
@@ -73,9 +78,9 @@ LOSS_NEEDS: dict[str, LossNeeds] = {
     "awr": LossNeeds(),
     "hard_filter": LossNeeds(),
     "webrl_released": LossNeeds(reference=True),
-    "mgrpo": LossNeeds(reference=True),
-    "clipped_actions": LossNeeds(),
-    "clipped_tokens": LossNeeds(),
+    "mgrpo": LossNeeds(reference=True, on_policy=True),
+    "clipped_actions": LossNeeds(on_policy=True),
+    "clipped_tokens": LossNeeds(on_policy=True),
 }
 """Policy losses by name."""
 
@@ -163,6 +168,11 @@ class Algorithm:
     def needs_groups(self) -> bool:
         """Whether several episodes of a task are compared."""
         return self.advantage in GROUP_ADVANTAGES
+
+    @property
+    def needs_newest_policy(self) -> bool:
+        """Whether the phase's rollouts must all be of the policy that the phase starts from."""
+        return self.needs_groups or LOSS_NEEDS[self.policy_loss].on_policy
 
     @property
     def needs_phases(self) -> bool:

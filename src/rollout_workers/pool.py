@@ -21,6 +21,7 @@ from environments.browser.owned_processes import kill, orphans
 from records import failure_codes as codes
 from records.episodes import Source
 from records.failures import Failure, FailureCode, FailureKind
+from rollout_workers.ahead import Ending
 from rollout_workers.budget import FailureBudget, FailureBudgetExceeded
 from rollout_workers.gate import Gate
 from rollout_workers.leases import EpisodeLedger, EpisodeState, Journal, no_journal
@@ -77,17 +78,25 @@ class RolloutPool:
         return self._group.process_ids()
 
     def run(
-        self, specs: Sequence[EpisodeSpec], on_counts: OnCounts | None = None, journal: Journal = no_journal
+        self,
+        specs: Sequence[EpisodeSpec],
+        on_counts: OnCounts | None = None,
+        journal: Journal = no_journal,
+        ending: Callable[[], Ending] | None = None,
     ) -> RolloutResult:
         """Play all episodes and return once each is accounted for; ``journal`` is told of every attempt.
+
+        ``ending`` may let the run end before: what was never sent, or waits for another attempt, is then neither
+        completed nor failed.
 
         Raises:
             RolloutStopped: more failures than the settings allow, no worker in time, or no progress.
             ValueError: two specs have the same episode id.
         """
         run = _Run(
-            f"run-{next(self._runs)}", specs, self._group, self._gate, self._nodes, self._settings, on_counts, journal
-        )
+            f"run-{next(self._runs)}", specs, self._group, self._gate, self._nodes, self._settings, on_counts, journal,
+            ending,
+        )  # fmt: skip
         if specs:
             self._group.resize(self._settings.workers)
         self._group.excuse()
@@ -130,14 +139,16 @@ class _Run:
         settings: RolloutSettings,
         on_counts: OnCounts | None,
         journal: Journal,
+        ending: Callable[[], Ending] | None = None,
     ) -> None:
         self._name = name
         self._specs: Mapping[str, EpisodeSpec] = {spec.episode_id: spec for spec in specs}
         self._group = group
         self._gate = gate
         self._nodes = nodes
-        # A grant is not to lie with an episode that waits for a slot.
-        self._capacity = settings.contexts_per_worker if gate.asks else group.capacity
+        self._ending = ending or (lambda: Ending.WHEN_ALL_ARE_PLAYED)
+        # A grant is not to lie with an episode that waits for a slot, nor is the end of a run to wait for one.
+        self._capacity = settings.contexts_per_worker if gate.asks or ending else group.capacity
         self._settings = settings
         self._on_counts = on_counts
         self._ledger = EpisodeLedger(
@@ -166,9 +177,14 @@ class _Run:
         self._worker_seen = False
 
     def play(self) -> None:
-        """Lease, send and collect until every episode is accounted for."""
-        while not self._ledger.done:
+        """Lease, send and collect until every episode is accounted for, or the run is to end before."""
+        while not self._ledger.done and not self._ends():
             self.turn()
+
+    def _ends(self) -> bool:
+        ending = self._ending()
+        idle = not self._ledger.counts()[EpisodeState.LEASED]
+        return ending is Ending.NOW or (ending is Ending.WHEN_IDLE and idle)
 
     def turn(self) -> None:
         """Take what happened, send what may be sent, and stop where too much failed or nothing moves."""
@@ -176,7 +192,7 @@ class _Run:
         for event in events:
             self._account(event)
         self._see_off()
-        if not self._held_up():
+        if self._ending() is Ending.WHEN_ALL_ARE_PLAYED and not self._held_up():
             self._dispatch()
         if events:
             self._moved = time.monotonic()

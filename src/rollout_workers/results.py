@@ -7,6 +7,7 @@ among the outcomes. Must not import ray.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -102,6 +103,24 @@ class RolloutResult:
     seconds: float
     loop_lag_s: float = 0.0
 
+    def then(self, later: RolloutResult) -> RolloutResult:
+        """Return what this run and a ``later`` one came to, which was asked for what this one left."""
+        settled = len(self.located) + len(self.failures)
+        return RolloutResult(
+            summaries=(*self.summaries, *later.summaries),
+            located={**self.located, **later.located},
+            failures={**self.failures, **later.failures},
+            incidents=dict(Counter(self.incidents) + Counter(later.incidents)),
+            total=settled + later.total,
+            dispatched=settled + later.dispatched,
+            attempts=self.attempts + later.attempts,
+            late_answers=self.late_answers + later.late_answers,
+            worker_losses=self.worker_losses + later.worker_losses,
+            orphans=self.orphans + later.orphans,
+            seconds=self.seconds + later.seconds,
+            loop_lag_s=max(self.loop_lag_s, later.loop_lag_s),
+        )
+
     @property
     def shards(self) -> tuple[str, ...]:
         """Paths of the shards that hold the completed episodes, sorted."""
@@ -149,3 +168,10 @@ class RolloutResult:
             "judge": sum(s.judge_s for s in self.summaries),
         }
         return parts | {"other": max(0.0, sum(s.seconds for s in self.summaries) - sum(parts.values()))}
+
+
+NOTHING_PLAYED = RolloutResult(
+    summaries=(), located={}, failures={}, incidents={}, total=0, dispatched=0, attempts=0, late_answers=0,
+    worker_losses=0, orphans=0, seconds=0.0,
+)  # fmt: skip
+"""A run that had nothing to play."""

@@ -6,6 +6,7 @@ in the package ends by one of these deadlines. Must not import torch, ray or pyd
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -70,6 +71,7 @@ class RolloutSettings:
         "failure_window", "shard_linger_s", "shard_deadline_s", "start_timeout_s", "hang_timeout_s",
         "loop_lag_limit_s", "replace_after_s", "stall_timeout_s",
     )  # fmt: skip
+    unset: ClassVar[Mapping[str, object]] = {"max_staleness": 0}
 
     workers: int = 1
     """Rollout worker processes, each with one Chromium."""
@@ -91,6 +93,10 @@ class RolloutSettings:
     """Nucleus sampling mass; 1 keeps the whole distribution, which is what the loss assumes."""
     max_steps: int = 20
     """Actions per episode at most, for tasks that state no limit of their own."""
+    max_staleness: int = 0
+    """Versions that a rollout's policy may be behind the one that learns from it. 1 lets free workers begin the next
+    phase's rollouts, with the weights that are served, while the learner works on this phase's; the run does not repeat
+    exactly then. 0 plays them all with the newest weights."""
 
     trajectory_judge: str = "evaluators"
     """Judge that says whether an episode did its task: a registered name or ``module:name``; its options stand under
@@ -149,6 +155,7 @@ class RolloutSettings:
         fewer = self.workers_min is None or 0 <= self.workers_min <= self.workers
         require(fewer, "workers_min", f"a number from 0 to rollout.workers ({self.workers})", self.workers_min)
         at_least(self, 0, "prefetch_per_worker", "worker_cpus", "worker_memory_mb", "temperature", "failure_floor")
+        require(self.max_staleness in (0, 1), "max_staleness", "0 or 1 (there is one phase ahead)", self.max_staleness)
         above(self, 0, "top_p")
         share(self, "top_p", "infra_failure_share", "task_failure_share", "policy_failure_share")
         share(self, "judge_failure_share")

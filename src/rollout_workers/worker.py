@@ -222,6 +222,9 @@ class RolloutWorker:
         meter.record(table.EPISODE_SECONDS, episode.seconds, **self._played(spec))
         outcome = "success" if episode.outcome == 1.0 else "failure"
         meter.record(table.EPISODES, **self._played(spec), end=str(episode.termination), outcome=outcome)
+        if spec.source is Source.ROLLOUT:
+            staleness = spec.phase - 1 - episode.policy_version
+            meter.record(table.ROLLOUT_STEPS, len(episode.steps), environment=environment, staleness=str(staleness))
 
     def _played(self, spec: EpisodeSpec) -> dict[str, str]:
         return {"environment": self._config.environment, "source": spec.source}

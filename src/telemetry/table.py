@@ -102,6 +102,11 @@ STEPS = _counter(
     "steps", "steps", Place.WORKER, "Steps played, by whether their text was an action.",
     _ENVIRONMENT, _SOURCE, Label("action", ("read", "unread")),
 )  # fmt: skip
+ROLLOUT_STEPS = _counter(
+    "rollout_steps", "steps", Place.WORKER,
+    "Steps of rollouts that are durable, by how many versions their policy was behind the one that learns from them.",
+    _ENVIRONMENT, Label("staleness", ("0", "1")),
+)  # fmt: skip
 PROMPT_TOKENS = _counter("prompt_tokens", "tokens", Place.WORKER, "Tokens of prompts.", _ENVIRONMENT, _SOURCE)
 ACTION_TOKENS = _counter("action_tokens", "tokens", Place.WORKER, "Tokens of actions.", _ENVIRONMENT, _SOURCE)
 EPISODES = _counter(

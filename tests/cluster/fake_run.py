@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -124,6 +126,8 @@ class FakeSystem:
         self.luck = ""
         self.writes: Callable[[Task], bool] = lambda task: True
         self.learner = FakeLearner(self.note, self.folders)
+        self.version: int | None = None
+        self.plays_ahead: Callable[[EpisodeSpec], bool] = lambda spec: True
         self._fate = fate
         self._recipe = recipe
 
@@ -145,6 +149,7 @@ class FakeSystem:
         path.write_text(f"weights {version}{self.luck}")
         checksum = sha256(path.read_bytes()).hexdigest()
         place = path.relative_to(self.folders.out).as_posix()
+        self.version = version
         return Published(PublishedWeights(version, checksum, place), ("server-0",), {}, {}, seconds=0.0)
 
     @property
@@ -177,6 +182,25 @@ class FakeSystem:
         driver: str,
         journal: Journal,
     ) -> RolloutResult:
+        return self._play(specs, buffer, driver, journal)
+
+    @contextmanager
+    def ahead(
+        self,
+        specs: Sequence[EpisodeSpec],
+        buffer: ReplayBuffer,
+        display: RunDisplay,
+        *,
+        driver: str,
+        journal: Journal,
+    ) -> Iterator[Any]:
+        """Play what ``plays_ahead`` at the block's beginning."""
+        begun = SimpleNamespace(result=None)
+        result = self._play([spec for spec in specs if self.plays_ahead(spec)], buffer, driver, journal)
+        yield begun
+        begun.result = result
+
+    def _play(self, specs: Sequence[EpisodeSpec], buffer: ReplayBuffer, driver: str, journal: Journal) -> RolloutResult:
         buffer.refresh()
         missing = {spec.episode_id: spec for spec in specs if spec.episode_id not in buffer}
         ledger = EpisodeLedger(missing, max_attempts=1, journal=journal)
@@ -187,9 +211,9 @@ class FakeSystem:
                 continue
             self.note("play", driver, spec.source, spec.phase)
             self.specs.append(spec)
-            version = {Source.DEMONSTRATION: -1, Source.ROLLOUT: spec.phase - 1, Source.EVALUATION: spec.phase}
+            version = -1 if spec.source is Source.DEMONSTRATION or self.version is None else self.version
             outcome = float(zlib.crc32((spec.episode_id + self.luck).encode()) % 2)
-            store(self.folders.episodes, [spec], [outcome], version[spec.source])
+            store(self.folders.episodes, [spec], [outcome], version)
             ledger.complete(leases[0])
         return result(len(missing), ledger.failures())
 
@@ -254,8 +278,10 @@ class Run:
         clones: bool = True,
         luck: str = "",
         writes: Callable[[Task], bool] = lambda task: True,
+        plays_ahead: Callable[[EpisodeSpec], bool] = lambda spec: True,
     ) -> FakeSystem:
         self.system = FakeSystem(self.recipe, self.out, fate)
+        self.system.plays_ahead = plays_ahead
         self.system.loses, self.system.clones, self.system.luck = loses, clones, luck
         self.system.writes = writes
         display = RunDisplay(self.recipe.run.phases, Console(file=self.output, force_terminal=False))

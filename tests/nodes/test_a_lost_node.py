@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.command import Run
-from tests.e2e.test_train import assert_done
+from tests.e2e.test_train import TINY, assert_done
 from tests.nodes import confined
 from tests.nodes.machines import CONFINED, wait_until
-from tests.nodes.whole_run import RUN, Submitted, audited, cluster, end, fetched, outcome, requeued
+from tests.nodes.whole_run import RUN, RUNS, Submitted, audited, cluster, end, fetched, outcome, requeued
 from tests.records.stores.s3_server import s3_server
 
 pytestmark = [
@@ -26,6 +26,11 @@ SHORT = {
     "run": {**RUN["run"], "phases": 1, "evaluation": {"tasks_per_split": 1, "screenshots": 1}},
     "curriculum": {"tasks_per_phase": 4},
 }
+LONG_TRAINING = {
+    **SHORT,
+    "learner": {**TINY["learner"], "actor": {**TINY["learner"]["actor"], "epochs": 60}, "bookmark_every_s": 0.1},
+}
+"""The actor learns for long enough to be met at it."""
 
 
 def test_a_node_sees_nothing_of_another(tmp_path: Path) -> None:
@@ -64,4 +69,31 @@ def test_a_node_is_lost_between_the_writing_of_an_episode_and_its_acknowledgemen
         with fetched(run) as out:
             assert outcome(out) == outcome(undisturbed.out)
             assert list(requeued(out)) == ["infra/preempted"]
+            assert outcome(out).weights[0] != outcome(out).weights[1], "the phase taught something that could differ"
+
+
+def test_the_learners_node_is_lost_in_the_middle_of_a_training(tmp_path: Path) -> None:
+    """What it had learned of the stage is lost with its disk; the stage begins again and comes to the same."""
+    undisturbed, late = Run(tmp_path / "undisturbed", LONG_TRAINING), tmp_path / "late"
+    late.mkdir()
+    assert_done(undisturbed.run())
+    with s3_server(late) as store, cluster(store, ("learner",)) as nodes:
+        run = Submitted(nodes, tmp_path / "user", "s3://waymark-tests/mid", LONG_TRAINING)
+        command, learner = run.start(), nodes.nodes["learner"]
+
+        def actor_is_learning() -> bool:
+            return any((learner.root / RUNS).glob("*/bookmarks/actor/COMPLETE"))
+
+        wait_until(lambda: actor_is_learning() or command.poll() is not None, limit_s=600)
+        learner.kill()
+        done = run.done()
+        assert run.stages()[done] == (1, "actor"), "updates were made, and the stage was not over"
+        nodes.replace("learner")
+        command.wait(600)
+        code, said = end(command)
+        assert code == 0, said
+        assert "All processes are started afresh (1 of run.recoveries 3 in a row)" in said
+        assert audited(run)[0] == 0, audited(run)[1]
+        with fetched(run) as out:
+            assert outcome(out) == outcome(undisturbed.out)
             assert outcome(out).weights[0] != outcome(out).weights[1], "the phase taught something that could differ"
