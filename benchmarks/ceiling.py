@@ -54,7 +54,7 @@ MEMORY_MB, TURN_MS, COLD_S, STEEPEST = 1000.0, 2.0, 30.0, 1.35
 """The targets; a time grows no faster than the number of episodes where the exponent's interval lies below the last."""
 _STEPS, _TOKENS = 30, 4096
 _SIZES = (500, 1000, 2000, 4000)
-_REPEATS = 3
+_REPEATS = 5
 _TASK = Task("shop.t", ("shop",), "Do it", "__SHOP__/", {}, "shop.template", split="train", horizon=3)
 
 
@@ -126,7 +126,7 @@ def _episode_id(number: int) -> str:
 
 
 def _write(folder: Path, numbers: range, steps: int, tokens: int) -> None:
-    """Write the files that are measured; forcing each to the disk is measured nowhere and would take most of the time."""
+    """Write the files that are measured; forcing them to the disk is not measured, and would take most of the time."""
     with patch.object(os, "fsync", lambda descriptor: None):
         for number in numbers:
             write_shard(folder, [_episode(number, steps, tokens)])
@@ -179,7 +179,7 @@ def _growth(folder: Path) -> dict[str, Any]:
         buffer = ReplayBuffer(folder)
         for _ in range(_REPEATS):
             sizes.append(size)
-            times["refresh"].append(_cpu(buffer.refresh))
+            times["refresh"].append(min(_cpu(buffer.refresh) for _ in range(_REPEATS)))  # of milliseconds, the least
             times["audit"].append(_cpu(partial(_audit, buffer)))
             times["quadratic"].append(_cpu(partial(_audit_per_episode, buffer)))
     return {
@@ -349,8 +349,10 @@ def _verdicts(numbers: dict[str, Any]) -> list[str]:
         *linear,
         f"Control: an audit that gathers names for each episode, to the power {_interval(growth['quadratic'])}; target "
         f"a whole interval above {STEEPEST:g} {met(growth['quadratic']['low'] > STEEPEST)}",
-        f"Cold start over {of_files}: {end['cold_s']:.1f} s of CPU ({end['cold_wall_s']:.0f} s by the clock); target "
-        f"under {COLD_S:.0f} s of CPU {met(end['cold_s'] < COLD_S)}",
+        f"Cold start over {of_files}: {end['cold_s']:.1f} s of CPU; target under {COLD_S:.0f} s "
+        f"{met(end['cold_s'] < COLD_S)}",
+        f"The same by the clock, the files as just written: {end['cold_wall_s']:.1f} s; target under {COLD_S:.0f} s "
+        f"{met(end['cold_wall_s'] < COLD_S)}",
         f"Findings of the audit: {end['findings']}; target none {met(end['findings'] == 0)}",
     ]
 
