@@ -50,6 +50,7 @@ from cluster.run_folder.stage_results import (
     RolloutsPlayed,
     TasksChosen,
 )
+from cluster.run_tasks import recorded_rollouts
 from cluster.stage_runner import StageRunner
 from cluster.system import System
 from cluster.task_sets import TaskSets
@@ -95,17 +96,18 @@ class Controller:
         self.system.players.retire(DEMONSTRATED if self.recipe.run.environment != DEMONSTRATED else "")
         self.stages.go_on_from_last_checkpoint()
         stage(0, Published, self._publish)
-        if evaluates_with_milestones(self.recipe) and tasks_without(self.tasks.evaluation(0)):
+        if tasks_without(self._shown_milestones(0)):
             stage(0, MilestonesWritten, self._milestones)
         stage(0, Evaluated, self._evaluate)
+        if self.recipe.warm_start.rollout_tasks:
+            self._collect(0)
+            stage(0, TasksChosen, self._curriculum)
         require_balance(self.manifest.out, 0, self.buffer)
         for phase in range(1, self.recipe.run.phases + 1):
             self.display.phase(phase)
-            if self._looks_for_milestones and tasks_without(self._asked_rollouts(phase)):
+            if tasks_without(self._shown_milestones(phase)):
                 stage(phase, MilestonesWritten, self._milestones)
-            stage(phase, RolloutsPlayed, self._rollouts)
-            if self.recipe.replay.judges:
-                stage(phase, Labelled, self._label)
+            self._collect(phase)
             with self._playing_ahead(phase):
                 stage(phase, ReplayFiltered, self._replay)
                 stage(phase, CriticsTrained, self._critics)
@@ -117,6 +119,12 @@ class Controller:
             self.system.folders.forget_checkpoints(phase, self.recipe.run.keep_checkpoints)
         self.system.learner.export()
         self.display.finish()
+
+    def _collect(self, phase: int) -> None:
+        """Have the phase's rollouts played and labelled."""
+        self.stages.run(phase, RolloutsPlayed, self._rollouts)
+        if self.recipe.replay.judges:
+            self.stages.run(phase, Labelled, self._label)
 
     def _clone(self, phase: int) -> Cloned:
         """Clone demonstrations, unless the recipe starts from a policy that has been through this."""
@@ -157,10 +165,15 @@ class Controller:
     def _looks_for_milestones(self) -> bool:
         return bool(self.recipe.milestones.model) or self.system.algorithm.needs_milestones
 
+    def _shown_milestones(self, phase: int) -> list[EpisodeSpec]:
+        """Return what is to have milestones from a phase on: its rollouts, and in phase 0 also the evaluations."""
+        evaluated = self.tasks.evaluation(0) if phase == 0 and evaluates_with_milestones(self.recipe) else []
+        return [*evaluated, *(self._asked_rollouts(phase) if self._looks_for_milestones else ())]
+
     def _milestones(self, phase: int) -> MilestonesWritten:
-        """Let milestones be written for tasks that have none: the phase's own, in phase 0 those of the evaluations."""
-        asked = self._asked_rollouts(phase) if phase else self.tasks.evaluation(0)
-        tasks = tasks_without(with_milestones(asked, written_before(self.manifest, phase - 1)))
+        """Let milestones be written for tasks that have none."""
+        asked = with_milestones(self._shown_milestones(phase), written_before(self.manifest, phase - 1))
+        tasks = tasks_without(asked)
         written = self.system.write_milestones(tasks)
         if said := absent_line(written, len(tasks), self.recipe.milestones, f"phase {phase}"):
             self.display.note(said)
@@ -232,7 +245,7 @@ class Controller:
         """Filter the successes of earlier phases by their perplexity under the current policy."""
         fresh = self._counted(phase)
         wanted = self.system.algorithm.data_choice.replay
-        earlier = range(1, phase)
+        earlier = range(self.tasks.first_phase, phase)
         counted = {episode_id for one in earlier for episode_id in self._counted(one)}
         stored = [i for i in self.labelled.successes(phases=earlier) if i in counted] if wanted != "none" else []
         settings = self.recipe.replay
@@ -290,7 +303,7 @@ class Controller:
 
     def _chosen(self, phase: int) -> TasksChosen:
         """Return the next phase's tasks; without the critic's band they are known once this phase is played."""
-        phases = range(1, phase + 1) if self.recipe.curriculum.failures == "all" else (phase,)
+        phases = range(self.tasks.first_phase, phase + 1) if self.recipe.curriculum.failures == "all" else (phase,)
         counted = {episode_id for one in phases for episode_id in self._counted(one)}
         failed = [lost.task_id for lost in self.labelled.failures(phases=phases) if lost.episode_id in counted]
         values: dict[str, float] = {}
@@ -314,8 +327,7 @@ class Controller:
         return with_milestones(self._asked_rollouts(phase), written_before(self.manifest, phase))
 
     def _asked_rollouts(self, phase: int) -> list[EpisodeSpec]:
-        chosen = self.manifest.result(phase - 1, TasksChosen).tasks if phase > 1 else None
-        return self.tasks.rollouts(phase, chosen)
+        return recorded_rollouts(phase, self.tasks, self.manifest)
 
     def _learned_from(self, phase: int) -> tuple[list[str], list[Kept]]:
         """Return the ids of the phase's episodes, and what the replay filter kept of earlier ones."""

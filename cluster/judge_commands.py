@@ -18,7 +18,8 @@ from cluster.recipe.recipe import Recipe, build_recipe
 from cluster.run_folder.layout import LABELS
 from cluster.run_folder.manifest import RunManifest, read_header
 from cluster.run_folder.stage_data import recorded_files
-from cluster.run_folder.stage_results import Evaluated, RolloutsPlayed, TasksChosen
+from cluster.run_folder.stage_results import Evaluated, RolloutsPlayed
+from cluster.run_tasks import recorded_rollouts
 from cluster.task_sets import TaskSets
 from records.episodes import Source, Task, Trajectory
 from records.labels import LabelSubject
@@ -123,9 +124,10 @@ def _tasks(recipe: Recipe, manifest: RunManifest) -> dict[str, Task]:
     specs: dict[str, Task] = {}
     for phase in range(recipe.run.phases + 1):
         if manifest.stage_done(phase, RolloutsPlayed.stage):
-            chosen = manifest.result(phase - 1, TasksChosen).tasks if phase > 1 else None
             counted = manifest.result(phase, RolloutsPlayed).episodes
-            specs |= {s.episode_id: s.task for s in sets.rollouts(phase, chosen) if s.episode_id in set(counted)}
+            specs |= {
+                s.episode_id: s.task for s in recorded_rollouts(phase, sets, manifest) if s.episode_id in set(counted)
+            }
         if manifest.stage_done(phase, Evaluated.stage):
             counted = manifest.result(phase, Evaluated).episodes
             specs |= {s.episode_id: s.task for s in sets.evaluation(phase) if s.episode_id in set(counted)}

@@ -1,7 +1,7 @@
 """The tasks of a run's episodes, drawn again from what the run folder says.
 
-Owns ``tasks_of_run``. Invariant: tasks depend on the recipe and the recorded choices alone, so what is drawn here is
-what was played; milestones that were written for a task are with it.
+Owns ``tasks_of_run`` and ``recorded_rollouts``. Invariant: tasks depend on the recipe and the recorded choices alone;
+so what is drawn here is what was played; milestones that were written for a task are with it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,14 @@ from cluster.run_folder.stage_results import Evaluated, RolloutsPlayed, TasksCho
 from cluster.task_sets import TaskSets
 from records.episodes import Task
 from rollout_workers.spec import EpisodeSpec
+
+
+def recorded_rollouts(phase: int, tasks: TaskSets, manifest: RunManifest) -> list[EpisodeSpec]:
+    """Return the rollouts of a phase, whose tasks were chosen at the end of the one before; none before the first."""
+    if phase < tasks.first_phase:
+        return []
+    first = phase == tasks.first_phase
+    return tasks.rollouts(phase, None if first else manifest.result(phase - 1, TasksChosen).tasks)
 
 
 def tasks_of_run(out: Path) -> dict[str, Task]:
@@ -31,6 +39,5 @@ def tasks_of_run(out: Path) -> dict[str, Task]:
         if stage == Evaluated.stage:
             specs += with_milestones(tasks.evaluation(phase), written_before(manifest, phase))
         elif stage == RolloutsPlayed.stage:
-            chosen = manifest.result(phase - 1, TasksChosen).tasks if phase > 1 else None
-            specs += with_milestones(tasks.rollouts(phase, chosen), written_before(manifest, phase))
+            specs += with_milestones(recorded_rollouts(phase, tasks, manifest), written_before(manifest, phase))
     return {spec.episode_id: spec.task for spec in specs}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -103,10 +104,15 @@ class TaskSets:
         }[critic]
         return self.demonstrations(critic, count, flawless=flawless) if count else []
 
+    @property
+    def first_phase(self) -> int:
+        """The first phase that has rollouts: 0 where the start policy's own fill the replay buffer, else 1."""
+        return 0 if self._recipe.warm_start.rollout_tasks else 1
+
     def rollouts(self, phase: int, chosen: Sequence[ChosenTask] | None) -> list[EpisodeSpec]:
         """Return the episodes of a phase: each chosen task (None: the first phase's) ``attempts_per_task`` times."""
         tasks = (
-            self._first_phase()
+            self._first_tasks()
             if chosen is None
             else [self._source.task(item.template, item.parameters) for item in chosen]
         )
@@ -152,9 +158,11 @@ class TaskSets:
         tasks = tuple(ChosenTask(task.template, task.parameters) for task in chosen.tasks)
         return TasksChosen(tasks=tasks, origins=chosen.counts())
 
-    def _first_phase(self) -> Sequence[Task]:
-        chosen = next_tasks(self.training, [], self._recipe.curriculum, seed=self._recipe.run.seed, phase=1, values={})
-        return chosen.tasks
+    def _first_tasks(self) -> Sequence[Task]:
+        settings, phase = self._recipe.curriculum, self.first_phase
+        if phase == 0:
+            settings = replace(settings, tasks_per_phase=self._recipe.warm_start.rollout_tasks)
+        return next_tasks(self.training, [], settings, seed=self._recipe.run.seed, phase=phase, values={}).tasks
 
     def _perturb(self, task: Task, rng: np.random.Generator) -> Task | None:
         """Return a task of the same template with other training parameters, or None where none is found."""

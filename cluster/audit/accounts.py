@@ -160,7 +160,7 @@ def _check_published(part: AuditPart, run: RunRecord, phase: int, published: Pub
 
 def _check_rollouts(part: AuditPart, run: RunRecord, phase: int, played: RolloutsPlayed) -> None:
     """Rollouts were decided by the newest weights, or by older ones as far as the run lets them; their ages add up."""
-    key, newest = (phase, played.stage), phase - 1
+    key, newest = (phase, played.stage), max(phase - 1, 0)
     decided = _check_versions(part, run, key, range(max(newest - run.max_staleness, 0), newest + 1))
     if run.max_staleness:
         found = {str(newest - version): steps for version, steps in sorted(decided.items(), reverse=True)}
@@ -204,7 +204,7 @@ def _wrong_step(trajectory: Trajectory, versions: Sequence[int]) -> str:
 
 
 def _check_replayed(part: AuditPart, run: RunRecord, phase: int, replay: ReplayFiltered) -> None:
-    earlier = {episode_id for p in range(1, phase) for episode_id in run.episodes((p, RolloutsPlayed.stage))}
+    earlier = {episode_id for p in range(phase) for episode_id in run.episodes((p, RolloutsPlayed.stage))}
     kept = {episode_id: list(steps) for episode_id, steps in replay.kept.items()}
     stored = [episode_id for episode_id in kept if episode_id in run.buffer]
     for episode_id in kept:

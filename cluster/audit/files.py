@@ -15,7 +15,14 @@ from cluster.run_folder.layout import ROLLBACKS, kept_checkpoints
 from cluster.run_folder.metrics_log import FILE_NAME as METRICS
 from cluster.run_folder.metrics_log import read_metrics
 from cluster.run_folder.stage_files import StageEntry
-from cluster.run_folder.stage_results import POSSIBLE, POSSIBLE_BEFORE, WHERE_NEEDED, Labelled, TasksChosen
+from cluster.run_folder.stage_results import (
+    OPENING,
+    POSSIBLE,
+    POSSIBLE_BEFORE,
+    WHERE_NEEDED,
+    Labelled,
+    TasksChosen,
+)
 from cluster.run_folder.summary import FILE_NAME as SUMMARY
 from records.durable import read_text
 from replay.labels import SUFFIX as LABELS_SUFFIX
@@ -32,9 +39,8 @@ def check_manifests(run: RunRecord) -> AuditPart:
         part.require(begun.done, f"{ROLLBACKS}/{begun.number:04d}", unfinished)
     phases = int(run.header["config"]["run"]["phases"])
     found = list(run.entries)
-    possible = [(0, stage) for stage in POSSIBLE_BEFORE] + [
-        (p, stage) for p in range(1, phases + 1) for stage in POSSIBLE
-    ]
+    before = [stage for stage in POSSIBLE_BEFORE if run.opens or stage not in OPENING]
+    possible = [(0, stage) for stage in before] + [(p, stage) for p in range(1, phases + 1) for stage in POSSIBLE]
     absent = WHERE_NEEDED - ({Labelled.stage} if run.judges else set())
     expected = [key for key in possible if key[1] not in absent or key in found]
     if not run.faults:

@@ -118,6 +118,11 @@ class RunRecord:
         """How many versions a rollout's weights may have been behind; runs of before there was the setting say none."""
         return int(self.header["config"]["rollout"].get("max_staleness", 0))
 
+    @property
+    def opens(self) -> bool:
+        """Whether the start policy's rollouts open the buffer; those of runs of before there was the setting do not."""
+        return bool(self.header["config"]["warm_start"].get("rollout_tasks", 0))
+
     @cached_property
     def labelled(self) -> LabelledBuffer:
         """The episodes as the run learns from them."""

@@ -136,6 +136,7 @@ class WarmStartSettings:
     """What happens before RL: from which policy it starts, and what is learned from the scripted experts first."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+    unset: ClassVar[Mapping[str, object]] = {"rollout_tasks": 0}
 
     checkpoint: str = ""
     """Folder of a policy that Waymark exported to start from, with its checksums, relative to the working folder or to
@@ -186,10 +187,14 @@ class WarmStartSettings:
     """Share of the failing demonstrations that repeat their template's usual fault, as when everybody who was asked
     misunderstood the same kind of task."""
 
+    rollout_tasks: int = 0
+    """Training tasks that the start policy plays before phase 1, each ``run.attempts_per_task`` times: what it solves
+    opens the replay buffer, what it fails the failure set. 0: both are empty when phase 1 begins."""
+
     def __post_init__(self) -> None:
         """Refuse shares outside [0, 1] and an empty set of demonstrations."""
         one_of(self, "clone", ("auto", "always", "never"))
-        at_least(self, 0, "value_demonstrations", "habits_seed")
+        at_least(self, 0, "value_demonstrations", "habits_seed", "rollout_tasks")
         at_least(self, 1, "tokenizer_demonstrations", "demonstrations", "potential_demonstrations", "long_horizon")
         share(self, "long_share", "faulty_low", "faulty_high", "detours", "habitual")
         require(self.faulty_low <= self.faulty_high, "faulty_low", f"at most faulty_high ({self.faulty_high})",

@@ -82,7 +82,7 @@ def episode_counts(specs: Sequence[EpisodeSpec], result: RolloutResult, buffer: 
 
 def steps_by_staleness(rollouts: Iterable[Trajectory]) -> dict[str, int]:
     """Return how many steps were decided by weights that were so many versions older than the newest of their phase."""
-    found = Counter(rollout.phase - 1 - step.policy_version for rollout in rollouts for step in rollout.steps)
+    found = Counter(max(rollout.phase - 1, 0) - step.policy_version for rollout in rollouts for step in rollout.steps)
     return {str(versions): found[versions] for versions in sorted(found)}
 
 

@@ -284,9 +284,21 @@ WARM_START: Mapping[str, type[StageResult]] = {
 }
 """The stages that every run has before RL, in phase 0, in order."""
 POSSIBLE_BEFORE: Mapping[str, type[StageResult]] = {
-    kind.stage: kind for kind in (Cloned, CriticsPretrained, Published, MilestonesWritten, Evaluated)
+    kind.stage: kind
+    for kind in (
+        Cloned,
+        CriticsPretrained,
+        Published,
+        MilestonesWritten,
+        Evaluated,
+        RolloutsPlayed,
+        Labelled,
+        TasksChosen,
+    )
 }
 """Those that phase 0 may have, in order."""
+OPENING = frozenset({RolloutsPlayed.stage, Labelled.stage, TasksChosen.stage})
+"""Those that phase 0 has only where the start policy's rollouts open the replay buffer."""
 POSSIBLE: Mapping[str, type[StageResult]] = {
     kind.stage: kind
     for kind in (

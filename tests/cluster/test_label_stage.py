@@ -58,6 +58,18 @@ def test_the_stage_is_there_only_where_a_recipe_names_a_judge(tmp_path: Path) ->
     assert "labels" not in {part.name for part in audit(plain.out).parts}
 
 
+def test_what_the_start_policy_played_is_labelled_as_well_and_replayed_by_its_labels(tmp_path: Path) -> None:
+    replay, rollout = {"outcomes": f"{HERE}:COIN"}, {"retry_delay_s": 0.0}
+    run = Run(tmp_path, replay=replay, rollout=rollout, warm_start={"rollout_tasks": 4})
+    run.start()
+    first = run.manifest.result(0, RolloutsPlayed).episodes
+    right = {i for i in first if says_of(i) >= 0.5}
+    assert set(run.manifest.result(1, ReplayFiltered).kept) == right
+    assert right
+    assert (0, "label") in run.manifest.stages()
+    assert audit(run.out).findings == []
+
+
 def test_learning_and_the_curriculum_follow_the_labels_and_evaluation_the_rules(tmp_path: Path) -> None:
     run = judged_run(tmp_path)
     run.start()
