@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from safetensors.torch import load_file, save_file
 
 from policy.client import Completion, Sampling, WrongVersion
 from policy.engine import GenerationEngine
@@ -98,6 +100,13 @@ class WrongServer(FoundServer):
 def served(tokenizer: TextTokenizer, tokenizer_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("vllm")
     model = save_policy(build_tiny(SHAPE, tokenizer, seed=0), tokenizer_dir, folder / "policy")
+    with running(model, tokenizer, folder) as found:
+        yield found
+
+
+@contextmanager
+def running(model: Path, tokenizer: TextTokenizer, folder: Path) -> Iterator[Served]:
+    """A vLLM that serves the policy folder ``model`` and can also take weights wrongly."""
     controls = Path(__file__).parent / "vllm_controls"
     python = folder / "python"  # vLLM finds the worker of these tests by this script's path
     python.write_text(
@@ -142,6 +151,22 @@ async def test_weights_taken_wrongly_are_refused_though_the_server_claims_them(s
     assert publication.accepted == ()
     assert "nats" in publication.quarantined[served.url]
     assert (await served.publish(weights)).accepted, "the same weights, taken rightly"
+
+
+@pytest.mark.lengthy
+def test_a_model_whose_folder_repeats_its_tied_head_takes_weights_as_any_other(
+    tokenizer: TextTokenizer, tokenizer_dir: Path, tmp_path: Path
+) -> None:
+    model = save_policy(build_tiny(SHAPE, tokenizer, seed=0), tokenizer_dir, tmp_path / "policy")
+    file = model / "model.safetensors"
+    tensors = load_file(file)
+    assert "lm_head.weight" not in tensors
+    save_file({**tensors, "lm_head.weight": tensors["model.embed_tokens.weight"].clone()}, file, {"format": "pt"})
+    with running(model, tokenizer, tmp_path) as served:
+        assert asyncio.run(served.publish(served.weights(1))).accepted
+        wrongly = asyncio.run(served.publish(served.weights(2), WrongServer(served, "stale_head")))
+        assert "nats" in wrongly.quarantined[served.url]
+        assert asyncio.run(served.publish(served.weights(2))).accepted
 
 
 async def test_a_file_that_is_not_what_was_published_leaves_the_old_weights_serving(served: Served) -> None:

@@ -13,6 +13,7 @@ import hashlib
 import json
 import shutil
 import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from waymark_files import NotFetched, cache_folder, cached, fetch_url, is_url
 Shapes = dict[str, tuple[int, ...]]
 Tensors = dict[str, torch.Tensor]
 _PREFIX = "base_model.model."
+_HEAD, _EMBEDDING = "lm_head.weight", "embed_tokens.weight"
 _NOT_TEXT = ("vision", "audio")
 
 
@@ -59,7 +61,12 @@ class WorkerExtension:
             return {"refused": str(refused)}
         except BrokenOff as broken:
             return {"refused": str(broken), "broken_off": True}
-        misfit = _misfit(self._shapes(), tensors)
+        shapes, repeated = self._shapes(), _repeated_heads(Path(self.model_config.model))
+        # vLLM takes a tied head that the model's files repeat for a head of its own; what is published has it once.
+        tensors |= {
+            head: tensors[of] for head, of in repeated.items() if head in set(shapes) - set(tensors) and of in tensors
+        }
+        misfit = _misfit(shapes, tensors)
         if misfit:
             return {"refused": f"what was published does not fit the served model: {misfit}"}
         model = self.model_runner.get_model()
@@ -98,7 +105,7 @@ class WorkerExtension:
         """Return names and shapes of what must be published; a tied head that the files repeat is not."""
         shapes = _own_shapes(Path(self.model_config.model))
         if getattr(self.model_config.hf_text_config, "tie_word_embeddings", False):
-            shapes = {name: shape for name, shape in shapes.items() if not name.endswith("lm_head.weight")}
+            shapes = {name: shape for name, shape in shapes.items() if not name.endswith(_HEAD)}
         return shapes
 
     def _verified(self, place: str, checksum: str) -> tuple[bytes, Tensors]:
@@ -141,6 +148,23 @@ def _own_shapes(folder: Path) -> Shapes:
             for name in list(tensors.keys()):
                 shapes[name] = tuple(tensors.get_slice(name).get_shape())
     return shapes
+
+
+@cache
+def _repeated_heads(folder: Path) -> dict[str, str]:
+    """Return heads of the model's files that have the very numbers of an embedding, with that embedding's name."""
+    tensors = {}
+    for file in sorted(folder.glob("*.safetensors")):
+        with safe_open(str(file), "pt") as content:
+            wanted = [name for name in content.keys() if name.endswith((_HEAD, _EMBEDDING))]  # noqa: SIM118
+            tensors |= {name: content.get_tensor(name) for name in wanted}
+    heads = [name for name in tensors if name.endswith(_HEAD)]
+    return {
+        head: name
+        for head in heads
+        for name, embedding in tensors.items()
+        if name.endswith(_EMBEDDING) and torch.equal(embedding, tensors[head])
+    }
 
 
 def _adapter_misfit(own: Shapes, shape: dict[str, Any], given: Tensors) -> str:
