@@ -88,8 +88,9 @@ class RunDisplay:
 
     def ahead(self, done: int, total: int) -> None:
         """How many of the next phase's rollouts are done while the stage works."""
-        if self._state.stage is not None:
-            self._state.stage.ahead = f"{done}/{total}"
+        stage = self._state.stage  # the stage may end meanwhile: this is told by another thread
+        if stage is not None:
+            stage.ahead = f"{done}/{total}"
 
     def waiting(self, what: str) -> None:
         """Processes that wait for a node, with what they declare; empty where none does."""

@@ -8,14 +8,15 @@ begins any more. Must not import ray.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from enum import StrEnum
 from types import TracebackType
 from typing import Protocol
 
+from records.supervision import attempted
 from rollout_workers.leases import Journal
-from rollout_workers.results import RolloutCounts, RolloutResult
+from rollout_workers.results import NOTHING_PLAYED, RolloutCounts, RolloutResult
 from rollout_workers.spec import EpisodeSpec
 
 logger = logging.getLogger(__name__)
@@ -67,36 +68,42 @@ class RolloutsAhead:
     ) -> None:
         self._pool, self._specs, self._on_counts, self._journal = pool, specs, on_counts, journal
         self._ending = Ending.WHEN_ALL_ARE_PLAYED
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="rollouts-ahead")
-        self.result: RolloutResult
+        self._found: RolloutResult | BaseException = NOTHING_PLAYED
+        self._thread = threading.Thread(target=self._work, name="rollouts-ahead", daemon=True)
+        self.result = NOTHING_PLAYED
 
     def __enter__(self) -> RolloutsAhead:
         """Begin to play."""
-        self._playing: Future[RolloutResult] = self._thread.submit(self._play)
+        self._thread.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """End the run as the block ended; raise what the pool raises where that was well."""
-        if error is None:
-            try:
-                self._ending = Ending.WHEN_IDLE
-                while not self._playing.done():
-                    wait([self._playing], timeout=_LOOK_S)
-                self.result = self._playing.result(timeout=_LOOK_S)
-                return
-            finally:
-                self._leave()
-        self._leave()
-        if self._playing.done() and (other := self._playing.exception(timeout=_LOOK_S)):
-            logger.warning("rollouts that were begun ahead ended by themselves: %s", other)
+        if error is not None:
+            self._leave()
+            if isinstance(self._found, BaseException):
+                logger.warning("rollouts that were begun ahead ended by themselves: %s", self._found)
+            return
+        try:
+            self._ending = Ending.WHEN_IDLE
+            while self._thread.is_alive():
+                self._thread.join(_LOOK_S)
+        finally:
+            self._leave()
+        if isinstance(self._found, BaseException):
+            raise self._found
+        self.result = self._found
 
     def _leave(self) -> None:
         self._ending = Ending.NOW
-        if wait([self._playing], timeout=_LEAVE_S).not_done:
+        self._thread.join(_LEAVE_S)
+        if self._thread.is_alive():
             logger.warning("rollouts that were begun ahead did not end within %g s", _LEAVE_S)
-        self._thread.shutdown(wait=False)
+
+    def _work(self) -> None:
+        self._found = attempted(self._play)
 
     def _play(self) -> RolloutResult:
         result = self._pool.run(self._specs, self._on_counts, self._journal, lambda: self._ending)
