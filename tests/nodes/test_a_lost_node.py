@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,19 @@ from tests.e2e.command import Run
 from tests.e2e.test_train import TINY, assert_done
 from tests.nodes import confined
 from tests.nodes.machines import CONFINED, wait_until
-from tests.nodes.whole_run import RUN, RUNS, Submitted, audited, cluster, end, fetched, outcome, requeued
+from tests.nodes.whole_run import (
+    RUN,
+    RUNS,
+    Submitted,
+    audited,
+    cluster,
+    end,
+    family,
+    fetched,
+    outcome,
+    requeued,
+    signal_all,
+)
 from tests.records.stores.s3_server import s3_server
 
 pytestmark = [
@@ -72,6 +85,7 @@ def test_a_node_is_lost_between_the_writing_of_an_episode_and_its_acknowledgemen
             assert outcome(out).weights[0] != outcome(out).weights[1], "the phase taught something that could differ"
 
 
+@pytest.mark.lengthy
 def test_the_learners_node_is_lost_in_the_middle_of_a_training(tmp_path: Path) -> None:
     """What it had learned of the stage is lost with its disk; the stage begins again and comes to the same."""
     undisturbed, late = Run(tmp_path / "undisturbed", LONG_TRAINING), tmp_path / "late"
@@ -85,9 +99,8 @@ def test_the_learners_node_is_lost_in_the_middle_of_a_training(tmp_path: Path) -
             return any((learner.root / RUNS).glob("*/bookmarks/actor/COMPLETE"))
 
         wait_until(lambda: actor_is_learning() or command.poll() is not None, limit_s=600)
-        learner.kill()
-        done = run.done()
-        assert run.stages()[done] == (1, "actor"), "updates were made, and the stage was not over"
+        signal_all(family(learner), signal.SIGSTOP)
+        assert run.stages()[run.done()] == (1, "actor"), "updates were made, and the stage is not over"
         nodes.replace("learner")
         command.wait(600)
         code, said = end(command)
