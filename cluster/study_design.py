@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from analysis.predictions import Prediction
 from cluster.errors import RecipeError
 from cluster.recipe.recipe import Recipe, load_recipe
+from cluster.recipe.yaml_file import read_yaml_file
 
 Settings = Mapping[str, Any]
 _NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.+-]*$"
@@ -141,10 +142,10 @@ def read_study(path: Path) -> StudyFile:
     Raises:
         RecipeError: the file is no study, or a run of it has a recipe that cannot be used.
     """
+    content = read_yaml_file(path, "study")
     try:
-        content = path.read_bytes()
         raw = yaml.safe_load(content.decode("utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except yaml.YAMLError as error:
         raise RecipeError(f"{path}: cannot be read as YAML: {error}") from error
     try:
         design = StudyDesign.model_validate(raw)

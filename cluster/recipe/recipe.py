@@ -25,6 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 from cluster.errors import RecipeError
 from cluster.recipe.plugged import PLUGGED, environment_section, own_sections, read_section, section_path
 from cluster.recipe.run_settings import RunSettings, WarmStartSettings
+from cluster.recipe.yaml_file import read_yaml_file
 from curriculum.settings import CurriculumSettings
 from environments.browser.settings import BrowserSettings
 from environments.kinds import KINDS
@@ -163,12 +164,7 @@ def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
 
     Raises ``RecipeError`` with one line per problem: where it is, what was expected, what was found.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise RecipeError(f"cannot read the recipe {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise RecipeError(f"{path}: expected UTF-8 text, found other bytes: {error}") from error
+    text = read_yaml_file(path, "recipe").decode("utf-8")
     return build_recipe(_parse_yaml(text, str(path)), overrides, origin=str(path))
 
 

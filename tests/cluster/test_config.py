@@ -22,7 +22,9 @@ from cluster.recipe.recipe import (
     load_recipe,
     resolved,
 )
+from cluster.study_design import read_study
 from policy.backend import BACKENDS
+from tests.not_files import NOT_FILES, at_once
 
 
 def settings_classes() -> list[type]:
@@ -214,6 +216,22 @@ def test_yaml_cannot_construct_objects(tmp_path: Path) -> None:
 def test_a_missing_recipe_says_so(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match="No such file"):
         load_recipe(tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in NOT_FILES if "link" not in kind])
+def test_what_is_no_file_is_refused_as_a_recipe_and_as_a_study_at_once(tmp_path: Path, kind: str) -> None:
+    NOT_FILES[kind](tmp_path / "it")
+    for read, what in ((load_recipe, "recipe"), (read_study, "study")):
+        said = f"it: expected a file, found {kind}; give the path of a {what}"
+        with at_once(), pytest.raises(RecipeError, match=said):
+            read(tmp_path / "it")
+
+
+def test_a_recipe_longer_than_anybody_writes_is_refused(tmp_path: Path) -> None:
+    with (tmp_path / "long.yaml").open("wb") as file:
+        file.truncate(2**40)
+    with at_once(), pytest.raises(RecipeError, match="expected a recipe of at most 1048576 bytes, found more"):
+        load_recipe(tmp_path / "long.yaml")
 
 
 def test_a_recipe_cannot_be_changed() -> None:

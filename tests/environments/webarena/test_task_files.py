@@ -15,6 +15,7 @@ from environments.webarena.tasks.files import (
     viewport,
 )
 from judges.rules import WEBARENA, WEBARENA_LITE
+from tests.not_files import NOT_FILES, at_once
 
 FILES = Path(__file__).parents[4] / "shared" / "webarena_lite"
 """The public task files; they lie beside the repository, not in it."""
@@ -199,6 +200,13 @@ def test_a_file_of_absurd_size_is_refused_unread(tmp_path):
         file.truncate(65 * 2**20)
     with pytest.raises(TaskFileError, match="expected at most 67108864 bytes, found 68157440"):
         load_tasks(path)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in NOT_FILES if "link" not in kind])
+def test_what_is_no_file_is_refused_at_once(tmp_path, kind):
+    NOT_FILES[kind](tmp_path / "it")
+    with at_once(), pytest.raises(TaskFileError, match=f"it: expected a file, found {kind}; correct the path"):
+        load_tasks(tmp_path / "it")
 
 
 def test_a_missing_file_is_refused(tmp_path):

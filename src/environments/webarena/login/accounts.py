@@ -16,6 +16,7 @@ from typing import NoReturn
 from urllib.parse import quote, quote_plus
 
 from environments.webarena.sites.addresses import variable
+from records.durable import read_text
 
 _HIDDEN = "[hidden]"
 
@@ -101,10 +102,10 @@ class Accounts:
 
 def _read(path: str) -> Mapping[str, object]:
     try:
-        data = json.loads(Path(path).expanduser().read_text(encoding="utf-8"))
+        data = json.loads(read_text(Path(path).expanduser()))
     except (OSError, ValueError) as error:
         # Not chained and not quoted: a JSON error may cite the text.
-        reason = error.strerror if isinstance(error, OSError) else "it is no JSON"
+        reason = (error.strerror or "it is no file") if isinstance(error, OSError) else "it is no JSON"
         raise CredentialsMissing(f"environments.webarena.credentials_file {path}: cannot be read: {reason}") from None
     if not isinstance(data, dict):
         raise CredentialsMissing(

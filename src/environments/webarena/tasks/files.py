@@ -19,6 +19,7 @@ from environments.webarena.sites.addresses import SITES, placeholders
 from environments.webarena.tasks.bounds import MAX_BYTES, MAX_DEPTH, check_depth
 from environments.webarena.tasks.format import Geolocation, TaskEntry, Viewport
 from judges.rules import WEBARENA, WEBARENA_LITE, RuleSet
+from records.durable import NotAFile, read_text
 from records.episodes import Task
 
 _SHOWN = 100
@@ -39,8 +40,10 @@ def load_tasks(path: Path | str, *, split: str = "", names: tuple[str, ...] = SI
     path = Path(path)
     try:
         size = path.stat().st_size
-        text = path.read_text(encoding="utf-8") if size <= MAX_BYTES else ""
+        text = read_text(path) if size <= MAX_BYTES else ""
         entries = json.loads(text, parse_constant=_no_number) if text else None
+    except NotAFile as error:
+        raise TaskFileError(f"{error}; correct the path") from error
     except OSError as error:
         raise TaskFileError(f"{path}: expected a task file, found none: {error.strerror}; correct the path") from error
     except ValueError as error:
