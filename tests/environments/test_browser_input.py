@@ -82,6 +82,27 @@ async def test_any_text_arrives_as_it_was_written(env: BrowserEnvironment, text:
     assert await env.slot.tab.read("field.value") == text
 
 
+@pytest.mark.parametrize("where", ["field.onkeydown", "field.form.onkeypress", "document.onkeyup", "window.onkeydown"])
+async def test_whoever_hears_keys_hears_the_last_of_what_is_typed(env: BrowserEnvironment, where: str) -> None:
+    seen = await env.reset(lab_task("/"))
+    told = "noted = []; field = document.querySelector('[name=q]'); field.oninput = e => noted.push(e.data);"
+    await env.slot.tab.read(f"(() => {{ {told} }})()")
+    seen = await do(env, seen, "type", "Search", "mug")  # where nobody does, the text comes as a whole
+    assert await env.slot.tab.read("noted") == ["mug"]
+    await env.slot.tab.read(f"(() => {{ {where} = e => noted.push(e.type + e.key) }})()")
+    seen = await do(env, seen, "type", "Search", "lamp")
+    key = where.rpartition(".on")[2] + "p"
+    assert await env.slot.tab.read("noted") == ["mug", "lam", *(["p", key] if key.startswith("keyup") else [key, "p"])]
+
+
+async def test_a_field_knows_that_it_was_changed_however_it_was_typed_into(env: BrowserEnvironment) -> None:
+    seen = await env.reset(lab_task("/form"))
+    await env.slot.tab.read("(() => { changes = []; onchange = e => changes.push(e.target.name) })()")
+    seen = await do(env, seen, "type", "Who", "Ann")
+    await do(env, seen, "type", "Secret", "word")
+    assert await env.slot.tab.read("changes") == ["who"]
+
+
 async def test_a_number_that_is_none_is_refused(env: BrowserEnvironment) -> None:
     seen = await do(env, await env.reset(lab_task("/input")), "type", "Digits", "12")
     assert (seen.find("Digits").value, seen.feedback) == ("12", None)

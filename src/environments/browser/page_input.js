@@ -114,8 +114,17 @@ const accepts = (element, text) => {
   return probe.value !== "";
 };
 
-/* The last character is a key, so that pages that listen to keys hear one. */
-const writing = text => {
+/* Whether anybody hears the keys that are pressed in a field. */
+const keysHeard = field => {
+  const heard = at => Boolean(at.onkeydown || at.onkeypress || at.onkeyup);
+  let up = field;
+  while (up && !heard(up)) up = above(up);
+  return state.keys || up !== null || heard(field.ownerDocument.defaultView);
+};
+
+/* The last character is a key where someone hears it: text alone changes a field in the same way, in half the time. */
+const writing = (text, heard) => {
+  if (text && !heard) return [{text}];
   const key = /[\x20-\x7e]$/.test(text) ? text.slice(-1) : "";
   const before = key ? text.slice(0, -1) : text;
   return [...(before ? [{text: before}] : []), {key: key || (text ? "Unidentified" : "Delete")}];
@@ -157,14 +166,14 @@ const plans = {
     if (code) return {code};
     const sink = state.editors.get(element) ?? (element.isContentEditable ? element : null);
     // An editor keeps its own selection, which only its keys move.
-    if (sink && takesFocus(sink)) return {input: [{key: "SelectAll"}, ...writing(text.replace(/\r\n?/g, "\n"))], after: () => ""};
+    if (sink && takesFocus(sink)) return {input: [{key: "SelectAll"}, ...writing(text.replace(/\r\n?/g, "\n"), true)], after: () => ""};
     const field = isField(element);
     let wanted = field && element.localName === "input" ? text.replace(/[\r\n]/g, "") : text.replace(/\r\n?/g, "\n");
     if (field && element.maxLength >= 0) wanted = wanted.slice(0, element.maxLength);
     const whole = WHOLES.has(element.type) || (wanted && !accepts(element, wanted));
     if (whole || !takesFocus(element)) return {code: acts.type(element, wanted)};
     if (field) element.select(); else element.ownerDocument.getSelection().selectAllChildren(element);
-    return {input: writing(wanted), after: () => field && wanted && !element.value ? "not_accepted" : ""};
+    return {input: writing(wanted, !field || keysHeard(element)), after: () => field && wanted && !element.value ? "not_accepted" : ""};
   },
   search(element, text) {
     const typed = plans.type(element, text);

@@ -85,9 +85,10 @@ const lastEvent = input => {
   if (!last) return {type: "", count: 0};
   if (last.drag) return {type: "let go", count: 1};  // no event of the page says so: `handed` does
   if (last.key) return {type: "keyup", count: input.filter(one => one.key).length};
+  if (last.text) return {type: "input", count: 1};
   return {type: last.move ? "mousemove" : "mouseup", count: 1};
 };
-for (const type of ["keyup", "mousemove", "mouseup"]) addListener.call(window, type, event => {
+for (const type of ["input", "keyup", "mousemove", "mouseup"]) addListener.call(window, type, event => {
   if (event.isTrusted && state.awaited.type === type && --state.awaited.count === 0) handed();
 }, true);
 

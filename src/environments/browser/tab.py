@@ -5,7 +5,8 @@ where no page load happens and in two where one does; Playwright's errors never 
 
 Real input goes to the browser, not to the page, so a step with it has three parts: the page says what to press,
 a call that will settle and look is left waiting in the page, then the input is given and the call released.
-The call must wait before the input is given: once a page is being left, Chromium holds new calls back.
+The call must wait before the input is given: once a page is being left, Chromium holds new calls back. It is sent
+together with the first.
 """
 
 from __future__ import annotations
@@ -209,17 +210,19 @@ class BrowserTab:
 
     async def _act(self, action: dict[str, Any] | None, options: dict[str, Any]) -> dict[str, Any] | None:
         """Act by real input; None when the document went away under it."""
-        planned = await self._ask(_BEGIN, action, options)
-        if planned is None:
-            return None
-        inputs = read_inputs(planned, self.page.url)
-        # Started after the call below has been sent, and only then: tasks run in the order they are made.
+        # In the order in which they are sent: tasks begin as they are made. The page takes both before any input.
+        planning = asyncio.ensure_future(self._ask(_BEGIN, action, options))
         finishing = asyncio.ensure_future(self._call(_FINISH, None, options))
-        giving = asyncio.ensure_future(self._give(inputs))
+        giving: list[asyncio.Future[None]] = []
         try:
+            planned = await planning
+            if planned is None:  # what the call does in the next document is over before that is looked at
+                await asyncio.wait({finishing}, timeout=self._settings.navigation_timeout_s)
+                return None
+            giving.append(asyncio.ensure_future(self._give(read_inputs(planned, self.page.url))))
             return await finishing
         finally:
-            await end_tasks(giving, finishing)
+            await end_tasks(planning, finishing, *giving)
 
     def _closed_itself(self) -> bool:
         """Whether the page has closed its tab, in a browser that lives on."""
