@@ -67,6 +67,14 @@ OFFERED = {
     "words in a picture": ("<svg width=90 height=20><text y=15>March</text></svg>", ["March"]),
     "one in the order of the focus": ("<div tabindex=0>Panel</div>", ["clickable Panel 0"]),
     "one that is dragged": ("<div draggable=true>Card</div>", ["clickable Card 0"]),
+    "a field in a frame that hears presses": (
+        "<div class=heard style='padding:9px'><label for=f>Name</label><input id=f></div>",
+        ["textbox Name 0"],
+    ),
+    "a field in what is pressed for something else": (
+        "<div class=heard>Open <input aria-label=Note></div>",
+        ["clickable Open 0", "textbox Note 1"],
+    ),
     "a film": ("<video controls width=99 height=99 title=Trailer></video>", ["video Trailer = paused 0"]),
     "a film without controls": ("<video width=99 height=99 title=Trailer></video>", []),
 }  # fmt: skip
@@ -91,6 +99,10 @@ NAMED = {
     "the head of its column": (
         "<table><tr class=heard><th>Item<input type=search><th>Price</table>",
         "searchbox Item 1",
+    ),
+    "the words before a slider": (
+        "<div>Volume</div><div role=slider tabindex=0 aria-valuenow=3 style='height:9px'><i hidden>3</i></div>",
+        "slider Volume = 3 0",
     ),
     "the text beside": ("<div><span>Age</span><div><input></div></div>", "textbox Age 0"),
 }

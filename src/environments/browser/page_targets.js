@@ -7,6 +7,7 @@
 const INTERACTIVE = "a[href],button,input,select,textarea,summary,[role=button],[role=link],[role=tab],[role=menuitem]";
 const USED_ROLES = new Set(("button link tab menuitem menuitemcheckbox menuitemradio checkbox radio switch option combobox " +
   "textbox searchbox slider spinbutton treeitem").split(" "));
+const FIELDS = "input:not([type=hidden], [type=button], [type=submit], [type=reset], [type=image], [type=checkbox], [type=radio]), textarea";
 const ROWS = "tr, li, [role=row], [role=listitem], [role=option], [role=treeitem]";
 const SHORT_TEXT = 80, LEAST_ROWS = 3, MAX_ROWS = 1000, LEAST_SIZE = 2, SAME_AREA = 0.3, STRIP = 8, MAX_PARTS = 3000;
 const squeezed = text => text.replace(/[\u200b\u2060\ufeff]/g, "").replace(/\s+/g, " ").trim();
@@ -30,6 +31,14 @@ const wraps = element => {
   if (element.shadowRoot || state.roots.length > 1) gather(element);
   const [only, other] = found;
   return Boolean(only) && !other && only.getRootNode() !== element.getRootNode() && squeezed(shownText(element)) === textOf(only);
+};
+
+/* Whether an element is no more than the frame of one field: what is said in it is the field's label, or a control's. */
+const frames = element => {
+  const [field, other] = [...element.querySelectorAll(FIELDS)].slice(0, MAX_PARTS).filter(one => one.checkVisibility({visibilityProperty: true}));
+  if (!field || other || getComputedStyle(field).pointerEvents === "none") return false;
+  const said = [...(field.labels ?? []), ...element.querySelectorAll(INTERACTIVE)].filter(one => element.contains(one) && one !== field);
+  return squeezed(said.reduce((text, one) => text.replace(one.innerText ?? "", ""), element.innerText)) === "";
 };
 
 /* ---- handlers that are not listeners of the element ---- */
@@ -111,7 +120,7 @@ const clickable = (element, tag, style, {outer, editing, pointed}) => {
   if (heard && !pointer && !held && delegates(element)) return false;
   // Edges that are drawn to make a column or a window wider.
   if ((style.cursor.endsWith("-resize") || (!pointer && isStrip(element))) && textOf(element) === "") return false;
-  return !(outer && same(element, outer)) && !wraps(element);
+  return !(outer && same(element, outer)) && !wraps(element) && !frames(element);
 };
 
 /* ---- where it lies ---- */

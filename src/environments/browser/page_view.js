@@ -55,6 +55,7 @@ const facts = (element, pressed, around, style) => {
     found.options = labels(element.options);
     found.selected = labels(element.selectedOptions);
   }
+  if (VALUED.has(found.role)) found.value ??= taken(element.getAttribute("aria-valuetext") ?? element.getAttribute("aria-valuenow") ?? "", MAX_SHORT);
   if (element.getAttribute("aria-checked") === "true") found.checked = true;
   if (element.getAttribute("aria-hidden") === "true") found.unspoken = true;
   const untouched = style.pointerEvents === "none" && ["a", "button"].includes(tag);

@@ -66,13 +66,15 @@ const classOf = element => {
 /* What the drawings in an element are called. */
 const titlesIn = element => squeezed([...element.querySelectorAll(TITLED)].slice(0, MAX_UP)
   .map(one => one.getAttribute("aria-label") || one.getAttribute("title")).join(" ")).slice(0, MAX_HINT);
+/* Roles whose content is no name. */
+const VALUED = new Set(["slider", "spinbutton"]);
 const NAMED = ["aria-label", "title", "alt", "placeholder", "aria-placeholder", "data-placeholder"];
 /* Words for an element without any; "" where it has some, and on a page that names its elements itself. */
 const hintOf = (element, found) => {
   if (document.documentElement.hasAttribute("data-waymark-named")) return "";
   if (found.labelledby || NAMED.some(name => element.getAttribute(name)?.trim()) || [...element.labels ?? []].some(textOf)) return "";
   if (state.editors.has(element) || element.isContentEditable) return classOf(element) || besideOf(element) || "editor";
-  const field = ["input", "select", "textarea"].includes(element.localName) && !["submit", "button", "reset", "image"].includes(element.type);
+  const field = VALUED.has(found.role) || (["input", "select", "textarea"].includes(element.localName) && !["submit", "button", "reset", "image"].includes(element.type));
   const text = !field && textOf(element);
   if (text || (element.localName === "input" && (element.value && !field)) || (field && element.name)) return "";
   if (element.querySelector("img[alt]:not([alt='']), svg title, svg[aria-label]:not([aria-label=''])")) return "";
