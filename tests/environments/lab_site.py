@@ -103,6 +103,8 @@ host.shadowRoot.querySelector('button').addEventListener('click', e => { e.targe
 <button onclick="document.title='Changed'; out.textContent='at once'">Now</button>
 <button onclick="setTimeout(() => { out.textContent='after a while' }, 120)">Soon</button>
 <button onclick="fetch('/slow').then(r => r.text()).then(t => { out.textContent = t })">Fetch</button>
+<button onclick="ask('script', {src: '/slow.js'})">Script</button>
+<button onclick="ask('link', {rel: 'modulepreload', href: '/slow.js', onload() { import('/slow.js') }})">Module</button>
 <button onclick="out.textContent = confirm('Really?') ? 'confirmed' : 'refused'">Ask</button>
 <button onclick="setTimeout(() => { location.href = '/new' }, 50)">Leave</button>
 <button onclick="this.remove()">Vanish</button>
@@ -111,7 +113,8 @@ Draw</button><button onclick="history.pushState(null, '', '/scripts?view=2'); ou
 <button onclick="fetch('http://other.example/').then(() => {out.textContent='reached'},
 () => {out.textContent='blocked'})">
 Reach</button><div id="card">A card</div><p id="out">nothing</p><div contenteditable aria-label="Note"></div>
-<script>document.getElementById('card').addEventListener('click', () => { out.textContent = 'card' })</script>""",
+<script>const ask = (tag, what) => { document.head.append(Object.assign(document.createElement(tag), what)); };
+document.getElementById('card').addEventListener('click', () => { out.textContent = 'card' })</script>""",
 }
 
 
@@ -130,6 +133,11 @@ async def _echo(request: Request) -> Response:
 async def _slow(request: Request) -> Response:
     await asyncio.sleep(0.15)
     return HTMLResponse("fetched")
+
+
+async def _slow_script(request: Request) -> Response:
+    await asyncio.sleep(0.15)
+    return Response("document.getElementById('out').textContent = 'brought along'", media_type="text/javascript")
 
 
 def _report(request: Request) -> Response:
@@ -156,6 +164,7 @@ LAB = Site(
         Route("/echo", _echo, methods=["GET", "POST"]),
         Route("/search", _echo),
         Route("/slow", _slow),
+        Route("/slow.js", _slow_script),
         Route("/report.csv", _report),
         Route("/broken", _broken),
         Route("/hang", _hang),

@@ -118,6 +118,8 @@ async def test_both_drivers_send_the_same_form(env: BrowserEnvironment, app: Sta
         ("Draw", "drawn"),
         ("Push", "pushed"),
         ("Reach", "blocked"),
+        ("Script", "brought along"),
+        ("Module", "brought along"),
         ("A card", "card"),
     ],
 )

@@ -1,6 +1,6 @@
 /* Work that is under way in a document, and documents that are about to be left.
  *
- * Owns the counts of requests and short timers, what the page may not do by itself (dialogs, file samplers, leaving
+ * Owns the counts of requests, short timers and scripts on their way, what the page may not do by itself (dialogs, file samplers, leaving
  * the task's sites), and `settle`. Timers that set timers are counted a few links deep only, so that a page that
  * polls is still quiet; frames that ask for frames for half a second, and no more once a document did so for longer. */
 
@@ -38,6 +38,26 @@ XMLHttpRequest.prototype.send = function (...args) {
   addListener.call(this, "loadend", () => later(() => { work.requests -= 1; }, 0), {once: true});
   return send.apply(this, args);
 };
+
+/* Scripts and style sheets that a page asks for while it runs. One that takes longer, or never comes because it was put
+ * where nothing is executed, holds up no later step. */
+const FETCHED_MS = 2000, FETCHED = /^(stylesheet|modulepreload)$/;
+const asked = new Map();
+for (const [Kind, name] of [[HTMLScriptElement, "src"], [HTMLLinkElement, "href"]]) {
+  const property = Object.getOwnPropertyDescriptor(Kind.prototype, name);
+  Object.defineProperty(Kind.prototype, name, {...property, set(address) {
+    property.set.call(this, address);
+    asked.set(this, now());
+    state.changed = true;
+  }});
+}
+for (const type of ["load", "error"]) addListener.call(window, type, ({target}) => {
+  if (asked.has(target)) later(() => { asked.delete(target); }, 0);
+}, true);
+const fetching = () => [...asked].some(([element, since]) => {
+  if (now() - since > FETCHED_MS) return void asked.delete(element);
+  return element.isConnected && (element.localName === "script" ? !element.noModule : FETCHED.test(element.rel));
+});
 
 let chain = 0;
 const track = (begin, stop, frames = false) => {
@@ -187,7 +207,7 @@ const awaited = () => document.readyState !== "complete" && now() < FRAME_MS &&
     if (!frame.hasAttribute("srcdoc") && !/^https?:/.test(frame.src)) return false;
     try { return frame.contentDocument?.URL === "about:blank"; } catch { return false; }
   });
-const busy = () => work.requests > 0 || awaited() || work.timers > 0 || document.readyState === "loading" ||
+const busy = () => work.requests > 0 || fetching() || awaited() || work.timers > 0 || document.readyState === "loading" ||
   work.expected > now() || moving() || (Boolean(outer) && work.leaving) || framesOf(window).some(frame => frame.busy());
 
 /* For what is busy to the last: requests and timers come before animations. */
