@@ -24,6 +24,7 @@ _SKIPPED = frozenset({
 _SPACE = re.compile(r"[ \t\n\r\f]+")
 _HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*(hidden|collapse)", re.IGNORECASE)
 _NUMBERED = frozenset({"a", "button", "input", "select", "textarea", "summary"})
+_VALUED = frozenset({"slider", "spinbutton"})
 
 ControlState = tuple[str, str, Any]
 """Name, type and live value of one control, for restoring a page that is returned to."""
@@ -165,6 +166,8 @@ class HtmlPage:
         elif element.tag == "select":
             facts["options"] = [option_text(o) for o in options_of(element)]
             facts["selected"] = [option_text(o) for o in self.chosen(element)]
+        elif facts.get("role") in _VALUED:
+            facts["value"] = element.get("aria-valuetext", element.get("aria-valuenow", ""))
         if is_disabled(element):
             facts["disabled"] = True
         if element.get("aria-hidden") == "true":
