@@ -153,7 +153,7 @@ def _own_shapes(folder: Path) -> Shapes:
 @cache
 def _repeated_heads(folder: Path) -> dict[str, str]:
     """Return heads of the model's files that have the very numbers of an embedding, with that embedding's name."""
-    tensors = {}
+    tensors: Tensors = {}
     for file in sorted(folder.glob("*.safetensors")):
         with safe_open(str(file), "pt") as content:
             wanted = [name for name in content.keys() if name.endswith((_HEAD, _EMBEDDING))]  # noqa: SIM118
