@@ -74,6 +74,7 @@ def test_rollouts_of_the_second_phase_begin_before_the_learner_has_ended_with_th
     assert Counter(line.event for line in lines if line.phase == 2)[Event.COMPLETE] == 10
 
 
+@pytest.mark.lengthy
 def test_a_run_killed_while_rollouts_are_ahead_loses_none_that_is_durable_and_adds_up(tmp_path: Path) -> None:
     run = Run(tmp_path, RAW)
     durable: dict[str, Path] = {}
