@@ -56,6 +56,17 @@ class TestInAPage:
     async def test_a_page_with_drag_and_drop_gets_what_was_dragged(self, env: BrowserEnvironment):
         assert "Card by true" in (await dragged(env, BY_DRAG)).page_text
 
+    async def test_the_only_card_of_a_list_that_hears_the_mouse_is_what_is_dragged(self, env: BrowserEnvironment):
+        page = (
+            "<!doctype html><title>t</title><ul id=list style='padding:0 0 200px'><li>Card</li></ul>"
+            "<div class=heard id=b>Done</div><p id=out></p><script>let held = '';"
+            "list.addEventListener('mousedown', event => { held = event.target.localName; });"
+            "b.addEventListener('mouseup', () => { out.textContent = `held by its ${held}`; });</script>"
+        )
+        seen = await env.reset(trap_task(f"/html?html={quote(page)}"))
+        seen = await env.step(Action("drag", str(seen.find("Done").element_id), seen.find("Card").element_id))
+        assert "held by its li" in seen.page_text
+
     async def test_what_is_let_go_where_nothing_takes_it_changes_nothing(self, env: BrowserEnvironment):
         seen = await dragged(env, BY_MOUSE, to="Card")
         assert "dropped" not in seen.page_text

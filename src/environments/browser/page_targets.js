@@ -9,6 +9,7 @@ const USED_ROLES = new Set(("button link tab menuitem menuitemcheckbox menuitemr
   "textbox searchbox slider spinbutton treeitem").split(" "));
 const FIELDS = "input:not([type=hidden], [type=button], [type=submit], [type=reset], [type=image], [type=checkbox], [type=radio]), textarea";
 const ROWS = "tr, li, [role=row], [role=listitem], [role=option], [role=treeitem]";
+const LISTS = "ul, ol, menu, table, tbody, [role=list], [role=listbox], [role=tree], [role=grid], [role=rowgroup]";
 const SHORT_TEXT = 80, LEAST_ROWS = 3, MAX_ROWS = 1000, LEAST_SIZE = 2, SAME_AREA = 0.3, STRIP = 8, MAX_PARTS = 3000;
 const squeezed = text => text.replace(/[\u200b\u2060\ufeff]/g, "").replace(/\s+/g, " ").trim();
 
@@ -71,7 +72,7 @@ const presses = element => listening.has(element) || element.onclick || element.
 
 const rowsOf = element => {
   const rows = [...element.querySelectorAll(ROWS)].slice(0, MAX_ROWS).filter(row => textOf(row) && !row.querySelector("th"));
-  if (rows.length > 1) return rows;
+  if (rows.length > 1 || (rows.length === 1 && element.matches(LISTS))) return rows;
   let holder = element;
   while (holder.children.length === 1) holder = holder.firstElementChild;
   const [first] = holder.children, alike = [...holder.children].slice(0, MAX_ROWS)
