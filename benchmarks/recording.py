@@ -100,7 +100,7 @@ def machine_facts() -> dict[str, Any]:
     }
 
 
-_PLACES = {"--out", "--results"}
+_PLACES = {"--oracle", "--out", "--results"}
 
 
 def command() -> str:
