@@ -111,8 +111,9 @@ class Accounts:
                 self._reserved_tokens -= tokens
 
     def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+        """Close the file, once nobody uses it: a thread may, though whoever sent it waits no more."""
+        with self._lock:
+            self._file.close()
 
     def _reserve(self, usd: float, tokens: int) -> bool:
         with self._lock:

@@ -86,8 +86,9 @@ class FileCache:
             raise OSError(f"the file of answers: {error}") from error
 
     def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+        """Close the file, once nobody uses it: a thread may, though whoever sent it waits no more."""
+        with self._lock:
+            self._file.close()
 
 
 class RedisCache:
