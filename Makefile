@@ -50,14 +50,15 @@ lint: setup
 	$(BIN)/mypy
 	PYTHONPATH=src:. $(BIN)/lint-imports
 
+# A process that crashes ends the suite and is named: with another in its place xdist waits for its tests for ever.
 # Three at a time on two cores, each file by one of them: most tests wait for browsers and processes to start. The files
 # stay in order, or those with few long tests would come last, one after another. The longest tests are left to test-all;
 # test-faults runs the whole recovery matrix.
 test: lint $(TESTED_WITH)
-	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not lengthy"
+	$(BIN)/python -m pytest -q -n 3 --max-worker-restart 0 --dist loadfile --no-loadscope-reorder -m "not lengthy"
 
 test-all: lint $(TESTED_WITH)
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -q -n 2 --max-worker-restart 0 --dist loadfile --no-loadscope-reorder
 
 test-faults: setup
 	$(BIN)/python -m pytest -q tests/faults
