@@ -23,7 +23,7 @@ from cluster.run_folder.stage_results import (
     RolloutsPlayed,
     WithEpisodes,
 )
-from records.episodes import Source, Trajectory
+from records.episodes import Source, Trajectory, newest_version
 from rollout_workers.leases import Event
 
 _SOURCES = {"rollouts": Source.ROLLOUT, "evaluate": Source.EVALUATION}
@@ -160,7 +160,7 @@ def _check_published(part: AuditPart, run: RunRecord, phase: int, published: Pub
 
 def _check_rollouts(part: AuditPart, run: RunRecord, phase: int, played: RolloutsPlayed) -> None:
     """Rollouts were decided by the newest weights, or by older ones as far as the run lets them; their ages add up."""
-    key, newest = (phase, played.stage), max(phase - 1, 0)
+    key, newest = (phase, played.stage), newest_version(Source.ROLLOUT, phase)
     decided = _check_versions(part, run, key, range(max(newest - run.max_staleness, 0), newest + 1))
     if run.max_staleness:
         found = {str(newest - version): steps for version, steps in sorted(decided.items(), reverse=True)}

@@ -26,7 +26,7 @@ from cluster.run_folder.stage_results import Published, WithCheckpoint
 from cluster.run_folder.starts import note_rollback
 from cluster.run_folder.summary import FILE_NAME as SUMMARY
 from records.durable import force_to_disk, read_text
-from records.episodes import Source
+from records.episodes import Source, newest_version
 from replay.buffer import ReplayBuffer
 
 logger = logging.getLogger(__name__)
@@ -168,7 +168,7 @@ def _decided_by(version: int, buffer: ReplayBuffer, recorded: Collection[str]) -
     """Return the shards, recorded ones left out, with episodes that this version or a later one decided; how many."""
     found: dict[Path, int] = {}
     for entry in map(buffer.entry, buffer.ids(sources=[Source.ROLLOUT, Source.EVALUATION])):
-        decided = entry.phase - (entry.source is Source.ROLLOUT)
+        decided = newest_version(entry.source, entry.phase)
         if decided >= version and entry.shard.name not in recorded:
             found[entry.shard] = found.get(entry.shard, 0) + 1
     return found

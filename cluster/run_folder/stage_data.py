@@ -32,7 +32,7 @@ from cluster.run_folder.stage_results import (
 from cluster.run_folder.summary import RunSummary
 from judges.llm.accounts import FILE_NAME as ACCOUNTS
 from judges.llm.accounts import read_accounts
-from records.episodes import Trajectory
+from records.episodes import Trajectory, newest_version
 from records.failures import Failure
 from records.labels import LabelSubject
 from replay.buffer import Entry, ReplayBuffer
@@ -82,7 +82,11 @@ def episode_counts(specs: Sequence[EpisodeSpec], result: RolloutResult, buffer: 
 
 def steps_by_staleness(rollouts: Iterable[Trajectory]) -> dict[str, int]:
     """Return how many steps were decided by weights that were so many versions older than the newest of their phase."""
-    found = Counter(max(rollout.phase - 1, 0) - step.policy_version for rollout in rollouts for step in rollout.steps)
+    found = Counter(
+        newest_version(rollout.source, rollout.phase) - step.policy_version
+        for rollout in rollouts
+        for step in rollout.steps
+    )
     return {str(versions): found[versions] for versions in sorted(found)}
 
 

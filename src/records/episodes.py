@@ -31,6 +31,14 @@ class Source(StrEnum):
     EVALUATION = "evaluation"
 
 
+def newest_version(source: Source, phase: int) -> int:
+    """Return the version of the newest weights that a phase's rollouts or evaluations may be decided by.
+
+    Evaluations follow the phase's publication; rollouts come before it, but for the start policy's own, in phase 0.
+    """
+    return max(phase - 1, 0) if source is Source.ROLLOUT else phase
+
+
 class Termination(StrEnum):
     """How an episode that ran to its end ended."""
 

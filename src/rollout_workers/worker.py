@@ -33,7 +33,7 @@ from policy.potential import PotentialModel, critic_for
 from policy.prompts import PromptFormat
 from policy.tokenizer import TextTokenizer
 from records import failure_codes as codes
-from records.episodes import Source
+from records.episodes import Source, newest_version
 from records.failures import EpisodeFailed, Failure
 from records.stores.working_copy import bring, local_path
 from records.supervision import supervised
@@ -223,7 +223,7 @@ class RolloutWorker:
         outcome = "success" if episode.outcome == 1.0 else "failure"
         meter.record(table.EPISODES, **self._played(spec), end=str(episode.termination), outcome=outcome)
         if spec.source is Source.ROLLOUT:
-            staleness = spec.phase - 1 - episode.policy_version
+            staleness = newest_version(spec.source, spec.phase) - episode.policy_version
             meter.record(table.ROLLOUT_STEPS, len(episode.steps), environment=environment, staleness=str(staleness))
 
     def _played(self, spec: EpisodeSpec) -> dict[str, str]:

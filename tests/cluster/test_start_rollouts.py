@@ -81,6 +81,14 @@ def test_a_run_cut_short_at_any_request_ends_as_the_one_that_was_not(tmp_path: P
     assert audit(run.out).findings == []
 
 
+def test_they_are_of_the_newest_weights_where_later_ones_need_not_be(tmp_path: Path) -> None:
+    run = Run(tmp_path, **OPENED, rollout={"max_staleness": 1})
+    run.start()
+    ages = [run.manifest.result(phase, RolloutsPlayed).staleness for phase in (0, 1, 2)]
+    assert [set(age) for age in ages] == [{"0"}, {"0"}, {"1"}]
+    assert audit(run.out).findings == []
+
+
 def test_milestones_are_written_for_them_once(tmp_path: Path) -> None:
     run = Run(
         tmp_path,

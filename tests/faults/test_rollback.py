@@ -27,7 +27,7 @@ from cluster.run_folder.stage_results import RolloutsPlayed, WithEpisodes
 from cluster.run_folder.summary import write_summary
 from records.episodes import Source
 from replay.buffer import ReplayBuffer
-from tests.cluster.fake_run import ORDER, Killed, Run, at, before
+from tests.cluster.fake_run import ORDER, RAW, Killed, Run, at, before
 
 pytestmark = pytest.mark.faults
 
@@ -359,6 +359,18 @@ def test_episodes_stay_only_with_the_weights_that_decided_them(
     assert kept < stored
     assert former - stored, "other failures, and so other tasks"
     assert {spec.phase for spec in system.specs if spec.source is Source.ROLLOUT} == {2, 3}
+    assert audit(run.out).findings == []
+
+
+def test_so_do_the_rollouts_of_the_start_policy(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    run = cut_short(tmp_path, ("update_critics", 1), warm_start={**RAW["warm_start"], "rollout_tasks": 4})
+    former = {i for stage in ((0, "evaluate"), (0, "rollouts")) for i in episodes_of(run, *stage)}
+    played = {spec.episode_id for spec in run.system.specs if spec.source is not Source.DEMONSTRATION}
+    assert former < played
+    truncate(checkpoint(run, "phase-000"))
+    system = run.start(luck=", another one")
+    assert f": {len(played)} episodes that the former weights decided are set aside" in " ".join(caplog.messages)
+    assert former <= {spec.episode_id for spec in system.specs}, "they are played again"
     assert audit(run.out).findings == []
 
 
