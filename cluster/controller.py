@@ -54,6 +54,7 @@ from cluster.run_tasks import recorded_rollouts
 from cluster.stage_runner import StageRunner
 from cluster.system import System
 from cluster.task_sets import TaskSets
+from records.episodes import Source, newest_version
 from replay.buffer import ReplayBuffer
 from replay.labelled import LabelledBuffer
 from replay.labels import LabelStore
@@ -201,8 +202,8 @@ class Controller:
 
         A start that goes on where these weights are served no more leaves that to the phases after.
         """
-        served = self.system.players.version == phase - 1
-        return bool(self.recipe.rollout.max_staleness) and served and phase < self.recipe.run.phases
+        served = self.system.players.version == newest_version(Source.ROLLOUT, phase)
+        return bool(self.recipe.rollout.max_staleness) and served and 0 < phase < self.recipe.run.phases
 
     @contextmanager
     def _playing_ahead(self, phase: int) -> Iterator[None]:
@@ -210,7 +211,7 @@ class Controller:
         if not self._may_play_ahead(phase) or self.manifest.stage_done(phase, ActorTrained.stage):
             yield
             return
-        asked = self.tasks.rollouts(phase + 1, self._chosen(phase).tasks)
+        asked = self.tasks.rollouts(phase + 1, self._curriculum(phase).tasks)
         specs = with_milestones(asked, written_before(self.manifest, phase))
         if self._looks_for_milestones:
             without = {task.task_id for task in tasks_without(specs)}  # they are written before their phase
@@ -222,7 +223,8 @@ class Controller:
         self._ahead[phase + 1] = begun.result
         done = len(begun.result.located)
         self.display.note(
-            f"{done} of {len(specs)} rollouts of phase {phase + 1} were played ahead, by version {phase - 1}"
+            f"{done} of {len(specs)} rollouts of phase {phase + 1} were played ahead, by version "
+            f"{newest_version(Source.ROLLOUT, phase)}"
         )
 
     def _label(self, phase: int) -> Labelled:
@@ -298,11 +300,10 @@ class Controller:
         return Evaluated(**vars(episode_counts(specs, result, self.buffer)), splits=splits)
 
     def _curriculum(self, phase: int) -> TasksChosen:
-        """Choose the next phase's tasks by what failed in this one, or in all so far."""
-        return self._chosen(phase)
+        """Choose the next phase's tasks by what failed in this one, or in all so far.
 
-    def _chosen(self, phase: int) -> TasksChosen:
-        """Return the next phase's tasks; without the critic's band they are known once this phase is played."""
+        Without the critic's band they are known once this phase is played.
+        """
         phases = range(self.tasks.first_phase, phase + 1) if self.recipe.curriculum.failures == "all" else (phase,)
         counted = {episode_id for one in phases for episode_id in self._counted(one)}
         failed = [lost.task_id for lost in self.labelled.failures(phases=phases) if lost.episode_id in counted]

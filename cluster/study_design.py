@@ -142,9 +142,9 @@ def read_study(path: Path) -> StudyFile:
     Raises:
         RecipeError: the file is no study, or a run of it has a recipe that cannot be used.
     """
-    content = read_yaml_file(path, "study")
+    text = read_yaml_file(path, "study")
     try:
-        raw = yaml.safe_load(content.decode("utf-8"))
+        raw = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise RecipeError(f"{path}: cannot be read as YAML: {error}") from error
     try:
@@ -152,7 +152,7 @@ def read_study(path: Path) -> StudyFile:
     except ValidationError as error:
         lines = [f"{path}: {'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
         raise RecipeError("\n".join(lines)) from error
-    study = StudyFile(design, path.resolve().parent, content)
+    study = StudyFile(design, path.resolve().parent, text.encode())
     _look_at(study, path)
     return study
 

@@ -164,8 +164,8 @@ def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
 
     Raises ``RecipeError`` with one line per problem: where it is, what was expected, what was found.
     """
-    text = read_yaml_file(path, "recipe").decode("utf-8")
-    return build_recipe(_parse_yaml(text, str(path)), overrides, origin=str(path))
+    raw = _parse_yaml(read_yaml_file(path, "recipe"), str(path))
+    return build_recipe(raw, overrides, origin=str(path))
 
 
 def build_recipe(raw: Any, overrides: Sequence[str] = (), origin: str = "recipe") -> Recipe:

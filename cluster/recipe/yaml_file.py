@@ -14,8 +14,8 @@ _MOST_BYTES = 2**20
 """A hundred times what anybody has written yet."""
 
 
-def read_yaml_file(path: Path, what: str) -> bytes:
-    """Return the content, UTF-8 text, of a file that holds a ``what``, such as a recipe.
+def read_yaml_file(path: Path, what: str) -> str:
+    """Return the text of a file that holds a ``what``, such as a recipe, with its line ends as they are.
 
     Raises:
         RecipeError: there is none, it is a pipe, a device or a folder, it is no text, or nobody wrote so much.
@@ -30,7 +30,6 @@ def read_yaml_file(path: Path, what: str) -> bytes:
     if len(content) > _MOST_BYTES:
         raise RecipeError(f"{path}: expected a {what} of at most {_MOST_BYTES} bytes, found more; give another path")
     try:
-        content.decode("utf-8")
+        return content.decode("utf-8")
     except ValueError as error:
         raise RecipeError(f"{path}: expected UTF-8 text, found other bytes: {error}") from error
-    return content

@@ -61,11 +61,11 @@ class WorkerExtension:
             return {"refused": str(refused)}
         except BrokenOff as broken:
             return {"refused": str(broken), "broken_off": True}
-        shapes, repeated = self._shapes(), _repeated_heads(Path(self.model_config.model))
+        shapes = self._shapes()
         # vLLM takes a tied head that the model's files repeat for a head of its own; what is published has it once.
-        tensors |= {
-            head: tensors[of] for head, of in repeated.items() if head in set(shapes) - set(tensors) and of in tensors
-        }
+        if absent := [name for name in shapes if name.endswith(_HEAD) and name not in tensors]:
+            repeated = _repeated_heads(Path(self.model_config.model))
+            tensors |= {head: tensors[repeated[head]] for head in absent if repeated.get(head) in tensors}
         misfit = _misfit(shapes, tensors)
         if misfit:
             return {"refused": f"what was published does not fit the served model: {misfit}"}
