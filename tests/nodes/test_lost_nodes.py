@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 from ray._raylet import GcsClient  # type: ignore[attr-defined]
 
-from tests.e2e.command import Run
-from tests.e2e.test_train import assert_done
 from tests.nodes import confined
 from tests.nodes.machines import HEAD, wait_until
 from tests.nodes.test_pools import PREEMPTION
@@ -22,11 +20,12 @@ from tests.nodes.whole_run import (
     Submitted,
     audited,
     cluster,
-    end,
+    ended_well,
     fetched,
     outcome,
     requeued,
     undergo,
+    undisturbed_outcome,
 )
 from tests.records.stores.s3_server import s3_server
 from tests.redis_server import redis_server
@@ -56,9 +55,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     """The same recipe on one machine, in a folder."""
-    run = Run(tmp_path_factory.mktemp("undisturbed"), RUN)
-    assert_done(run.run())
-    return outcome(run.out)
+    return undisturbed_outcome(tmp_path_factory.mktemp("undisturbed"), RUN)
 
 
 @pytest.mark.parametrize("role", sorted(LOST))
@@ -90,9 +87,7 @@ def test_a_drained_node_takes_no_attempt(undisturbed: Outcome, store: dict[str, 
         nodes.add("browser")
         wait_until(lambda: not leaving.runs("RolloutWorker"), limit_s=90)
         leaving.kill()
-        command.wait(600)
-        code, said = end(command)
-        assert code == 0, said
+        ended_well(command)
         with fetched(run) as out:
             assert outcome(out) == undisturbed
             assert set(requeued(out)) <= {"infra/preempted"}

@@ -30,8 +30,9 @@ from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.stage_results import PHASE, WARM_START, Published, WithEpisodes
 from cluster.run_folder.stored_run import copied_run
 from cluster.run_folder.summary import read_summary
+from tests.e2e.command import Run
 from tests.e2e.test_submit import free_port, wait_for
-from tests.e2e.test_train import TINY, recipe
+from tests.e2e.test_train import TINY, assert_done, recipe
 from tests.nodes.machines import CONFINED, HEAD, ROOT, Node, start_node
 from tests.rollout_workers.ray_cluster import ENVIRONMENT
 
@@ -126,10 +127,14 @@ class Cluster:
             self.head.kill()
             self.head = self._start_head()
             return
+        self.lose(role)
+        self.add(role)
+
+    def lose(self, role: str) -> None:
+        """Kill a node with its root."""
         node = self.nodes[role]
         node.kill()
         shutil.rmtree(node.root, ignore_errors=True)
-        self.add(role)
 
     def _start_head(self) -> Node:
         environment = {**self.environment, **self.of_head}
@@ -206,6 +211,11 @@ class Submitted:
         """The working copy of the driver's node."""
         return next(iter(sorted((self.cluster.head.root / RUNS).glob("[!.]*"))), self.cluster.head.root / "none")
 
+    def said(self) -> str:
+        """What the driver has said so far."""
+        logs = self.cluster.head.root.glob("session_*/logs/job-driver-*.log")
+        return "".join(path.read_text(errors="replace") for path in logs)
+
     def done(self) -> int:
         """How many stages are complete."""
         return len(list((self.copy / "stages").glob("[0-9]*")))
@@ -276,6 +286,14 @@ def _due(left: Sequence[tuple[int, str]], at: tuple[int, str]) -> tuple[int, str
     return next((one for one in left if one == at or (one[0] < at[0] and one[1] == at[1])), None)
 
 
+def ended_well(command: subprocess.Popen[str]) -> str:
+    """Wait for a command that must end well; return what it said."""
+    command.wait(600)
+    code, said = end(command)
+    assert code == 0, said
+    return said
+
+
 def end(command: subprocess.Popen[str]) -> tuple[int, str]:
     """End a command that still runs; return its exit code and what it said."""
     command.kill()
@@ -318,6 +336,13 @@ def outcome(out: Path) -> Outcome:
         episodes=summary["episodes"],
         played=[result.episodes for result in entries if isinstance(result, WithEpisodes)],
     )
+
+
+def undisturbed_outcome(folder: Path, recipe: dict[str, Any]) -> Outcome:
+    """Return what a recipe comes to on one machine, in a folder."""
+    run = Run(folder, recipe)
+    assert_done(run.run())
+    return outcome(run.out)
 
 
 def _timeless(found: Any) -> Any:
