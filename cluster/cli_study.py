@@ -22,6 +22,9 @@ def study(
     out: Annotated[
         Path | None, typer.Option("--out", help="The study's folder. Default: runs/studies/NAME, NAME from the file.")
     ] = None,
+    records: Annotated[
+        Path | None, typer.Option("--records", help="Where runs leave what is compared. Default: OUT/records.")
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Runs at the same time.")] = 1,
     only_read: Annotated[bool, typer.Option("--only-read", help="Start nothing; tell of what is complete.")] = False,
 ) -> None:
@@ -43,8 +46,9 @@ def study(
     said = f"stopped; what is complete is in {folder}. Start the same command again to go on from there."
     with interruptible(said):
         runs = run_study(
-            design, folder, jobs, lambda line: console.print(Text(printable(line)), soft_wrap=True), only_read=only_read
-        )
+            design, folder, records or folder / "records", jobs,
+            lambda line: console.print(Text(printable(line)), soft_wrap=True), only_read=only_read,
+        )  # fmt: skip
     if not runs.arms:
         raise RunStopped(
             f"{folder}: no run of an arm is complete: {next(iter(runs.failed.values()), 'none was begun')}"

@@ -288,7 +288,7 @@ class Controller:
     def _evaluate(self, phase: int) -> Evaluated:
         """Play the held-out tasks, where the recipe asks for it after this phase."""
         settings, last = self.recipe.run.evaluation, phase == self.recipe.run.phases
-        if phase % settings.every and not last:
+        if not last and (phase % settings.every if phase else not settings.before_rl):
             return Evaluated(**vars(NO_EPISODES), splits={})
         asked = self.tasks.evaluation(phase, screenshots=settings.screenshots if last else 0)
         specs = with_milestones(asked, written_before(self.manifest, phase))

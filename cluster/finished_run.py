@@ -16,7 +16,7 @@ from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.stage_data import recorded_files
 from cluster.run_folder.stage_results import Evaluated
 from records.episodes import Trajectory
-from replay.buffer import ReplayBuffer
+from replay.buffer import Entry, ReplayBuffer
 
 
 @dataclass(frozen=True)
@@ -66,14 +66,14 @@ class FinishedRun:
         """Return the judged episodes of the evaluation after a phase."""
         return self.buffer.trajectories(self.manifest.result(phase, Evaluated).episodes)
 
-    def outcomes(self, phase: int, split: str, template: str = "") -> Mapping[str, float]:
-        """Return the outcome of each judged task of a split, the mean where it was played several times.
-
-        ``template`` leaves only that template's tasks; empty: all.
-        """
+    def outcomes(self, phase: int, split: str) -> Mapping[str, float]:
+        """Return the outcome of each judged task of a split, the mean where it was played several times."""
         played: dict[str, list[float]] = {}
-        for episode_id in self.manifest.result(phase, Evaluated).episodes:
-            entry = self.buffer.entry(episode_id)
-            if entry.split == split and entry.outcome is not None and template in ("", entry.template):
+        for entry in self.evaluated(phase):
+            if entry.split == split and entry.outcome is not None:
                 played.setdefault(entry.task_id, []).append(entry.outcome)
         return {task: sum(found) / len(found) for task, found in sorted(played.items())}
+
+    def evaluated(self, phase: int) -> list[Entry]:
+        """Return what the index knows of the episodes of the evaluation after a phase, none where there was none."""
+        return [self.buffer.entry(episode_id) for episode_id in self.manifest.result(phase, Evaluated).episodes]

@@ -1,8 +1,9 @@
 """``waymark study``: the runs of a study, in order, several side by side, gone on with where they were cut short.
 
-Owns which runs a study has and where each lies: ``OUT/start/seed-S``, ``OUT/grid/ARM/POINT``, ``OUT/arms/ARM/seed-S``.
-Invariants: what a study predicts is written down before its first run and may not change after; a run that is complete
-is not run again; a run that fails ends no other; the test splits are not looked at before every choice is made.
+Owns which runs a study has and where each lies: ``OUT/start/seed-S``, ``OUT/grid/ARM/POINT``, ``OUT/arms/ARM/seed-S``,
+and its record, ``RECORDS/grid/ARM/POINT.json`` or ``RECORDS/arms/ARM/seed-S.json``. Invariants: what a study predicts
+is written down before its first run and may not change after; a run that has a record is not run again, wherever it
+was made; a run that fails ends no other; the test splits are not looked at before every choice is made.
 """
 
 from __future__ import annotations
@@ -13,18 +14,21 @@ import os
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from cluster.errors import ManifestError, RecipeError, RunStopped
 from cluster.finished_run import FinishedRun
-from cluster.run_folder.durable import write_atomic
+from cluster.recipe.recipe import config_hash, load_recipe
+from cluster.run_folder.durable import sha256_file, write_atomic
+from cluster.run_folder.policy_folder import CHECKSUMS
 from cluster.run_folder.summary import read_summary
 from cluster.study_design import StudyFile
+from cluster.study_records import RunRecord, read_record, write_record
 from cluster.training_process import last_lines, start_training, training_log
 
 REGISTERED = "registered.json"
@@ -33,18 +37,32 @@ Told = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class StudyRun:
-    """One run: its name within the study, which is also its folder, its recipe and its overrides."""
+    """One run: its name within the study, which is also its folder, its seed, its recipe and its overrides."""
 
     name: str
+    seed: int
     recipe: Path
     overrides: list[str]
+
+    @property
+    def identity(self) -> str:
+        """SHA-256 of all that its result depends on but the weights that it starts from."""
+        return config_hash(load_recipe(self.recipe, self.overrides))
+
+
+@dataclass(frozen=True, slots=True)
+class StartPolicy:
+    """The policy that a seed's arms start from, and the SHA-256 of its files' checksums."""
+
+    folder: Path
+    digest: str
 
 
 @dataclass(slots=True)
 class StudyRuns:
-    """The finished runs of a study: of each arm by seed, the settings that the grid chose, and what failed and why."""
+    """The records of a study's runs: of each arm by seed, the settings that the grid chose, and what failed and why."""
 
-    arms: dict[str, dict[int, FinishedRun]] = field(default_factory=dict)
+    arms: dict[str, dict[int, RunRecord]] = field(default_factory=dict)
     chosen: dict[str, dict[str, Any]] = field(default_factory=dict)
     tried: dict[str, list[tuple[dict[str, Any], float]]] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
@@ -73,96 +91,111 @@ def register(study: StudyFile, out: Path) -> dict[str, Any]:
     return {**noted, "changed_since": False}
 
 
-def run_study(study: StudyFile, out: Path, jobs: int, told: Told, *, only_read: bool = False) -> StudyRuns:
-    """Run what is missing, ``jobs`` at a time, and return all that is complete; with ``only_read`` start nothing.
+def run_study(
+    study: StudyFile, out: Path, records: Path, jobs: int, told: Told, *, only_read: bool = False
+) -> StudyRuns:
+    """Run what has no record yet, ``jobs`` at a time, and return all records; with ``only_read`` start nothing.
 
     Raises:
         RunStopped: not one start policy could be made, or it was stopped by a signal; the same command goes on.
+        ManifestError: a record cannot be read, or is of a run with other settings.
     """
     design, runs = study.design, StudyRuns()
-    with _children(jobs, out, told, only_read) as children:
-        starts = _starts(study, out, children, runs)
-        if design.start is not None and not starts:
-            raise RunStopped(f"no start policy could be made: {next(iter(runs.failed.values()))}")
-        _choose(study, out, children, runs, starts)
+    with _children(jobs, out, records, told, only_read) as children:
+        _choose(study, children, runs)
         asked = {
             f"arms/{arm}/seed-{seed}": (arm, seed)
             for arm in design.arms
             for seed in design.seeds_of(arm)
-            if (arm in runs.chosen or design.grid is None) and (design.start is None or seed in starts)
+            if arm in runs.chosen or design.grid is None
         }
-        found = children.train([
-            StudyRun(
-                name,
-                study.recipe,
-                study.settings_of(arm, seed, runs.chosen.get(arm, {}), design.splits, starts.get(seed)),
-            )
+        found = _played(study, children, runs, [
+            StudyRun(name, seed, study.recipe, study.settings_of(arm, seed, runs.chosen.get(arm, {}), design.splits))
             for name, (arm, seed) in asked.items()
         ])  # fmt: skip
-    for name, (arm, seed) in asked.items():
-        if isinstance(run := found[name], FinishedRun):
-            runs.arms.setdefault(arm, {})[seed] = run
-        else:
-            runs.failed[name] = run
+    for name, record in found.items():
+        arm, seed = asked[name]
+        runs.arms.setdefault(arm, {})[seed] = record
     return runs
 
 
-def _starts(study: StudyFile, out: Path, children: _Children, runs: StudyRuns) -> dict[int, Path]:
-    """Return the start policies by seed, empty where arms bring their own."""
-    design = study.design
-    if design.start is None:
-        return {}
-    seeds = sorted(
-        {seed for arm in design.arms for seed in design.seeds_of(arm)} | ({design.grid.seed} if design.grid else set())
-    )
-    names = {seed: f"start/seed-{seed}" for seed in seeds}
-    recipe = study.folder / design.start.recipe
-    found = children.train([StudyRun(name, recipe, study.start_settings(seed)) for seed, name in names.items()])
-    runs.failed |= {name: said for name, said in found.items() if isinstance(said, str)}
-    return {
-        seed: run.folders.trained.resolve()
-        for seed, name in names.items()
-        if isinstance(run := found[name], FinishedRun)
-    }
-
-
-def _choose(study: StudyFile, out: Path, children: _Children, runs: StudyRuns, starts: Mapping[int, Path]) -> None:
+def _choose(study: StudyFile, children: _Children, runs: StudyRuns) -> None:
     """Try the grid for every arm, and note what is best on its split."""
     grid = study.design.grid
     if grid is None:
         return
-    if study.design.start is not None and grid.seed not in starts:
-        return
     points = dict(enumerate(grid.points()))
-    names = {f"grid/{arm}/{number}": (arm, number) for arm in study.design.arms for number in points}
-    start, splits = starts.get(grid.seed), [grid.split]
-    found = children.train([
-        StudyRun(name, study.recipe, study.settings_of(arm, grid.seed, points[number], splits, start))
-        for name, (arm, number) in names.items()
+    asked = {f"grid/{arm}/{number}": (arm, number) for arm in study.design.arms for number in points}
+    found = _played(study, children, runs, [
+        StudyRun(name, grid.seed, study.recipe, study.settings_of(arm, grid.seed, points[number], [grid.split]))
+        for name, (arm, number) in asked.items()
     ])  # fmt: skip
-    for name, (arm, number) in names.items():
-        run = found[name]
-        if isinstance(run, str):
-            runs.failed[name] = run
-            continue
-        outcomes = list(run.outcomes(run.phases, grid.split).values())
+    for name, record in found.items():
+        arm, number = asked[name]
+        outcomes = list(record.outcomes_of(record.phases, grid.split).values())
         runs.tried.setdefault(arm, []).append((dict(points[number]), sum(outcomes) / len(outcomes)))
     for arm, tried in runs.tried.items():
         runs.chosen[arm] = max(tried, key=lambda one: one[1])[0]
 
 
-class _Children:
-    """Runs as child processes of the command line, some at a time."""
+def _played(study: StudyFile, children: _Children, runs: StudyRuns, asked: Sequence[StudyRun]) -> dict[str, RunRecord]:
+    """Return the records of these runs, seed by seed; what has none is noted in ``runs.failed``.
 
-    def __init__(self, pool: ThreadPoolExecutor, out: Path, told: Told, only_read: bool) -> None:
-        self._pool, self._out, self._told, self._only_read = pool, out, told, only_read
+    A seed's start is made where one of its runs is missing, while those of the seed before it are trained.
+    """
+    found = {run.name: record for run in asked if (record := children.recorded(run)) is not None}
+    missing = [run for run in asked if run.name not in found]
+    seeds = sorted({run.seed for run in missing})
+    starts: dict[int, Future[StartPolicy | str] | None] = {}
+    begun: dict[str, Future[RunRecord | str]] = {}
+    for number, seed in enumerate(seeds):
+        for near in seeds[number : number + 2]:
+            if near not in starts:
+                starts[near] = None if study.design.start is None else children.start(_start_run(study, near))
+        same = {found[run.name].start: run.name for run in asked if run.seed == seed and run.name in found}
+        begun |= {run.name: children.arm(run, starts[seed], same) for run in missing if run.seed == seed}
+    ended = {seed: made.result() for seed, made in starts.items() if made is not None}
+    runs.failed |= {f"start/seed-{seed}": made for seed, made in ended.items() if isinstance(made, str)}
+    if ended and not found and all(isinstance(made, str) for made in ended.values()):
+        raise RunStopped(f"no start policy could be made: {next(iter(ended.values()))}")
+    results = {name: future.result() for name, future in begun.items()}
+    runs.failed |= {name: said for name, said in results.items() if isinstance(said, str)}
+    return found | {name: record for name, record in results.items() if isinstance(record, RunRecord)}
+
+
+def _start_run(study: StudyFile, seed: int) -> StudyRun:
+    assert study.design.start is not None
+    return StudyRun(f"start/seed-{seed}", seed, study.folder / study.design.start.recipe, study.start_settings(seed))
+
+
+class _Children:
+    """Runs as child processes of the command line, some at a time, in the order in which they are asked for."""
+
+    def __init__(self, pool: ThreadPoolExecutor, out: Path, records: Path, told: Told, only_read: bool) -> None:
+        self._pool, self._out, self._records, self._told, self._only_read = pool, out, records, told, only_read
         self._lock = threading.Lock()
         self._alive: set[subprocess.Popen[bytes]] = set()
         self._stopping = False
 
-    def train(self, runs: Sequence[StudyRun]) -> dict[str, FinishedRun | str]:
-        """Return each run by its name, or why there is none."""
-        return dict(zip((run.name for run in runs), self._pool.map(self._one, runs), strict=True))
+    def recorded(self, run: StudyRun) -> RunRecord | None:
+        """Return the record of a run, None where there is none."""
+        file = self._file(run)
+        record = read_record(file)
+        if record is not None and record.recipe != run.identity:
+            raise ManifestError(
+                f"{file}: is of a run with other settings than {run.name} has now; choose other --records, or remove it"
+            )
+        return record
+
+    def start(self, run: StudyRun) -> Future[StartPolicy | str]:
+        """Make the policy that a seed's arms start from."""
+        return self._pool.submit(self._start, run)
+
+    def arm(
+        self, run: StudyRun, start: Future[StartPolicy | str] | None, same: Mapping[str, str]
+    ) -> Future[RunRecord | str]:
+        """Train from what ``start`` makes; ``same`` names recorded runs of the seed by the start that they had."""
+        return self._pool.submit(self._arm, run, start, same)
 
     def stop(self) -> None:
         """Ask all that runs to stop, and start nothing more."""
@@ -171,19 +204,46 @@ class _Children:
             for process in self._alive:
                 process.terminate()
 
-    def _one(self, run: StudyRun) -> FinishedRun | str:
+    def _start(self, run: StudyRun) -> StartPolicy | str:
+        made = self._complete(run, ())
+        if isinstance(made, str):
+            return made
+        folder = made.folders.trained.resolve()
+        return StartPolicy(folder, sha256_file(folder / CHECKSUMS))
+
+    def _arm(self, run: StudyRun, making: Future[StartPolicy | str] | None, same: Mapping[str, str]) -> RunRecord | str:
+        start = None if making is None else making.result()
+        if isinstance(start, str):
+            return f"its start was not made: {start}"
+        digest = "" if start is None else start.digest
+        if other := next((name for had, name in same.items() if had != digest), None):
+            return (
+                f"its start has other weights than {other} had; remove the records of seed {run.seed} to begin it anew"
+            )
+        made = self._complete(run, () if start is None else (f"warm_start.checkpoint={json.dumps(str(start.folder))}",))
+        if isinstance(made, str):
+            return made
+        record = RunRecord.of(made, run.identity, digest)
+        write_record(self._file(run), record)
+        return record
+
+    def _complete(self, run: StudyRun, further: Sequence[str]) -> FinishedRun | str:
+        """Return a run's folder, complete, or why it is not."""
         folder = self._out / run.name
         if not _complete(folder):
             if self._only_read:
                 return "not complete"
             self._told(f"{run.name}: {'going on' if folder.exists() else 'begun'}")
-            code = self._ended(run, folder)
+            code = self._ended(replace(run, overrides=[*run.overrides, *further]), folder)
             if code:
                 said = _last_words(folder)
                 self._told(f"{run.name}: exit code {code}: {said}")
                 return f"exit code {code}; see {training_log(folder)}: {said}"
         self._told(f"{run.name}: complete")
         return FinishedRun(folder)
+
+    def _file(self, run: StudyRun) -> Path:
+        return self._records / f"{run.name}.json"
 
     def _ended(self, run: StudyRun, folder: Path) -> int:
         with self._lock:
@@ -200,10 +260,10 @@ class _Children:
 
 
 @contextmanager
-def _children(jobs: int, out: Path, told: Told, only_read: bool) -> Iterator[_Children]:
+def _children(jobs: int, out: Path, records: Path, told: Told, only_read: bool) -> Iterator[_Children]:
     """Yield what starts runs; whatever ends the block ends them, cleanly, so that they can be gone on with."""
     with ThreadPoolExecutor(jobs, thread_name_prefix="study") as pool:
-        children = _Children(pool, out, told, only_read)
+        children = _Children(pool, out, records, told, only_read)
         try:
             yield children
         except BaseException:

@@ -120,14 +120,18 @@ class StudyFile:
         """The recipe of every arm."""
         return self.folder / self.design.recipe
 
-    def settings_of(self, arm: str, seed: int, point: Settings, splits: Sequence[str], start: Path | None) -> list[str]:
-        """Return the overrides of one run of an arm, as ``--set`` takes them; later ones count."""
+    def settings_of(self, arm: str, seed: int, point: Settings, splits: Sequence[str]) -> list[str]:
+        """Return the overrides of one run of an arm, as ``--set`` takes them, without its start; later ones count."""
         found = {**self.design.set, **self.design.arms[arm].set, **point, "run.seed": seed, "learner.seed": seed}
         found["run.evaluation.splits"] = list(splits)
-        if start is not None:
-            found["warm_start.checkpoint"] = str(start)
+        if self.design.start is not None:
+            found["run.evaluation.before_rl"] = arm == self._first_arm(seed)
         recipe = load_recipe(self.recipe, _overrides(found))
         return _overrides({**found, "run.evaluation.every": max(recipe.run.phases, 1)})
+
+    def _first_arm(self, seed: int) -> str | None:
+        """Return the arm whose run tells what the start of a seed does."""
+        return next((arm for arm in self.design.arms if seed in self.design.seeds_of(arm)), None)
 
     def start_settings(self, seed: int) -> list[str]:
         """Return the overrides of the run that makes a seed's start policy."""
@@ -164,7 +168,7 @@ def _look_at(study: StudyFile, path: Path) -> None:
     for arm in design.arms:
         for point in points:
             try:
-                recipe = load_recipe(study.recipe, study.settings_of(arm, design.seeds[0], point, splits, None))
+                recipe = load_recipe(study.recipe, study.settings_of(arm, design.seeds[0], point, splits))
             except RecipeError as error:
                 raise RecipeError(f"{path}: arm {arm!r}: {error}") from error
             _require_phases(recipe, f"{path}: arm {arm!r}")

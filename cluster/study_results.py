@@ -1,6 +1,6 @@
 """What came of a study: levels and paired differences of its arms, its predictions, and the mechanism's numbers.
 
-Owns ``StudyResults`` and the reading of finished runs for it. Invariants: arms are compared on the tasks and seeds that
+Owns ``StudyResults``. Invariants: arms are compared on the tasks and seeds that
 both have; what failed is named and in no number; nothing is computed that the page does not show or the file keep.
 """
 
@@ -15,10 +15,9 @@ import numpy as np
 from analysis.comparison import Seeds, difference, level
 from analysis.intervals import Interval
 from analysis.predictions import Bearing, Prediction, smallest_shown
-from cluster.finished_run import FinishedRun
-from cluster.run_folder.summary import read_summary
 from cluster.study import StudyRuns
 from cluster.study_design import StudyDesign
+from cluster.study_records import RunRecord
 
 START = "start"
 """Names the policies that the arms start from, as the first arm of every table."""
@@ -105,17 +104,14 @@ def _arms(runs: StudyRuns, split: str, template: str) -> dict[str, Seeds]:
     return {arm: seeds for arm, seeds in arms.items() if any(of[split] for of in seeds.values())}
 
 
-def _seeds(runs: Mapping[int, FinishedRun], split: str, template: str, phase: int | None = None) -> Seeds:
-    return {
-        seed: {split: run.outcomes(run.phases if phase is None else phase, split, template)}
-        for seed, run in runs.items()
-    }
+def _seeds(runs: Mapping[int, RunRecord], split: str, template: str) -> Seeds:
+    return {seed: {split: run.outcomes_of(run.phases, split, template)} for seed, run in runs.items()}
 
 
 def _starts(runs: StudyRuns, split: str, template: str) -> Seeds:
-    """Return what the start policies did, from the arm's run that each seed has."""
-    of_seed = {seed: run for arm in runs.arms.values() for seed, run in arm.items()}
-    return _seeds(of_seed, split, template, phase=0)
+    """Return what the start policies did, from a run of each seed that was evaluated before RL."""
+    of_seed = {seed: run for arm in runs.arms.values() for seed, run in arm.items() if 0 in run.outcomes}
+    return {seed: {split: run.outcomes_of(0, split, template)} for seed, run in of_seed.items()}
 
 
 def _table(design: StudyDesign, split: str, group: str, arms: Mapping[str, Seeds]) -> Table:
@@ -156,21 +152,15 @@ def _curves(runs: StudyRuns) -> tuple[dict[str, dict[int, float]], dict[str, dic
         sampled: dict[int, list[float]] = {}
         numbers: dict[str, dict[int, list[float]]] = {}
         for run in of_seed.values():
-            for phase in read_summary(run.out)["phases"]:
-                rollout = phase["rollout"]
-                if rollout is not None and rollout["success"] is not None:
-                    sampled.setdefault(phase["phase"], []).append(rollout["success"])
-                for name, value in phase["losses"].items():
-                    if name.startswith(_MECHANISM) and value is not None:
-                        numbers.setdefault(name, {}).setdefault(phase["phase"], []).append(value)
+            for phase, success in run.sampled.items():
+                sampled.setdefault(phase, []).append(success)
+            for name, values in run.mechanism.items():
+                for phase, value in values.items():
+                    numbers.setdefault(name, {}).setdefault(phase, []).append(value)
         curves[arm] = _means(sampled)
         for name, by_phase in numbers.items():
             mechanism.setdefault(name, {})[arm] = _means(by_phase)
     return curves, mechanism
-
-
-_MECHANISM = ("mechanism.", "actor.ratio.")
-"""Numbers of the learner that say how a method works, not how well."""
 
 
 def _means(by_phase: Mapping[int, Sequence[float]]) -> dict[int, float]:

@@ -26,6 +26,7 @@ class EvaluationSettings:
     """What is measured before RL and after each phase; greedy decoding, one pass, unless said otherwise."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+    unset: ClassVar[Mapping[str, object]] = {"before_rl": True}
 
     splits: tuple[str, ...] = ("test", "test_templates")
     """Splits that are evaluated, in this order; the first is the one the progress display and the table show."""
@@ -41,7 +42,10 @@ class EvaluationSettings:
     """Seed of the tasks drawn; apart from ``run.seed``, so that runs with different seeds share one test set."""
 
     every: int = 1
-    """Evaluate after every n-th phase; the state before RL and the last phase are always evaluated."""
+    """Evaluate after every n-th phase; the last phase is always evaluated."""
+
+    before_rl: bool = True
+    """Evaluate the policy that RL starts from too, as without phases always; of runs that share it, one needs to."""
 
     passes: int = 1
     """Episodes per task. With 1 decoding is greedy; with more, ``temperature`` is used and pass@k is reported."""

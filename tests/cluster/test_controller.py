@@ -245,6 +245,14 @@ def test_evaluation_comes_before_rl_every_nth_phase_and_last(
     assert [p for p in range(4) if run.manifest.result(p, Evaluated).splits] == evaluated
 
 
+@pytest.mark.parametrize(("phases", "evaluated"), [(2, [1, 2]), (0, [0])])
+def test_the_start_is_not_evaluated_where_another_run_does(tmp_path: Path, phases: int, evaluated: list[int]) -> None:
+    """Without phases the start is all that there is."""
+    run = Run(tmp_path, run={"phases": phases, "evaluation": {"tasks_per_split": 2, "before_rl": False}})
+    run.start()
+    assert [p for p in range(phases + 1) if run.manifest.result(p, Evaluated).splits] == evaluated
+
+
 def test_pictures_are_taken_at_the_last_evaluation_only(tmp_path: Path) -> None:
     system = Run(tmp_path, run={"evaluation": {"tasks_per_split": 3, "screenshots": 4}}).start()
     assert [spec.phase for spec in system.specs if spec.screenshots] == [2] * 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -18,7 +19,7 @@ import yaml
 from typer.testing import CliRunner
 
 from cluster import cli, study
-from cluster.errors import RecipeError, RunStopped
+from cluster.errors import ManifestError, RecipeError, RunStopped
 from cluster.recipe.recipe import load_recipe
 from cluster.run_folder.stage_data import summarise
 from cluster.run_folder.summary import write_summary
@@ -58,6 +59,7 @@ class Played:
     def __init__(self, fails: Callable[[StudyRun], bool] = lambda run: False) -> None:
         self.runs: dict[str, StudyRun] = {}
         self.begun: list[str] = []
+        self.weights = "some"
         self.fails = fails
 
     def __call__(self, children: object, run: StudyRun, folder: Path) -> int:
@@ -73,6 +75,8 @@ class Played:
         fake.start(luck=run.name)
         write_summary(folder, summarise(fake.manifest, "x", fake.recipe.run.phases))
         (folder / "report.html").touch()
+        (folder / "trained").mkdir()
+        (folder / "trained" / "checksums.json").write_text(f"{self.weights} of {run.name}")
         return 0
 
     def told(self, name: str) -> dict[str, Any]:
@@ -159,22 +163,75 @@ def test_a_grid_is_tried_on_a_split_and_a_seed_of_its_own_and_the_best_is_taken(
     assert len({tuple(success for _, success in points) for points in found["tried"].values()}) > 1
 
 
-def test_every_seed_has_a_start_of_its_own(tmp_path: Path, played: Played, monkeypatch: pytest.MonkeyPatch) -> None:
-    starts: dict[tuple[str, int], Path] = {}
+STARTED: dict[str, Any] = {"start": {"recipe": "recipe.yaml", "set": {"run.training_tasks": 40}}}
 
-    def settings(self: object, arm: str, seed: int, point: object, splits: object, start: Path | None) -> list[str]:
-        if start is not None:
-            starts[arm, seed] = start
-        return [f"run.seed={seed}"]
 
-    monkeypatch.setattr(study.StudyFile, "settings_of", settings)
-    invoke(write(tmp_path, start={"recipe": "recipe.yaml", "set": {"run.training_tasks": 40}}))
+def test_every_seed_has_a_start_of_its_own_and_one_arm_tells_what_it_does(tmp_path: Path, played: Played) -> None:
+    invoke(write(tmp_path, **STARTED))
     assert played.begun[:2] == ["start/seed-0", "start/seed-1"]
     said = played.told("start/seed-1")
     assert (said["run.seed"], said["run.phases"], said["run.training_tasks"]) == (1, 0, 40)
     made = (tmp_path / "out" / "start").resolve()
-    assert starts["webrl", 0] == made / "seed-0" / "trained"
-    assert starts["mira", 1] == made / "seed-1" / "trained"
+    for name, seed in (("webrl/seed-0", 0), ("mira/seed-1", 1)):
+        assert played.told(f"arms/{name}")["warm_start.checkpoint"] == str(made / f"seed-{seed}" / "trained")
+    before = {name: played.told(name)["run.evaluation.before_rl"] for name in played.begun if name.startswith("arms")}
+    assert {name for name, told in before.items() if told} == {"arms/filtered_bc/seed-0", "arms/filtered_bc/seed-1"}
+    (table,) = json.loads((tmp_path / "out" / "study.json").read_text())["tables"]
+    assert set(table["levels"]["start"]["by_seed"]) == {"0", "1"}
+
+
+def test_a_run_that_has_a_record_is_not_run_again_on_another_machine(tmp_path: Path, played: Played) -> None:
+    path, records = write(tmp_path, **STARTED), tmp_path / "kept"
+    shown = invoke(path, "--records", records)
+    kept = json.loads((tmp_path / "out" / "study.json").read_text())
+    shutil.rmtree(tmp_path / "out")
+    played.begun = []
+    assert invoke(path, "--records", records) in shown
+    assert played.begun == []
+    again = json.loads((tmp_path / "out" / "study.json").read_text())
+    assert {**again, "registered": None} == {**kept, "registered": None}
+
+
+def test_a_start_is_made_again_only_for_the_seed_of_a_missing_run(tmp_path: Path, played: Played) -> None:
+    path, records = write(tmp_path, **STARTED), tmp_path / "kept"
+    invoke(path, "--records", records)
+    shutil.rmtree(tmp_path / "out")
+    (records / "arms" / "mira" / "seed-1.json").unlink()
+    played.begun = []
+    invoke(path, "--records", records)
+    assert played.begun == ["start/seed-1", "arms/mira/seed-1"]
+
+
+def test_a_start_with_other_weights_is_not_mixed_with_recorded_runs(tmp_path: Path, played: Played) -> None:
+    path, records = write(tmp_path, **STARTED), tmp_path / "kept"
+    invoke(path, "--records", records)
+    shutil.rmtree(tmp_path / "out")
+    (records / "arms" / "mira" / "seed-1.json").unlink()
+    played.begun, played.weights = [], "others"
+    with pytest.raises(RunStopped, match="1 runs are missing"):
+        invoke(path, "--records", records)
+    assert played.begun == ["start/seed-1"]
+    said = json.loads((tmp_path / "out" / "study.json").read_text())["failed"]["arms/mira/seed-1"]
+    assert "its start has other weights than arms/filtered_bc/seed-1 had" in said
+
+
+def test_a_record_of_other_settings_is_refused(tmp_path: Path, played: Played) -> None:
+    records = tmp_path / "kept"
+    invoke(write(tmp_path), "--records", records)
+    played.begun = []
+    changed = write(tmp_path, set={"learner.gamma": 0.5})
+    with pytest.raises(ManifestError, match=r"seed-0.json: is of a run with other settings.*other --records"):
+        invoke(changed, "--records", records)
+    assert played.begun == []
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", '{"recipe": 3}'])
+def test_a_damaged_record_is_named(tmp_path: Path, played: Played, content: str) -> None:
+    records = tmp_path / "kept"
+    (records / "arms" / "mira").mkdir(parents=True)
+    (records / "arms" / "mira" / "seed-1.json").write_text(content)
+    with pytest.raises(ManifestError, match=r"mira/seed-1.json: is no record of a study's run.*remove it"):
+        invoke(write(tmp_path), "--records", records)
 
 
 def test_predictions_are_not_changed_after_the_runs_began(tmp_path: Path, played: Played) -> None:

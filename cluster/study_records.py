@@ -1,0 +1,106 @@
+"""What a study keeps of a finished run: a small file, from which it is compared on any machine.
+
+Owns ``RunRecord`` and its file. Invariants: whatever a study tells of a run is in its record; a record says which
+recipe the run had and which weights it started from, so that runs that do not belong together are never compared.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Self
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from cluster.errors import ManifestError
+from cluster.finished_run import FinishedRun
+from cluster.run_folder.durable import write_atomic
+from cluster.run_folder.summary import read_summary
+from records.durable import read_text
+from records.json_numbers import finite
+
+_MECHANISM = ("mechanism.", "actor.ratio.")
+"""Numbers of the learner that say how a method works, not how well."""
+
+
+@dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
+class RunRecord:
+    """One run of a study.
+
+    ``recipe`` is the SHA-256 of all that its result depends on but the start's weights, and ``start`` that of those,
+    empty where the arm made them itself. ``outcomes`` has, by phase (0: before RL) and split, the outcome of each
+    judged task, the mean where it was played several times; ``templates`` those tasks' templates. ``sampled`` is the
+    success of a phase's rollouts, ``mechanism`` the learner's numbers by name and phase; ``seconds`` the wall time.
+    """
+
+    recipe: str
+    start: str
+    outcomes: Mapping[int, Mapping[str, Mapping[str, float]]]
+    templates: Mapping[str, str]
+    sampled: Mapping[int, float]
+    mechanism: Mapping[str, Mapping[int, float]]
+    versions: Mapping[str, str | None]
+    seconds: float
+
+    @classmethod
+    def of(cls, run: FinishedRun, recipe: str, start: str) -> Self:
+        """Return the record of a complete run."""
+        summary = read_summary(run.out)
+        sampled, mechanism = dict[int, float](), dict[str, dict[int, float]]()
+        for phase in summary["phases"]:
+            if (rollout := phase["rollout"]) is not None and rollout["success"] is not None:
+                sampled[phase["phase"]] = rollout["success"]
+            for name, value in phase["losses"].items():
+                if name.startswith(_MECHANISM) and value is not None:
+                    mechanism.setdefault(name, {})[phase["phase"]] = value
+        evaluated = {phase: played for phase in range(run.phases + 1) if (played := run.evaluated(phase))}
+        outcomes = {
+            phase: {split: run.outcomes(phase, split) for split in sorted({entry.split for entry in played})}
+            for phase, played in evaluated.items()
+        }
+        templates = {entry.task_id: entry.template for played in evaluated.values() for entry in played}
+        return cls(recipe, start, outcomes, templates, sampled, mechanism, summary["versions"], summary["seconds"])
+
+    @property
+    def phases(self) -> int:
+        """Number of the last phase that was evaluated."""
+        return max(self.outcomes)
+
+    def outcomes_of(self, phase: int, split: str, template: str = "") -> Mapping[str, float]:
+        """Return the outcome of each judged task of a split; ``template`` leaves only that template's tasks."""
+        found = self.outcomes.get(phase, {}).get(split, {})
+        return {task: value for task, value in found.items() if template in ("", self.templates[task])}
+
+
+def write_record(file: Path, record: RunRecord) -> None:
+    """Write a record, whole or not at all."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(file, json.dumps(finite(asdict(record)), sort_keys=True, allow_nan=False, indent=0) + "\n")
+
+
+def read_record(file: Path) -> RunRecord | None:
+    """Return a run's record, None where there is none.
+
+    Raises:
+        ManifestError: the file is not what ``write_record`` writes.
+    """
+    if not file.exists():
+        return None
+    try:
+        return _RECORD.validate_json(read_text(file))
+    except (OSError, ValueError) as error:
+        why = _first(error) if isinstance(error, ValidationError) else error
+        raise ManifestError(
+            f"{file}: is no record of a study's run ({why}); remove it, and the run is played again"
+        ) from error
+
+
+def _first(error: ValidationError) -> str:
+    found = error.errors()[0]
+    return f"{'.'.join(map(str, found['loc'])) or 'it'}: {found['msg']}"
+
+
+_RECORD = TypeAdapter(RunRecord)
