@@ -77,6 +77,7 @@ def test_a_node_is_lost_between_the_writing_of_an_episode_and_its_acknowledgemen
         # Another node that came at once would be waited for by nobody.
         wait_until(lambda: WAITING in run.said() or command.poll() is not None, limit_s=300)
         nodes.add("browser")
+        nodes.joined()
         said = ended_well(command)
         assert WAITING in said
         assert audited(run)[0] == 0, audited(run)[1]
@@ -102,6 +103,7 @@ def test_the_learners_node_is_lost_in_the_middle_of_a_training(tmp_path: Path) -
         signal_all(family(learner), signal.SIGSTOP)
         assert run.stages()[run.done()] == (1, "actor"), "updates were made, and the stage is not over"
         nodes.replace("learner")
+        nodes.joined()
         said = ended_well(command)
         assert "All processes are started afresh (1 of run.recoveries 3 in a row)" in said
         assert audited(run)[0] == 0, audited(run)[1]

@@ -85,6 +85,7 @@ def test_a_drained_node_takes_no_attempt(undisturbed: Outcome, store: dict[str, 
         accepted, why = gcs.drain_node(id_, PREEMPTION, "spot", int((time.time() + 60) * 1000), timeout=30)
         assert accepted, why
         nodes.add("browser")
+        nodes.joined()
         wait_until(lambda: not leaving.runs("RolloutWorker"), limit_s=90)
         leaving.kill()
         ended_well(command)
