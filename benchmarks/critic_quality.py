@@ -39,7 +39,7 @@ def potential_quality(successes: Sequence[Trajectory], potentials: Sequence[Floa
     A success over which P is constant counts as 0, not as missing; ``constant`` says how many there were.
     ``pooled`` is over all states of all successes at once.
     """
-    labels = [trajectory_progress(trajectory) for trajectory in successes]
+    labels = [trajectory_progress(trajectory)[:-1] for trajectory in successes]
     pairs = [(p, t) for p, t in zip(potentials, labels, strict=True) if len(t) > 1]
     kendalls = [kendall(p, t) for p, t in pairs]
     predicted, true = _joined(potentials), _joined(labels)

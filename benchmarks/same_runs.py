@@ -124,6 +124,7 @@ def _facts(episode: Trajectory) -> dict[str, Any]:
         "episodes: evidence": episode.evidence,
         "episodes: number of steps": len(episode.steps),
         "episodes: milestones at the end": episode.final_milestones,
+        "episodes: final prompt ids": None if episode.final_state is None else episode.final_state.prompt_ids,
     }
 
 

@@ -36,7 +36,8 @@ def phase_pace(recipe: Recipe, tflops: float | None, *, measure: bool) -> list[s
     policy, rollout = recipe.policy, recipe.rollout
     played = recipe.curriculum.tasks_per_phase * recipe.run.attempts_per_task
     cap = recipe.replay.cap(played)
-    data = PhaseData(played, cap, max(SCORED_AT_ONCE, 2 * cap) if cap else 0, rollout.max_steps)
+    scored = max(SCORED_AT_ONCE, 2 * cap) if cap else 0
+    data = PhaseData(played, cap, scored, rollout.max_steps, rollout.final_state)
     longest = policy.max_prompt_tokens + policy.max_new_tokens
     work = phase_work(recipe.learner, size, data, longest)
     steps = played * rollout.max_steps

@@ -144,6 +144,7 @@ def _is_usable(episode: Trajectory, vocabulary: int) -> bool:
         episode.episode_id.startswith(ID_PREFIX)
         and (episode.source, episode.phase, episode.outcome in (0.0, 1.0)) == (Source.DEMONSTRATION, 0, True)
         and len(episode.steps) > 0
+        and episode.final_state is None
         and all(
             len(ids) > 0 and int(ids.min()) >= 0 and int(ids.max()) < vocabulary
             for step in episode.steps

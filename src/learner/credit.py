@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from learner.advantages import ADVANTAGES, Advantage, Advantages, Array
 from learner.algorithms import STEP_TOTALS, Algorithm
+from learner.dataset import state_count
 from learner.group_relative import group_left_out_advantages, group_relative_advantages, group_step_advantages
 from learner.phase_batch import PhaseBatch
 from learner.potentials import RECORDED, without_step_means
@@ -28,7 +29,8 @@ def by_trajectory(advantage: Advantage) -> BatchAdvantage:
 
     def of_batch(batch: PhaseBatch, rewards: Sequence[Array], settings: LearnerSettings) -> Advantages:
         pairs = zip(rewards, batch.answers["value"], strict=True)
-        return Advantages(_joined([advantage(r, v, settings.gamma, settings.lam) for r, v in pairs]))
+        # V after the last action is 0, whatever a critic says there.
+        return Advantages(_joined([advantage(r, v[: len(r)], settings.gamma, settings.lam) for r, v in pairs]))
 
     return of_batch
 
@@ -80,14 +82,18 @@ def assign_credit(batch: PhaseBatch, algorithm: Algorithm, settings: LearnerSett
 
 
 def signals(batch: PhaseBatch, algorithm: Algorithm) -> Sequence[Array]:
-    """Return one number a step (T,) per trajectory for the reward: potentials, a judge's word, or zeros."""
+    """Return one number a step (T,) per trajectory for the reward: a judge's word, or zeros; or potentials.
+
+    These are (T + 1,) where the final state is recorded.
+    """
     if algorithm.needs_judged_steps:
         return batch.judged_steps
     if not algorithm.shapes:
         return [np.zeros(len(trajectory.steps), dtype=np.float32) for trajectory in batch.trajectories]
     if algorithm.potential_source == "critic":
         return batch.answers["potential"]
-    return [RECORDED[algorithm.potential_source](trajectory) for trajectory in batch.trajectories]
+    potential = RECORDED[algorithm.potential_source]
+    return [potential(t)[: state_count(t, final=True)] for t in batch.trajectories]
 
 
 def _joined(arrays: Sequence[Array]) -> Array:

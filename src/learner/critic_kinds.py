@@ -26,12 +26,14 @@ class CriticKind:
     """One row: a critic's part in training.
 
     ``number`` is the critic's own in every seed: of its head and of its shuffles; it never changes. ``settings``
-    finds its section. ``learns_from`` says whether a judged trajectory teaches it. ``targets`` are the answers (N,) in
+    finds its section. ``learns_from`` says whether a judged trajectory teaches it. ``final`` says whether a recorded
+    state after the last action is among the states that it learns. ``targets`` are the answers (N,) in
     [0, 1] that it should give for the trajectories' N states; ``loss`` maps logits (B,) and targets (B,) to losses
     (B,). ``rate`` compares answers (N,) that it gave with what was true.
     """
 
     number: int
+    final: bool
     settings: Callable[[LearnerSettings], CriticSettings]
     learns_from: Callable[[Trajectory, LearnerSettings], bool]
     targets: Callable[[Sequence[Trajectory], LearnerSettings], FloatArray]
@@ -49,7 +51,7 @@ def _rate_values(answers: FloatArray, trajectories: Sequence[Trajectory]) -> Rat
 
 
 def _rate_potentials(answers: FloatArray, trajectories: Sequence[Trajectory]) -> Ratings:
-    given = per_trajectory(answers, trajectories)
+    given = per_trajectory(answers, trajectories, final=True)
     rated = [(p, progress_targets([t])) for p, t in zip(given, trajectories, strict=True) if t.success]
     pairs = [(p, q) for p, q in rated if len(p) > 1]
     return {
@@ -61,6 +63,7 @@ def _rate_potentials(answers: FloatArray, trajectories: Sequence[Trajectory]) ->
 CRITICS = {
     "value": CriticKind(
         number=1,
+        final=False,
         settings=lambda settings: settings.value,
         learns_from=lambda trajectory, settings: True,
         targets=_value_targets,
@@ -69,6 +72,7 @@ CRITICS = {
     ),
     "potential": CriticKind(
         number=2,
+        final=True,
         settings=lambda settings: settings.potential,
         learns_from=lambda trajectory, settings: teaches_progress(trajectory, settings.potential_data),
         targets=lambda trajectories, settings: progress_targets(trajectories, settings.potential_data.labels),

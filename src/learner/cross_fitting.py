@@ -62,7 +62,9 @@ class CriticPair:
             ]
         )
 
-    def merge(self, answers: Sequence[FloatArray], trajectories: Sequence[Trajectory]) -> list[FloatArray]:
-        """Return per trajectory the answers (T,) of the critic that judges it; see ``TrainedCritic.merge``."""
-        given = [per_trajectory(own, trajectories) for own in answers]
+    def merge(
+        self, answers: Sequence[FloatArray], trajectories: Sequence[Trajectory], *, final: bool = False
+    ) -> list[FloatArray]:
+        """Return per trajectory the answers of the critic that judges it; see ``TrainedCritic.merge``."""
+        given = [per_trajectory(own, trajectories, final=final) for own in answers]
         return [given[half_of(t.task_id)][number] for number, t in enumerate(trajectories)]

@@ -38,20 +38,35 @@ def decisions(trajectories: Sequence[Trajectory]) -> list[Sample]:
     ]
 
 
-def states(trajectories: Sequence[Trajectory]) -> list[Sample]:
-    """Return every step's prompt alone, in order, for a critic."""
-    return [Sample(step.prompt_ids, _NO_TOKENS) for trajectory in trajectories for step in trajectory.steps]
+def states(trajectories: Sequence[Trajectory], *, final: bool = False) -> list[Sample]:
+    """Return every step's prompt alone, in order, for a critic.
+
+    With ``final``, here and below, the state after a trajectory's last action follows, where it is recorded.
+    """
+    samples = []
+    for trajectory in trajectories:
+        samples += [Sample(step.prompt_ids, _NO_TOKENS) for step in trajectory.steps]
+        if final and trajectory.final_state is not None:
+            samples.append(Sample(trajectory.final_state.prompt_ids, _NO_TOKENS))
+    return samples
 
 
-def episode_numbers(trajectories: Sequence[Trajectory]) -> npt.NDArray[np.int64]:
-    """Return for every step (N,) the number of its trajectory."""
-    lengths = np.asarray([len(trajectory.steps) for trajectory in trajectories], dtype=np.int64)
+def state_count(trajectory: Trajectory, *, final: bool = False) -> int:
+    """Return how many states a trajectory has: T, or T + 1."""
+    return len(trajectory.steps) + (final and trajectory.final_state is not None)
+
+
+def episode_numbers(trajectories: Sequence[Trajectory], *, final: bool = False) -> npt.NDArray[np.int64]:
+    """Return for every state (N,) the number of its trajectory."""
+    lengths = np.asarray([state_count(trajectory, final=final) for trajectory in trajectories], dtype=np.int64)
     return np.repeat(np.arange(len(trajectories)), lengths)
 
 
-def per_trajectory(flat: npt.NDArray[_Number], trajectories: Sequence[Trajectory]) -> list[npt.NDArray[_Number]]:
-    """Split one number per step (N,) into one array (T,) per trajectory."""
-    ends = np.cumsum([len(trajectory.steps) for trajectory in trajectories])
+def per_trajectory(
+    flat: npt.NDArray[_Number], trajectories: Sequence[Trajectory], *, final: bool = False
+) -> list[npt.NDArray[_Number]]:
+    """Split one number per state (N,) into one array per trajectory."""
+    ends = np.cumsum([state_count(trajectory, final=final) for trajectory in trajectories])
     return np.split(flat, ends[:-1]) if len(ends) else []
 
 
@@ -85,15 +100,19 @@ def teaches_progress(trajectory: Trajectory, settings: PotentialDataSettings) ->
 
 
 def progress_targets(trajectories: Sequence[Trajectory], labels: str = "successes") -> npt.NDArray[np.float32]:
-    """Return each state's progress label: MiRA eq. 2 for successes, or the share of milestones done for ``all``."""
+    """Return each state's progress label, that of a recorded final state too.
+
+    It is MiRA eq. 2 for successes, or the share of milestones done for ``all``.
+    """
     if not trajectories:
         return np.zeros(0, dtype=np.float32)
     label = trajectory_progress if labels == "successes" else milestone_labels
-    return np.concatenate([label(trajectory) for trajectory in trajectories]).astype(np.float32)
+    known = [label(trajectory)[: state_count(trajectory, final=True)] for trajectory in trajectories]
+    return np.concatenate(known).astype(np.float32)
 
 
 def milestone_labels(trajectory: Trajectory) -> npt.NDArray[np.float64]:
-    """Return c_t / K (T,), flat between milestones; in a failure at most (K - 1) / K, as something is missing yet."""
+    """Return c_t / K (T + 1,), flat between milestones; in a failure at most (K - 1) / K: something is missing yet."""
     count = max(reached_after(trajectory).shape[1], 1)
     most = 1.0 if trajectory.success else (count - 1) / count
     return np.asarray(np.minimum(milestone_share(trajectory), most), dtype=np.float64)

@@ -19,26 +19,39 @@ from records.episodes import Trajectory
 
 
 def mechanism_of(batch: PhaseBatch, potentials: Sequence[Array], advantages: Advantages) -> Mechanism:
-    """Return the numbers for ``potentials``, an array (T,) for each of the batch's trajectories."""
-    own = [(t, np.asarray(p, dtype=np.float64)) for t, p in zip(batch.rollouts, potentials, strict=False)]
-    outcomes = np.asarray([t.outcome for t, _ in own], dtype=np.float64)
-    failures = [(t, p) for t, p in own if not t.success]
-    reaches = _joined([_reaching(t) for t, _ in failures])
+    """Return the numbers for ``potentials``, an array for each of the batch's trajectories.
+
+    It is (T,), or (T + 1,) where the final state is recorded; clock and milestones are looked at in the same states.
+    """
+    rollouts = batch.rollouts
+    known = [np.asarray(p, dtype=np.float64) for _, p in zip(rollouts, potentials, strict=False)]
+    own = [(t, p, clock(t)[: len(p)]) for t, p in zip(rollouts, known, strict=True)]
+    outcomes = np.asarray([t.outcome for t in rollouts], dtype=np.float64)
+    failures = [(t, p, c) for t, p, c in own if not t.success]
+    reaches = _joined([_reaching(t)[: len(p) - 1] for t, p, _ in failures])
     failed = batch.steps(batch.is_fresh & ~batch.succeeded)
     return Mechanism(
-        auc_outcome=auc(np.asarray([p[-1] for _, p in own]), outcomes),
-        auc_outcome_clock=auc(np.asarray([clock(t)[-1] for t, _ in own]), outcomes),
-        auc_outcome_template=auc(_means_of_others([t for t, _ in own], outcomes), outcomes),
-        auc_steps=auc(_joined([np.diff(p) for _, p in failures]), reaches),
-        auc_steps_clock=auc(_joined([np.diff(clock(t)) for t, _ in failures]), reaches),
-        clock_rank=mean_or_none([spearman(p, np.arange(len(p), dtype=np.float64)) for _, p in failures if len(p) > 1]),
+        auc_outcome=auc(np.asarray([p[-1] for _, p, _ in own]), outcomes),
+        auc_outcome_clock=auc(np.asarray([c[-1] for _, _, c in own]), outcomes),
+        auc_outcome_template=auc(_means_of_others(rollouts, outcomes), outcomes),
+        auc_steps=auc(_joined([_rises(p) for _, p, _ in failures]), reaches),
+        auc_steps_clock=auc(_joined([_rises(c) for _, _, c in failures]), reaches),
+        clock_rank=mean_or_none(
+            [spearman(p, np.arange(len(p), dtype=np.float64)) for _, p, _ in failures if len(p) > 1]
+        ),
         positive_share_of_failures=float(np.mean(advantages.steps[failed] > 0)) if failed.any() else None,
+        final_states=float(np.mean([len(p) > len(t.steps) for t, p, _ in own])) if own else None,
     )
 
 
+def _rises(potentials: Array) -> Array:
+    """Return the differences from state to state, without what rounding adds: a clock's are all the same."""
+    return np.round(np.diff(potentials), 9)
+
+
 def _reaching(trajectory: Trajectory) -> Array:
-    """Return (T - 1,) whether each action but the last reached a milestone: what came of that one, P does not see."""
-    counts = reached_after(trajectory)[:-1].sum(axis=1)
+    """Return (T,) whether each action reached a milestone."""
+    counts = reached_after(trajectory).sum(axis=1)
     return np.asarray(np.diff(counts) > 0, dtype=np.float64)
 
 

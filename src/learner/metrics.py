@@ -146,6 +146,8 @@ class GroupCounts:
 class Mechanism:
     """The potential P of a phase's own episodes; None where a number does not exist.
 
+    ``final_states``: share of episodes whose state after the last action is recorded. There it is the last state and
+    the last action a step; elsewhere the last state is the one before that action, of which nothing is seen.
     ``auc_outcome``: AUC of P at the last state for success; ``auc_outcome_clock``: of the step number over the expert's
     there; ``auc_outcome_template``: of the mean outcome of the template's *other* episodes. ``auc_steps``: AUC of
     P(s_{t+1}) - P(s_t) for steps within failures that reach a milestone; ``auc_steps_clock``: of the clock's.
@@ -160,6 +162,7 @@ class Mechanism:
     auc_steps_clock: float | None
     clock_rank: float | None
     positive_share_of_failures: float | None
+    final_states: float | None = None
 
     def require_better_than_clock(self) -> None:
         """Raise ``NoBetterThanClock`` where both AUCs of steps exist and the potential's is not the larger one."""

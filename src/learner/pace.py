@@ -21,12 +21,16 @@ ACHIEVED = 0.4
 
 @dataclass(frozen=True, slots=True)
 class PhaseData:
-    """Episodes of a phase at most: played in it, replayed from earlier ones, scored for that; ``steps`` of each."""
+    """Episodes of a phase at most: played in it, replayed from earlier ones, scored for that; ``steps`` of each.
+
+    ``final_states``: whether the states after their last actions are recorded.
+    """
 
     played: int
     replayed: int
     scored: int
     steps: int
+    final_states: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +51,14 @@ def phase_work(settings: LearnerSettings, size: ModelSize, data: PhaseData, long
     algorithm = resolve(settings)
     training = 3 + settings.recompute - (settings.adapters.rank > 0)
     both = data.played + data.replayed
-    read = data.scored + both * (2 if algorithm.reference == "warm_start" else 1)
-    trained = settings.actor.epochs * both
+    read = data.steps * (data.scored + both * (2 if algorithm.reference == "warm_start" else 1))
+    trained = data.steps * settings.actor.epochs * both
+    asked = data.steps + (data.final_states and "potential" in algorithm.annotators)
     for name in algorithm.annotators:
         critic = settings.value if name == "value" else settings.potential
-        read += both
-        trained += critic.epochs * (both if critic.use_replay else data.played)
-    each = data.steps * longest
-    passes = (read + training * trained) * each
+        read += asked * both
+        learned = data.steps if name == "value" else asked
+        trained += learned * critic.epochs * (both if critic.use_replay else data.played)
+    passes = (read + training * trained) * longest
     inner = size.parameters - size.own_head - size.vocabulary * size.width
-    return PhaseWork((read + trained) * each, passes, passes * 2.0 * (inner + longest * size.queries))
+    return PhaseWork((read + trained) * longest, passes, passes * 2.0 * (inner + longest * size.queries))

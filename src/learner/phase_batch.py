@@ -25,7 +25,8 @@ class PhaseBatch:
     """K trajectories with N steps: the first ``fresh`` were played in phase number ``phase``, the others are replayed.
 
     ``replayed_steps`` says, for a filter per step, which step indices of a replayed episode may be learned from;
-    episodes not named are used whole. ``answers`` holds by annotator one array (T,) per trajectory.
+    episodes not named are used whole. ``answers`` holds by annotator one array per trajectory, a number a state: (T,),
+    or (T + 1,) where its final state is recorded and an annotator learns it.
     """
 
     trajectories: tuple[Trajectory, ...]

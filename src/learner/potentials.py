@@ -1,6 +1,7 @@
 """Potentials that are read from what was recorded, and what is known of how far an episode is without any critic.
 
-Owns the share of milestones and the clock. Pure; one number per state before an action.
+Owns the share of milestones and the clock. Pure; one number per state before an action, and one for the state after the
+last.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from records.episodes import Trajectory
 
 
 def milestone_share(trajectory: Trajectory) -> Array:
-    """Return (T,) c_t / K, the share of milestones reached before each action; 0 where there are none."""
-    reached = reached_after(trajectory)[:-1]
+    """Return (T + 1,) c_t / K, the share of milestones reached in each state; 0 where there are none."""
+    reached = reached_after(trajectory)
     return np.asarray(reached.sum(axis=1) / max(reached.shape[1], 1), dtype=np.float64)
 
 
 def clock(trajectory: Trajectory) -> Array:
-    """Return (T,) t / H, at most 1: H is the expert's number of steps, or the episode's own where none is known."""
+    """Return (T + 1,) t / H, at most 1: H is the expert's number of steps, or the episode's own where none is known."""
     steps = len(trajectory.steps)
-    return np.asarray(np.minimum(np.arange(steps) / (trajectory.horizon or steps), 1.0), dtype=np.float64)
+    return np.asarray(np.minimum(np.arange(steps + 1) / (trajectory.horizon or steps), 1.0), dtype=np.float64)
 
 
 RECORDED: dict[str, Callable[[Trajectory], Array]] = {"milestones": milestone_share, "clock": clock}

@@ -64,12 +64,13 @@ class TrainedCritic:
         """
         own, compute = self.settings, self._compute
         data = [t for t in with_verdict(trajectories) if self.kind.learns_from(t, self._learner)]
-        samples, targets = states(data), np.asarray(self.kind.targets(data, self._learner), dtype=np.float32)
+        samples = states(data, final=self.kind.final)
+        targets = np.asarray(self.kind.targets(data, self._learner), dtype=np.float32)
         epochs = own.pretrain_epochs if pretrain else own.epochs
         set_learning_rate(self.optimiser, own.pretrain_learning_rate if pretrain else own.learning_rate)
         wanted = torch.from_numpy(targets).to(compute.device)
         answers = np.zeros(len(samples), dtype=np.float32)
-        episodes = episode_numbers(data)
+        episodes = episode_numbers(data, final=self.kind.final)
         name = f"{self.name}-pretraining" if pretrain else self.name
         facts = chain(facts_of(generator, samples), (episodes.tobytes(), targets.tobytes()))
         batches = [
@@ -108,7 +109,9 @@ class TrainedCritic:
             ratings=self.kind.rate(answers, data) if norms else {},
         )
 
-    def merge(self, answers: Sequence[FloatArray], trajectories: Sequence[Trajectory]) -> list[FloatArray]:
-        """Return per trajectory its answers (T,); ``answers`` (N,) are those of each of ``models`` to all states."""
+    def merge(
+        self, answers: Sequence[FloatArray], trajectories: Sequence[Trajectory], *, final: bool = False
+    ) -> list[FloatArray]:
+        """Return per trajectory its answers; ``answers`` (N,) are those of each of ``models`` to all ``states``."""
         (own,) = answers
-        return per_trajectory(own, trajectories)
+        return per_trajectory(own, trajectories, final=final)

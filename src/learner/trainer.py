@@ -130,7 +130,7 @@ class Learner:
         return self._score([sample])[0]
 
     def ask(self, critic: str, trajectories: Sequence[Trajectory]) -> list[FloatArray]:
-        """Return one critic's answers for every state: one array (T,) per trajectory.
+        """Return one critic's answers for every state before an action: one array (T,) per trajectory.
 
         Raises:
             ValueError: the algorithm has no critic of this name.
@@ -230,9 +230,13 @@ class Learner:
         seen = batch.trajectories
         # One call for all of them: what they share of a batch is computed once.
         models = [model for critic in self.critics.values() for model in critic.models.values()]
-        answers = iter(predict(models, states(seen), self.compute))
+        final = any(critic.kind.final for critic in self.critics.values())
+        answers = iter(predict(models, states(seen, final=final), self.compute))
         batch = batch.annotated(
-            {name: critic.merge([next(answers) for _ in critic.models], seen) for name, critic in self.critics.items()}
+            {
+                name: critic.merge([next(answers) for _ in critic.models], seen, final=final)
+                for name, critic in self.critics.items()
+            }
         )
         wanted = MASKS[self.algorithm.data](batch, self.settings)
         credit = groups = mechanism = None

@@ -122,6 +122,21 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class FinalState:
+    """The state s_T after an episode's last action, in which nobody decides, as the policy would see it next.
+
+    ``prompt_ids`` (P,) int32 is its prompt, with every action in it; the rest is as in ``Step``. Its milestones are
+    ``Trajectory.final_milestones``.
+    """
+
+    url: str
+    observation: str
+    prompt_ids: IntArray
+    feedback: str | None = None
+    truncated_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class EpisodeHeader:
     """What an episode is, whatever came of it: its task as results are grouped, and what it was played for."""
 
@@ -142,7 +157,8 @@ class Trajectory(EpisodeHeader):
     ``outcome`` is the verdict in {0.0, 1.0}; ``evidence`` is the evaluator's JSON; ``failure``
     says why there is no verdict. ``final_milestones`` (K,) is the milestone vector after the last
     action. ``policy_version`` is the version that produced the first action. Episodes of one task that
-    were sampled side by side share their ``group``, which group-relative advantages need.
+    were sampled side by side share their ``group``, which group-relative advantages need. ``final_state`` is None where
+    the recipe does not ask for it (``rollout.final_state``), its prompt has no room, or others played the episode.
     """
 
     seed: int
@@ -158,6 +174,7 @@ class Trajectory(EpisodeHeader):
     worker: str = ""
     seconds: float = 0.0
     group: str = ""
+    final_state: FinalState | None = None
 
     def __post_init__(self) -> None:
         if (self.outcome is None) == (self.failure is None):

@@ -64,7 +64,7 @@ def progress_curve(
 
 
 def trajectory_progress(trajectory: Trajectory) -> npt.NDArray[np.float64]:
-    """Return p* (T,) of a successful trajectory.
+    """Return p* (T + 1,) of a successful trajectory; see ``progress_curve``.
 
     Raises:
         ValueError: where it is not a success: progress of a failure is not defined.
@@ -76,7 +76,7 @@ def trajectory_progress(trajectory: Trajectory) -> npt.NDArray[np.float64]:
         )
     rows = [step.milestones for step in trajectory.steps]
     final = trajectory.final_milestones
-    return progress_labels(rows, len(final) or len(rows[0]), final or None)
+    return progress_curve(rows, len(final) or len(rows[0]), final or None)
 
 
 def _done_matrix(

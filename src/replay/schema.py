@@ -1,6 +1,7 @@
 """The Arrow schema of a shard: how a ``Trajectory`` becomes one row and back.
 
-Owns the column layout, its version, and both conversions. Invariants: a round trip changes nothing that
+Owns the column layout, its versions, and both conversions. Version 3 is version 2 with a column of final states; a
+shard that holds none is of version 2. Invariants: a round trip changes nothing that
 a learner reads (ids, log-probabilities, masks are bit for bit the same); numpy arrays that come back are
 read-only views into the file's memory. Text must be UTF-8 on disk: lone surrogates, which pages can
 contain, are replaced by "?" so that an episode is never lost to one odd character. Imports only the
@@ -9,15 +10,16 @@ standard library, numpy and pyarrow.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from records.episodes import Source, Step, Termination, Trajectory
+from records.episodes import FinalState, Source, Step, Termination, Trajectory
 from records.failures import Failure, FailureCode, FailureKind
 
-VERSION = 2
 KIND_KEY, VERSION_KEY = b"waymark.kind", b"waymark.version"
 KIND = b"trajectories"
 SOURCES_KEY = b"waymark.sources"
@@ -53,6 +55,17 @@ FAILURE_TYPE = pa.struct(
     ]
 )
 
+FINAL_STATE = "final_state"
+FINAL_STATE_TYPE = pa.struct(
+    [
+        pa.field("url", pa.string(), nullable=False),
+        pa.field("observation", pa.string(), nullable=False),
+        pa.field("prompt_ids", pa.list_(pa.int32()), nullable=False),
+        pa.field("feedback", pa.string()),
+        pa.field("truncated_tokens", pa.int32(), nullable=False),
+    ]
+)
+
 SCHEMA = pa.schema(
     [
         pa.field("episode_id", pa.string(), nullable=False),
@@ -77,8 +90,13 @@ SCHEMA = pa.schema(
         pa.field("seconds", pa.float64(), nullable=False),
         pa.field("steps", pa.list_(pa.field("item", STEP_TYPE, nullable=False)), nullable=False),
     ],
-    metadata={KIND_KEY: KIND, VERSION_KEY: str(VERSION).encode()},
+    metadata={KIND_KEY: KIND, VERSION_KEY: b"2"},
 )
+WITH_FINAL_STATES = SCHEMA.append(pa.field(FINAL_STATE, FINAL_STATE_TYPE)).with_metadata(
+    {KIND_KEY: KIND, VERSION_KEY: b"3"}
+)
+SCHEMAS = {schema.metadata[VERSION_KEY].decode(): schema for schema in (SCHEMA, WITH_FINAL_STATES)}
+"""What shards of each version that is read look like."""
 
 _ARRAYS = {"prompt_ids": np.int32, "action_ids": np.int32, "logprobs": np.float32}
 _STEP_SCALARS = [field.name for field in STEP_TYPE if field.name not in {*_ARRAYS, "milestones"}]
@@ -87,8 +105,13 @@ _EPISODE_SCALARS = [
 ]
 
 
-def to_batch(trajectory: Trajectory) -> pa.RecordBatch:
-    """Return a record batch of one row.
+def schema_of(trajectories: Iterable[Trajectory]) -> pa.Schema:
+    """Return the schema of a shard of these trajectories."""
+    return WITH_FINAL_STATES if any(t.final_state is not None for t in trajectories) else SCHEMA
+
+
+def to_batch(trajectory: Trajectory, schema: pa.Schema = SCHEMA) -> pa.RecordBatch:
+    """Return a record batch of one row; a final state is in it where ``schema`` has one.
 
     Raises:
         TypeError: where an array is not of the type that ``Step`` promises; nothing is cast in silence.
@@ -107,13 +130,21 @@ def to_batch(trajectory: Trajectory) -> pa.RecordBatch:
             "detail": _storable(failure.detail),
         }
     row["steps"] = [_step_row(trajectory.episode_id, step) for step in trajectory.steps]
-    return pa.RecordBatch.from_pylist([row], schema=SCHEMA)
+    if FINAL_STATE in schema.names and trajectory.final_state is not None:
+        row[FINAL_STATE] = _final_state_row(trajectory.episode_id, trajectory.final_state)
+    return pa.RecordBatch.from_pylist([row], schema=schema)
+
+
+def as_in(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return a record of any version as one of ``schema``'s, which lacks none of its columns."""
+    columns = [batch.column(n) if n in batch.schema.names else pa.nulls(1, schema.field(n).type) for n in schema.names]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def from_batch(batch: pa.RecordBatch, *, pages: bool = True) -> Trajectory:
     """Return the trajectory of a one-row batch; its arrays are read-only views of the batch's memory.
 
-    Without ``pages`` the observation of each step is empty.
+    Without ``pages`` the observations of the steps and of the final state are empty.
 
     Raises:
         ValueError: what the batch holds is no trajectory.
@@ -127,6 +158,7 @@ def from_batch(batch: pa.RecordBatch, *, pages: bool = True) -> Trajectory:
         failure=None if failure is None else _failure(failure),
         final_milestones=tuple(row["final_milestones"]),
         steps=_steps(batch.column("steps").flatten(), pages),
+        final_state=_final_state(batch.column(FINAL_STATE), pages) if FINAL_STATE in batch.schema.names else None,
     )
 
 
@@ -143,6 +175,14 @@ def _steps(rows: pa.StructArray, pages: bool) -> tuple[Step, ...]:
     return steps
 
 
+def _final_state(rows: pa.StructArray, pages: bool) -> FinalState | None:
+    if not rows[0].is_valid:
+        return None
+    plain = {name: rows.field(name)[0].as_py() for name in ("url", "feedback", "truncated_tokens")}
+    (ids,) = _views(rows.field("prompt_ids"))
+    return FinalState(**plain, prompt_ids=ids, observation=rows.field("observation")[0].as_py() if pages else "")
+
+
 def _failure(row: dict[str, str]) -> Failure:
     return Failure(FailureCode(row["code"], FailureKind(row["kind"])), row["detail"])
 
@@ -157,17 +197,26 @@ def _views(lists: pa.ListArray) -> list[Any]:
 def _step_row(episode_id: str, step: Step) -> dict[str, Any]:
     row: dict[str, Any] = {name: _storable(getattr(step, name)) for name in _STEP_SCALARS}
     row["milestones"] = [bool(done) for done in step.milestones]
-    for name, dtype in _ARRAYS.items():
-        array = getattr(step, name)
-        if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
-            found = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
-            raise TypeError(
-                f"episode {episode_id}, step {step.index}: {name} must be a one-dimensional {np.dtype(dtype)} array, "
-                f"found {found}; convert it where it is made"
-            )
-        row[name] = array
-    _require_logprobs(step, f"episode {episode_id}, step {step.index}")
+    where = f"episode {episode_id}, step {step.index}"
+    row |= {name: _array(getattr(step, name), dtype, f"{where}: {name}") for name, dtype in _ARRAYS.items()}
+    _require_logprobs(step, where)
     return row
+
+
+def _final_state_row(episode_id: str, state: FinalState) -> dict[str, Any]:
+    row: dict[str, Any] = {name: _storable(getattr(state, name)) for name in FinalState.__slots__}
+    row["prompt_ids"] = _array(state.prompt_ids, np.int32, f"episode {episode_id}, final state: prompt_ids")
+    return row
+
+
+def _array(array: Any, dtype: Any, where: str) -> npt.NDArray[Any]:
+    """Return an array that is of the type promised, or raise ``TypeError``."""
+    if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
+        found = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
+        raise TypeError(
+            f"{where} must be a one-dimensional {np.dtype(dtype)} array, found {found}; convert it where it is made"
+        )
+    return array
 
 
 def _require_logprobs(step: Step, where: str) -> None:

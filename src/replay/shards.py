@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from records.durable import NotAFile, open_file, replace_file
 from records.episodes import Trajectory
-from replay.schema import KIND, KIND_KEY, SCHEMA, SOURCES_KEY, VERSION, VERSION_KEY, from_batch, to_batch
+from replay.schema import KIND, KIND_KEY, SCHEMA, SCHEMAS, SOURCES_KEY, VERSION_KEY, from_batch, schema_of, to_batch
 
 SUFFIX = ".arrow"
 _DIGEST_IN_NAME = re.compile(r"-([0-9a-f]{32})\.[a-z]+$")
@@ -41,7 +41,8 @@ class ShardError(Exception):
         self.advice = advice
 
     def __str__(self) -> str:
-        return f"{self.path}: expected a trajectory shard of version {VERSION}, found {self.found}; {self.advice}"
+        versions = " or ".join(SCHEMAS)
+        return f"{self.path}: expected a trajectory shard of version {versions}, found {self.found}; {self.advice}"
 
 
 class TornShardError(ShardError):
@@ -154,7 +155,7 @@ class ShardReader:
     def trajectory(self, position: int, *, pages: bool = True) -> Trajectory:
         """Return one episode; its token arrays are read-only views of the shard's memory.
 
-        ``pages`` False leaves the steps' observations empty, half of a record or more, which learning does not read.
+        ``pages`` False leaves the observations empty, half of a record or more, which learning does not read.
         """
         batch = self._batch(position, self._reader)
         with translated(self.path):
@@ -164,6 +165,11 @@ class ShardReader:
         """Yield each episode's record as it is."""
         for position in range(len(self)):
             yield self._batch(position, self._reader)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of its version."""
+        return SCHEMAS[_version(self._reader.schema)]
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -206,10 +212,10 @@ def translated(path: Path) -> Iterator[None]:
 
 
 def _serialise(trajectories: Sequence[Trajectory]) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, SCHEMA) as writer:
+    sink, schema = pa.BufferOutputStream(), schema_of(trajectories)
+    with pa.ipc.new_file(sink, schema) as writer:
         for trajectory in trajectories:
-            writer.write_batch(to_batch(trajectory))
+            writer.write_batch(to_batch(trajectory, schema))
     return bytes(sink.getvalue())
 
 
@@ -237,14 +243,17 @@ def verify_digest(path: Path) -> None:
 
 
 def _check_schema(path: Path, schema: pa.Schema) -> None:
-    metadata = schema.metadata or {}
-    if metadata.get(KIND_KEY) != KIND:
+    if (schema.metadata or {}).get(KIND_KEY) != KIND:
         raise ForeignShardError(path, f"Arrow data of another kind ({schema.names[:5]}…)", _ASIDE)
-    version = metadata.get(VERSION_KEY, b"").decode("utf-8", "replace")
-    if version != str(VERSION):
+    version = _version(schema)
+    if version not in SCHEMAS:
         raise ShardVersionError(path, f"version {version!r}", "read it with the release that wrote it")
-    if not schema.equals(SCHEMA):
+    if not schema.equals(SCHEMAS[version]):
         raise TornShardError(path, "other columns than this version has", "delete it; its episodes will be run again")
+
+
+def _version(schema: pa.Schema) -> str:
+    return (schema.metadata or {}).get(VERSION_KEY, b"").decode("utf-8", "replace")
 
 
 def _torn(path: Path, found: str) -> TornShardError:

@@ -138,7 +138,7 @@ class PolicyAgent:
 
     @property
     def writer(self) -> Writer:
-        """What writes an action of another down as this policy's."""
+        """What writes this policy's prompts, and an action of another down as its own."""
         return Writer(self._format, self._tokenizer, self._spec, self._limits)
 
     async def decide(self, turn: Turn) -> Decision:

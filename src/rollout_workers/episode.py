@@ -27,9 +27,9 @@ from policy.tokenizer import TextTokenizer
 from records import failure_codes as codes
 from records.deadline import Deadline
 from records.environment import Action, Element, Observation, Verdict
-from records.episodes import Step, Task, Termination, Trajectory
+from records.episodes import FinalState, Source, Step, Task, Termination, Trajectory
 from records.failures import EpisodeFailed, Failure
-from rollout_workers.agent import Agent, Decision, PolicyAgent, Turn
+from rollout_workers.agent import Agent, Decision, PolicyAgent, Turn, Writer
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec
 from telemetry import meter, table
@@ -68,7 +68,7 @@ async def run_episode(
 ) -> Trajectory:
     """Let a policy play one episode; see ``play``. ``limits`` are in tokens."""
     agent = PolicyAgent(policy, prompt_format, tokenizer, spec, top_p=settings.top_p, limits=limits)
-    return (await settle(await play(env, agent, spec, settings), spec.task)).trajectory
+    return (await settle(await play(env, agent, spec, settings, writer=agent.writer), spec.task)).trajectory
 
 
 async def play(
@@ -78,18 +78,31 @@ async def play(
     settings: RolloutSettings,
     *,
     milestones: MilestoneJudge | None = None,
+    writer: Writer | None = None,
     worker: str = "",
     environment: str = "",
     save_screenshot: SaveScreenshot | None = None,
 ) -> Played:
     """Play one episode to its verdict; ``milestones`` says which of them are reached (None: their own checks do).
 
-    ``worker`` and ``environment`` name those who play, in the record and in metrics.
+    ``writer`` writes the prompt of the state after the last action, where ``settings.final_state`` asks for it; nothing
+    learns from evaluations, which go without. ``worker`` and ``environment`` name those who play, in the record and in
+    metrics.
 
     Returns a trajectory with an outcome, or, where ``EpisodeFailed`` was raised below or a deadline
     passed, one with the failure and the steps so far. Errors that nobody typed propagate.
     """
-    episode = _Episode(env, agent, spec, settings, save_screenshot, milestones or DeclarativeChecks(), environment)
+    wanted = settings.final_state and spec.source is not Source.EVALUATION
+    episode = _Episode(
+        env,
+        agent,
+        spec,
+        settings,
+        writer if wanted else None,
+        save_screenshot,
+        milestones or DeclarativeChecks(),
+        environment,
+    )
     started = time.perf_counter()
     failure: Failure | None = None
     limit = Deadline(
@@ -131,6 +144,7 @@ class _Episode:
     agent: Agent
     spec: EpisodeSpec
     settings: RolloutSettings
+    writer: Writer | None
     save_screenshot: SaveScreenshot | None
     milestone_judge: MilestoneJudge
     environment: str
@@ -138,6 +152,7 @@ class _Episode:
     history: list[PastAction] = field(default_factory=list)
     acted: list[Acted] = field(default_factory=list)
     milestones: tuple[bool, ...] = ()
+    final_state: FinalState | None = None
     termination: Termination | None = None
     answer: str | None = None
     outcome: float | None = None
@@ -199,6 +214,9 @@ class _Episode:
                 self.termination, self.answer = Termination.EXIT, action.argument or ""
                 break
         self.termination = self.termination or Termination.MAX_STEPS
+        if self.writer is not None:
+            after = Turn(len(self.steps), self.intent, observation, tuple(self.history), feedback, self.milestones)
+            self.final_state = _final_state(after, self.writer)
         await self._judge()
 
     def _measure(self, step: Step) -> None:
@@ -264,6 +282,7 @@ class _Episode:
             outcome=None if failure else self.outcome,
             failure=failure,
             final_milestones=self.milestones,
+            final_state=self.final_state,
             evidence=self.evidence,
             horizon=task.horizon,
             policy_version=self.steps[0].policy_version if self.steps else 0,
@@ -302,6 +321,16 @@ def _step(
         policy_s=policy_s,
         screenshot=screenshot,
     )
+
+
+def _final_state(turn: Turn, writer: Writer) -> FinalState | None:
+    """Return the state in which a next action would be decided; None where its prompt has no room."""
+    try:
+        prompt = writer.prompt(turn)
+    except PromptTooLong:
+        return None
+    page = turn.observation
+    return FinalState(page.url, page.text, prompt.ids, turn.feedback, prompt.truncated_tokens)
 
 
 def _lines(verdict: Verdict) -> str:

@@ -40,7 +40,7 @@ class ScriptedAgent:
     ) -> None:
         self._demonstrator = demonstrator
         self._spec = spec
-        self._writer = Writer(prompt_format, tokenizer, spec, limits or PolicySettings())
+        self.writer = Writer(prompt_format, tokenizer, spec, limits or PolicySettings())
 
     async def decide(self, turn: Turn) -> Decision:
         """Return the demonstrator's next action as tokens."""
@@ -49,7 +49,7 @@ class ScriptedAgent:
             action = resolve(intent, turn.observation)
         except LookupError as error:
             raise EpisodeFailed(Failure(codes.DEMONSTRATOR_LOST, str(error))) from error
-        return self._writer.decision(turn, format_action(action))
+        return self.writer.decision(turn, format_action(action))
 
     def _next_intent(self, turn: Turn) -> Intent:
         """Start the generator at the first turn; send it the observation at each later one."""
@@ -91,4 +91,4 @@ async def record_demonstration(
 ) -> Trajectory:
     """Let the task's demonstrator play one episode; see ``episode.play``."""
     agent = ScriptedAgent(demonstrator(spec), prompt_format, tokenizer, spec, limits=limits)
-    return (await play(env, agent, spec, settings)).trajectory
+    return (await play(env, agent, spec, settings, writer=agent.writer)).trajectory

@@ -71,7 +71,7 @@ class RolloutSettings:
         "failure_window", "shard_linger_s", "shard_deadline_s", "start_timeout_s", "hang_timeout_s",
         "loop_lag_limit_s", "replace_after_s", "stall_timeout_s",
     )  # fmt: skip
-    unset: ClassVar[Mapping[str, object]] = {"max_staleness": 0}
+    unset: ClassVar[Mapping[str, object]] = {"max_staleness": 0, "final_state": False}
 
     workers: int = 1
     """Rollout worker processes, each with one Chromium."""
@@ -97,6 +97,10 @@ class RolloutSettings:
     """Versions that a rollout's policy may be behind the one that learns from it. 1 lets free workers begin the next
     phase's rollouts, with the weights that are served, while the learner works on this phase's; the run does not repeat
     exactly then. 0 plays them all with the newest weights."""
+    final_state: bool = False
+    """Record the state after the last action of rollouts and demonstrations: the page, and the prompt that the policy
+    would see next (docs/decisions/0192). The potential critic learns it and it shapes the last action's reward, as in
+    the paper; false leaves that action without shaping."""
 
     trajectory_judge: str = "evaluators"
     """Judge that says whether an episode did its task: a registered name or ``module:name``; its options stand under

@@ -37,7 +37,7 @@ from records.episodes import Source, newest_version
 from records.failures import EpisodeFailed, Failure
 from records.stores.working_copy import bring, local_path
 from records.supervision import supervised
-from rollout_workers.agent import Agent, PolicyAgent
+from rollout_workers.agent import Agent, PolicyAgent, Writer
 from rollout_workers.episode import Played, play, settle
 from rollout_workers.leases import Lease
 from rollout_workers.loop_lag import LoopLag
@@ -189,7 +189,8 @@ class RolloutWorker:
     async def _play(self, lease: Lease, spec: EpisodeSpec, answers: list[EpisodeAnswer]) -> None:
         if self._slots is None:
             raise EpisodeFailed(Failure(codes.WORKER_NOT_STARTED, f"{self._name} has no browser yet"))
-        agent, stalls = self._agent(spec), self._lag.stalls
+        writer, stalls = self._writer_of(spec), self._lag.stalls
+        agent = self._agent(spec, writer)
         async with self._slots.borrow() as (slot, env):
             slot.note(Failure(codes.INTERRUPTED))  # stands unless the episode comes to an end
             played: Played = await play(
@@ -198,6 +199,7 @@ class RolloutWorker:
                 spec,
                 self._config.settings,
                 milestones=self._milestones,
+                writer=writer,
                 worker=self._name,
                 environment=self._config.environment,
                 save_screenshot=self._screenshots.save if self._screenshots else None,
@@ -236,17 +238,20 @@ class RolloutWorker:
         detail = f"{self._name} stood still for more than {limit_s:g} s: stopped, out of memory, or short of CPU"
         return Failure(codes.WORKER_STALLED, detail)
 
-    def _agent(self, spec: EpisodeSpec) -> Agent:
-        limits = self._config.policy_settings
+    def _writer_of(self, spec: EpisodeSpec) -> Writer:
         if self._tokenizer is None or self._format is None:
             raise EpisodeFailed(Failure(codes.WORKER_NOT_STARTED, f"{self._name} has no tokenizer yet"))
+        return Writer(self._format, self._tokenizer, spec, self._config.policy_settings)
+
+    def _agent(self, spec: EpisodeSpec, writer: Writer) -> Agent:
+        limits, prompts = writer.limits, (writer.prompt_format, writer.tokenizer)
         if spec.source is Source.DEMONSTRATION:
-            return ScriptedAgent(demonstrator(spec), self._format, self._tokenizer, spec, limits=limits)
+            return ScriptedAgent(demonstrator(spec), *prompts, spec, limits=limits)
         if self._policy is None:
             detail = f"episode {spec.episode_id} needs a policy, and the worker was configured without one"
             raise EpisodeFailed(Failure(codes.NO_POLICY, detail))
         top_p = self._config.settings.top_p
-        agent = PolicyAgent(self._policy, self._format, self._tokenizer, spec, top_p=top_p, limits=limits)
+        agent = PolicyAgent(self._policy, *prompts, spec, top_p=top_p, limits=limits)
         planning = self._config.settings.planning
         return agent if planning.mode == "none" or spec.source is not Source.EVALUATION else self._planning(agent, spec)
 

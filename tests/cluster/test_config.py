@@ -186,6 +186,15 @@ def _sections(settings: object) -> Iterator[object]:
         yield from _sections(one)
 
 
+def test_runs_of_before_final_states_go_on_with_their_recipe_and_no_other() -> None:
+    recipe, asked = build_recipe({}), build_recipe({"rollout": {"final_state": True}})
+    older = resolved(recipe)
+    del older["rollout"]["final_state"]
+    assert identity(recipe, older) == identity(recipe)
+    assert identity(asked, older) != identity(asked)
+    assert config_hash(asked) != config_hash(recipe)
+
+
 def test_the_hash_is_the_same_in_another_process(child_env: dict[str, str]) -> None:
     code = "from cluster.recipe.recipe import *; print(config_hash(Recipe()))"
     child = {**child_env, "PYTHONHASHSEED": "7"}

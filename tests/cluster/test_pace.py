@@ -31,6 +31,16 @@ def test_the_work_of_a_phase_by_hand() -> None:
     assert work.hours(rate=1e6) == pytest.approx(work.operations / 0.4e6 / 3600)
 
 
+def test_final_states_are_asked_about_and_taught_to_the_potential_critic() -> None:
+    data = PhaseData(played=4, replayed=2, scored=5, steps=3, final_states=True)
+    work = phase_work(SETTINGS, SIZE, data, longest=100)
+    # Both critics are asked about one state more of 6 episodes; the potential's, of the 4 played, learns it once.
+    assert work.tokens == (23 + 22) * 300 + (2 * 6 + 4) * 100
+    assert work.passes == (23 + 3 * 22) * 300 + (2 * 6 + 3 * 4) * 100
+    webrl = replace(SETTINGS, algorithm="webrl")
+    assert phase_work(webrl, SIZE, data, 100) == phase_work(webrl, SIZE, replace(data, final_states=False), 100)
+
+
 def test_recomputing_and_a_copied_reference_cost_passes() -> None:
     data = PhaseData(played=4, replayed=0, scored=0, steps=1)
     adapted = replace(SETTINGS, adapters=AdapterSettings(rank=8))

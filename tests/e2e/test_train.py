@@ -22,11 +22,18 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+from cluster.audit.audit import audit
 from cluster.run_folder.metrics_log import read_metrics
 from cluster.run_folder.policy_folder import write_checksums
-from cluster.run_folder.stage_results import ActorTrained, CriticsTrained, Published, RolloutsPlayed
+from cluster.run_folder.stage_results import (
+    ActorTrained,
+    CriticsPretrained,
+    CriticsTrained,
+    Published,
+    RolloutsPlayed,
+)
 from cluster.run_folder.summary import read_summary
-from records.episodes import Trajectory
+from records.episodes import Source, Termination, Trajectory
 from tests.e2e.command import LIMIT_S, Ended, Run, interrupt
 
 pytestmark = pytest.mark.slow
@@ -106,7 +113,11 @@ def play_with_browsers(folder: Path) -> Browsers:
 
 
 def play_repeatedly(folder: Path) -> Repeated:
-    raw = recipe(run={**TINY["run"], "phases": 2}, policy={**TINY["policy"], "options": {"batch_invariant": True}})
+    raw = recipe(
+        run={**TINY["run"], "phases": 2},
+        policy={**TINY["policy"], "options": {"batch_invariant": True}},
+        rollout={**TINY["rollout"], "final_state": True},
+    )
     undisturbed, killed = Run(folder / "undisturbed", raw), Run(folder / "killed", raw)
     assert_done(undisturbed.run())
 
@@ -301,6 +312,27 @@ def test_the_same_seed_gives_the_same_losses_and_weights_even_after_a_restart(re
     assert len(set(checksums[0])) == 3, "a phase did not change the weights"
 
 
+def test_what_is_learned_from_has_its_final_state_where_that_has_room(repeated: Repeated) -> None:
+    run = repeated.undisturbed
+    played = run.buffer.trajectories(run.buffer.ids())
+    for episode in played:
+        if episode.source is Source.EVALUATION:
+            assert episode.final_state is None
+        elif episode.termination is Termination.EXIT:
+            assert episode.final_state is not None
+            assert episode.final_state.observation == episode.steps[-1].observation, "an exit leaves the page alone"
+    taught = [episode for episode in played if episode.episode_id.startswith("potential-")]
+    learned = run.manifest.result(0, CriticsPretrained).metrics
+    assert learned["potential"].states == sum(len(episode.steps) + 1 for episode in taught)
+    mechanism = run.manifest.result(2, ActorTrained).metrics.mechanism
+    assert mechanism is not None
+    own = run.buffer.trajectories(run.manifest.result(2, RolloutsPlayed).episodes)
+    assert mechanism.final_states == np.mean([episode.final_state is not None for episode in own])
+    other = repeated.other.buffer
+    assert {episode.final_state for episode in other.trajectories(other.ids())} == {None}, "it does not ask for it"
+    assert audit(run.out).findings == []
+
+
 def test_a_trained_policy_is_a_folder_that_can_be_evaluated(repeated: Repeated) -> None:
     assert_done(repeated.evaluated)
     result = json.loads((repeated.undisturbed.folder / "result.json").read_text())
@@ -315,11 +347,12 @@ def test_a_trained_policy_is_a_folder_that_can_be_evaluated(repeated: Repeated) 
 
 def facts(trajectory: Trajectory) -> list[Any]:
     """All of a trajectory but who played it and how long it took, arrays as bytes."""
-    steps = [replace(step, browser_s=0.0, policy_s=0.0) for step in trajectory.steps]
-    plain = replace(trajectory, steps=(), worker="", seconds=0.0)
+    states: list[Any] = [replace(step, browser_s=0.0, policy_s=0.0) for step in trajectory.steps]
+    states += [] if trajectory.final_state is None else [trajectory.final_state]
+    plain = replace(trajectory, steps=(), final_state=None, worker="", seconds=0.0)
     return [
         astuple(plain),
-        [[v.tobytes() if isinstance(v, np.ndarray) else v for v in astuple(step)] for step in steps],
+        [[v.tobytes() if isinstance(v, np.ndarray) else v for v in astuple(state)] for state in states],
     ]
 
 

@@ -11,7 +11,7 @@ import torch
 from transformers import Gemma3ForCausalLM, Gemma3TextConfig
 
 from records import failure_codes as codes
-from records.episodes import Source, Step, Termination, Trajectory
+from records.episodes import FinalState, Source, Step, Termination, Trajectory
 from records.failures import Failure
 
 VOCABULARY = 61
@@ -53,8 +53,9 @@ def make_trajectory(
     milestone_count: int = 4,
     group: str = "",
     temperature: float = 1.0,
+    final: Sequence[int] | None = None,
 ) -> Trajectory:
-    """Make a trajectory from (prompt, action) pairs of token ids."""
+    """Make a trajectory from (prompt, action) pairs of token ids; ``final`` is the prompt after the last action."""
     counts = list(reached) if reached is not None else [0] * len(pairs) + [milestone_count]
     vectors = [tuple(k < count for k in range(milestone_count)) for count in counts]
     steps = tuple(
@@ -89,6 +90,7 @@ def make_trajectory(
         failure=None if outcome is not None else Failure(codes.BROWSER_CRASHED),
         final_milestones=vectors[-1],
         group=group,
+        final_state=None if final is None else FinalState("", "", np.asarray(final, dtype=np.int32)),
     )
 
 

@@ -43,6 +43,23 @@ def test_credit_of_two_trajectories_by_hand(trajectory: Make) -> None:
     np.testing.assert_allclose(found.at(np.array([2, 0])).advantages.steps, [-0.5, 0.485])
 
 
+def test_credit_of_a_last_action_by_hand(trajectory: Make) -> None:
+    # As above, with P(s_T) = 0.9 known: r' = (0.12, 1 + 0.3 (0.9 - 0.6)) = (0.12, 1.09). G = (0.12 + 0.981, 1.09).
+    # A_0 = 0.5 (0.12 + 0.63 - 0.4) + 0.5 (1.101 - 0.4) = 0.175 + 0.3505 = 0.5255.  A_1 = 1.09 - 0.7 = 0.39: V after the
+    # last action is 0 and not the 0.8 that a critic says there. The failure: A = 0.3 (0.2 - 0.9) - 0.5 = -0.71.
+    answers: dict[str, list[np.ndarray]] = {
+        "value": [np.array([0.4, 0.7, 0.8]), np.array([0.5, 0.5])],
+        "potential": [np.array([0.2, 0.6, 0.9]), np.array([0.9, 0.2])],
+    }
+    episodes = trajectory(steps([5, 6]), final=[3, 9]), trajectory(steps([7]), outcome=0.0, final=[3, 9])
+    found = credit(LearnerSettings(), *episodes, **answers)
+    np.testing.assert_allclose(found.advantages.steps, [0.5255, 0.39, -0.71])
+    np.testing.assert_allclose(found.shaping, [0.12, 0.09, -0.21])
+    # pbrs: P after the last action is 0 all the same: 0.3 (0 - 0.6) and 0.3 (0 - 0.9).
+    found = credit(LearnerSettings(reward="pbrs"), *episodes, **answers)
+    np.testing.assert_allclose(found.shaping, [0.102, -0.18, -0.27])
+
+
 def test_credit_of_judged_steps_by_hand(trajectory: Make) -> None:
     # gamma 0.9, alpha 0.4, lambda 0.5, s = (1, 0), T = 2: r' = (0.2, 1). V = (0.4, 0.7).
     # G = (0.2 + 0.9, 1).  A_0 = 0.5 (0.2 + 0.63 - 0.4) + 0.5 (1.1 - 0.4) = 0.215 + 0.35 = 0.565.  A_1 = 0.3.

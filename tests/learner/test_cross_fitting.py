@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 import torch
 
+from learner.critics import predict
 from learner.cross_fitting import CriticPair, half_of
+from learner.dataset import states
 from learner.memory import learner_memory
 from learner.metrics import CriticMetrics
+from learner.phase_batch import PhaseBatch
 from learner.settings import CriticSettings, LearnerSettings
 from learner.trainer import Learner
 from policy.model_size import size_of_tiny
@@ -97,6 +100,26 @@ def test_a_phase_with_pairs_is_saved_gone_on_with_and_deterministic(
         *(model.head[0].weight for model in learner.critics["value"].models.values())  # drawn from seeds of their own
     )
     np.testing.assert_array_equal(*(np.concatenate(one.ask("value", episodes)) for one in (learner, again)))
+
+
+def test_a_final_state_is_judged_by_who_judges_the_episode(
+    model_dir: Path, trajectory: Callable[..., Trajectory]
+) -> None:
+    """Teaching one half's successes changes what is said at the ends of the other half's episodes alone."""
+    taught = [
+        replace(trajectory([([3, 4], [5, 2])], episode_id=task, final=[3, 9]), task_id=task) for task in tasks_of(0, 4)
+    ]
+    judged = [replace(episode, task_id=task) for episode, task in zip(taught, tasks_of(1, 4), strict=True)]
+    learner = Learner(TWO, model_dir)
+    learner.update_critics(taught, [], 1)
+    for episodes, changed in ((taught, False), (judged, True)):
+        batch = PhaseBatch.of([replace(e, episode_id=str(i)) for i, e in enumerate(episodes)], [], 1)
+        answers = predict(list(learner.critics["potential"].models.values()),
+                          states(batch.trajectories, final=True), learner.compute)  # fmt: skip
+        found = learner.critics["potential"].merge(answers, batch.trajectories, final=True)
+        assert [len(one) for one in found] == [2] * 4
+        assert all(one[-1] != 0.5 for one in found) is changed
+        assert any(one[-1] != 0.5 for one in found) is changed
 
 
 def test_adapters_have_pairs_too(model_dir: Path, trajectory: Callable[..., Trajectory]) -> None:

@@ -7,7 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from learner.dataset import outcome_targets, progress_targets, teaches_progress
+from learner.dataset import (
+    episode_numbers,
+    outcome_targets,
+    per_trajectory,
+    progress_targets,
+    states,
+    teaches_progress,
+)
 from learner.settings import PotentialDataSettings
 from records.episodes import Trajectory
 
@@ -45,6 +52,28 @@ def test_labels_of_all_episodes_by_hand(trajectory: Callable[..., Trajectory]) -
     failure = trajectory(steps([5, 6, 7, 8]), outcome=0.0, reached=[0, 1, 4, 4, 4])
     found = progress_targets([success, failure], "all")
     np.testing.assert_allclose(found, [0, 0, 0.25, 0.5, 0, 0.25, 0.75, 0.75])
+
+
+def test_a_recorded_final_state_is_one_more_state_of_progress(trajectory: Callable[..., Trajectory]) -> None:
+    ended = trajectory(steps([5, 6]), reached=[0, 1, 4], final=[3, 9, 9])
+    failed = trajectory(steps([7]), outcome=0.0, reached=[0, 4], final=[3, 8])
+    plain = trajectory(steps([5, 6]), reached=[0, 1, 2])
+    episodes = [ended, plain, failed]
+    assert [s.prompt_ids.tolist() for s in states(episodes, final=True)] == [
+        [3, 4], [3, 4], [3, 9, 9], [3, 4], [3, 4], [3, 4], [3, 8]
+    ]  # fmt: skip
+    assert all(len(state.action_ids) == 0 for state in states(episodes, final=True))
+    assert len(states(episodes)) == 5, "nobody else sees it"
+    assert episode_numbers(episodes, final=True).tolist() == [0, 0, 0, 1, 1, 2, 2]
+    split = per_trajectory(np.arange(7), episodes, final=True)
+    assert [part.tolist() for part in split] == [[0, 1, 2], [3, 4], [5, 6]]
+    # Eq. 2: 1 at the end of a success. K = 4, t_1 = 1, and the others at T = 2 anchor to the end.
+    np.testing.assert_allclose(progress_targets([ended]), [0, 0.25, 1])
+    np.testing.assert_allclose(progress_targets([plain])[:1], [0])
+    assert len(progress_targets([plain])) == 2
+    # c_T / K with labels of all episodes, at most 3/4 in a failure.
+    np.testing.assert_allclose(progress_targets([ended, failed], "all"), [0, 0.25, 1, 0, 0.75])
+    assert len(outcome_targets(episodes)) == 5, "V is 0 after the last action"
 
 
 def test_targets_by_hand(trajectory: Callable[..., Trajectory]) -> None:

@@ -31,10 +31,10 @@ def steps(count: int) -> list[tuple[list[int], list[int]]]:
 
 def test_recorded_potentials_by_hand(trajectory: Make) -> None:
     played = replace(trajectory(steps(4), reached=[0, 1, 1, 3, 4]), horizon=2)
-    assert milestone_share(played).tolist() == [0, 0.25, 0.25, 0.75]
-    assert clock(played).tolist() == [0, 0.5, 1, 1]
-    assert clock(replace(played, horizon=0)).tolist() == [0, 0.25, 0.5, 0.75]
-    assert milestone_share(trajectory(steps(2), milestone_count=0)).tolist() == [0, 0]
+    assert milestone_share(played).tolist() == [0, 0.25, 0.25, 0.75, 1]
+    assert clock(played).tolist() == [0, 0.5, 1, 1, 1]
+    assert clock(replace(played, horizon=0)).tolist() == [0, 0.25, 0.5, 0.75, 1]
+    assert milestone_share(trajectory(steps(2), milestone_count=0)).tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize(("name", "shaping"), [("mira_milestones", [0.3, 0.0]), ("mira_clock", [0.15, 0.0])])
@@ -50,6 +50,18 @@ def test_shaping_by_what_was_recorded(trajectory: Make, name: str, shaping: list
     np.testing.assert_allclose(found.shaping, shaping)
     # A_0 = 0.5 (s + 0.63 - 0.4) + 0.5 (s + 0.9 - 0.4) = s + 0.365.
     np.testing.assert_allclose(found.advantages.steps, [shaping[0] + 0.365, 0.3])
+
+
+@pytest.mark.parametrize(("name", "shaping"), [("mira_milestones", [0.15, 0.15]), ("mira_clock", [0.075, 0.075])])
+def test_a_recorded_final_state_has_a_potential_of_what_was_recorded(
+    trajectory: Make, name: str, shaping: list[float]
+) -> None:
+    # K = 2, one reached by each action: alpha / 2 each. The clock runs to 2 of an expert's 4 steps.
+    settings = LearnerSettings(algorithm=name)
+    played = replace(trajectory(steps(2), reached=[0, 1, 2], milestone_count=2, final=[3, 9]), horizon=4)
+    batch = PhaseBatch((played, replace(played, final_state=None)), 2, 1, answers={"value": [np.zeros(2)] * 2})
+    found = assign_credit(batch, resolve(settings), settings)
+    np.testing.assert_allclose(found.shaping, [*shaping, shaping[0], 0.0])
 
 
 def test_a_source_without_a_shaped_reward_is_refused() -> None:
@@ -82,7 +94,7 @@ def batch(trajectory: Make) -> PhaseBatch:
 def test_a_potential_that_reacts_beats_the_clock(batch: PhaseBatch) -> None:
     found = mechanism_of(
         batch,
-        [milestone_share(t) for t in batch.trajectories],
+        [milestone_share(t)[:-1] for t in batch.trajectories],
         Advantages(np.array([1.0, 1, 1, -1, -1, -1, 1, -1, -1, -1])),
     )
     # One of six steps of failures reaches a milestone, and it alone rises; the clock rises alike everywhere.
@@ -91,11 +103,26 @@ def test_a_potential_that_reacts_beats_the_clock(batch: PhaseBatch) -> None:
     assert (found.auc_outcome, found.auc_outcome_clock) == (1.0, 0.0)
     assert found.auc_outcome_template == 0.0
     assert found.positive_share_of_failures == pytest.approx(2 / 8)
+    assert found.final_states == 0.0
     found.require_better_than_clock()
 
 
+def test_the_last_state_is_the_one_after_the_last_action_where_it_is_known(trajectory: Make) -> None:
+    """A success that reaches all by its last action, and a failure that reaches its one milestone by the last."""
+    made = trajectory(steps(2), reached=[0, 0, 4]), trajectory(steps(3), outcome=0.0, reached=[0, 0, 0, 1])
+    batch = PhaseBatch(made, fresh=2, phase=1)
+    blind, seeing = (
+        mechanism_of(batch, [milestone_share(t)[:end] for t in made], Advantages(np.zeros(5))) for end in (-1, None)
+    )
+    # Before their last actions both stand at 0 of 4, and no step of the failure reaches anything that is seen.
+    assert (blind.auc_outcome, blind.auc_steps, blind.final_states) == (0.5, None, 0.0)
+    # After them 1 stands against 1/4; of the failure's three steps the last one reaches and rises.
+    assert (seeing.auc_outcome, seeing.auc_steps, seeing.auc_steps_clock) == (1.0, 1.0, 0.5)
+    assert seeing.final_states == 1.0
+
+
 def test_a_clock_for_a_potential_is_found_out(batch: PhaseBatch) -> None:
-    found = mechanism_of(batch, [clock(t) for t in batch.trajectories], Advantages(np.zeros(10)))
+    found = mechanism_of(batch, [clock(t)[:-1] for t in batch.trajectories], Advantages(np.zeros(10)))
     assert found.auc_steps == found.auc_steps_clock
     assert found.clock_rank == pytest.approx(1)
     with pytest.raises(NoBetterThanClock, match=r"AUC 0.500 in failures\), found 0.500: let all episodes teach it"):
@@ -112,7 +139,7 @@ def test_without_failures_that_reach_something_nothing_is_refused(trajectory: Ma
 
 def test_replayed_episodes_are_no_part_of_it(batch: PhaseBatch, trajectory: Make) -> None:
     more = replace(batch, trajectories=(*batch.trajectories, trajectory(steps(2), outcome=0.0)))
-    potentials = [milestone_share(t) for t in more.trajectories]
+    potentials = [milestone_share(t)[:-1] for t in more.trajectories]
     assert mechanism_of(more, potentials, Advantages(np.zeros(12))) == mechanism_of(
         batch, potentials[:3], Advantages(np.zeros(10))
     )

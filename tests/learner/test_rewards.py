@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learner.rewards import difference_rewards, outcome_rewards, pbrs_rewards, pbrs_shaping, process_rewards
+from learner.rewards import (
+    difference_rewards,
+    difference_shaping,
+    outcome_rewards,
+    pbrs_rewards,
+    pbrs_shaping,
+    process_rewards,
+)
 
 POTENTIALS = np.array([0.2, 0.6, 0.5])
 
@@ -24,6 +31,18 @@ def test_difference_rewards_by_hand() -> None:
 def test_pbrs_rewards_by_hand() -> None:
     # 0.3 * (0.9*0.6 - 0.2) = 0.102;  0.3 * (0.9*0.5 - 0.6) = -0.045;  1 + 0.3 * (0 - 0.5) = 0.85.
     np.testing.assert_allclose(pbrs_rewards(1.0, POTENTIALS, 0.3, 0.9), [0.102, -0.045, 0.85])
+
+
+def test_the_last_action_is_shaped_where_the_state_after_it_is_known() -> None:
+    # 1 + 0.3 * (0.9 - 0.5) = 1.12; with pbrs P is 0 after the last action, whatever is known: 0.85 as before.
+    np.testing.assert_allclose(difference_rewards(1.0, POTENTIALS, 0.3, 0.9, 0.9), [0.12, -0.03, 1.12])
+    np.testing.assert_array_equal(pbrs_rewards(1.0, POTENTIALS, 0.3, 0.9, 0.9), pbrs_rewards(1.0, POTENTIALS, 0.3, 0.9))
+    np.testing.assert_array_equal(outcome_rewards(1.0, POTENTIALS, 0.3, 0.9, 0.9), [0.0, 0.0, 1.0])
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=30).map(np.array))
+def test_difference_shaping_telescopes_to_the_final_state(potentials: np.ndarray) -> None:
+    assert abs(difference_shaping(potentials[:-1], potentials[-1]).sum() - (potentials[-1] - potentials[0])) < 1e-12
 
 
 def test_a_single_step_has_no_difference_shaping() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,11 +15,13 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 from cluster.run_folder.stage_data import NO_EPISODES
 from cluster.run_folder.stage_results import Cloned, read_result
 from learner.critic_kinds import CRITICS
+from learner.critics import predict
+from learner.dataset import states
 from learner.settings import ActorSettings, CloneSettings, CriticSettings, LearnerSettings
 from learner.trainer import Learner
 from policy.models import load_causal_lm
 from policy.weights import put_weights, read_weights
-from records.episodes import Trajectory
+from records.episodes import FinalState, Trajectory
 from tests.learner.phases import run_phase
 
 GOOD, BAD = [10, 11, 2], [20, 21, 2]
@@ -360,3 +363,48 @@ def test_a_batch_of_whole_episodes_teaches_the_same(model_dir: Path, trajectory:
         run_phase(Learner(s, model_dir), bandit(trajectory), [], phase_index=1) for s in (everything, alone)
     )
     assert first.actor.grad_norm == pytest.approx(second.actor.grad_norm, rel=1e-4)
+
+
+def test_a_phase_learns_from_the_states_after_last_actions(
+    model_dir: Path, trajectory: Callable[..., Trajectory]
+) -> None:
+    """The potential critic learns them; its answer there shapes the last action. The value critic is as ever."""
+    without = bandit(trajectory, 16)
+    ended = [replace(t, final_state=FinalState("", "", np.array([3, 6, 50 + i % 6], np.int32)))
+             for i, t in enumerate(without)]  # fmt: skip
+    settings = replace(SETTINGS, actor=replace(SETTINGS.actor, epochs=0))
+    learners = [Learner(settings, model_dir), Learner(settings, model_dir)]
+    plain, known = (run_phase(learner, data, [], 1) for learner, data in zip(learners, (without, ended), strict=True))
+    assert [phase.critics["value"].states for phase in (plain, known)] == [32, 32]
+    assert [phase.critics["potential"].states for phase in (plain, known)] == [16, 24], "of the 8 successes"
+    np.testing.assert_array_equal(*(np.concatenate(learner.ask("value", without)) for learner in learners))
+
+    potential = learners[1].critics["potential"].models["potential"]
+    answers = predict([potential], states(ended, final=True), learners[1].compute)[0].reshape(16, 3).astype(np.float64)
+    # Per episode alpha (P(s_1) - P(s_0)) and alpha (P(s_2) - P(s_1)); without final states the second is 0.
+    assert known.actor.shaping is not None
+    expected = settings.alpha * np.diff(answers, axis=1)
+    assert known.actor.shaping.mean == pytest.approx(expected.mean(), abs=1e-6)
+    assert known.actor.shaping.std == pytest.approx(expected.std(), abs=1e-6)
+    before = 0.5 * settings.alpha * np.mean([p[1] - p[0] for p in learners[0].ask("potential", without)])
+    assert plain.actor.shaping is not None
+    assert plain.actor.shaping.mean == pytest.approx(before, abs=1e-6)
+    assert plain.update.mechanism is not None
+    assert known.update.mechanism is not None
+    assert (plain.update.mechanism.final_states, known.update.mechanism.final_states) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("algorithm", ["webrl", "mira_milestones", "mira_clock"])
+def test_without_a_potential_critic_no_critic_sees_a_final_state(
+    model_dir: Path, trajectory: Callable[..., Trajectory], monkeypatch: pytest.MonkeyPatch, algorithm: str
+) -> None:
+    asked: list[int] = []
+
+    def counted(critics: Any, samples: Any, compute: Any) -> Any:
+        asked.append(len(samples))
+        return predict(critics, samples, compute)
+
+    monkeypatch.setattr("learner.trainer.predict", counted)
+    ended = [replace(t, final_state=FinalState("", "", np.array([3, 6], np.int32))) for t in bandit(trajectory, 4)]
+    run_phase(Learner(replace(SETTINGS, algorithm=algorithm), model_dir), ended, [], 1)
+    assert asked == [8]

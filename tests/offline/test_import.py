@@ -21,6 +21,7 @@ from learner.settings import CloneSettings, CriticSettings, LearnerSettings
 from learner.trainer import Learner
 from offline.folder import REPORT_FILE, DataReport, read_report
 from records.checks import Status
+from records.episodes import FinalState
 from replay.buffer import ReplayBuffer
 from replay.shards import read_shard, write_shard
 from tests.model_families import FAMILIES, save
@@ -192,7 +193,7 @@ def _settings(recipe: Recipe) -> list[str]:
     return [f"warm_start.data={recipe.warm_start.data}", *(f"policy.{name}={getattr(policy, name)}" for name in names)]
 
 
-@pytest.mark.parametrize("harm", ["id", "tokens", "source"])
+@pytest.mark.parametrize("harm", ["id", "tokens", "source", "final state"])
 def test_shards_that_hold_something_else_than_offline_episodes_are_refused(
     harm: str, data: Path, model_dir: Path, tmp_path: Path
 ) -> None:
@@ -203,6 +204,7 @@ def test_shards_that_hold_something_else_than_offline_episodes_are_refused(
         "id": {"episode_id": "p001-0000-0-task"},
         "source": {"source": "rollout"},
         "tokens": {"steps": tuple(_with_ids(step) for step in first.steps)},
+        "final state": {"final_state": FinalState("", "", first.steps[0].prompt_ids)},
     }
     info = write_shard(tmp_path / "other", [_changed(first, **changes[harm])], "offline")
     shutil.copy(info.path, data / info.path.name)

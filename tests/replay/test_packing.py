@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from records.episodes import Source, Step, Termination, Trajectory
+from records.episodes import FinalState, Source, Step, Termination, Trajectory
 from replay import packing
 from replay.buffer import ReplayBuffer
 from replay.packing import STEM, pack, tidy
@@ -66,6 +66,18 @@ def test_records_are_the_same_and_sources_go_when_a_stage_has_recorded_it(
     damaged[len(damaged) // 2] ^= 1
     (buffer.directory / name).write_bytes(damaged)
     assert [found.path.name for found in ReplayBuffer(buffer.directory).scan.skipped] == [name]
+
+
+def test_records_with_and_without_a_final_state_are_packed_together(tmp_path: Path) -> None:
+    state = FinalState("__SHOP__/", PAGE, np.arange(9, dtype=np.int32))
+    write_shard(tmp_path, [episode(0)])
+    write_shard(tmp_path, [dataclasses.replace(episode(1), final_state=state), episode(2)])
+    buffer = ReplayBuffer(tmp_path)
+    (name,) = pack(buffer, buffer.ids(), set())
+    tidy(buffer, {name})
+    found = [episode.final_state for episode in buffer.trajectories(buffer.ids())]
+    assert [None if one is None else one.prompt_ids.tolist() for one in found] == [None, list(range(9)), None]
+    assert [len(episode.steps) for episode in buffer.trajectories(buffer.ids())] == [1, 1, 1]
 
 
 def test_what_was_not_recorded_is_made_again_while_its_sources_are_there(

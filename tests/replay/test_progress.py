@@ -101,7 +101,7 @@ def test_malformed_milestones_are_refused(rows, k, final):
 
 def test_a_trajectory_is_labelled_from_its_own_milestones():
     labels = trajectory_progress(trajectory([(False, False), (True, False)], (True, True), 1.0))
-    assert labels == pytest.approx([0, 0.5])
+    assert labels == pytest.approx([0, 0.5, 1])
 
 
 @pytest.mark.parametrize("outcome", [0.0, None])

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from records.episodes import Source, Step, Termination, Trajectory
+from records.episodes import FinalState, Source, Step, Termination, Trajectory
 from records.failures import Failure, FailureCode, FailureKind
 from replay.schema import SCHEMA, VERSION_KEY, to_batch
 from replay.shards import (
@@ -47,6 +47,12 @@ def steps(draw, index=0):
 
 
 @st.composite
+def final_states(draw):
+    ids = draw(st.lists(st.integers(-(2**31), 2**31 - 1), max_size=8))
+    return FinalState(draw(TEXT), draw(TEXT), np.array(ids, np.int32), draw(st.none() | TEXT), draw(st.integers(0, 99)))
+
+
+@st.composite
 def trajectories(draw, episode_id="e0"):
     failed = draw(st.booleans())
     return Trajectory(
@@ -57,6 +63,7 @@ def trajectories(draw, episode_id="e0"):
         outcome=None if failed else draw(st.sampled_from([0.0, 1.0])),
         failure=Failure(FailureCode("code", draw(st.sampled_from(FailureKind))), draw(TEXT)) if failed else None,
         final_milestones=draw(MILESTONES), evidence=draw(TEXT), horizon=3, policy_version=7, worker="w", seconds=1.5,
+        final_state=draw(st.none() | final_states()),
     )  # fmt: skip
 
 
@@ -73,17 +80,24 @@ def example(episode_id: str = "e0", count: int = 3) -> Trajectory:
 
 def assert_same(left: Trajectory, right: Trajectory) -> None:
     for name in (field.name for field in dataclasses.fields(Trajectory)):
-        if name != "steps":
+        if name not in {"steps", "final_state"}:
             assert getattr(left, name) == getattr(right, name), name
     assert len(left.steps) == len(right.steps)
     for a, b in zip(left.steps, right.steps, strict=True):
-        for name in Step.__slots__:
-            x, y = getattr(a, name), getattr(b, name)
-            if isinstance(x, np.ndarray):
-                assert x.dtype == y.dtype
-                assert x.tobytes() == y.tobytes(), name
-            else:
-                assert x == y, name
+        assert_same_state(a, b)
+    assert (left.final_state is None) == (right.final_state is None)
+    if left.final_state is not None:
+        assert_same_state(left.final_state, right.final_state)
+
+
+def assert_same_state(a: Step | FinalState, b: Step | FinalState | None) -> None:
+    for name in type(a).__slots__:
+        x, y = getattr(a, name), getattr(b, name)
+        if isinstance(x, np.ndarray):
+            assert x.dtype == y.dtype
+            assert x.tobytes() == y.tobytes(), name
+        else:
+            assert x == y, name
 
 
 @settings(
@@ -98,6 +112,42 @@ def test_a_round_trip_changes_nothing(tmp_path, data, count):
     assert len(read) == count
     for before, after in zip(written, read, strict=True):
         assert_same(before, after)
+
+
+def ended(episode_id: str = "e0") -> Trajectory:
+    state = FinalState("__SHOP__/cart", "@ Cart", np.arange(60, dtype=np.int32), "as told", 7)
+    return dataclasses.replace(example(episode_id), final_state=state)
+
+
+def versions(path) -> bytes:
+    with pa.memory_map(str(path), "rb") as source:
+        return pa.ipc.open_file(source).schema.metadata[VERSION_KEY]
+
+
+def test_a_shard_without_final_states_is_of_the_version_that_had_none(tmp_path):
+    without = write_shard(tmp_path, [example("a"), example("b")]).path
+    mixed = write_shard(tmp_path, [example("c"), ended("d")]).path
+    assert (versions(without), versions(mixed)) == (b"2", b"3")
+    assert [t.final_state for t in read_shard(without)] == [None, None]
+    absent, there = read_shard(mixed)
+    assert absent.final_state is None
+    assert there.final_state.prompt_ids.tolist() == list(range(60))
+    assert not there.final_state.prompt_ids.flags.owndata, "a view, as the steps' ids"
+    with ShardReader(mixed) as reader:
+        assert reader.header(1, ["episode_id", "outcome"]) == {"episode_id": "d", "outcome": 1.0}
+        bare = reader.trajectory(1, pages=False)
+    assert (bare.final_state.observation, bare.final_state.url) == ("", "__SHOP__/cart")
+    # A version and the columns of another one: not readable.
+    false = SCHEMA.with_metadata({**SCHEMA.metadata, VERSION_KEY: b"3"})
+    write_arrow(tmp_path / "false.arrow", false, to_batch(example()).replace_schema_metadata(false.metadata))
+    with pytest.raises(TornShardError, match="other columns than this version has"):
+        read_shard(tmp_path / "false.arrow")
+
+
+def test_a_final_state_of_another_type_is_refused(tmp_path):
+    state = dataclasses.replace(ended().final_state, prompt_ids=np.zeros(3))
+    with pytest.raises(TypeError, match="episode e0, final state: prompt_ids must be .* int32 array, found float64"):
+        write_shard(tmp_path, [dataclasses.replace(example(), final_state=state)])
 
 
 def test_arrays_are_read_only_views_that_outlive_the_reader(tmp_path):
@@ -215,7 +265,7 @@ def test_other_arrow_data_is_foreign_and_another_version_is_named(tmp_path):
         read_shard(tmp_path / "other.arrow")
     later = SCHEMA.with_metadata({**SCHEMA.metadata, VERSION_KEY: b"99"})
     write_arrow(tmp_path / "later.arrow", later, to_batch(example()).replace_schema_metadata(later.metadata))
-    with pytest.raises(ShardVersionError, match="expected a trajectory shard of version 2, found version '99'"):
+    with pytest.raises(ShardVersionError, match="expected a trajectory shard of version 2 or 3, found version '99'"):
         read_shard(tmp_path / "later.arrow")
 
 

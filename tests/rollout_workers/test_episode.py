@@ -218,6 +218,44 @@ async def test_running_out_of_steps_is_judged_without_an_answer() -> None:
     assert trajectory.outcome == 0.0
 
 
+ENDED = replace(SETTINGS, final_state=True)
+
+
+@pytest.mark.parametrize("last", [CLICK, BACK, "click the lamp", 'do(action="Click", element="9")', EXIT])
+async def test_the_final_state_is_the_one_in_which_the_policy_would_be_asked_next(last: str) -> None:
+    """An episode that may go on for one more action is asked in the state that the shorter one ends in."""
+    env, policy, longer = TwoPages(), Replies([CLICK, last]), Replies([CLICK, last, EXIT])
+    short = replace(SPEC, task=replace(TASK, max_steps=2))
+    trajectory = await run(env, policy, short, ENDED)
+    state = trajectory.final_state
+    assert state is not None
+    assert (len(policy.asked), len(trajectory.steps)) == (2, 2), "nobody is asked about it"
+    assert len(env.actions) == (1 if last in (EXIT, "click the lamp") else 2), "and nothing is done for it"
+    if last == EXIT:
+        # The page stays; the exit is in the history.
+        told = json.loads("".join(map(chr, state.prompt_ids)))
+        assert told["past"] == [[CLICK, None], [EXIT, None]]
+        assert (state.url, state.observation) == (trajectory.steps[1].url, trajectory.steps[1].observation)
+        assert (state.feedback, state.truncated_tokens) == (None, 5)
+        return
+    (*_, following) = (await run(TwoPages(), longer, settings=ENDED)).steps
+    assert state.prompt_ids.dtype == np.int32
+    for name in ("url", "observation", "feedback", "truncated_tokens"):
+        assert getattr(state, name) == getattr(following, name)
+    assert state.prompt_ids.tolist() == following.prompt_ids.tolist()
+
+
+async def test_a_final_state_is_recorded_where_it_is_asked_for_learned_from_and_has_room() -> None:
+    assert (await run(TwoPages(), Replies([EXIT]))).final_state is None
+    assert (await run(TwoPages(), Replies([EXIT]), settings=ENDED)).final_state is not None
+    evaluation = replace(SPEC, source=Source.EVALUATION)
+    assert (await run(TwoPages(), Replies([EXIT]), evaluation, ENDED)).final_state is None
+    full = await run(TwoPages(), Replies(["x" * 300, CLICK]), settings=ENDED, tokens=250)
+    assert (len(full.steps), full.outcome, full.final_state) == (1, 0.0, None)
+    crashed = await run(TwoPages(on_step=boom), Replies([CLICK]), settings=ENDED)
+    assert (crashed.outcome, crashed.final_state) == (None, None)
+
+
 async def test_an_exit_without_a_message_is_an_empty_answer_not_a_missing_one() -> None:
     env = TwoPages()
     await run(env, Replies(["exit()"]))
@@ -368,11 +406,17 @@ async def test_demonstrations_in_a_format_with_the_milestone_state_show_it_as_a_
     tokenizer = TextTokenizer.load(train_tokenizer([CLICK, EXIT, task.intent] * 8, 600, tmp_path))
     app, limits = create_app(0), PolicySettings(max_prompt_tokens=3000)
     with_state, without = [
-        await record_demonstration(BrowserlessEnvironment(app), get_format(name), tokenizer, spec, SETTINGS, limits)
+        await record_demonstration(BrowserlessEnvironment(app), get_format(name), tokenizer, spec, ENDED, limits)
         for name in ("waymark_milestones", "waymark")
     ]
     assert with_state.outcome == 1.0
     assert len({step.milestones for step in with_state.steps}) > 1
+    assert with_state.final_state is not None
+    assert without.final_state is not None
+    assert tokenizer.decode(without.final_state.prompt_ids.tolist()).count("exit(") == 1
+    ended = tokenizer.decode(with_state.final_state.prompt_ids.tolist())
+    done = [f"+ {milestone.description}" for milestone in task.milestones]
+    assert ended.endswith("\n".join(["Milestones:", *done, "Action:", ""])), "the milestones after the last action"
     for step, plain in zip(with_state.steps, without.steps, strict=True):
         bare = tokenizer.decode(plain.prompt_ids.tolist()).removesuffix("\nAction:\n")
         following = step.milestones.index(False) if False in step.milestones else len(step.milestones)

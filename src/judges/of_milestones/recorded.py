@@ -1,9 +1,9 @@
 """Recorded episodes as milestone checks see them: pages read back from what the agent was shown.
 
 Owns ``milestones_of_record``, by which milestones are checked after an episode was played: new ones, or those of
-another task. Invariants: pure; a step's page is read back from its text, in which elements stand one a line, so that
-parts of the page that were not shown are not known; the page after the last action was not recorded, so that what the
-last action alone changed is seen only where a check asks for the action.
+another task. Invariants: pure; a page is read back from its text, in which elements stand one a line, so that parts of
+it that were not shown are not known; where the state after the last action is not recorded, what that action alone
+changed is seen only where a check asks for the action.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from judges.milestones import Acted, reached
 from records.environment import Element, Observation
-from records.episodes import Milestone, Step, Trajectory
+from records.episodes import FinalState, Milestone, Step, Trajectory
 
 _ELEMENT = re.compile(r"([a-z]+) (.*?)(?: = (.*?))? (\d+)")
 _OPTIONS = re.compile(r" \((.*)\)(?= \d+$)")
@@ -38,12 +38,14 @@ def milestones_of_record(episode: Trajectory, milestones: Sequence[Milestone]) -
         seen = page_of(step)
         rows.append(reached(milestones, rows[-1] if rows else (), seen, history))
         history.append(action_of(step))
+    if episode.final_state is not None:
+        seen = page_of(episode.final_state)
     rows.append(reached(milestones, rows[-1] if rows else (), seen, history))
     return np.array(rows, dtype=np.bool_).reshape(len(rows), len(milestones))
 
 
-def page_of(step: Step) -> Observation:
-    """Return the page that a step showed, as far as its text tells."""
+def page_of(step: Step | FinalState) -> Observation:
+    """Return the page that a state showed, as far as its text tells."""
     parts = [_element(line) or _plain(line) for line in step.observation.splitlines()]
     elements = [part for part in parts if isinstance(part, Element)]
     texts = [part.name if isinstance(part, Element) else part for part in parts]

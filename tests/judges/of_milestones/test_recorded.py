@@ -10,7 +10,7 @@ import pytest
 from judges.milestones import Acted
 from judges.of_milestones.recorded import action_of, milestones_of_record, page_of, with_milestones
 from records.environment import Element
-from records.episodes import Milestone, Source, Step, Termination, Trajectory
+from records.episodes import FinalState, Milestone, Source, Step, Termination, Trajectory
 
 IDS = np.zeros(1, np.int32)
 PAGE = """@ Cart
@@ -93,6 +93,10 @@ def test_milestones_are_checked_step_by_step_and_stay_reached() -> None:
         [True, True, False],
         [True, True, False],
     ]
+    cart = FinalState("__SHOP__/cart", "", np.zeros(1, np.int32))
+    at_cart = replace(played, steps=played.steps[:1], final_state=cart)
+    assert milestones_of_record(at_cart, milestones)[-1].tolist() == [True, False, False]
+    assert not milestones_of_record(replace(at_cart, final_state=None), milestones).any()
     shown = with_milestones(played, done)
     assert [one.milestones for one in shown.steps] == [(False,) * 3, (True, False, False), (True, True, False)]
     assert shown.final_milestones == (True, True, False)
