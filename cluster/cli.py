@@ -157,6 +157,9 @@ def evaluate(
     policy: Annotated[Path, typer.Option(help="Folder of the policy: OUT/trained of a run, or a Hugging Face model.")],
     split: Annotated[str, typer.Option(help="train, validation, test, validation_templates or test_templates.")],
     passes: Annotated[int, typer.Option(min=1, help="Episodes per task; 1 is greedy, more are sampled.")] = 1,
+    steps_factor: Annotated[
+        int, typer.Option(min=1, help="Multiple of its task's limit of actions that an episode gets.")
+    ] = 1,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the result to this file.")] = None,
     keep: Annotated[
         Path | None, typer.Option("--out", help="Keep the episodes in this new folder, for `analyze` and `gate`.")
@@ -178,7 +181,7 @@ def evaluate(
     from cluster.display.result_table import evaluation_table
     from cluster.evaluation import evaluate as run
 
-    result = run(loaded, policy=policy, split=split, passes=passes, keep=keep)
+    result = run(loaded, policy=policy, split=split, passes=passes, keep=keep, steps_factor=steps_factor)
     if json_file is not None:
         write_atomic(json_file, json.dumps(asdict(result), indent=1) + "\n")
     _console().print(evaluation_table(split, result))

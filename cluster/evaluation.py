@@ -33,14 +33,19 @@ from policy.publication import Ids, Probe
 from policy.published_weights import PublishedWeights
 from policy.snapshot import take_snapshot
 from replay.buffer import ReplayBuffer
+from rollout_workers.settings import RolloutSettings
+from rollout_workers.spec import EpisodeSpec
 
 _STOPPED = "stopped; nothing of an evaluation is kept. Start the same command again to evaluate anew."
 
 
-def evaluate(recipe: Recipe, *, policy: Path, split: str, passes: int = 1, keep: Path | None = None) -> SplitResult:
+def evaluate(
+    recipe: Recipe, *, policy: Path, split: str, passes: int = 1, keep: Path | None = None, steps_factor: int = 1
+) -> SplitResult:
     """Evaluate the policy folder ``policy`` on one split, greedily or, with several passes, sampled.
 
-    The episodes are kept in the folder ``keep``, where one is named; it must not exist yet.
+    The episodes are kept in the folder ``keep``, where one is named; it must not exist yet. Each may have
+    ``steps_factor`` times as many actions as its task allows, and as much more time.
 
     Raises:
         RecipeError: ``keep`` is there already.
@@ -52,7 +57,7 @@ def evaluate(recipe: Recipe, *, policy: Path, split: str, passes: int = 1, keep:
     run = replace(recipe.run, evaluation=settings, phases=0)
     whole = replace(recipe.learner, adapters=AdapterSettings(), precision="float32")  # as a snapshot is taken
     served = replace(recipe.policy, model=str(policy), publication="file")  # there is no learner to send weights
-    update = {"run": run, "policy": served, "learner": whole}
+    update = {"run": run, "policy": served, "learner": whole, "rollout": longer(recipe.rollout, steps_factor)}
     recipe = recipe.model_copy(update=update)
     with (
         interruptible(_STOPPED),
@@ -62,7 +67,7 @@ def evaluate(recipe: Recipe, *, policy: Path, split: str, passes: int = 1, keep:
         ray_runtime(recipe),
         interruptible(_STOPPED),  # Ray takes the signals for itself when it starts: take them back
     ):
-        result = _played(recipe, RunFolders(out.resolve()), split)
+        result = _played(recipe, RunFolders(out.resolve()), split, steps_factor)
         if keep is not None:
             shutil.copytree(RunFolders(out).episodes, RunFolders(keep).episodes)
             for made, kept in (
@@ -74,7 +79,22 @@ def evaluate(recipe: Recipe, *, policy: Path, split: str, passes: int = 1, keep:
         return result
 
 
-def _played(recipe: Recipe, folders: RunFolders, split: str) -> SplitResult:
+def longer(rollout: RolloutSettings, factor: int) -> RolloutSettings:
+    """Return the settings under which an episode has ``factor`` times the actions, and the time for them."""
+    return replace(
+        rollout,
+        max_steps=factor * rollout.max_steps,
+        episode_deadline_s=factor * rollout.episode_deadline_s,
+        stall_timeout_s=factor * rollout.stall_timeout_s,
+    )
+
+
+def with_longer_tasks(specs: Sequence[EpisodeSpec], factor: int) -> list[EpisodeSpec]:
+    """Return the episodes with ``factor`` times the limit of their tasks; a task without one of its own stays so."""
+    return [replace(spec, task=replace(spec.task, max_steps=factor * spec.task.max_steps)) for spec in specs]
+
+
+def _played(recipe: Recipe, folders: RunFolders, split: str, steps_factor: int) -> SplitResult:
     """Start the players, publish the policy's weights to them, and play."""
     from cluster.node_watch import NodeWatch
     from cluster.players import Players  # with Ray, which reads its environment when it is first imported
@@ -89,7 +109,7 @@ def _played(recipe: Recipe, folders: RunFolders, split: str) -> SplitResult:
         display.phase(0)
         display.stage(Evaluated.stage)
         players.publish(*_snapshot(recipe, folders, players.probes))
-        specs, buffer = tasks.evaluation(0), ReplayBuffer(folders.episodes)
+        specs, buffer = with_longer_tasks(tasks.evaluation(0), steps_factor), ReplayBuffer(folders.episodes)
         if evaluates_with_milestones(recipe) and (without := tasks_without(specs)):
             written = players.write_milestones(without)
             if said := absent_line(written, len(without), recipe.milestones, split):

@@ -15,13 +15,15 @@ from rich.text import Text
 
 from analysis.failure_modes import Mode
 from analysis.failures import FailureReport, ModeShares
+from analysis.interactions import first_and_last
+from analysis.metrics import HORIZON_ENDS
 from analysis.results import GroupResult
 from records.episodes import Source
 from records.terminal import printable
 
 
 def failure_table(report: FailureReport) -> RenderableType:
-    """Return the shares of the modes by phase, policy and site, success by horizon, and pass@k."""
+    """Return the shares of the modes by phase, policy and site, success by horizon and by limit, and pass@k."""
     table = _table(f"Failures of {report.name} (% of them, with 95 % intervals)")
     for heading in ("failed", *(mode.value for mode in Mode), "stuck, of all"):
         table.add_column(heading, justify="right", min_width=9)
@@ -41,7 +43,24 @@ def failure_table(report: FailureReport) -> RenderableType:
     ]
     lost = ", ".join(f"{count} {reason}" for reason, count in report.lost.items())
     lines += [Text(printable(f"Without a verdict, and in no rate: {lost}."))] if lost else []
-    return Group(table, horizons, *lines)
+    return Group(table, horizons, *_limits(report), *lines)
+
+
+def _limits(report: FailureReport) -> list[Table]:
+    """Return success by the interactions allowed, of the first and the last evaluation; nothing without any."""
+    curves = first_and_last(report.by_limit)
+    longest = max((len(curve) for curve in curves.values()), default=0)
+    if not longest:
+        return []
+    table = _table("Success by the interactions allowed (%; > where a higher limit of the episodes may give more)")
+    limits = [*(end for end in HORIZON_ENDS if end < longest), longest]
+    for limit in limits:
+        table.add_column(str(limit), justify="right")
+    for name, curve in curves.items():
+        found = (curve[str(min(limit, len(curve)))] for limit in limits)
+        cells = ((">" if at.cut else "") + _percent(at.rate) for at in found)
+        table.add_row(Text(printable(name)), *cells)
+    return [table]
 
 
 def failure_comparison(reports: Sequence[FailureReport]) -> RenderableType:

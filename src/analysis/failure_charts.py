@@ -1,4 +1,4 @@
-"""Drawings of how episodes fail: modes by group, milestones by step, success by horizon.
+"""Drawings of how episodes fail: modes by group, milestones by step, success by horizon and by interactions allowed.
 
 Owns these charts; ``analysis.charts`` owns how a chart looks.
 """
@@ -16,6 +16,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from analysis.charts import FAINT, INK, NOTHING, PANEL_HEIGHT, SERIES, label_of, panel_axes, panel_rows, svg
 from analysis.failure_modes import Mode
 from analysis.failures import MilestoneMap, ModeShares
+from analysis.interactions import LimitResult
 from analysis.results import GroupResult
 
 _MODE_COLORS = dict(zip(Mode, (SERIES[0], SERIES[1], SERIES[3], FAINT), strict=True))
@@ -83,3 +84,28 @@ def horizon_chart(groups: Mapping[str, Mapping[str, GroupResult]]) -> Markup:
         axes.legend(loc="upper right")
 
     return svg("Success by horizon", (8.6, 2.8), draw) if buckets else NOTHING
+
+
+def limit_chart(groups: Mapping[str, Mapping[str, LimitResult]]) -> Markup:
+    """Return success by the interactions allowed, a line for each group, with 95 % intervals.
+
+    A line is dotted from where its episodes' own limits have ended some of them.
+    """
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        for color, (name, curve) in zip(cycle(SERIES), groups.items(), strict=False):
+            known = [(int(limit), at.rate.success, at.rate.low, at.rate.high) for limit, at in curve.items()]
+            x, success, low, high = zip(*known, strict=True)
+            played = next((i for i, at in enumerate(curve.values()) if at.cut), len(x))
+            axes.plot(x[:played], success[:played], color=color, label=label_of(name))
+            axes.plot(x[max(0, played - 1) :], success[max(0, played - 1) :], ":", color=color)
+            axes.fill_between(x, low, high, color=color, alpha=0.13, linewidth=0)
+        axes.set_ylim(0, 1)
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set_xlabel("interactions allowed")
+        axes.grid(axis="y", color=INK, alpha=0.1)
+        axes.legend(loc="upper left")
+
+    return svg("Success by interactions allowed", (8.6, 2.8), draw) if groups else NOTHING

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from analysis.failure_charts import horizon_chart, milestone_chart, mode_chart
+from analysis.failure_charts import horizon_chart, limit_chart, milestone_chart, mode_chart
 from analysis.failure_modes import Mode
 from analysis.failures import PASSES, FailureReport, newest_failures
+from analysis.interactions import first_and_last
 from analysis.page import page_environment
 from records.episodes import Source
 
@@ -27,6 +28,7 @@ class FailureDrawings:
     modes: Markup
     milestones: Markup
     horizon: Markup
+    limit: Markup
 
 
 def failure_context(failures: FailureReport) -> dict[str, object]:
@@ -36,6 +38,7 @@ def failure_context(failures: FailureReport) -> dict[str, object]:
         mode_chart(failures.by_phase),
         milestone_chart(failures.milestones),
         horizon_chart(evaluated or failures.by_horizon),
+        limit_chart(first_and_last(failures.by_limit)),
     )
     return {"failures": failures, "drawn": drawn, "shown": newest_failures(failures)[:_SHOWN_FAILURES], **_NAMES}
 

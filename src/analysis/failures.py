@@ -14,14 +14,16 @@ from typing import TypeVar
 import numpy as np
 
 from analysis.failure_modes import Diagnosis, Mode, diagnose
+from analysis.interactions import LimitResult, by_limit
 from analysis.metrics import Rate, mean_pass_at_k, success_table
 from analysis.references import References
 from analysis.results import GroupResult
 from analysis.routes import Route
 from analysis.settings import AnalysisSettings
+from records.episodes import Source
 
 K = TypeVar("K")
-PASSES = (1, 2, 4, 8)
+PASSES = (1, 2, 4, 8, 16, 32)
 """The k of pass@k."""
 
 
@@ -73,7 +75,8 @@ class FailedEpisode:
 class FailureReport:
     """All that is known of a run's failures. Groups are phases (``evaluation 3``), policies (``version 3``), sites.
 
-    ``lost`` counts episodes without a verdict by ``kind/code``; ``pass_at`` is by group and k.
+    ``lost`` counts episodes without a verdict by ``kind/code``; ``pass_at`` is by group and k. ``by_limit`` is of
+    evaluations, by split (``evaluation 3, test``) and by the interactions allowed.
     """
 
     name: str
@@ -86,6 +89,7 @@ class FailureReport:
     by_horizon: dict[str, dict[str, GroupResult]]
     milestones: dict[str, MilestoneMap]
     pass_at: dict[str, dict[str, float]]
+    by_limit: dict[str, dict[str, LimitResult]]
     failed: tuple[FailedEpisode, ...]
 
 
@@ -114,6 +118,10 @@ def failure_report(name: str, routes: Iterable[Route], settings: AnalysisSetting
         by_horizon={group: _by_horizon(members) for group, members in phases.items()},
         milestones={group: drawn for group, members in phases.items() if (drawn := milestone_map(members))},
         pass_at={group: passes for group, members in phases.items() if (passes := _pass_at(members))},
+        by_limit={
+            group: by_limit(members)
+            for group, members in _groups([r for r in judged if r.source is Source.EVALUATION], split_group).items()
+        },
         failed=tuple(_failed(route, found[route.episode_id]) for route in failed),
     )
 
@@ -127,6 +135,11 @@ def newest_failures(report: FailureReport) -> list[FailedEpisode]:
 def phase_group(route: Route) -> str:
     """Return the name of the episodes that a route belongs with: what it was played for, and in which phase."""
     return f"{route.source.value} {route.phase}"
+
+
+def split_group(route: Route) -> str:
+    """Return the name of the evaluation and the split that a route belongs with."""
+    return f"{phase_group(route)}, {route.split}"
 
 
 def milestone_map(routes: Sequence[Route]) -> MilestoneMap | None:

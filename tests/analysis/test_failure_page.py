@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from analysis.failure_charts import horizon_chart, milestone_chart, mode_chart
+from analysis.failure_charts import horizon_chart, limit_chart, milestone_chart, mode_chart
 from analysis.failure_page import render_failures
 from analysis.failures import failure_report
 from analysis.routes import Route
@@ -32,14 +32,28 @@ def test_what_tasks_pages_and_models_say_is_escaped() -> None:
 
 def test_the_page_names_the_mode_the_step_and_the_reason() -> None:
     page = render_failures("Failures", [failure_report("mine", played("shop"), AnalysisSettings())])
-    for text in ("wrong termination", "leaves all successes of the task", "3 of 3", "evaluation 1", "66.7 %"):
+    for text in (
+        "wrong termination",
+        "leaves all successes of the task",
+        "3 of 3",
+        "evaluation 1",
+        "66.7 %",
+        "interactions allowed",
+    ):
         assert text in page
 
 
 def test_charts_are_svg_and_there_is_none_of_nothing() -> None:
     report = failure_report("mine", played("a & b"), AnalysisSettings())
-    for chart in (mode_chart(report.by_phase), milestone_chart(report.milestones), horizon_chart(report.by_horizon)):
+    charts = (
+        mode_chart(report.by_phase),
+        milestone_chart(report.milestones),
+        horizon_chart(report.by_horizon),
+        limit_chart(report.by_limit),
+    )
+    for chart in charts:
         assert ElementTree.fromstring(str(chart)).tag.endswith("svg")
     empty = failure_report("none", [], AnalysisSettings())
     assert mode_chart(empty.by_phase) == milestone_chart(empty.milestones) == horizon_chart(empty.by_horizon) == ""
+    assert limit_chart(empty.by_limit) == ""
     assert "none" in render_failures("Failures", [empty])

@@ -45,8 +45,10 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
     def train(recipe: Any, out: Path, resume: str, uri: str = "") -> None:
         seen.append(("train", (recipe.run.phases, out, resume, *([uri] if uri else []))))
 
-    def evaluate(recipe: Any, *, policy: Path, split: str, passes: int, keep: Path | None) -> SplitResult:
-        seen.append(("evaluate", (policy, split, passes, keep)))
+    def evaluate(
+        recipe: Any, *, policy: Path, split: str, passes: int, keep: Path | None, steps_factor: int
+    ) -> SplitResult:
+        seen.append(("evaluate", (policy, split, passes, keep, steps_factor)))
         return result
 
     training.train, evaluation.evaluate = train, evaluate  # type: ignore[attr-defined]
@@ -118,9 +120,22 @@ def test_commands_that_read_folders_refuse_an_address(words: list[str], monkeypa
 def test_eval_prints_a_table_and_writes_json(
     recipe: Path, calls: list[tuple[str, Any]], complete_machine: None, tmp_path: Path
 ) -> None:
-    arguments = ["eval", str(recipe), "--policy", "p", "--split", "test", "--passes", "3", "--out", "kept"]
+    arguments = [
+        "eval",
+        str(recipe),
+        "--policy",
+        "p",
+        "--split",
+        "test",
+        "--passes",
+        "3",
+        "--out",
+        "kept",
+        "--steps-factor",
+        "2",
+    ]
     done = RUNNER.invoke(cli.app, [*arguments, "--json", str(tmp_path / "r.json")], catch_exceptions=False)
-    assert calls == [("evaluate", (Path("p"), "test", 3, Path("kept")))]
+    assert calls == [("evaluate", (Path("p"), "test", 3, Path("kept"), 2))]
     assert "50.0" in done.output
     assert "1 lost" in done.output
     assert json.loads((tmp_path / "r.json").read_text())["by_site"]["shop"]["n"] == 4

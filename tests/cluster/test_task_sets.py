@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 
+from cluster.evaluation import longer, with_longer_tasks
 from cluster.recipe.recipe import build_recipe
 from cluster.run_folder.stage_results import TasksChosen, read_result
 from cluster.task_sets import TaskSets
 from records.episodes import Source, Task
+from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec
 from sites.tasks import split_of, template_named
 
@@ -215,3 +218,17 @@ def test_the_potential_critic_sees_flaws_where_all_episodes_teach_it() -> None:
 
     assert flawless("successes") == {True}
     assert flawless("all") == {False}
+
+
+def test_an_evaluation_may_give_tasks_a_multiple_of_their_steps_and_the_time_for_them() -> None:
+    specs = sets(evaluation={"tasks_per_split": 3}).evaluation(0)
+    specs[0] = replace(specs[0], task=replace(specs[0].task, max_steps=7))
+    specs[1] = replace(specs[1], task=replace(specs[1].task, max_steps=0))
+    doubled = with_longer_tasks(specs, 2)
+    assert [spec.task.max_steps for spec in doubled[:2]] == [14, 0]
+    assert with_longer_tasks(specs, 1) == specs
+    assert ids(doubled) == ids(specs), "sampling seeds follow from the ids"
+    rollout = RolloutSettings(max_steps=20, episode_deadline_s=300, stall_timeout_s=600)
+    scaled = longer(rollout, 3)
+    assert (scaled.max_steps, scaled.episode_deadline_s, scaled.stall_timeout_s) == (60, 900, 1800)
+    assert longer(rollout, 1) == rollout
