@@ -218,7 +218,6 @@ async def test_running_out_of_steps_is_judged_without_an_answer() -> None:
     assert trajectory.outcome == 0.0
 
 
-<<<<<<< HEAD
 ENDED = replace(SETTINGS, final_state=True)
 
 
@@ -255,7 +254,8 @@ async def test_a_final_state_is_recorded_where_it_is_asked_for_learned_from_and_
     assert (len(full.steps), full.outcome, full.final_state) == (1, 0.0, None)
     crashed = await run(TwoPages(on_step=boom), Replies([CLICK]), settings=ENDED)
     assert (crashed.outcome, crashed.final_state) == (None, None)
-=======
+
+
 async def test_a_higher_limit_changes_nothing_of_what_came_before_it() -> None:
     """So one evaluation tells success at each limit (``analysis.interactions``)."""
     said = [CLICK, BACK, "nonsense", CLICK, BACK, CLICK, BACK, EXIT]
@@ -269,7 +269,6 @@ async def test_a_higher_limit_changes_nothing_of_what_came_before_it() -> None:
     assert [len(episode.steps) for episode in played] == [4, 8]
     assert short.asked == long.asked[:4]
     assert [episode.outcome for episode in played] == [0.0, 1.0]
->>>>>>> 0b13c01 (One evaluation tells success at each number of interactions; an evaluation may give tasks a multiple of their steps)
 
 
 async def test_an_exit_without_a_message_is_an_empty_answer_not_a_missing_one() -> None:
