@@ -43,6 +43,7 @@ from cluster.run_folder.stage_results import (
     CriticsPretrained,
     CriticsTrained,
     Evaluated,
+    FirstStatesOpened,
     Labelled,
     MilestonesWritten,
     Published,
@@ -54,6 +55,7 @@ from cluster.run_tasks import recorded_rollouts
 from cluster.stage_runner import StageRunner
 from cluster.system import System
 from cluster.task_sets import TaskSets
+from curriculum.resample import EmptyBandError
 from records.episodes import Source, newest_version
 from replay.buffer import ReplayBuffer
 from replay.labelled import LabelledBuffer
@@ -102,7 +104,7 @@ class Controller:
         stage(0, Evaluated, self._evaluate)
         if self.recipe.warm_start.rollout_tasks:
             self._collect(0)
-            stage(0, TasksChosen, self._curriculum)
+            self._choose(0)
         require_balance(self.manifest.out, 0, self.buffer)
         for phase in range(1, self.recipe.run.phases + 1):
             self.display.phase(phase)
@@ -115,7 +117,7 @@ class Controller:
                 stage(phase, ActorTrained, self._actor)
             stage(phase, Published, self._publish)
             stage(phase, Evaluated, self._evaluate)
-            stage(phase, TasksChosen, self._curriculum)
+            self._choose(phase)
             require_balance(self.manifest.out, phase, self.buffer)
             self.system.folders.forget_checkpoints(phase, self.recipe.run.keep_checkpoints)
         self.system.learner.export()
@@ -126,6 +128,12 @@ class Controller:
         self.stages.run(phase, RolloutsPlayed, self._rollouts)
         if self.recipe.replay.judges:
             self.stages.run(phase, Labelled, self._label)
+
+    def _choose(self, phase: int) -> None:
+        """Have the next phase's tasks chosen; before the first choice, what the critic is to be asked about."""
+        if self.recipe.curriculum.value_band and phase == self.tasks.first_phase:
+            self.stages.run(phase, FirstStatesOpened, self._first_states)
+        self.stages.run(phase, TasksChosen, self._curriculum)
 
     def _clone(self, phase: int) -> Cloned:
         """Clone demonstrations, unless the recipe starts from a policy that has been through this."""
@@ -309,10 +317,39 @@ class Controller:
         failed = [lost.task_id for lost in self.labelled.failures(phases=phases) if lost.episode_id in counted]
         values: dict[str, float] = {}
         if self.recipe.curriculum.value_band:
-            answers = self.system.learner.ask("value", self._counted(phase))
-            values = {self.buffer.entry(episode_id).task_id: v[0] for episode_id, v in answers.items()}
+            opened = self.manifest.result(self.tasks.first_phase, FirstStatesOpened).state_files
+            values = self.system.learner.ask_first("value", sorted(self._newest(phase).values()), opened)
         played = [spec for one in phases for spec in self._rollout_specs(one)]
-        return self.tasks.choose(phase + 1, failed, played, values)
+        try:
+            chosen = self.tasks.choose(phase + 1, failed, played, values)
+        except EmptyBandError as error:
+            raise RunStopped(
+                f"phase {phase}: {error} (curriculum.value_low, curriculum.value_high) in a new run"
+            ) from error
+        if chosen.outside_band is not None:
+            total = len(self.tasks.training)
+            self.display.note(f"{total - chosen.outside_band} of {total} training tasks lie within the critic's band")
+        return chosen
+
+    def _first_states(self, phase: int) -> FirstStatesOpened:
+        """Open the first pages of the training tasks that have no episode yet."""
+        played = self._newest(phase)
+        tasks = [task for task in self.tasks.training if task.task_id not in played]
+        opened = self.system.players.open_first_states(tasks, self.display)
+        if opened.absent:
+            first = next(iter(opened.absent.values()))
+            self.display.note(
+                f"{len(opened.absent)} of {len(tasks)} first pages did not open; these tasks stay outside the critic's "
+                f"band ({first})"
+            )
+        return opened
+
+    def _newest(self, phase: int) -> dict[str, str]:
+        """Return the newest counted episode of each training task up to a phase, by the task's id."""
+        training = {task.task_id for task in self.tasks.training}
+        counted = [episode_id for one in range(self.tasks.first_phase, phase + 1) for episode_id in self._counted(one)]
+        newest = {self.buffer.entry(episode_id).task_id: episode_id for episode_id in counted}
+        return {task_id: episode_id for task_id, episode_id in newest.items() if task_id in training}
 
     def _counted(self, phase: int) -> list[str]:
         """Return the rollouts that a phase counts; those of a late shard, or of before a rollback, are none of them."""

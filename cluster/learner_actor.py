@@ -27,6 +27,7 @@ from records.episodes import Trajectory
 from records.labels import LabelSubject
 from records.stores.working_copy import bring, is_address, keep, local_path, working_copy_of
 from replay.buffer import ReplayBuffer
+from replay.first_states import read_first_states
 from replay.labelled import LabelledBuffer
 from replay.labels import LabelStore
 from replay.perplexity import Kept, ScoredEpisode
@@ -123,6 +124,16 @@ class LearnerActor:
         """Return for each episode one critic's answers for its states."""
         answers = self._learner.ask(critic, self._read(episode_ids))
         return {episode_id: answer.tolist() for episode_id, answer in zip(episode_ids, answers, strict=True)}
+
+    def ask_first(self, critic: str, episode_ids: Sequence[str], state_files: Sequence[str]) -> dict[str, float]:
+        """Return one critic's answer for the first state of each task; an episode's counts before one in a file."""
+        self._episodes.refresh()
+        folder = self._episodes.buffer.directory
+        prompts = {one.task_id: one.prompt_ids for name in state_files for one in read_first_states(folder / name)}
+        prompts |= {played.task_id: played.steps[0].prompt_ids for played in self._episodes.stream(episode_ids)}
+        tasks = sorted(prompts)
+        answers: list[float] = self._learner.ask_states(critic, [prompts[task] for task in tasks], tasks).tolist()
+        return dict(zip(tasks, answers, strict=True))
 
     def publish(self, folder: str, version: int) -> PublishedWeights:
         """Write the actor's weights as one version, durable for all nodes, and return what names them."""

@@ -113,6 +113,13 @@ class LearnerClient:
         """Return for each episode one critic's answers for its states."""
         return self._call("ask", lambda actor: actor.ask.remote(critic, episode_ids))
 
+    def ask_first(self, critic: str, episode_ids: Sequence[str], state_files: Sequence[str]) -> dict[str, float]:
+        """Return one critic's answer in [0, 1] for the first state of each task of these episodes and files.
+
+        ``state_files`` are names of ``replay.first_states``; an episode's first state counts before one in a file.
+        """
+        return self._call("ask_first", lambda actor: actor.ask_first.remote(critic, episode_ids, state_files))
+
     def publish(self, version: int) -> PublishedWeights:
         """Write the actor's weights as one version and return what names them."""
         folder = self._folders.address(self._folders.weights)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cluster.errors import RunStopped
+from cluster.first_pages import open_first_page
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.stage_results import MilestonesWritten, TaskMilestones
@@ -19,7 +20,7 @@ from environments.hosted import Hosted, hosted_on
 from environments.kinds import KINDS
 from judges.llm.asking import Read
 from judges.llm.interface import LanguageModel
-from judges.of_milestones.writer import PROMPT, FirstPage, write_milestones
+from judges.of_milestones.writer import PROMPT, write_milestones
 from judges.settings import MilestoneSettings
 from records import failure_codes as codes
 from records.deadline import Deadline
@@ -124,7 +125,8 @@ async def write_for(
     async def of_task(task: Task) -> Read[tuple[Milestone, ...]] | EpisodeFailed:
         async with room:
             try:
-                page = await _first_page(task, hosted, limits)
+                picture = limits.milestones.picture
+                page = await open_first_page(task, hosted, limits.rollout, picture=picture)
                 deadline = Deadline(_WRITING_S, codes.JUDGE_DEADLINE, what="the milestones")
                 return await deadline.run(write_milestones(model, task, page, limits.milestones, deadline))
             except EpisodeFailed as error:
@@ -140,29 +142,3 @@ async def write_for(
         {name: str(one) for name, one in found.items() if isinstance(one, EpisodeFailed)},
         sum(one.cost_usd for one in written.values()),
     )
-
-
-async def _first_page(task: Task, hosted: Hosted, limits: WritingLimits) -> FirstPage:
-    """Return the task's first page in an environment of its own; try again as an episode would be."""
-    for attempt in range(1, limits.rollout.attempts + 1):
-        try:
-            return await _opened(task, hosted, limits)
-        except EpisodeFailed:
-            if attempt == limits.rollout.attempts:
-                raise
-    raise AssertionError("rollout.attempts is at least 1")
-
-
-async def _opened(task: Task, hosted: Hosted, limits: WritingLimits) -> FirstPage:
-    rollout = limits.rollout
-    env = await hosted.environment()
-    try:
-        limit = Deadline(rollout.reset_deadline_s, setting="rollout.reset_deadline_s", what="the reset")
-        reset = env.reset(task, seed=0, episode_id=f"first-page-{task.task_id}", deadline=limit)
-        seen = await limit.run(reset)
-        if not limits.milestones.picture:
-            return FirstPage(seen)
-        limit = Deadline(rollout.step_deadline_s, setting="rollout.step_deadline_s", what="the screenshot")
-        return FirstPage(seen, await limit.run(env.screenshot(limit)))
-    finally:
-        await env.close()

@@ -28,7 +28,7 @@ from cluster.placement import SERVER, demands
 from cluster.recipe.recipe import Recipe
 from cluster.rollouts import Rollouts
 from cluster.run_folder.layout import RunFolders
-from cluster.run_folder.stage_results import MilestonesWritten, Published
+from cluster.run_folder.stage_results import FirstStatesOpened, MilestonesWritten, Published
 from cluster.task_sets import TaskSets
 from policy.backend import Serving, backend_of
 from policy.data_planes import DataPlane, by_file
@@ -213,6 +213,10 @@ class Players:
     def write_milestones(self, tasks: Sequence[Task]) -> MilestonesWritten:
         """Let the recipe's model write milestones from the tasks' first pages; see ``cluster.milestone_writing``."""
         return self._rollouts.write_milestones(tasks)
+
+    def open_first_states(self, tasks: Sequence[Task], display: RunDisplay) -> FirstStatesOpened:
+        """Open first pages of tasks that nobody played, for a critic to be asked about; see ``cluster.first_pages``."""
+        return self._rollouts.open_first_states(tasks, display)
 
     def rest(self) -> None:
         """Let go of the workers that are not needed while nothing is played; see ``rollout.workers_min``."""

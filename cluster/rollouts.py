@@ -7,34 +7,41 @@ started is stopped, the workers before the service that they play on; an episode
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from cluster.display.run_display import RunDisplay
 from cluster.errors import RunStopped
+from cluster.first_pages import FirstPrompts, first_states_stage, open_first_states, tasks_to_open
 from cluster.milestone_writing import WritingLimits, write_for
 from cluster.placement import WORKER, demands
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.layout import RunFolders
-from cluster.run_folder.stage_results import MilestonesWritten
-from environments.hosted import hosted_on
+from cluster.run_folder.stage_results import FirstStatesOpened, MilestonesWritten
+from environments.hosted import Hosted, hosted_on
 from environments.kinds import KINDS, Service, no_service
 from judges.kinds import Judges
 from policy.client import PolicySource
+from policy.formats import get_format
+from policy.tokenizer import TextTokenizer
 from records.episodes import Task
 from records.failures import EpisodeFailed
+from records.stores.working_copy import bring
 from replay.buffer import ReplayBuffer
 from rollout_workers.ahead import RolloutsAhead
+from rollout_workers.budget import FailureBudgetExceeded
 from rollout_workers.leases import Journal, no_journal
 from rollout_workers.nodes import STEADY, Nodes
 from rollout_workers.pool import RolloutPool, RolloutStopped
 from rollout_workers.results import RolloutCounts, RolloutResult
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
 from telemetry import meter
+
+_Done = TypeVar("_Done")
 
 
 class Rollouts:
@@ -148,17 +155,52 @@ class Rollouts:
         Raises:
             RunStopped: the environment does not start, or what language models may cost is spent.
         """
-        name, recipe = self._recipe.run.environment, self._recipe
-        limits = WritingLimits(recipe.milestones, recipe.rollout)
-        model = self._judges.language_model(recipe.milestones.model)
+        limits = WritingLimits(self._recipe.milestones, self._recipe.rollout)
+        model = self._judges.language_model(self._recipe.milestones.model)
+        return self._on_a_host(lambda running: write_for(tasks, running, model, limits))
 
-        async def written() -> MilestonesWritten:
+    def open_first_states(self, tasks: Sequence[Task], display: RunDisplay) -> FirstStatesOpened:
+        """Open the first pages of those of ``tasks`` that no file has, while nothing is played; see ``first_pages``.
+
+        Raises:
+            RunStopped: the environment does not start, or too many pages do not open; those that did are on disk.
+        """
+        policy, folder = self._recipe.policy, self._folders.episodes
+        prompts = FirstPrompts(
+            get_format(policy.prompt_format, instructions=policy.instructions),
+            TextTokenizer.load(bring(self._tokenizer)),
+            policy,
+            self._judges.of_milestones(self._recipe.rollout.milestone_judge),
+            self._recipe.rollout,
+            self._recipe.run.seed,
+        )
+        left = tasks_to_open(tasks, folder)
+
+        def told(opened: int, absent: int) -> None:
+            display.update(len(tasks) - len(left) + opened + absent, total=len(tasks), lost=absent)
+
+        absent: dict[str, str] = {}
+        if left:
+            try:
+                absent = self._on_a_host(lambda running: open_first_states(left, running, prompts, folder, told))
+            except FailureBudgetExceeded as error:
+                raise RunStopped(
+                    f"the first pages of training tasks, which curriculum.value_band asks about: {error}; pages that "
+                    "opened are kept, start the same command again to go on"
+                ) from error
+        return first_states_stage(absent, folder)
+
+    def _on_a_host(self, work: Callable[[Hosted], Coroutine[Any, Any, _Done]]) -> _Done:
+        """Return what comes of ``work`` on a host of the driver's own, of the run's environment."""
+        name, recipe = self._recipe.run.environment, self._recipe
+
+        async def done() -> _Done:
             with self._here(name) as service:
                 async with hosted_on(name, recipe.environment_settings(name), service, recipe.browser) as running:
-                    return await write_for(tasks, running, model, limits)
+                    return await work(running)
 
         try:
-            return asyncio.run(written())
+            return asyncio.run(done())
         except EpisodeFailed as error:
             raise RunStopped(f"{error}. What to do: {error.failure.code.remedy}") from error
 

@@ -143,7 +143,7 @@ class TaskSets:
     ) -> TasksChosen:
         """Return the tasks of ``phase`` given the ids of failed tasks among the episodes played before.
 
-        ``values`` holds V(s_0) by task id, for the critic's band.
+        ``values`` holds V(s_0) by task id, for the critic's band; raises ``EmptyBandError`` where it leaves no task.
         """
         known = {task.task_id: task for task in (*self.training, *(spec.task for spec in played))}
         chosen = next_tasks(
@@ -156,13 +156,15 @@ class TaskSets:
             values=values,
         )
         tasks = tuple(ChosenTask(task.template, task.parameters) for task in chosen.tasks)
-        return TasksChosen(tasks=tasks, origins=chosen.counts())
+        outside = chosen.outside_band if self._recipe.curriculum.value_band else None
+        return TasksChosen(tasks=tasks, origins=chosen.counts(), outside_band=outside)
 
     def _first_tasks(self) -> Sequence[Task]:
-        settings, phase = self._recipe.curriculum, self.first_phase
+        # No page was seen yet that a critic could be asked about.
+        settings, phase = replace(self._recipe.curriculum, value_band=False), self.first_phase
         if phase == 0:
             settings = replace(settings, tasks_per_phase=self._recipe.warm_start.rollout_tasks)
-        return next_tasks(self.training, [], settings, seed=self._recipe.run.seed, phase=phase, values={}).tasks
+        return next_tasks(self.training, [], settings, seed=self._recipe.run.seed, phase=phase).tasks
 
     def _perturb(self, task: Task, rng: np.random.Generator) -> Task | None:
         """Return a task of the same template with other training parameters, or None where none is found."""

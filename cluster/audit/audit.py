@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cluster.audit.accounts import StageLedger, check_episodes, check_ledger, check_training
-from cluster.audit.files import check_files, check_manifests, check_shards
+from cluster.audit.files import check_files, check_first_states, check_manifests, check_shards
 from cluster.audit.labels import check_labels
 from cluster.audit.record import AuditPart, Finding, Key, RunRecord
 from cluster.errors import RunStopped
 from cluster.run_folder.rollback import Rollback
+from cluster.run_folder.stage_results import FirstStatesOpened
 from replay.buffer import ReplayBuffer
 
 _SHOWN = 3
@@ -52,6 +53,7 @@ def audit(out: Path) -> AuditResult:
         check_episodes(run, phases),
         check_training(run, phases),
         check_ledger(run, phases),
+        *([check_first_states(run)] if run.has(FirstStatesOpened) else []),
         *([check_labels(run, phases)] if run.judges else []),
     )
     accounts = {key: StageLedger.of(lines) for key, lines in sorted(run.lines.items())}

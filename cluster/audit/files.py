@@ -20,13 +20,16 @@ from cluster.run_folder.stage_results import (
     POSSIBLE,
     POSSIBLE_BEFORE,
     WHERE_NEEDED,
+    FirstStatesOpened,
     Labelled,
     TasksChosen,
 )
 from cluster.run_folder.summary import FILE_NAME as SUMMARY
 from records.durable import read_text
+from replay.first_states import SUFFIX as STATES_SUFFIX
+from replay.first_states import read_first_states
 from replay.labels import SUFFIX as LABELS_SUFFIX
-from replay.shards import SUFFIX
+from replay.shards import SUFFIX, ShardError
 
 
 def check_manifests(run: RunRecord) -> AuditPart:
@@ -83,6 +86,26 @@ def check_shards(run: RunRecord) -> AuditPart:
     return part
 
 
+def check_first_states(run: RunRecord) -> AuditPart:
+    """Each training task whose first page was opened has one first state on the disk, each other one a reason."""
+    part = AuditPart("first states")
+    for key, entry in run.entries.items():
+        opened = entry.result
+        if not isinstance(opened, FirstStatesOpened):
+            continue
+        held: set[str] = set()
+        for name in opened.state_files:
+            try:
+                held |= {state.task_id for state in read_first_states(run.buffer.directory / name)}
+            except (OSError, ShardError) as error:
+                part.require(False, name, str(error))
+        counted = f"{opened.opened} first states were counted, the files hold {len(held)}"
+        part.require(len(held) == opened.opened, place(key), counted)
+        both = sorted(held & opened.absent.keys())
+        part.require(not both, place(key), f"tasks {both[:3]} have a first state and a reason why they have none")
+    return part
+
+
 def _left_traces(part: AuditPart, run: RunRecord) -> set[Key]:
     """Return the stages that the metrics or the summary know to be complete."""
     known = set()
@@ -111,7 +134,7 @@ def _kept_names(complete: int, keep: int) -> set[str]:
 
 def _is_needed(entry: StageEntry, name: str, complete: int, keep: int, checkpoints: Iterable[str]) -> bool:
     """Return whether a file must still be there when ``complete`` is the last complete phase."""
-    if name.endswith((SUFFIX, LABELS_SUFFIX)) or not complete or entry.phase > complete:
+    if name.endswith((SUFFIX, LABELS_SUFFIX, STATES_SUFFIX)) or not complete or entry.phase > complete:
         return True
     if name.startswith("checkpoints/"):
         return name.split("/")[1] in checkpoints

@@ -19,7 +19,7 @@ from cluster.run_folder.manifest import FILE_NAME, RunHeader, read_header
 from cluster.run_folder.rollback import Rollback, read_rollbacks
 from cluster.run_folder.stage_data import recorded_files
 from cluster.run_folder.stage_files import Fault, StageEntry, scan_stages
-from cluster.run_folder.stage_results import R, WithEpisodes
+from cluster.run_folder.stage_results import R, StageResult, WithEpisodes
 from records.labels import LabelSubject
 from replay.buffer import ReplayBuffer
 from replay.labelled import LabelledBuffer
@@ -102,6 +102,10 @@ class RunRecord:
         """Return what the phase's stage of this kind left; None where it is not complete."""
         entry = self.entries.get((phase, kind.stage))
         return entry.result if entry is not None and isinstance(entry.result, kind) else None
+
+    def has(self, kind: type[StageResult]) -> bool:
+        """Return whether any phase's stage of this kind is complete."""
+        return any(isinstance(entry.result, kind) for entry in self.entries.values())
 
     def rolled_back_in(self, key: Key) -> int:
         """Return the start in which a complete stage was rolled back last, 0 where it never was."""

@@ -20,6 +20,7 @@ _MEANING = {
     "episodes": "dispatched = completed + failed by kind; each counted once",
     "training": "each trained step has an episode, a verdict and a published version",
     "ledger": "each attempt has one end",
+    "first states": "each training task that was to be opened has one first state on the disk, or a reason",
     "labels": "each episode has its judges' labels or failures; what was learned had all",
 }
 

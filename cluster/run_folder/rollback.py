@@ -20,7 +20,7 @@ from cluster.monitors.monitor import Monitors
 from cluster.run_folder.durable import sha256_file, write_atomic
 from cluster.run_folder.layout import ROLLBACKS, STAGES, RunFolders
 from cluster.run_folder.manifest import RunManifest, changed_files
-from cluster.run_folder.stage_data import label_files, recorded_files, shard_files
+from cluster.run_folder.stage_data import files_beside_shards, recorded_files, shard_files
 from cluster.run_folder.stage_files import StageEntry, stage_folders
 from cluster.run_folder.stage_results import Published, WithCheckpoint
 from cluster.run_folder.starts import note_rollback
@@ -77,14 +77,15 @@ def roll_back(manifest: RunManifest, buffer: ReplayBuffer, monitors: Monitors) -
 def standing(manifest: RunManifest, shards: Collection[str]) -> tuple[int, list[str]]:
     """Return how many stages, from the first, a run can go on after, and why not after all of them.
 
-    Every shard that they recorded must be among the usable ``shards``, every file of labels as it was written, and the
-    newest of their checkpoints whole. The first stage needs nothing, so that 0 is always among the answers.
+    Every shard that they recorded must be among the usable ``shards``, every file of labels and of first states as it
+    was written, and the newest of their checkpoints whole. The first stage needs nothing, so that 0 is always among the
+    answers.
     """
     entries = manifest.entries()
     lost = [
         (at, name) for at, entry in enumerate(entries) for name in shard_files(entry) if Path(name).name not in shards
     ]
-    lost += [(at, name) for at, entry in enumerate(entries) for name in _changed_labels(manifest.out, entry)]
+    lost += [(at, name) for at, entry in enumerate(entries) for name in _changed_beside(manifest.out, entry)]
     kept = min((at for at, _ in lost), default=len(entries))
     why = [f"{name} is gone or damaged" for _, name in lost]
     while kept:
@@ -96,9 +97,10 @@ def standing(manifest: RunManifest, shards: Collection[str]) -> tuple[int, list[
     return kept, why
 
 
-def _changed_labels(out: Path, entry: StageEntry) -> list[str]:
-    """Return the files of labels of a stage that are gone or have changed."""
-    return [n for n in label_files(entry) if not (out / n).is_file() or sha256_file(out / n) != entry.files[n]]
+def _changed_beside(out: Path, entry: StageEntry) -> list[str]:
+    """Return the files of labels and of first states of a stage that are gone or have changed."""
+    named = files_beside_shards(entry)
+    return [n for n in named if not (out / n).is_file() or sha256_file(out / n) != entry.files[n]]
 
 
 def keep_episodes_of(version: int, checksum: str, manifest: RunManifest, buffer: ReplayBuffer) -> str:

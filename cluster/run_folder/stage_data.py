@@ -36,6 +36,7 @@ from records.episodes import Trajectory, newest_version
 from records.failures import Failure
 from records.labels import LabelSubject
 from replay.buffer import Entry, ReplayBuffer
+from replay.first_states import SUFFIX as STATES_SUFFIX
 from replay.labelled import LabelledBuffer
 from replay.labels import SUFFIX as LABELS_SUFFIX
 from replay.shards import SUFFIX
@@ -164,10 +165,10 @@ def _outcomes(entries: Sequence[Entry], labelled: LabelledBuffer) -> dict[str, A
 
 
 def recorded_files(entries: Iterable[StageEntry]) -> dict[str, int]:
-    """Return the shards and files of labels that these stages depend on: names with the first such stage's number."""
+    """Return the shards and the files beside them that these stages depend on, with the first such stage's number."""
     first: dict[str, int] = {}
     for number, entry in enumerate(entries):
-        for name in (*shard_files(entry), *label_files(entry)):
+        for name in (*shard_files(entry), *files_beside_shards(entry)):
             first.setdefault(Path(name).name, number)
     return first
 
@@ -177,9 +178,9 @@ def shard_files(entry: StageEntry) -> list[str]:
     return [name for name in entry.files if name.endswith(SUFFIX)]
 
 
-def label_files(entry: StageEntry) -> list[str]:
-    """Return the files of labels that a stage depends on, as paths under the run folder."""
-    return [name for name in entry.files if name.endswith(LABELS_SUFFIX)]
+def files_beside_shards(entry: StageEntry) -> list[str]:
+    """Return the files of labels and of first states that a stage depends on, as paths under the run folder."""
+    return [name for name in entry.files if name.endswith((LABELS_SUFFIX, STATES_SUFFIX))]
 
 
 def reasons(failures: Iterable[Failure]) -> dict[str, int]:

@@ -269,12 +269,44 @@ class ChosenTask:
 
 
 @dataclass(frozen=True)
+class FirstStatesOpened(StageResult):
+    """First states of the training tasks that nobody had played when the curriculum first asked about them.
+
+    ``state_files`` hold ``opened`` of them, by their names beside the shards; ``absent`` says of the other tasks why
+    they have none.
+    """
+
+    stage: ClassVar[str] = "pages"
+    state_files: tuple[str, ...]
+    opened: int
+    absent: dict[str, str]
+
+    def files(self, folders: RunFolders, buffer: ReplayBuffer) -> list[Path]:
+        """Return the files of first states."""
+        return [folders.episodes / name for name in self.state_files]
+
+    def numbers(self) -> dict[str, float]:
+        """Return how many have a first state, and how many have none."""
+        return {"opened": self.opened, "absent": len(self.absent)}
+
+
+@dataclass(frozen=True)
 class TasksChosen(StageResult):
-    """The next phase's tasks, and how many came from where."""
+    """The next phase's tasks, and how many came from where.
+
+    ``outside_band`` counts training tasks that the value critic's band left out; None, and in no manifest, where there
+    is no band.
+    """
 
     stage: ClassVar[str] = "curriculum"
     tasks: tuple[ChosenTask, ...]
     origins: dict[str, int]
+    outside_band: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the result without the count of a band that there is not."""
+        plain = super().to_json()
+        return {name: value for name, value in plain.items() if value is not None}
 
 
 R = TypeVar("R", bound=StageResult)
@@ -293,11 +325,12 @@ POSSIBLE_BEFORE: Mapping[str, type[StageResult]] = {
         Evaluated,
         RolloutsPlayed,
         Labelled,
+        FirstStatesOpened,
         TasksChosen,
     )
 }
 """Those that phase 0 may have, in order."""
-OPENING = frozenset({RolloutsPlayed.stage, Labelled.stage, TasksChosen.stage})
+OPENING = frozenset({RolloutsPlayed.stage, Labelled.stage, FirstStatesOpened.stage, TasksChosen.stage})
 """Those that phase 0 has only where the start policy's rollouts open the replay buffer."""
 POSSIBLE: Mapping[str, type[StageResult]] = {
     kind.stage: kind
@@ -310,11 +343,12 @@ POSSIBLE: Mapping[str, type[StageResult]] = {
         ActorTrained,
         Published,
         Evaluated,
+        FirstStatesOpened,
         TasksChosen,
     )
 }
 """The stages that a phase after it may have, in order."""
-WHERE_NEEDED = frozenset({MilestonesWritten.stage, Labelled.stage})
+WHERE_NEEDED = frozenset({MilestonesWritten.stage, Labelled.stage, FirstStatesOpened.stage})
 """Those that a phase has only where there is something for them to do."""
 PHASE: Mapping[str, type[StageResult]] = {name: kind for name, kind in POSSIBLE.items() if name not in WHERE_NEEDED}
 """Those that every phase has, in order."""

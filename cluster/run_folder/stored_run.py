@@ -28,7 +28,8 @@ from records.stores.lease import BEAT_S, Head, RunLease, read_head
 from records.stores.objects import fetch_object, object_key, put_object, sha256_of
 from records.stores.store import MissingKey, StoreError
 from records.stores.working_copy import SNAPSHOTS, WorkingCopy, node_folder, working_copy
-from replay.shards import SUFFIX, digest_in_name
+from replay.labels import SUFFIX as LABELS_SUFFIX
+from replay.shards import digest_in_name
 
 logger = logging.getLogger(__name__)
 
@@ -199,8 +200,8 @@ class StoredRun:
 
 
 def named_by_content(names: Iterable[str]) -> dict[str, str]:
-    """Return the digests of shards and files of labels, by their places in the run."""
-    return {f"{'episodes' if name.endswith(SUFFIX) else LABELS}/{name}": digest_in_name(name) for name in names}
+    """Return the digests of shards and of the files beside them, by their places in the run."""
+    return {f"{LABELS if name.endswith(LABELS_SUFFIX) else 'episodes'}/{name}": digest_in_name(name) for name in names}
 
 
 def require_storable(recipe: Recipe, uri: str) -> None:

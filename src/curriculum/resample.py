@@ -23,6 +23,10 @@ Perturb = Callable[[Task, np.random.Generator], Task | None]
 """Returns a variation of a task with other parameters and an id of its own, or None where there is none."""
 
 
+class EmptyBandError(ValueError):
+    """No training task lies within the value critic's band; the text says between what its answers lie."""
+
+
 class Origin(StrEnum):
     """Why a task is in a phase."""
 
@@ -76,11 +80,12 @@ def next_tasks(
         phase: the phase these tasks are for; a part of the seed.
         similarity: scores of likeness; by default TF-IDF over their instructions.
         perturb: makes a variation of a failed task; without it none are made.
-        values: V(s_0) by task id, for the critic's band; tasks without a value are kept.
+        values: V(s_0) by task id, for the critic's band; tasks without a value are outside it.
 
     Raises:
         EvaluationLeakError: where a failure, and so a task to be replayed, belongs to an evaluation set.
-        ValueError: where the band is asked for without values, or leaves no task.
+        EmptyBandError: where the band leaves no task.
+        ValueError: where the band is asked for without values.
     """
     training.held_out.check(failures)
     failed = [task for _, task in sorted({task.task_id: task for task in failures}.items())]
@@ -115,10 +120,12 @@ def _in_band(training: TrainingTasks, settings: CurriculumSettings, values: Mapp
     if values is None:
         raise ValueError("curriculum.value_band: expected V(s_0) of the training tasks, found none; pass values")
     low, high = settings.value_low, settings.value_high
-    kept = [task for task in training if task.task_id not in values or low <= values[task.task_id] <= high]
+    kept = [task for task in training if task.task_id in values and low <= values[task.task_id] <= high]
     if not kept:
-        raise ValueError(
-            f"curriculum: expected tasks with V(s_0) in [{low}, {high}], found none among {len(training)}; "
+        known = [values[task.task_id] for task in training if task.task_id in values]
+        spread = f"; of {len(known)} it is known, from {min(known):.3g} to {max(known):.3g}" if known else ""
+        raise EmptyBandError(
+            f"curriculum: expected tasks with V(s_0) in [{low}, {high}], found none among {len(training)}{spread}; "
             "widen the band"
         )
     return kept

@@ -42,7 +42,8 @@ class CurriculumSettings:
     """How often a failed task's parameters are drawn again before it is given up."""
 
     value_band: bool = False
-    """Whether tasks are left out whose first state the value critic finds too hard or too easy (WebRL)."""
+    """Whether tasks are left out whose first state the value critic finds too hard or too easy (WebRL). The first page
+    of each training task that the first phase did not play is opened for it, once a run."""
 
     value_low: float = 0.05
     """Lowest V(s_0) that is kept, inclusive, in [0, 1]."""

@@ -16,7 +16,6 @@ import numpy as np
 import torch
 
 from learner.critics import Critic
-from learner.dataset import per_trajectory
 from learner.metrics import CriticMetrics
 from learner.models import Models
 from learner.optimiser import Compute
@@ -62,9 +61,7 @@ class CriticPair:
             ]
         )
 
-    def merge(
-        self, answers: Sequence[FloatArray], trajectories: Sequence[Trajectory], *, final: bool = False
-    ) -> list[FloatArray]:
-        """Return per trajectory the answers of the critic that judges it; see ``TrainedCritic.merge``."""
-        given = [per_trajectory(own, trajectories, final=final) for own in answers]
-        return [given[half_of(t.task_id)][number] for number, t in enumerate(trajectories)]
+    def judge(self, answers: Sequence[FloatArray], task_ids: Sequence[str]) -> FloatArray:
+        """Return for each state the answer of the critic that judges its task; see ``TrainedCritic.judge``."""
+        halves = np.asarray([half_of(task_id) for task_id in task_ids], dtype=np.int64)
+        return np.stack(answers)[halves, np.arange(len(halves))]

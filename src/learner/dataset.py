@@ -38,6 +38,11 @@ def decisions(trajectories: Sequence[Trajectory]) -> list[Sample]:
     ]
 
 
+def state(prompt_ids: IntArray) -> Sample:
+    """Return a prompt (P,) as a critic's state."""
+    return Sample(prompt_ids, _NO_TOKENS)
+
+
 def states(trajectories: Sequence[Trajectory], *, final: bool = False) -> list[Sample]:
     """Return every step's prompt alone, in order, for a critic.
 
@@ -45,9 +50,9 @@ def states(trajectories: Sequence[Trajectory], *, final: bool = False) -> list[S
     """
     samples = []
     for trajectory in trajectories:
-        samples += [Sample(step.prompt_ids, _NO_TOKENS) for step in trajectory.steps]
+        samples += [state(step.prompt_ids) for step in trajectory.steps]
         if final and trajectory.final_state is not None:
-            samples.append(Sample(trajectory.final_state.prompt_ids, _NO_TOKENS))
+            samples.append(state(trajectory.final_state.prompt_ids))
     return samples
 
 

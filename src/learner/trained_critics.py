@@ -16,7 +16,7 @@ from torch import Tensor
 from learner.batching import Batch, Indices, epoch_batches
 from learner.critic_kinds import CRITICS
 from learner.critics import Critic
-from learner.dataset import episode_numbers, per_trajectory, states, with_verdict
+from learner.dataset import episode_numbers, states, with_verdict
 from learner.metrics import CriticMetrics
 from learner.models import Models
 from learner.optimiser import Compute, adamw, set_learning_rate, update
@@ -109,9 +109,7 @@ class TrainedCritic:
             ratings=self.kind.rate(answers, data) if norms else {},
         )
 
-    def merge(
-        self, answers: Sequence[FloatArray], trajectories: Sequence[Trajectory], *, final: bool = False
-    ) -> list[FloatArray]:
-        """Return per trajectory its answers; ``answers`` (N,) are those of each of ``models`` to all ``states``."""
+    def judge(self, answers: Sequence[FloatArray], task_ids: Sequence[str]) -> FloatArray:
+        """Return the answers (N,) that count for states of these tasks; ``answers`` has (N,) of each of ``models``."""
         (own,) = answers
-        return per_trajectory(own, trajectories, final=final)
+        return own

@@ -27,7 +27,16 @@ from learner.credit import assign_credit, signals
 from learner.critics import predict
 from learner.cross_fitting import CriticPair
 from learner.data_choices import MASKS
-from learner.dataset import decisions, episode_numbers, outcome_targets, states, with_verdict
+from learner.dataset import (
+    decisions,
+    episode_numbers,
+    outcome_targets,
+    per_trajectory,
+    state,
+    state_count,
+    states,
+    with_verdict,
+)
 from learner.group_relative import silent_steps
 from learner.logprobs import score_samples
 from learner.losses import POLICY_LOSSES
@@ -135,9 +144,19 @@ class Learner:
         Raises:
             ValueError: the algorithm has no critic of this name.
         """
+        asked = [(step.prompt_ids, trajectory.task_id) for trajectory in trajectories for step in trajectory.steps]
+        answers = self.ask_states(critic, [prompt for prompt, _ in asked], [task_id for _, task_id in asked])
+        return per_trajectory(answers, trajectories)
+
+    def ask_states(self, critic: str, prompts: Sequence[IntArray], task_ids: Sequence[str]) -> FloatArray:
+        """Return one critic's answers (N,) for the states that these prompts are, each of the task named beside it.
+
+        Raises:
+            ValueError: the algorithm has no critic of this name.
+        """
         chosen = self._critic(critic)
-        answers = predict(list(chosen.models.values()), states(trajectories), self.compute)
-        return chosen.merge(answers, trajectories)
+        samples = [state(prompt) for prompt in prompts]
+        return chosen.judge(predict(list(chosen.models.values()), samples, self.compute), task_ids)
 
     def update_critics(
         self,
@@ -232,9 +251,10 @@ class Learner:
         models = [model for critic in self.critics.values() for model in critic.models.values()]
         final = any(critic.kind.final for critic in self.critics.values())
         answers = iter(predict(models, states(seen, final=final), self.compute))
+        tasks = [trajectory.task_id for trajectory in seen for _ in range(state_count(trajectory, final=final))]
         batch = batch.annotated(
             {
-                name: critic.merge([next(answers) for _ in critic.models], seen, final=final)
+                name: per_trajectory(critic.judge([next(answers) for _ in critic.models], tasks), seen, final=final)
                 for name, critic in self.critics.items()
             }
         )

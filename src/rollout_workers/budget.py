@@ -13,6 +13,7 @@ from collections import Counter, deque
 from collections.abc import Mapping
 
 from records.failures import Failure, FailureKind
+from rollout_workers.settings import RolloutSettings
 
 
 class FailureBudgetExceeded(RuntimeError):
@@ -43,6 +44,17 @@ class FailureBudget:
         counted = min(episodes, window)
         limits = {kind: max(floor, math.ceil(share * counted)) for kind, share in shares.items() if share < 1}
         return cls(limits, max([window, *(limit + 1 for limit in limits.values())]))
+
+    @classmethod
+    def of_rollouts(cls, episodes: int, settings: RolloutSettings) -> FailureBudget:
+        """Allow what the settings of rollouts allow ``episodes``."""
+        shares = {
+            FailureKind.INFRA: settings.infra_failure_share,
+            FailureKind.TASK: settings.task_failure_share,
+            FailureKind.POLICY: settings.policy_failure_share,
+            FailureKind.JUDGE: settings.judge_failure_share,
+        }
+        return cls.for_run(episodes, shares, floor=settings.failure_floor, window=settings.failure_window)
 
     def record(self, failure: Failure) -> None:
         """Count one incident."""

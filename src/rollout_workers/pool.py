@@ -157,15 +157,7 @@ class _Run:
             retry_delay_s=settings.retry_delay_s,
             journal=journal,
         )
-        shares = {
-            FailureKind.INFRA: settings.infra_failure_share,
-            FailureKind.TASK: settings.task_failure_share,
-            FailureKind.POLICY: settings.policy_failure_share,
-            FailureKind.JUDGE: settings.judge_failure_share,
-        }
-        self._budget = FailureBudget.for_run(
-            len(specs), shares, floor=settings.failure_floor, window=settings.failure_window
-        )
+        self._budget = FailureBudget.of_rollouts(len(specs), settings)
         self._summaries: dict[str, EpisodeSummary] = {}
         self._located: dict[str, str] = {}
         self._successes = self._steps = 0

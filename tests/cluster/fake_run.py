@@ -23,7 +23,14 @@ from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.ledger import LedgerFile
 from cluster.run_folder.manifest import RunManifest, read_header
 from cluster.run_folder.named_data import start_tokenizer, take_data
-from cluster.run_folder.stage_results import PHASE, WARM_START, MilestonesWritten, Published, TaskMilestones
+from cluster.run_folder.stage_results import (
+    PHASE,
+    WARM_START,
+    FirstStatesOpened,
+    MilestonesWritten,
+    Published,
+    TaskMilestones,
+)
 from cluster.task_sets import TaskSets
 from learner.algorithms import resolve
 from learner.metrics import ActorUpdate, CloneUpdate, CriticMetrics, CriticsUpdate
@@ -32,6 +39,7 @@ from records import failure_codes as codes
 from records.episodes import Milestone, Source, Task
 from records.failures import Failure
 from replay.buffer import ReplayBuffer
+from replay.first_states import FirstState, read_first_states, write_first_states
 from replay.perplexity import Kept, ScoredEpisode
 from rollout_workers.leases import EpisodeLedger, Journal
 from rollout_workers.results import RolloutResult
@@ -58,11 +66,12 @@ class Killed(BaseException):
 
 
 class FakeLearner:
-    """Learns nothing and says so; finds every state all too easy."""
+    """Learns nothing and says so; finds every state neither easy nor hard."""
 
     def __init__(self, note: Callable[..., None], folders: RunFolders) -> None:
         self._note = note
         self._folders = folders
+        self.value: Callable[[str], float] = lambda task_id: 0.5
 
     def record(self, shards: dict[str, int]) -> None:
         """Every start does this; no test asks for it."""
@@ -91,9 +100,13 @@ class FakeLearner:
         self._note("update_actor", fresh, replayed, phase, seed)
         return actor_update(phase, len(fresh), len(replayed))
 
-    def ask(self, critic: str, episode_ids: Sequence[str]) -> dict[str, list[float]]:
-        self._note("ask", critic, episode_ids)
-        return {episode_id: [0.99] for episode_id in episode_ids}
+    def ask_first(self, critic: str, episode_ids: Sequence[str], state_files: Sequence[str]) -> dict[str, float]:
+        self._note("ask_first", critic, episode_ids, state_files)
+        folder = self._folders.episodes
+        buffer = ReplayBuffer(folder)
+        tasks = {state.task_id for name in state_files for state in read_first_states(folder / name)}
+        tasks |= {buffer.entry(episode_id).task_id for episode_id in episode_ids}
+        return {task_id: self.value(task_id) for task_id in sorted(tasks)}
 
     def save(self, name: str) -> None:
         self._note("checkpoint", name)
@@ -125,6 +138,7 @@ class FakeSystem:
         self.loses: Callable[[EpisodeSpec], bool] = lambda spec: False
         self.luck = ""
         self.writes: Callable[[Task], bool] = lambda task: True
+        self.opens: Callable[[Task], bool] = lambda task: True
         self.learner = FakeLearner(self.note, self.folders)
         self.version: int | None = None
         self.plays_ahead: Callable[[EpisodeSpec], bool] = lambda spec: True
@@ -172,6 +186,14 @@ class FakeSystem:
             {task.task_id: "judge/judge_nonsense: no" for task in tasks if task.task_id not in written},
             0.5,
         )
+
+    def open_first_states(self, tasks: Sequence[Task], display: RunDisplay) -> FirstStatesOpened:
+        self.note("open_first_states", [task.task_id for task in tasks])
+        prompt = np.array([1, 2, 3], dtype=np.int32)
+        states = [FirstState(task.task_id, prompt) for task in tasks if self.opens(task)]
+        names = (write_first_states(self.folders.episodes, states).name,) if states else ()
+        absent = {task.task_id: "task/unknown_site: no" for task in tasks if not self.opens(task)}
+        return FirstStatesOpened(names, len(states), absent)
 
     def play(
         self,
@@ -279,11 +301,13 @@ class Run:
         luck: str = "",
         writes: Callable[[Task], bool] = lambda task: True,
         plays_ahead: Callable[[EpisodeSpec], bool] = lambda spec: True,
+        opens: Callable[[Task], bool] = lambda task: True,
+        value: Callable[[str], float] = lambda task_id: 0.5,
     ) -> FakeSystem:
         self.system = FakeSystem(self.recipe, self.out, fate)
         self.system.plays_ahead = plays_ahead
         self.system.loses, self.system.clones, self.system.luck = loses, clones, luck
-        self.system.writes = writes
+        self.system.writes, self.system.opens, self.system.learner.value = writes, opens, value
         display = RunDisplay(self.recipe.run.phases, Console(file=self.output, force_terminal=False))
         tasks = task_sets(self.recipe.model_dump_json())
         manifest = RunManifest.open(self.out, self.recipe)

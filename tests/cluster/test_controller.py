@@ -23,7 +23,7 @@ from records.episodes import Source
 from replay.buffer import ReplayBuffer
 from replay.packing import STEM
 from replay.perplexity import Kept
-from tests.cluster.fake_run import ORDER, Killed, Run, at, before, task_sets
+from tests.cluster.fake_run import ORDER, Killed, Run, at, before
 from tests.model_families import FAMILIES, save
 from tests.offline.made_sources import FAILED, conversations, experience, write_json
 
@@ -170,19 +170,6 @@ def test_after_a_restart_the_last_weights_are_served_before_any_episode(
     moments = run.start().moments()
     assert moments[:3] == [("retire", "browserless"), ("restore", checkpoint), ("publish", version)]
     assert moments[3] == (cut_before if cut_before[0] != "publish" else ("play", "evaluation", 1))
-
-
-def test_the_critics_band_gets_the_values_of_this_phases_first_states(tmp_path: Path) -> None:
-    run = Run(tmp_path, curriculum={"value_band": True, "replayed_share": 0, "perturbed_share": 0})
-    system = run.start()
-    asked = [what[2] for what in system.asked if what[:2] == ("ask", "value")]
-    assert asked == [list(run.manifest.result(phase, RolloutsPlayed).episodes) for phase in (1, 2)]
-    training = {task.task_id for task in task_sets(run.recipe.model_dump_json()).training}
-    first, second = (
-        [s.task.task_id for s in system.specs if s.phase == p and s.source is Source.ROLLOUT] for p in (1, 2)
-    )
-    assert not set(first) & set(second)
-    assert set(second) <= training
 
 
 PACKED = {"replay": {"pack_above": 1}}

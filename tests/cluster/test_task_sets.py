@@ -143,10 +143,12 @@ def test_the_curriculum_is_drawn_to_what_failed(tasks: TaskSets) -> None:
 def test_the_critics_band_leaves_out_what_is_too_easy_or_too_hard() -> None:
     recipe = build_recipe({**SMALL, "curriculum": {"tasks_per_phase": 24, "value_band": True}})
     tasks = TaskSets(recipe)
-    easy = {task.task_id: 0.99 for task in tasks.training.tasks[:30]}
-    chosen = tasks.rollouts(2, tasks.choose(2, [], tasks.rollouts(1, None), easy).tasks)
+    values = {task.task_id: 0.99 if number < 30 else 0.5 for number, task in enumerate(tasks.training)}
+    choice = tasks.choose(2, [], tasks.rollouts(1, None), values)
+    chosen = tasks.rollouts(2, choice.tasks)
     assert len(chosen) == 24
-    assert not {spec.task.task_id for spec in chosen} & set(easy)
+    assert {values[spec.task.task_id] for spec in chosen} == {0.5}
+    assert choice.outside_band == 30
 
 
 def perturbed(tasks: TaskSets, failed: list[Task]) -> list[Task]:

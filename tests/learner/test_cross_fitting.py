@@ -116,10 +116,23 @@ def test_a_final_state_is_judged_by_who_judges_the_episode(
         batch = PhaseBatch.of([replace(e, episode_id=str(i)) for i, e in enumerate(episodes)], [], 1)
         answers = predict(list(learner.critics["potential"].models.values()),
                           states(batch.trajectories, final=True), learner.compute)  # fmt: skip
-        found = learner.critics["potential"].merge(answers, batch.trajectories, final=True)
-        assert [len(one) for one in found] == [2] * 4
+        tasks = [episode.task_id for episode in episodes for _ in range(2)]
+        found = learner.critics["potential"].judge(answers, tasks).reshape(4, 2)
         assert all(one[-1] != 0.5 for one in found) is changed
         assert any(one[-1] != 0.5 for one in found) is changed
+
+
+def test_one_state_of_two_tasks_is_judged_by_two_critics(
+    model_dir: Path, trajectory: Callable[..., Trajectory]
+) -> None:
+    """Nobody played the second task: its first state is asked about by the prompt alone."""
+    (taught,), (other,) = tasks_of(0, 1), tasks_of(1, 1)
+    episode = replace(trajectory([([3, 4, 20], [12, 2])], outcome=1.0), task_id=taught)
+    prompts = [episode.steps[0].prompt_ids] * 3
+    for settings, changes in ((TWO, [False, True, False]), (ONE, [True, True, True])):
+        learner = Learner(settings, model_dir)
+        learner.update_critics([episode], [], 1)
+        assert (learner.ask_states("value", prompts, [taught, other, taught]) != 0.5).tolist() == changes
 
 
 def test_adapters_have_pairs_too(model_dir: Path, trajectory: Callable[..., Trajectory]) -> None:
