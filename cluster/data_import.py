@@ -35,7 +35,7 @@ def import_data(recipe: Recipe, source: Path, out: Path) -> DataReport:
         raise RecipeError(f"--out: {out} is there already; choose another folder, or remove it")
     settings, left_out, scratch = recipe.policy, LeftOuts(), scratch_folder(out)
     tokenizer, held_out = start_tokenizer(recipe), _held_out(recipe)
-    prompt_format = get_format(settings.prompt_format, instructions=settings.instructions)
+    prompt_format = get_format(settings.prompt_format, instructions=settings.instructions, thinking=settings.thinking)
     maker = TrajectoryMaker(tokenizer, prompt_format, settings, held_out, left_out)
     try:
         form, episodes = read_source(source, left_out)

@@ -121,7 +121,7 @@ class Players:
 
     def _probe(self, observation: str) -> tuple[Ids, Ids]:
         tokenizer, settings = TextTokenizer.load(self._model), self._recipe.policy
-        prompt_format = get_format(settings.prompt_format)
+        prompt_format = get_format(settings.prompt_format, thinking=settings.thinking)
         prompt = prompt_format.build(
             tokenizer,
             intent=self._tasks.training.tasks[0].intent,

@@ -5,6 +5,7 @@ Owns which episodes are shown. Needs the running learner for the critics' predic
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from analysis.failures import failure_report
@@ -17,6 +18,9 @@ from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.stage_data import recorded_files, summarise
 from cluster.system import System
 from cluster.task_sets import TaskSets
+from policy.prompts import without_stop
+from policy.tokenizer import TextTokenizer
+from records.episodes import Step
 from replay.buffer import ReplayBuffer
 from rollout_workers.spec import EpisodeSpec
 
@@ -55,10 +59,18 @@ def _episodes(recipe: Recipe, buffer: ReplayBuffer, system: System, tasks: TaskS
     shown: list[EpisodeSpec] = [spec for spec in specs if spec.screenshots and spec.episode_id in buffer]
     ids = [spec.episode_id for spec in shown]
     answers = {critic: system.learner.ask(critic, ids) for critic in system.algorithm.annotators}
-    picture = pictures_in(system.folders.screenshots)
+    picture, said = pictures_in(system.folders.screenshots), _replies(recipe, system)
     views = []
     for spec, episode in zip(shown, buffer.trajectories(ids), strict=True):
         critics = {critic: found[spec.episode_id] for critic, found in answers.items()}
         names = [milestone.description for milestone in spec.task.milestones]
-        views.append(EpisodeView.of(episode, names, critics, picture))
+        views.append(EpisodeView.of(episode, names, critics, picture, said))
     return tuple(sorted(views, key=lambda view: -len(view.steps)))
+
+
+def _replies(recipe: Recipe, system: System) -> Callable[[Step], str]:
+    """Return what tells a step's reply; thoughts are recorded as ids alone."""
+    if not recipe.policy.thinking:
+        return lambda step: step.action_text
+    tokenizer = TextTokenizer.load(system.folders.policy)
+    return lambda step: tokenizer.decode(without_stop(tokenizer, step.action_ids.tolist()))

@@ -30,13 +30,15 @@ from records.stores.store import StoreError
 _NEEDED = ("config.json", "tokenizer.json", "*.safetensors")
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 _INDEX = "model.safetensors.index.json"
+_TOKENS_TO_THINK = 256
+"""Fixed: below it the thoughts of a language model are cut short."""
 _LFS_POINTER = b"version https://git-lfs"
 
 
 def check_start(recipe: Recipe) -> list[Check]:
     """The policy that the recipe names is there, and it names only one; nothing is looked for where a run makes one."""
     start = _tiny(recipe) if recipe.policy.model == TINY else _named(recipe)
-    return [*_revision(recipe.policy), *start, *_data(recipe), *_weights_store(recipe.policy)]
+    return [*_revision(recipe.policy), *start, *_thinking(recipe), *_data(recipe), *_weights_store(recipe.policy)]
 
 
 def check_devices(recipe: Recipe, machine: Machine, roles: Collection[str] = EVERYWHERE) -> list[Check]:
@@ -78,6 +80,21 @@ def _named(recipe: Recipe) -> list[Check]:
     if not recipe.clones and not resolve(recipe.learner).needs_phases:
         found = f"learner.algorithm {recipe.learner.algorithm} ends with cloning, but a named model is taken as it is"
         checks.append(Check("warm_start.clone", Status.WARN, found, "set it to always to clone demonstrations onto it"))
+    return checks
+
+
+def _thinking(recipe: Recipe) -> list[Check]:
+    """A policy that is to think has the room for it, and knows how to reply."""
+    policy, checks = recipe.policy, []
+    if not policy.thinking:
+        return []
+    if policy.max_new_tokens < _TOKENS_TO_THINK:
+        found = f"{policy.max_new_tokens}, of which policy.thinking needs most: a reply that is cut short is no action"
+        advice = f"set it to {_TOKENS_TO_THINK} or more; WebAgent-R1 has 1,024"
+        checks.append(Check("policy.max_new_tokens", Status.WARN, found, advice))
+    if not recipe.clones and not policy.instructions:
+        found = "false, and nothing is cloned: a policy that has not learned how to think aloud is not told either"
+        checks.append(Check("policy.instructions", Status.WARN, found, "set it to true, unless it has learned that"))
     return checks
 
 
@@ -132,7 +149,7 @@ def _dialogue(policy: PolicySettings) -> list[Check]:
     name, folder = "policy.prompt_format", Path(policy.model)
     try:
         if policy.dialogue:
-            chat_marks_of(folder)
+            chat_marks_of(folder, thinking=policy.thinking)
         elif policy.prompt_format == "waymark" and has_chat_template(folder):
             found = f"waymark, but {folder} has a chat template: the model was trained on dialogue"
             return [Check(name, Status.WARN, found, "set it to chat")]

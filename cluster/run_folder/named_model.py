@@ -75,7 +75,7 @@ def lay_out_model(settings: PolicySettings, folder: Path, place: Callable[[Path,
         place(file.resolve(), folder / file.name)
     if settings.dialogue:
         try:
-            write_chat_marks(chat_marks_of(folder), folder)
+            write_chat_marks(chat_marks_of(folder, thinking=settings.thinking), folder)
         except ChatTemplateError as error:
             raise MissingError(f"policy.model {settings.model}: {error}") from error
 

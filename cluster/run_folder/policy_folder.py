@@ -17,6 +17,7 @@ from cluster.recipe.recipe import Recipe
 from cluster.run_folder.durable import put_folder, scratch_folder, sha256_file
 from environments.browserless.environment import BrowserlessEnvironment
 from environments.interface.grammar import format_action
+from policy.replies import TAGS
 from records.durable import read_text
 from records.episodes import Task
 from sites.app import create_app
@@ -55,6 +56,8 @@ def build_policy(recipe: Recipe, tasks: list[Task], target: Path) -> None:
     corpus = asyncio.run(read_along(tasks, demonstrated_sites(recipe).seed))
     if recipe.policy.shows_milestones:
         corpus += ["\n".join(["Milestones:", *(f"+ {m.description}" for m in task.milestones)]) for task in tasks]
+    if recipe.policy.thinking:
+        corpus += ["\n".join(TAGS)] * len(tasks)
     scratch = scratch_folder(target)
     prepare_policy(recipe.policy.tiny, scratch, corpus=corpus, seed=recipe.run.seed)
     write_checksums(scratch)

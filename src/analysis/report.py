@@ -23,14 +23,17 @@ from analysis.results import (
     evaluated_sites,
     evaluated_splits,
 )
-from records.episodes import Trajectory
+from records.episodes import Step, Trajectory
 
 _IMAGE_TYPES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
 
 
 @dataclass(frozen=True, slots=True)
 class StepView:
-    """One step as shown: ``milestones`` and ``critics``, each one's answer by name, describe the state before it."""
+    """One step as shown: ``milestones`` and ``critics``, each one's answer by name, describe the state before it.
+
+    ``action`` is the agent's reply, its thought included where it has one.
+    """
 
     url: str
     observation: str
@@ -68,12 +71,13 @@ class EpisodeView:
         milestone_names: Sequence[str] = (),
         critics: Mapping[str, Sequence[float]] | None = None,
         picture: Callable[[str], bytes | None] = lambda reference: None,
+        said: Callable[[Step], str] = lambda step: step.action_text,
     ) -> EpisodeView:
         """Return the view of a trajectory.
 
         ``critics`` holds each critic's answers by its name, one a step; ``picture`` turns a
-        step's screenshot reference into PNG or JPEG bytes. Raises ``ValueError`` where the
-        answers do not fit the steps.
+        step's screenshot reference into PNG or JPEG bytes; ``said`` tells a step's reply. Raises
+        ``ValueError`` where the answers do not fit the steps.
         """
         count, critics = len(episode.steps), critics or {}
         for name, given in critics.items():
@@ -84,7 +88,7 @@ class EpisodeView:
             StepView(
                 step.url,
                 step.observation,
-                step.action_text,
+                said(step),
                 step.element,
                 step.feedback,
                 step.parse_error,

@@ -34,18 +34,22 @@ class DataFolderError(ValueError):
 
 @dataclass(frozen=True)
 class MadeFor:
-    """What prompts and actions are made by: a tokenizer and the marks of its dialogue (by digest), and a format."""
+    """What prompts and actions are made by: a tokenizer and the marks of its dialogue (by digest), and a format.
+
+    ``thinking`` came later: what was imported before has no thoughts.
+    """
 
     tokenizer: str
     prompt_format: str
     instructions: bool
     chat: str
+    thinking: bool = False
 
     @classmethod
     def of(cls, tokenizer: TextTokenizer, settings: PolicySettings) -> MadeFor:
         """Return what prompts of these settings are made by."""
         marks = hashlib.sha256(repr(tokenizer.chat).encode()).hexdigest() if settings.dialogue else ""
-        return cls(tokenizer.digest, settings.prompt_format, settings.instructions, marks)
+        return cls(tokenizer.digest, settings.prompt_format, settings.instructions, marks, settings.thinking)
 
     def differences(self, other: MadeFor) -> list[str]:
         """Return in words what differs from ``other``, which a run asks for."""

@@ -2,13 +2,14 @@
 
 Owns ``TrajectoryMaker``. Invariants: prompts and actions are made by the prompt format and tokenizer by which the
 policy is served, within the same limits, so that a policy learns from what it will see; an action is what the grammar
-reads as one; what cannot be made is left out and counted.
+reads as one, in a reply of the format's form; what cannot be made is left out and counted.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from environments.interface.grammar import GrammarError, parse
 from offline.episodes import OfflineEpisode, OfflineStep
 from offline.left_out import LeftOuts, Reason
 from policy.prompts import PastAction, PromptFormat, PromptTooLong
+from policy.replies import ReplyError
 from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
 from records.environment import Action
@@ -24,6 +26,15 @@ from records.episodes import NO_POLICY, Source, Step, Termination, Trajectory
 ID_PREFIX = "offline-"
 """What every offline episode's id begins with, and no other's."""
 _SPLIT, _SITE, _TEMPLATE = "train", "offline", "offline"
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What an agent said in one step: the reply's ids, and the text of its action with what that does."""
+
+    ids: list[int]
+    text: str
+    action: Action
 
 
 class TrajectoryMaker:
@@ -63,11 +74,11 @@ class TrajectoryMaker:
         steps: list[Step] = []
         action: Action | None = None
         for step in episode.steps:
-            read = self._action(step)
-            made = None if read is None else self._step(episode, step, len(steps))
-            if made is not None:
+            said = self._said(step)
+            made = None if said is None else self._step(episode, step, said, len(steps))
+            if said is not None and made is not None:
                 steps.append(made)
-                action = read
+                action = said.action
         if action is None:
             return None
         ended = action.kind == "exit"
@@ -103,16 +114,17 @@ class TrajectoryMaker:
             return episode.outcome
         return None
 
-    def _action(self, step: OfflineStep) -> Action | None:
+    def _said(self, step: OfflineStep) -> _Said | None:
+        ids = self._format.response_ids(self._tokenizer, step.response)
         try:
-            return parse(step.response)
-        except GrammarError as error:
+            text = self._format.action_text(self._tokenizer, ids) if self._format.thinking else step.response
+            return _Said(ids, text, parse(text))
+        except (GrammarError, ReplyError) as error:
             self._left_out.add(Reason.NO_ACTION, step.place, str(error))
             return None
 
-    def _step(self, episode: OfflineEpisode, step: OfflineStep, index: int) -> Step | None:
-        limits = self._settings
-        action_ids = self._format.action_ids(self._tokenizer, step.response)
+    def _step(self, episode: OfflineEpisode, step: OfflineStep, said: _Said, index: int) -> Step | None:
+        limits, action_ids = self._settings, said.ids
         if len(action_ids) > limits.max_new_tokens:
             found = f"{len(action_ids)} tokens, policy.max_new_tokens is {limits.max_new_tokens}"
             self._left_out.add(Reason.ACTION_TOO_LONG, step.place, found)
@@ -121,7 +133,7 @@ class TrajectoryMaker:
             prompt = self._format.build(
                 self._tokenizer,
                 intent=episode.instruction,
-                history=[PastAction(self._format.action_ids(self._tokenizer, past)) for past in step.past],
+                history=[PastAction(self._format.response_ids(self._tokenizer, past)) for past in step.past],
                 observation=step.page,
                 feedback=None,
                 max_prompt_tokens=limits.max_prompt_tokens,
@@ -138,7 +150,7 @@ class TrajectoryMaker:
             logprobs=np.zeros(len(action_ids), dtype=np.float32),
             policy_version=NO_POLICY,
             temperature=0.0,
-            action_text=step.response,
+            action_text=said.text,
             truncated_tokens=prompt.truncated_tokens,
         )
 

@@ -20,15 +20,19 @@ _CPU_S = 5
 _MEMORY_BYTES = 2**30
 
 
-def render(template: str, dialogues: list[list[dict[str, str]]], tokens: dict[str, str]) -> list[str]:
-    """Return the text of each dialogue, up to where the assistant is to speak; raise ``TemplateError``."""
+def render(
+    template: str, dialogues: list[list[dict[str, str]]], tokens: dict[str, str], *, thinking: bool
+) -> list[str]:
+    """Return the text of each dialogue, up to where the assistant is to speak; raise ``TemplateError``.
+
+    A model that may think aloud or not is asked to where ``thinking`` says so.
+    """
     environment = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
     )
     environment.globals["raise_exception"] = _raise
     compiled = environment.from_string(template)
-    # Replies are actions: a model that may think aloud or not is asked not to.
-    settings: dict[str, Any] = {"add_generation_prompt": True, "enable_thinking": False, "tools": None, **tokens}
+    settings: dict[str, Any] = {"add_generation_prompt": True, "enable_thinking": thinking, "tools": None, **tokens}
     return [compiled.render(messages=messages, **settings) for messages in dialogues]
 
 
@@ -42,7 +46,7 @@ def _main() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (_CPU_S, _CPU_S))
     asked = json.load(sys.stdin)
     try:
-        texts = render(asked["template"], asked["dialogues"], asked["tokens"])
+        texts = render(asked["template"], asked["dialogues"], asked["tokens"], thinking=asked["thinking"])
     except (ArithmeticError, LookupError, TemplateError, TypeError, ValueError, MemoryError, RecursionError) as error:
         sys.exit(f"{type(error).__name__}: {error}")
     json.dump(texts, sys.stdout)

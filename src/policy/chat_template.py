@@ -38,8 +38,11 @@ def has_chat_template(folder: Path) -> bool:
     return bool(_template(folder, _settings(folder)))
 
 
-def chat_marks_of(folder: Path) -> ChatMarks:
+def chat_marks_of(folder: Path, *, thinking: bool = False) -> ChatMarks:
     """Return the marks that the chat template of the model in ``folder`` puts around turns.
+
+    With ``thinking`` the template is asked for a cue after which the model thinks, and an earlier reply stands behind
+    that same cue: the history holds thoughts, so that it is what was sampled, where templates leave earlier ones out.
 
     Raises:
         ChatTemplateError: there is no template, it fails, or its dialogue is not one turn after another.
@@ -49,7 +52,7 @@ def chat_marks_of(folder: Path) -> ChatMarks:
     template = _template(folder, settings)
     if not template:
         raise ChatTemplateError(f"{folder} has no chat template; choose another policy.prompt_format")
-    marks = _texts_around(_rendered(template, _special_tokens(settings)))
+    marks = _texts_around(_rendered(template, _special_tokens(settings), thinking))
     tokenizer = Tokenizer.from_file(str(folder / TOKENIZER_FILE))
     opening, reply, user, cue = (tokenizer.encode(text, add_special_tokens=False).ids for text in marks)
     control = added_marks(tokenizer)
@@ -58,7 +61,7 @@ def chat_marks_of(folder: Path) -> ChatMarks:
             f"the chat template of {folder} marks turns by plain text ({marks[2]!r}), which a page could imitate; "
             "choose another policy.prompt_format"
         )
-    return ChatMarks(tuple(opening), tuple(reply), tuple(user), tuple(cue))
+    return ChatMarks(tuple(opening), tuple(cue if thinking else reply), tuple(user), tuple(cue))
 
 
 def _texts_around(rendered: list[str]) -> tuple[str, str, str, str]:
@@ -79,14 +82,14 @@ def _texts_around(rendered: list[str]) -> tuple[str, str, str, str]:
     return opening, reply, user, cue
 
 
-def _rendered(template: str, tokens: dict[str, str]) -> list[str]:
+def _rendered(template: str, tokens: dict[str, str], thinking: bool) -> list[str]:
     """Return the text of a dialogue of one, of two and of three questions."""
     messages = [{"role": "user", "content": _ASKED[0]}]
     dialogues = [list(messages)]
     for answer, question in zip(_ANSWERED, _ASKED[1:], strict=True):
         messages += [{"role": "assistant", "content": answer}, {"role": "user", "content": question}]
         dialogues.append(list(messages))
-    asked = json.dumps({"template": template, "dialogues": dialogues, "tokens": tokens})
+    asked = json.dumps({"template": template, "dialogues": dialogues, "tokens": tokens, "thinking": thinking})
     command = [sys.executable, "-P", str(_RENDERING)]
     try:
         done = subprocess.run(

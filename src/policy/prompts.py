@@ -65,6 +65,8 @@ class PromptFormat(ABC):
     """Where a page that does not fit may be cut."""
     framed: ClassVar[re.Pattern[str]]
     """Matches (with no characters) where a line begins as something else than a page."""
+    thinking: bool = False
+    """Whether a reply is a thought and an action, so that one may hold no action that could be read."""
 
     def begin(self, tokenizer: TextTokenizer) -> list[int]:
         """Return the ids that open every prompt."""
@@ -120,8 +122,16 @@ class PromptFormat(ABC):
         """Return the ids of an action that did not come from the policy (a demonstration), with the stop id."""
         return [*tokenizer.encode(action_text), tokenizer.stop_ids[0]]
 
+    def response_ids(self, tokenizer: TextTokenizer, response: str) -> list[int]:
+        """Return the ids of what another agent said in one turn (imported data), with the stop id."""
+        return self.action_ids(tokenizer, response)
+
     def action_text(self, tokenizer: TextTokenizer, action_ids: Sequence[int]) -> str:
-        """Return what a reply says, without the stop id."""
+        """Return what a reply says, without the stop id.
+
+        Raises:
+            ReplyError: the format has replies think, and this one is not a thought and an answer.
+        """
         return tokenizer.decode(without_stop(tokenizer, action_ids))
 
 

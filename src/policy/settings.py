@@ -6,6 +6,7 @@ Owns ``PolicySettings`` and ``TinyShape``. Imports neither torch nor ray, so the
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -75,6 +76,7 @@ class PolicySettings:
     operational: ClassVar[tuple[str, ...]] = (
         "publication", "weights_store", "hang_timeout_s", "attempt_timeout_s", "deadline_s", "publish_timeout_s",
     )  # fmt: skip
+    unset: ClassVar[Mapping[str, object]] = {"thinking": False}
 
     model: str = TINY
     """What the run starts from: ``tiny`` (built from ``tiny`` below), or the model in a folder or on the Hugging Face
@@ -93,6 +95,9 @@ class PolicySettings:
     ``webrl`` (for checkpoints of that lineage)."""
     instructions: bool = False
     """Open each prompt but a ``webrl`` one with a description of the actions, for models not trained on them."""
+    thinking: bool = False
+    """Replies think first: ``<think>a thought</think><answer>one action</answer>``. Thoughts stay in later prompts and
+    are learned from like actions (docs/guides/webagent-r1.md); not with ``webrl``."""
     max_prompt_tokens: int = 512
     """Longest prompt; beyond it the page loses its last lines."""
     max_new_tokens: int = 64
@@ -126,6 +131,8 @@ class PolicySettings:
         """Refuse choices that do not exist, counts and waits of nothing."""
         one_of(self, "dtype", tuple(DTYPE_BYTES))
         one_of(self, "prompt_format", FORMATS)
+        webrl = "false with prompt_format 'webrl', whose replies are actions alone"
+        require(not self.thinking or self.prompt_format != "webrl", "thinking", webrl, self.thinking)
         hub = "empty, or a commit, tag or branch of the model on the Hugging Face hub"
         require(_REVISION.fullmatch(self.revision) is not None, "revision", hub, self.revision)
         require(DEVICE.fullmatch(self.device) is not None, "device", "cpu, cuda, cuda:N or mps", self.device)

@@ -15,6 +15,7 @@ import numpy as np
 
 from policy.client import PolicyClient, Sampling
 from policy.prompts import MilestoneMark, PastAction, Prompt, PromptFormat
+from policy.replies import ReplyError
 from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
 from records import failure_codes as codes
@@ -42,7 +43,10 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One action as tokens: ``prompt_ids`` (P,), ``action_ids`` (A,), ``logprobs`` (A,) in nats; see ``Step``."""
+    """One action as tokens: ``prompt_ids`` (P,), ``action_ids`` (A,), ``logprobs`` (A,) in nats; see ``Step``.
+
+    ``malformed`` is what to tell an agent whose reply is not in its form; then ``action_text`` is empty.
+    """
 
     prompt_ids: IntArray
     action_ids: IntArray
@@ -51,6 +55,7 @@ class Decision:
     policy_version: int
     temperature: float
     truncated_tokens: int
+    malformed: str | None = None
 
 
 class Agent(Protocol):
@@ -85,6 +90,16 @@ def prompt_of(
     )
 
 
+def read_reply(
+    prompt_format: PromptFormat, tokenizer: TextTokenizer, action_ids: Sequence[int]
+) -> tuple[str, str | None]:
+    """Return the action's text and None, or an empty text and what is wrong with the reply's form."""
+    try:
+        return prompt_format.action_text(tokenizer, action_ids), None
+    except ReplyError as error:
+        return "", str(error)
+
+
 @dataclass(frozen=True, slots=True)
 class Writer:
     """Writes an action that no policy sampled down as a decision, for a policy to learn from.
@@ -104,15 +119,19 @@ class Writer:
     def decision(self, turn: Turn, action_text: str) -> Decision:
         """Return the decision; raise ``PromptTooLong`` where its prompt has no room."""
         prompt = self.prompt(turn)
-        action_ids = np.asarray(self.prompt_format.action_ids(self.tokenizer, action_text), dtype=np.int32)
+        ids = self.prompt_format.action_ids(self.tokenizer, action_text)
+        malformed = None
+        if self.prompt_format.thinking:  # its remarks are a thought now
+            action_text, malformed = read_reply(self.prompt_format, self.tokenizer, ids)
         return Decision(
             prompt_ids=prompt.ids,
-            action_ids=action_ids,
-            logprobs=np.zeros(len(action_ids), dtype=np.float32),
+            action_ids=np.asarray(ids, dtype=np.int32),
+            logprobs=np.zeros(len(ids), dtype=np.float32),
             action_text=action_text,
             policy_version=NO_POLICY,
             temperature=0.0,
             truncated_tokens=prompt.truncated_tokens,
+            malformed=malformed,
         )
 
 
@@ -161,12 +180,14 @@ class PolicyAgent:
         if self._spec.version not in (None, reply.version):
             detail = f"expected a reply of version {self._spec.version}, found one of version {reply.version}"
             raise EpisodeFailed(Failure(codes.WRONG_VERSION, detail))
+        action_text, malformed = read_reply(self._format, self._tokenizer, reply.action_ids)
         return Decision(
             prompt_ids=prompt.ids,
             action_ids=np.asarray(reply.action_ids, dtype=np.int32),
             logprobs=np.asarray(reply.logprobs, dtype=np.float32),
-            action_text=self._format.action_text(self._tokenizer, reply.action_ids),
+            action_text=action_text,
             policy_version=reply.version,
             temperature=temperature,
             truncated_tokens=prompt.truncated_tokens,
+            malformed=malformed,
         )

@@ -187,7 +187,7 @@ class _Episode:
                     raise EpisodeFailed(Failure(codes.PROMPT_TOO_LONG, str(error))) from error
                 break  # the agent's own actions used up its context: it ends here and is judged
             policy_s = time.perf_counter() - asked
-            action, parse_error = _read(decision.action_text)
+            action, parse_error = _read(decision)
             element = _target(action, observation)
             acted = time.perf_counter()
             following = await self._act(action, observation)
@@ -337,10 +337,12 @@ def _lines(verdict: Verdict) -> str:
     return json.dumps(list(verdict.evidence), ensure_ascii=False)
 
 
-def _read(action_text: str) -> tuple[Action | None, str | None]:
+def _read(decision: Decision) -> tuple[Action | None, str | None]:
     """Return the action, or None and what to tell the agent."""
+    if decision.malformed is not None:
+        return None, decision.malformed
     try:
-        return parse(action_text), None
+        return parse(decision.action_text), None
     except GrammarError as error:
         return None, str(error)
 

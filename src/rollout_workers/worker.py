@@ -155,7 +155,9 @@ class RolloutWorker:
             self._guard = await asyncio.to_thread(start_guard, self._mark, config.settings.start_timeout_s)
         self._tokenizer = await asyncio.to_thread(lambda: TextTokenizer.load(bring(config.tokenizer)))
         self._format = get_format(
-            config.policy_settings.prompt_format, instructions=config.policy_settings.instructions
+            config.policy_settings.prompt_format,
+            instructions=config.policy_settings.instructions,
+            thinking=config.policy_settings.thinking,
         )
         if config.policy is not None:
             self._policy = cast(Callable[..., PolicyClient], load(config.policy.factory))(**config.policy.options)

@@ -71,6 +71,7 @@ class PlainFormat:
     """Writes down exactly what it was given, so that a test can read a prompt back."""
 
     name: str = "plain"
+    thinking: bool = False
 
     def build(self, tokenizer, *, intent, history, observation, feedback, max_prompt_tokens, milestones=()) -> Prompt:  # type: ignore[no-untyped-def]
         past = [[tokenizer.decode([i for i in h.action_ids if i]), h.feedback] for h in history]

@@ -88,7 +88,9 @@ class WatchedPolicyAgent:
 
 
 def _read(decision: Decision) -> Action | None:
-    """Return the action, None where the text is none."""
+    """Return the action, None where the reply has none."""
+    if decision.malformed is not None:
+        return None
     try:
         return parse(decision.action_text)
     except GrammarError:
