@@ -198,6 +198,19 @@ def test_an_algorithm_that_only_clones_is_told_that_nothing_is_cloned(model: Pat
     assert warned("warm_start.clone=always") == []
 
 
+def test_a_policy_that_is_to_think_is_told_of_too_little_room_and_of_not_being_told_how(model: Path) -> None:
+    def warned(*overrides: str) -> list[str]:
+        return [check.name for check in check_start(named(model, *overrides)) if check.status is Status.WARN]
+
+    thinks, room = "policy.thinking=true", "policy.max_new_tokens=256"
+    assert warned("policy.max_new_tokens=255") == []
+    assert warned(thinks) == ["policy.max_new_tokens", "policy.instructions"]
+    assert warned(thinks, "policy.max_new_tokens=255", "policy.instructions=true") == ["policy.max_new_tokens"]
+    assert warned(thinks, room) == ["policy.instructions"]
+    assert warned(thinks, room, "warm_start.clone=always") == []
+    assert warned(thinks, room, "policy.instructions=true") == []
+
+
 def test_a_moving_revision_is_named() -> None:
     def said(*overrides: str) -> Any:
         return check_start(named("organisation/some", *overrides))[0]
@@ -216,7 +229,12 @@ def talker(model: Path) -> Path:
 def test_the_marks_of_a_dialogue_are_made_once_and_are_part_of_the_runs_policy(talker: Path, tmp_path: Path) -> None:
     policy = tmp_path / "out" / "policy"
     copy_model(named(talker, "policy.prompt_format=chat").policy, {}, policy)
-    assert TextTokenizer.load(policy).chat is not None
+    plain = TextTokenizer.load(policy).chat
+    assert plain is not None
+    copy_model(named(talker, "policy.prompt_format=chat", "policy.thinking=true").policy, {}, tmp_path / "thinking")
+    thinking = TextTokenizer.load(tmp_path / "thinking").chat
+    assert thinking is not None
+    assert thinking.cue == thinking.reply != plain.cue
     check_policy(policy)
     (policy / CHAT_FILE).write_text((policy / CHAT_FILE).read_text() + " ")
     with pytest.raises(ManifestError, match=CHAT_FILE):

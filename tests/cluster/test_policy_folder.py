@@ -138,6 +138,24 @@ def test_a_policy_is_built_whole_and_the_same_from_the_same_seed(tasks: list[Tas
     assert load_causal_lm(str(first)).config.vocab_size >= tokenizer.vocab_size
 
 
+def test_a_tiny_that_thinks_has_learned_words_for_the_tags_and_another_has_not(
+    tasks: list[Task], tmp_path: Path
+) -> None:
+    from policy.formats import get_format
+    from policy.tokenizer import TextTokenizer
+
+    lengths: dict[bool, int] = {}
+    for thinking in (False, True):
+        build_policy(build_recipe({"policy": {"tiny": TINY, "thinking": thinking}}), tasks, tmp_path / f"{thinking}")
+        tokenizer = TextTokenizer.load(tmp_path / f"{thinking}")
+        written = get_format("waymark", thinking=True)
+        ids = written.action_ids(tokenizer, "go_backward()")
+        assert written.action_text(tokenizer, ids) == "go_backward()"
+        lengths[thinking] = len(ids)
+    assert lengths[True] == 4 * 3 + 3 + 1 + 1, "signs and word of each tag; breaks; the call with its own; the stop"
+    assert lengths[False] > lengths[True]
+
+
 def test_a_build_that_was_cut_short_leaves_no_policy(
     tasks: list[Task], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -133,6 +133,7 @@ def test_a_run_learns_from_its_own_copy_and_goes_on_only_with_the_same_data(
     ("overrides", "says"),
     [
         (["policy.prompt_format=chat"], "prompt_format 'webrl' instead of 'chat'"),
+        (["policy.prompt_format=chat", "policy.thinking=true"], "thinking False instead of True"),
         (["policy.prompt_format=waymark", "policy.instructions=true"], "instructions False instead of True"),
         (["policy.max_prompt_tokens=100"], "a prompt of"),
     ],
@@ -254,6 +255,13 @@ def test_a_report_that_was_tampered_with_is_refused(data: Path) -> None:
         (data / REPORT_FILE).write_text(json.dumps({**good, **bad}))
         with pytest.raises(ValueError, match=REPORT_FILE):
             read_report(data)
+
+
+def test_what_was_imported_before_replies_could_think_has_no_thoughts(data: Path, model_dir: Path) -> None:
+    older = json.loads((data / REPORT_FILE).read_text())
+    assert older["made_for"].pop("thinking") is False
+    (data / REPORT_FILE).write_text(json.dumps(older))
+    assert check_start(recipe_of(model_dir, f"warm_start.data={data}"))[-1].status is not Status.FAIL
 
 
 def test_the_report_says_the_same_when_read_again(source: Path, model_dir: Path, tmp_path: Path) -> None:

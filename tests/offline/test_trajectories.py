@@ -34,7 +34,7 @@ class Made:
         named = [f"policy.model={model_dir}", f"policy.prompt_format={settings.prompt_format}"]
         self.tokenizer: TextTokenizer = start_tokenizer(build_recipe({}, named))
         self.left_out = LeftOuts()
-        written = get_format(settings.prompt_format, instructions=settings.instructions)
+        written = get_format(settings.prompt_format, instructions=settings.instructions, thinking=settings.thinking)
         self.maker = TrajectoryMaker(self.tokenizer, written, settings, held_out, self.left_out)
 
     def whole(self, given: OfflineEpisode) -> Trajectory:
@@ -76,6 +76,40 @@ def test_what_is_no_action_is_left_out_and_the_other_steps_stay(answer: str, mod
     assert [step.index for step in found.steps] == [0, 1]
     assert made.reasons() == {"no action": 1}
     assert made.left_out.by_reason[Reason.NO_ACTION].examples[0].record == 2
+
+
+CALLS = tuple(answer.split("\n")[-1] for answer in ANSWERS)
+THOUGHT = f"<think>\nThe menu has Sales: exit() would be early.\n</think>\n<answer>{CALLS[0]}</answer>"
+
+
+def test_a_policy_that_thinks_learns_the_thoughts_of_others_and_else_their_remarks(model_dir: Path) -> None:
+    made = Made(model_dir, PolicySettings(max_prompt_tokens=1900, max_new_tokens=300, thinking=True))
+    found = made.whole(episode((THOUGHT, *ANSWERS[1:])))
+    assert [step.action_text for step in found.steps] == list(CALLS)
+    assert (found.answer, made.reasons()) == ("#299", {})
+    said = [made.tokenizer.decode(step.action_ids[:-1].tolist()) for step in found.steps]
+    remark = ANSWERS[1].split("\n")[0]
+    assert said[:2] == [THOUGHT, f"<think>\n{remark}\n</think>\n<answer>\n{CALLS[1]}\n</answer>"]
+    last = made.tokenizer.decode(found.steps[2].prompt_ids.tolist())
+    assert all(reply in last for reply in said[:2]), "what was said before stays whole in later prompts"
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (f"<think>x</think>{CALLS[0]}", "not followed by an answer"),
+        (f"<think>x</think><answer>{CALLS[0]}</answer><answer>{CALLS[1]}</answer>", "each tag once"),
+        ("<think>x</think><answer>I click</answer>", "expected one call"),
+        ("I click on Sales", "expected one call"),
+    ],
+)
+def test_a_thought_without_one_action_behind_it_is_left_out(answer: str, says: str, model_dir: Path) -> None:
+    made = Made(model_dir, PolicySettings(max_prompt_tokens=1900, max_new_tokens=300, thinking=True))
+    assert [step.action_text for step in made.whole(episode((ANSWERS[0], answer, ANSWERS[2]))).steps] == [
+        CALLS[0], CALLS[2],
+    ]  # fmt: skip
+    assert made.reasons() == {"no action": 1}
+    assert says in made.left_out.by_reason[Reason.NO_ACTION].examples[0].found
 
 
 def test_what_exceeds_the_policys_limits_is_left_out_and_a_page_is_cut(model_dir: Path) -> None:

@@ -13,6 +13,8 @@ import pytest
 
 from environments.browserless.environment import BrowserlessEnvironment
 from environments.environment import Grant
+from judges.milestones import Acted
+from judges.of_milestones.recorded import action_of
 from policy.client import Completion, Sampling
 from policy.formats import get_format
 from policy.prompts import Prompt, PromptTooLong
@@ -412,6 +414,70 @@ async def test_an_expert_solves_a_real_task_and_leaves_what_cloning_needs(tmp_pa
         assert step.action_ids[-1] == tokenizer.stop_ids[0]
         assert tokenizer.decode(step.action_ids[:-1].tolist()) == step.action_text
         assert task.intent in tokenizer.decode(step.prompt_ids.tolist())
+
+
+THINKING = get_format("waymark", thinking=True)
+
+
+def thought(words: str, answer: str) -> str:
+    return f"<think>{words}</think><answer>{answer}</answer>"
+
+
+async def thought_about(replies: list[str]) -> tuple[Trajectory, Replies, TwoPages]:
+    """What a policy that thinks plays, with what it was asked and what was done."""
+    env, policy, limits = TwoPages(), Replies(replies), PolicySettings(max_prompt_tokens=4000)
+    trajectory = await run_episode(env, policy, THINKING, CharacterTokenizer(), SPEC, SETTINGS, limits)  # type: ignore[arg-type]
+    return trajectory, policy, env
+
+
+async def test_a_thought_is_kept_in_the_ids_and_in_the_context_and_only_the_answer_is_the_action() -> None:
+    replies = [thought(f"not {EXIT} but the lamp <answer>{BACK}</answer>", CLICK), thought("done", EXIT)]
+    trajectory, policy, env = await thought_about(replies)
+    assert [action.kind for action in env.actions] == ["click"]
+    assert [step.action_text for step in trajectory.steps] == [CLICK, EXIT]
+    assert ["".join(map(chr, step.action_ids[:-1])) for step in trajectory.steps] == replies
+    assert ["".join(map(chr, step.prompt_ids)) for step in trajectory.steps] == [asked for asked, *_ in policy.asked]
+    assert f"\n{replies[0]}\0" in policy.asked[1][0], "the whole reply stands in the next prompt, by its ids"
+    assert (trajectory.success, [step.parse_error for step in trajectory.steps]) == (True, [None, None])
+
+
+@pytest.mark.parametrize(
+    "reply", [CLICK, f"<think>x<answer>{CLICK}</answer>", f"{thought('x', CLICK)} and", "<think>x"]
+)
+async def test_a_reply_without_its_form_costs_a_step_is_told_and_reads_as_no_action(reply: str) -> None:
+    trajectory, policy, env = await thought_about([reply, thought("so", EXIT)])
+    first, second = trajectory.steps
+    assert env.actions == []
+    assert (first.action_text, first.element) == ("", None)
+    assert "a reply is <think>" in str(first.parse_error)
+    assert second.feedback == first.parse_error
+    assert f"! {first.parse_error}" in policy.asked[1][0]
+    assert f"\n{reply}\0" in policy.asked[1][0]
+    assert action_of(first) == Acted(""), "readers of records see nothing of what stood in the thought"
+
+
+async def test_an_expert_that_thinks_solves_the_same_task_with_its_remarks_in_the_thought(tmp_path: Path) -> None:
+    task = task_set(0, ("shop",), "train", 1)[0]
+    spec = EpisodeSpec("d0", task, Source.DEMONSTRATION, phase=0, seed=1)
+    tokenizer = TextTokenizer.load(train_tokenizer([CLICK, EXIT, task.intent] * 8, 600, tmp_path))
+    app, limits = create_app(0), PolicySettings(max_prompt_tokens=3000)
+    thinking, plain = [
+        await record_demonstration(BrowserlessEnvironment(app), written, tokenizer, spec, SETTINGS, limits)
+        for written in (THINKING, get_format("waymark"))
+    ]
+    assert (thinking.outcome, plain.outcome) == (1.0, 1.0)
+    remarks = 0
+    for step, same in zip(thinking.steps, plain.steps, strict=True):
+        said = tokenizer.decode(step.action_ids[:-1].tolist())
+        *above, call = same.action_text.split("\n")
+        assert said == "\n".join(["<think>", *above, "</think>", "<answer>", call, "</answer>"])
+        assert (step.action_text, step.element, step.milestones) == (call, same.element, same.milestones)
+        remarks += len(above)
+    assert remarks > 0
+    whole = [step.action_ids.tolist() for step in thinking.steps]
+    last = thinking.steps[-1].prompt_ids.tolist()
+    for ids in whole[:-1]:
+        assert any(last[i : i + len(ids)] == ids for i in range(len(last))), "thoughts stay in the context"
 
 
 async def test_demonstrations_in_a_format_with_the_milestone_state_show_it_as_a_policy_will_see_it(

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from environments.environment import Grant
 from judges.llm.interface import LlmQuestion
 from policy.client import Completion, Sampling
+from policy.formats import get_format
 from policy.settings import PolicySettings
 from records import failure_codes as codes
 from records.bounds import SettingError
@@ -456,6 +457,24 @@ async def test_milestones_that_nobody_verifies_while_the_policy_plays_do_not_hol
     planning = WatchedPolicyAgent(agent, written, replace(REPLAN, window=1))
     assert (await played(planning, written)).success
     assert (planning.state.milestones, planning.state.events, planning.state.retries) == ([], [], 0)
+
+
+async def test_a_reply_without_its_form_is_no_action_to_whoever_watches() -> None:
+    """Its thought names an exit before the milestones; that is not an exit, and asked again it is not taken."""
+    said = iter(["<think>x", f"<think>x</think>{NEXT}", f"<think>x</think><answer>{NEXT}</answer>"])
+    policy = Replies(
+        lambda prompt, sampling: next(said) if sampling.temperature else f"<think>{EXIT}</think><answer>{EXIT}</answer>"
+    )
+    written = get_format("waymark", thinking=True)
+    agent = PolicyAgent(policy, written, CharacterTokenizer(), SPEC, limits=LIMITS)  # type: ignore[arg-type]
+    planning = WatchedPolicyAgent(agent, SPEC, REPLAN)
+    decision = await planning.decide(turn(0))
+    assert (decision.action_text, decision.malformed, planning.state.retries) == (NEXT, None, 3)
+    cut = Replies(lambda prompt, sampling: f"<think>{EXIT}")
+    agent = PolicyAgent(cut, written, CharacterTokenizer(), SPEC, limits=LIMITS)  # type: ignore[arg-type]
+    decision = await WatchedPolicyAgent(agent, SPEC, REPLAN).decide(turn(0))
+    assert (decision.action_text, len(cut.asked)) == ("", 1)
+    assert "did not end" in str(decision.malformed)
 
 
 async def test_when_asked_again_what_is_no_action_is_not_taken_while_there_are_tries() -> None:
