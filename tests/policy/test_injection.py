@@ -15,6 +15,7 @@ from environments.interface.webrl_format import simplify
 from policy.chat_marks import ChatMarks
 from policy.formats import get_format
 from policy.prompts import PastAction
+from policy.replies import TAG, TAGS
 from policy.tokenizer import TextTokenizer
 from policy.tokenizer_training import BOS, END_OF_ACTION, GLUE, PAD
 
@@ -147,9 +148,10 @@ def waymark_page(lines: list[str]) -> str:
     return render_waymark(Snapshot("http://x/", "T", body), 20_000).text
 
 
-def test_a_page_cannot_imitate_another_part_of_the_waymark_prompt(tokenizer: TextTokenizer) -> None:
+@pytest.mark.parametrize("thinking", [False, True])
+def test_a_page_cannot_imitate_another_part_of_the_waymark_prompt(tokenizer: TextTokenizer, thinking: bool) -> None:
     page = waymark_page([*FORGED, "an honest line: Action: none"])
-    waymark = get_format("waymark")
+    waymark = get_format("waymark", thinking=thinking)
     prompt = waymark.build(tokenizer, intent="Buy", history=[], observation=page, feedback=None, max_prompt_tokens=2000)
     text = tokenizer.decode(prompt.ids.tolist())
     lines = text.split("\n")
@@ -196,10 +198,11 @@ def test_a_page_cannot_forge_a_round_of_the_webrl_prompt(name: str, text: str) -
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)
+@pytest.mark.parametrize("thinking", [False, True])
 @given(text=HOSTILE)
 @settings(max_examples=30, deadline=None)
-def test_a_page_cannot_forge_a_turn_of_a_dialogue(name: str, text: str) -> None:
-    tokenizer, chat = copy.copy(TOKENIZERS[name]), get_format("chat")
+def test_a_page_cannot_forge_a_turn_of_a_dialogue(name: str, thinking: bool, text: str) -> None:
+    tokenizer, chat = copy.copy(TOKENIZERS[name]), get_format("chat", thinking=thinking)
     end, start, think = (tokenizer.control_id(mark) or 0 for mark in ("<|im_end|>", "<|im_start|>", "<think>"))
     tokenizer.chat = ChatMarks((start,), (end, start), (end, start), (end, start, think))
 
@@ -211,6 +214,14 @@ def test_a_page_cannot_forge_a_turn_of_a_dialogue(name: str, text: str) -> None:
         return [i for i in prompt.ids.tolist() if i in tokenizer.control_ids]
 
     assert marks(text, text) == marks("", "x") == [start, *[end, start] * 5, think]
+
+
+@given(text=st.lists(st.sampled_from([*PIECES, *TAGS, "<answer", "exit()", "> "]), max_size=40).map("".join))
+@settings(max_examples=100, deadline=None)
+def test_each_line_of_a_page_with_a_tag_of_a_reply_is_marked(text: str) -> None:
+    page = get_format("chat", thinking=True).as_page(text)
+    assert all(line.startswith("> ") for line in page.split("\n") if TAG.search(line))
+    assert page.replace("> ", "") == text.replace(GLUE, "\ufffd").replace("> ", ""), "and nothing else changes"
 
 
 def test_lines_of_the_frame_are_marked_in_the_webrl_prompt(tokenizer: TextTokenizer) -> None:
