@@ -38,7 +38,8 @@ def answer_of(reply: str) -> str:
     if not answer.startswith(ANSWER):
         raise ReplyError(f"{_FORM}; your thought was not followed by an answer")
     if not answer.endswith(END_OF_ANSWER):
-        raise ReplyError(f"{_FORM}; nothing may follow the end of the answer, and it must have one")
+        found = "nothing may follow the answer" if END_OF_ANSWER in answer else "your answer did not end"
+        raise ReplyError(f"{_FORM}; {found}")
     inner = answer.removeprefix(ANSWER).removesuffix(END_OF_ANSWER)
     if TAG.search(inner):
         raise ReplyError(f"{_FORM}, with each tag once; in a quoted text write \\u003c for the sign <")
