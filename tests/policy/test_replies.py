@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster.recipe.recipe import build_recipe, identity, resolved
+from environments.browserless.environment import BrowserlessEnvironment
 from environments.interface.grammar import format_action, parse
 from policy.chat_marks import read_chat_marks, write_chat_marks
 from policy.chat_template import chat_marks_of
@@ -19,6 +20,12 @@ from policy.replies import TAGS, ReplyError, answer_of, reply_said, reply_with
 from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
 from records.environment import Action
+from records.episodes import Source
+from rollout_workers.scripted_agent import record_demonstration
+from rollout_workers.settings import RolloutSettings
+from rollout_workers.spec import EpisodeSpec
+from sites.app import create_app
+from sites.tasks import task_set
 from tests.model_families import FAMILIES, save_tokenizer
 
 CLICK = 'do(action="Click", element="42")'
@@ -136,6 +143,23 @@ def test_the_next_prompt_begins_with_this_one_and_its_reply_as_sampled(text: Tex
         past.append(said)
         following = build(CHAT, text, "@ Lamps", past)
         assert following[: len(before) + len(said)] == before + said
+
+
+async def test_recorded_prompts_hold_each_earlier_reply_behind_the_cue_it_was_given_to(text: TextTokenizer) -> None:
+    task = next(task for task in task_set(0, ("shop",), "train", 9) if task.horizon >= 3)
+    spec = EpisodeSpec("d0", task, Source.DEMONSTRATION, phase=0, seed=1)
+    limits, environment = PolicySettings(max_prompt_tokens=9000), BrowserlessEnvironment(create_app(0))
+    played = await record_demonstration(environment, CHAT, text, spec, RolloutSettings(), limits)
+    assert played.success
+    assert text.chat is not None
+    cue = list(text.chat.cue)
+    for index, step in enumerate(played.steps):
+        prompt = step.prompt_ids.tolist()
+        assert prompt[-len(cue) :] == cue
+        place = 0
+        for before in played.steps[:index]:
+            turn = [*cue, *before.action_ids.tolist()]
+            place = next(i for i in range(place, len(prompt)) if prompt[i : i + len(turn)] == turn) + len(turn)
 
 
 def test_the_history_stands_behind_the_cue_only_where_replies_think(tmp_path: Path) -> None:
