@@ -19,7 +19,7 @@ from offline.forms import read_source
 from offline.left_out import LeftOuts
 from offline.records import SourceError
 from offline.trajectories import TrajectoryMaker
-from policy.formats import get_format
+from policy.formats import format_of
 
 
 def import_data(recipe: Recipe, source: Path, out: Path) -> DataReport:
@@ -35,8 +35,7 @@ def import_data(recipe: Recipe, source: Path, out: Path) -> DataReport:
         raise RecipeError(f"--out: {out} is there already; choose another folder, or remove it")
     settings, left_out, scratch = recipe.policy, LeftOuts(), scratch_folder(out)
     tokenizer, held_out = start_tokenizer(recipe), _held_out(recipe)
-    prompt_format = get_format(settings.prompt_format, instructions=settings.instructions, thinking=settings.thinking)
-    maker = TrajectoryMaker(tokenizer, prompt_format, settings, held_out, left_out)
+    maker = TrajectoryMaker(tokenizer, format_of(settings), settings, held_out, left_out)
     try:
         form, episodes = read_source(source, left_out)
         with disk_errors(out, "start the same command again"):

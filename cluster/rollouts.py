@@ -26,7 +26,7 @@ from environments.hosted import Hosted, hosted_on
 from environments.kinds import KINDS, Service, no_service
 from judges.kinds import Judges
 from policy.client import PolicySource
-from policy.formats import get_format
+from policy.formats import format_of
 from policy.tokenizer import TextTokenizer
 from records.episodes import Task
 from records.failures import EpisodeFailed
@@ -167,7 +167,7 @@ class Rollouts:
         """
         policy, folder = self._recipe.policy, self._folders.episodes
         prompts = FirstPrompts(
-            get_format(policy.prompt_format, instructions=policy.instructions),
+            format_of(policy),
             TextTokenizer.load(bring(self._tokenizer)),
             policy,
             self._judges.of_milestones(self._recipe.rollout.milestone_judge),

@@ -15,7 +15,7 @@ from policy.chat_marks import CHAT_FILE, ChatMarks
 from policy.formats_webrl import WebRLFormat
 from policy.prompts import MilestoneMark, PastAction, PromptFormat, without_stop
 from policy.replies import END_OF_THOUGHT, TAG, THINK, answer_of, encode_reply, reply_said, reply_with
-from policy.settings import FORMATS
+from policy.settings import FORMATS, PolicySettings
 from policy.tokenizer import TextTokenizer
 
 _SETTING = """You operate a web browser to carry out a task. Each turn you see the current page,
@@ -214,6 +214,11 @@ def get_format(name: str, *, instructions: bool = False, thinking: bool = False)
         if name == kind.name:
             return kind(instructions=instructions, thinking=thinking)
     raise ValueError(f"prompt format must be {' or '.join(map(repr, FORMATS))}, found {name!r}")
+
+
+def format_of(settings: PolicySettings) -> PromptFormat:
+    """Return the prompt format that a policy's settings ask for."""
+    return get_format(settings.prompt_format, instructions=settings.instructions, thinking=settings.thinking)
 
 
 def _one_line(text: str) -> str:

@@ -28,7 +28,7 @@ from environments.kinds import EnvironmentHost, make_host
 from judges.interface import MilestoneJudge, PostponingJudge, TrajectoryJudge
 from plugs.registry import load
 from policy.client import PolicyClient
-from policy.formats import get_format
+from policy.formats import format_of
 from policy.potential import PotentialModel, critic_for
 from policy.prompts import PromptFormat
 from policy.tokenizer import TextTokenizer
@@ -154,11 +154,7 @@ class RolloutWorker:
         if self._guard is None:
             self._guard = await asyncio.to_thread(start_guard, self._mark, config.settings.start_timeout_s)
         self._tokenizer = await asyncio.to_thread(lambda: TextTokenizer.load(bring(config.tokenizer)))
-        self._format = get_format(
-            config.policy_settings.prompt_format,
-            instructions=config.policy_settings.instructions,
-            thinking=config.policy_settings.thinking,
-        )
+        self._format = format_of(config.policy_settings)
         if config.policy is not None:
             self._policy = cast(Callable[..., PolicyClient], load(config.policy.factory))(**config.policy.options)
         judge = config.judges.of_trajectories(config.settings.trajectory_judge)

@@ -13,7 +13,7 @@ from cluster.run_folder.named_data import start_tokenizer
 from offline.episodes import OfflineEpisode, OfflineStep
 from offline.left_out import LeftOuts, Place, Reason
 from offline.trajectories import TrajectoryMaker
-from policy.formats import get_format
+from policy.formats import format_of
 from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
 from records.episodes import Source, Termination, Trajectory
@@ -34,8 +34,7 @@ class Made:
         named = [f"policy.model={model_dir}", f"policy.prompt_format={settings.prompt_format}"]
         self.tokenizer: TextTokenizer = start_tokenizer(build_recipe({}, named))
         self.left_out = LeftOuts()
-        written = get_format(settings.prompt_format, instructions=settings.instructions, thinking=settings.thinking)
-        self.maker = TrajectoryMaker(self.tokenizer, written, settings, held_out, self.left_out)
+        self.maker = TrajectoryMaker(self.tokenizer, format_of(settings), settings, held_out, self.left_out)
 
     def whole(self, given: OfflineEpisode) -> Trajectory:
         found = self.maker.trajectory(given)
