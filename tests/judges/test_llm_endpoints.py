@@ -174,6 +174,21 @@ async def test_trouble_that_stays_is_the_judges_failure_and_no_verdict(
         assert len(server.asked) == 3, "nonsense_attempts"
 
 
+async def test_what_the_endpoint_said_is_told_however_long_its_failure_takes_to_be_written_down(
+    server: ModelServer, service: JudgeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = service._accounts.add
+
+    def slowly(account: ModelAccount) -> None:
+        time.sleep(0.3 if account.failures else 0)
+        add(account)
+
+    monkeypatch.setattr(service._accounts, "add", slowly)
+    server.script = [Status(503)] * 1000
+    error = await failure(service, 1)
+    assert error.failure.code.name == "judge_unreachable"
+
+
 @pytest.mark.parametrize("status", [429, 503])
 async def test_endpoint_that_asks_for_time_gets_it(server: ModelServer, service: JudgeService, status: int) -> None:
     server.script = [Status(status, (("retry-after", "1"),))]
