@@ -15,4 +15,4 @@ def demonstrated_sites(recipe: Recipe) -> SitesSettings:
     """Return the settings of the sites that experts play on; chains are of the lengths that are demonstrated."""
     settings = recipe.environment_settings(DEMONSTRATED)
     assert isinstance(settings, SitesSettings)
-    return replace(settings, chains=replace(settings.chains, lengths=settings.chains.demonstrated))
+    return replace(settings, chains=replace(settings.chains, lengths=settings.chains.demonstrated, trained=()))

@@ -207,7 +207,7 @@ def test_chains_are_a_family_of_tasks_with_splits_of_their_own() -> None:
 
 
 def test_demonstrated_chains_have_lengths_of_their_own() -> None:
-    tasks = chain_sets(lengths=[3], long=[4], demonstrated=[1, 1, 2])
+    tasks = chain_sets(lengths=[3], trained=[2, 3], long=[4], demonstrated=[1, 1, 2])
     shown = [spec.task.template for spec in tasks.demonstrations("demo", 30, flawless=True)]
     assert (shown.count("chains.1"), shown.count("chains.2")) == (20, 10)
 

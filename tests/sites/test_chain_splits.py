@@ -142,13 +142,24 @@ def test_lengths_can_be_chosen_and_make_no_test_of_length_where_none_is_longer()
         source.task_set(0, "test_long", 1)
 
 
+def test_training_may_have_lengths_of_its_own_and_other_splits_keep_theirs():
+    source = ChainTasks(tuple(SITES), ChainSettings(lengths=(1, 2), trained=(2, 3), long=(4,), data_seeds=2))
+
+    def drawn(split: str) -> set[int]:
+        return {len(task.milestones) for task in source.task_set(0, split, 6)}
+
+    assert (drawn("train"), drawn("validation"), drawn("test"), drawn("test_long")) == ({2, 3}, {1, 2}, {1, 2}, {4})
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
         ({"lengths": (0,)}, "lengths must be at least one number of 1 to 8"),
         ({"lengths": ()}, "lengths must be at least one number of 1 to 8"),
         ({"demonstrated": (9,)}, "demonstrated must be at least one number of 1 to 8"),
-        ({"lengths": (4, 8)}, "long must be numbers above 8, the longest of lengths and demonstrated"),
+        ({"trained": (0,)}, "trained must be at least one number of 1 to 8"),
+        ({"lengths": (4, 8)}, "long must be numbers above 8, the longest of lengths, trained and demonstrated"),
+        ({"trained": (4, 8)}, "long must be numbers above 8, the longest of lengths, trained and demonstrated"),
         ({"data_seeds": 0}, "data_seeds must be 1 to 1,000,000"),
     ],
 )

@@ -54,7 +54,7 @@ class ChainTasks:
 
     def _drawn(self, seed: int, split: str) -> Iterator[Task]:
         rng, seen, misses = random.Random(f"{seed}/chains/{split}"), set[str](), 0
-        for length in cycle(self._settings.long if split == "test_long" else self._settings.lengths):
+        for length in cycle(self._settings.lengths_of(split)):
             chain = draw(rng, self._sites, split, length, self._settings, _data_of)
             if chain is None or chain.digest in seen:
                 misses += 1

@@ -33,7 +33,7 @@ def split_of(chain: Chain, settings: ChainSettings) -> str | None:
         rare.append(chain.joining >= TRAINED_JOININGS)
     held_out = {
         "test_atoms": any(atom.name in HELD_OUT for atom in chain.atoms),
-        "test_long": len(chain.links) > max(*settings.lengths, *settings.demonstrated),
+        "test_long": len(chain.links) > settings.longest,
         "test_wordings": any(rare),
     }
     names = [name for name, held in held_out.items() if held]
