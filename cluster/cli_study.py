@@ -42,11 +42,12 @@ def study(
     console = Console()
     design = read_study(file)
     folder = out or Path("runs") / "studies" / design.design.name
-    registered = register(design, folder)
+    kept = records or folder / "records"
+    registered = register(design, kept)
     said = f"stopped; what is complete is in {folder}. Start the same command again to go on from there."
     with interruptible(said):
         runs = run_study(
-            design, folder, records or folder / "records", jobs,
+            design, folder, kept, jobs,
             lambda line: console.print(Text(printable(line)), soft_wrap=True), only_read=only_read,
         )  # fmt: skip
     if not runs.arms:

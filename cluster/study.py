@@ -68,25 +68,26 @@ class StudyRuns:
     failed: dict[str, str] = field(default_factory=dict)
 
 
-def register(study: StudyFile, out: Path) -> dict[str, Any]:
-    """Write down what the study predicts, where that is not done, and return it with its date.
+def register(study: StudyFile, records: Path) -> dict[str, Any]:
+    """Write down beside the records what the study predicts, where that is not done, and return it with its date.
 
     Raises:
-        RecipeError: the folder's study predicts something else, or has another name.
+        RecipeError: the study of these records predicts something else, or has another name.
     """
-    file = out / REGISTERED
+    file = records / REGISTERED
     mine = {"name": study.design.name, "predictions": [asdict(one) for one in study.design.predictions]}
     if file.exists():
         found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         if any(found.get(key) != value for key, value in mine.items()):
             raise RecipeError(
-                f"{out}: is the folder of study {found.get('name')!r}, registered {found.get('when')}, which predicts "
-                "otherwise; predictions are not changed after the runs began. Choose another --out for another study"
+                f"{records}: has records of study {found.get('name')!r}, registered {found.get('when')}, which "
+                "predicts otherwise; predictions are not changed after the runs began. Choose another --out, or other "
+                "--records, for another study"
             )
         return {**found, "changed_since": found["sha256"] != hashlib.sha256(study.content).hexdigest()}
     when = datetime.now(UTC).isoformat(timespec="seconds")
     noted = {**mine, "when": when, "sha256": hashlib.sha256(study.content).hexdigest()}
-    out.mkdir(parents=True, exist_ok=True)
+    records.mkdir(parents=True, exist_ok=True)
     write_atomic(file, json.dumps(noted, indent=1, ensure_ascii=False) + "\n")
     return {**noted, "changed_since": False}
 
