@@ -120,7 +120,7 @@ class Controller:
             self._choose(phase)
             require_balance(self.manifest.out, phase, self.buffer)
             self.system.folders.forget_checkpoints(phase, self.recipe.run.keep_checkpoints)
-        self.system.learner.export()
+        self.system.learner.export(critics=self.recipe.run.keep_critics)
         self.display.finish()
 
     def _collect(self, phase: int) -> None:
@@ -153,11 +153,13 @@ class Controller:
     def _pretrain_critics(self, phase: int) -> CriticsPretrained:
         """Teach the critics before the first phase: progress on flawless, the value on imperfect demonstrations.
 
-        Both learn from imported data instead where there is some.
+        Both learn from imported data instead where there is some. A policy that is taken as it is brings its own.
         """
         self.system.learner.load(CLONED)
         imported = list(self.manifest.result(phase, Cloned).imported)
-        specs = {critic: self.tasks.critic_demonstrations(critic) for critic in self.system.algorithm.annotators}
+        taken = () if self.system.clones else self.system.learner.take_critics()
+        taught_here = [critic for critic in self.system.algorithm.annotators if critic not in taken]
+        specs = {critic: self.tasks.critic_demonstrations(critic) for critic in taught_here}
         asked = [spec for critic in sorted(specs) for spec in specs[critic]]
         played = episode_counts(asked, self._play(phase, CriticsPretrained.stage, asked, DEMONSTRATED), self.buffer)
         judged = set(played.episodes)
@@ -168,7 +170,7 @@ class Controller:
         }
         metrics = {critic: self.system.learner.pretrain(critic, ids) for critic, ids in taught.items()}
         self.system.learner.save(checkpoint_name(0))
-        return CriticsPretrained(**vars(played), checkpoint=checkpoint_name(0), metrics=metrics)
+        return CriticsPretrained(**vars(played), checkpoint=checkpoint_name(0), metrics=metrics, taken=taken)
 
     @property
     def _looks_for_milestones(self) -> bool:

@@ -94,6 +94,10 @@ class LearnerActor:
         """Teach one critic on demonstrations before the first phase; return metrics."""
         return self._learner.pretrain(critic, self._read(episode_ids))
 
+    def take_critics(self) -> tuple[str, ...]:
+        """Take the critics of the policy folder that fit and return their names."""
+        return self._learner.take_critics()
+
     def score(self, episode_ids: Sequence[str]) -> list[ScoredEpisode]:
         """Return every action's token log-probabilities under the current policy."""
         episodes = self._read(episode_ids)
@@ -150,9 +154,9 @@ class LearnerActor:
         logprobs: list[float] = self._learner.probe(prompt, action).tolist()
         return logprobs
 
-    def export(self, folder: str) -> dict[str, str]:
+    def export(self, folder: str, critics: bool) -> dict[str, str]:
         """Write the actor as a policy folder that anything can load; return its files' SHA-256s if it is in a store."""
-        self._learner.export(local_path(folder))
+        self._learner.export(local_path(folder), critics=critics)
         return keep(folder)
 
     def save(self, folder: str) -> dict[str, str]:

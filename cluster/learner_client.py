@@ -93,6 +93,10 @@ class LearnerClient:
         """Teach one critic on demonstrations before the first phase."""
         return self._call("pretrain", lambda actor: actor.pretrain.remote(critic, episode_ids))
 
+    def take_critics(self) -> tuple[str, ...]:
+        """Take the critics of the policy folder that were taught what this run's are; return their names."""
+        return self._call("take_critics", lambda actor: actor.take_critics.remote())
+
     def score(self, episode_ids: Sequence[str]) -> list[ScoredEpisode]:
         """Return every action's token log-probabilities under the current policy."""
         return self._call("score", lambda actor: actor.score.remote(episode_ids))
@@ -137,11 +141,11 @@ class LearnerClient:
         """Return the learner's own token log-probabilities of one action, to compare with a server's."""
         return self._call("probe", lambda actor: actor.probe.remote(prompt_ids, action_ids))
 
-    def export(self) -> None:
-        """Write the policy as it is now to ``OUT/trained``, whole or not at all."""
+    def export(self, *, critics: bool) -> None:
+        """Write the policy as it is now to ``OUT/trained``, with its critics if so asked, whole or not at all."""
         scratch = scratch_folder(self._folders.trained)
         address = self._folders.address(scratch)
-        files = self._call("export", lambda actor: actor.export.remote(address))
+        files = self._call("export", lambda actor: actor.export.remote(address, critics))
         if self._folders.stored is not None:
             self._folders.stored.bring(files)
         write_checksums(scratch)

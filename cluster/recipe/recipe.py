@@ -101,6 +101,16 @@ class Recipe(BaseModel):
         return self
 
     @model_validator(mode="after")
+    def _critics_are_whole(self) -> Recipe:
+        """Refuse to keep critics that are adapters on a backbone which the trained policy's folder does not have."""
+        if self.run.keep_critics and self.learner.adapters.rank:
+            raise ValueError(
+                "run.keep_critics: expected false with learner.adapters, whose critics are no models of their own, "
+                "found true"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _may_play_ahead(self) -> Recipe:
         """Refuse rollouts of older weights where they teach something else, and where their tasks are not known yet."""
         if not self.rollout.max_staleness:

@@ -237,6 +237,10 @@ class RunSettings:
     keep_checkpoints: int = 2
     """Newest checkpoints kept on disk (actor, critics, optimiser); older ones are removed after a phase is complete."""
 
+    keep_critics: bool = False
+    """Whether the trained policy's folder holds the critics as well, each as large as the policy. A run that starts
+    from it (``warm_start.checkpoint``) takes those that learned the same targets, and teaches the others."""
+
     dashboard: bool = True
     """Start the Ray dashboard with a local Ray."""
 

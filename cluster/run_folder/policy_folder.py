@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from cluster.demonstrated import demonstrated_sites
 from cluster.errors import ManifestError, MissingError
@@ -95,9 +95,9 @@ async def read_along(tasks: list[Task], site_seed: int) -> list[str]:
 
 
 def write_checksums(folder: Path) -> None:
-    """Write the SHA-256 of every file of a policy folder beside them; its model card may change."""
-    files = sorted(path for path in folder.iterdir() if path.is_file() and path.name not in (CHECKSUMS, "README.md"))
-    digests = {path.name: sha256_file(path) for path in files}
+    """Write the SHA-256 of every file of a policy folder into it; its model card may change."""
+    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    digests = {name: sha256_file(folder / name) for name in names if name not in (CHECKSUMS, "README.md")}
     (folder / CHECKSUMS).write_text(json.dumps(digests, indent=1) + "\n", encoding="utf-8")
 
 
@@ -113,9 +113,10 @@ def _wrong_files(folder: Path) -> list[str]:
 
 
 def _is(folder: Path, name: str, digest: str) -> bool:
-    """Whether a file lies in the folder itself and has this SHA-256; a name that can be none has not."""
+    """Whether a file lies within the folder and has this SHA-256; a name that can be none has not."""
     try:
-        path = folder / name
-        return path.name == name and path.is_file() and sha256_file(path) == digest
+        inner = PurePosixPath(name)
+        within = inner.as_posix() == name and not inner.is_absolute() and ".." not in inner.parts
+        return within and (folder / name).is_file() and sha256_file(folder / name) == digest
     except (OSError, ValueError):
         return False

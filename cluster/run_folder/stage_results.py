@@ -106,10 +106,11 @@ class Cloned(WithCheckpoint, WithEpisodes):
 
 @dataclass(frozen=True)
 class CriticsPretrained(WithCheckpoint, WithEpisodes):
-    """The critics before the first phase: each one's training by name."""
+    """The critics before the first phase: each one's training by name, and those that the policy folder held."""
 
     stage: ClassVar[str] = "critics"
     metrics: dict[str, CriticMetrics]
+    taken: tuple[str, ...] = ()
 
     def learned(self) -> dict[str, Any]:
         """Return each critic's metrics."""

@@ -6,7 +6,7 @@ saving and loading are the same for all of them (``learner.trained_critics``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -28,8 +28,9 @@ class CriticKind:
     ``number`` is the critic's own in every seed: of its head and of its shuffles; it never changes. ``settings``
     finds its section. ``learns_from`` says whether a judged trajectory teaches it. ``final`` says whether a recorded
     state after the last action is among the states that it learns. ``targets`` are the answers (N,) in
-    [0, 1] that it should give for the trajectories' N states; ``loss`` maps logits (B,) and targets (B,) to losses
-    (B,). ``rate`` compares answers (N,) that it gave with what was true.
+    [0, 1] that it should give for the trajectories' N states, and ``taught`` the settings that these depend on;
+    ``loss`` maps logits (B,) and targets (B,) to losses (B,). ``rate`` compares answers (N,) that it gave with what
+    was true.
     """
 
     number: int
@@ -37,13 +38,14 @@ class CriticKind:
     settings: Callable[[LearnerSettings], CriticSettings]
     learns_from: Callable[[Trajectory, LearnerSettings], bool]
     targets: Callable[[Sequence[Trajectory], LearnerSettings], FloatArray]
+    taught: Callable[[LearnerSettings], Mapping[str, str | float]]
     loss: Callable[[Tensor, Tensor], Tensor]
     rate: Callable[[FloatArray, Sequence[Trajectory]], Ratings]
 
 
-def _value_targets(trajectories: Sequence[Trajectory], settings: LearnerSettings) -> FloatArray:
+def _value_discount(settings: LearnerSettings) -> float:
     discounted = settings.value_target == "return" and resolve(settings).advantage not in UNDISCOUNTED
-    return outcome_targets(trajectories, settings.gamma if discounted else 1.0)
+    return settings.gamma if discounted else 1.0
 
 
 def _rate_values(answers: FloatArray, trajectories: Sequence[Trajectory]) -> Ratings:
@@ -66,7 +68,8 @@ CRITICS = {
         final=False,
         settings=lambda settings: settings.value,
         learns_from=lambda trajectory, settings: True,
-        targets=_value_targets,
+        targets=lambda trajectories, settings: outcome_targets(trajectories, _value_discount(settings)),
+        taught=lambda settings: {"discount": _value_discount(settings)},
         loss=value_loss,
         rate=_rate_values,
     ),
@@ -76,6 +79,7 @@ CRITICS = {
         settings=lambda settings: settings.potential,
         learns_from=lambda trajectory, settings: teaches_progress(trajectory, settings.potential_data),
         targets=lambda trajectories, settings: progress_targets(trajectories, settings.potential_data.labels),
+        taught=lambda settings: {"labels": settings.potential_data.labels},
         loss=potential_loss,
         rate=_rate_potentials,
     ),

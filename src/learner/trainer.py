@@ -21,7 +21,7 @@ from learner.actor import update_actor
 from learner.algorithms import resolve
 from learner.batching import Sample
 from learner.bookmarks import Bookmarks
-from learner.checkpoints import checkpoint_id, read_checkpoint, write_checkpoint
+from learner.checkpoints import checkpoint_id, read_checkpoint, read_state, write_checkpoint
 from learner.clone import clone_actions
 from learner.credit import assign_credit, signals
 from learner.critics import predict
@@ -52,6 +52,8 @@ from learner.trained_critics import TrainedCritic
 from policy.published_weights import PublishedWeights
 from records.episodes import FloatArray, IntArray, Trajectory
 
+CRITICS = "critics"
+"""Where a policy folder holds critics: a checkpoint of them, without optimisers."""
 _CLONE, _ACTOR = 0, 3
 """What is shuffled, in the seed of a shuffle; the critics have numbers of their own (``critic_kinds``)."""
 
@@ -73,6 +75,7 @@ class Learner:
         self.settings = settings
         self.algorithm = resolve(settings)
         ranks = Ranks.of_group(settings.device)
+        self._model_dir = Path(model_dir)
         self.models = models_of(settings, model_dir, ranks)
         self.actor = self.models.actor
         self.compute = Compute(
@@ -126,6 +129,28 @@ class Learner:
         """
         chosen = self._critic(critic)
         return chosen.fit(trajectories, self._generator(seed, 0, chosen.kind.number), pretrain=True)
+
+    def take_critics(self) -> tuple[str, ...]:
+        """Take the critics of the policy folder that were taught what this algorithm's are, and return their names.
+
+        Raises:
+            CheckpointError: the folder's critics are damaged, or on another model.
+        """
+        source = self._model_dir / CRITICS
+        if not source.is_dir():
+            return ()
+        held, own = read_state(source).get(CRITICS, {}), self._described_critics()
+        taken = {name: critic for name, critic in self.critics.items() if held.get(name) == own[name]}
+        modules = {name: model for critic in taken.values() for name, model in critic.models.items()}
+        read_checkpoint(source, modules, {}, self.compute.ranks)
+        return tuple(taken)
+
+    def _described_critics(self) -> dict[str, dict[str, object]]:
+        """Return of each critic its models' names and what its targets depend on."""
+        return {
+            name: {"models": list(critic.models), "taught": dict(critic.kind.taught(self.settings))}
+            for name, critic in self.critics.items()
+        }
 
     def score(self, trajectories: Sequence[Trajectory]) -> list[list[FloatArray]]:
         """Return the current policy's log-probabilities of every action token: per trajectory, per step, (A,)."""
@@ -288,9 +313,17 @@ class Learner:
         path.parent.mkdir(parents=True, exist_ok=True)
         return self.models.publish(path, version)
 
-    def export(self, path: str | Path) -> Path:
-        """Write the actor as a policy directory of its own, with the tokenizer of ``model_dir``."""
-        return self.models.export(path)
+    def export(self, path: str | Path, *, critics: bool = False) -> Path:
+        """Write the actor as a policy directory of its own, with the tokenizer of ``model_dir``.
+
+        With ``critics`` it holds them too, where there are any, for ``take_critics``; they are whole models.
+        """
+        written = self.models.export(path)
+        if critics and self.critics:
+            modules = {name: model for critic in self.critics.values() for name, model in critic.models.items()}
+            state = {CRITICS: self._described_critics()}
+            write_checkpoint(written / CRITICS, modules, {}, state, self.compute.ranks)
+        return written
 
     def save(self, path: str | Path) -> Path:
         """Write everything that the next phase depends on; see ``learner.checkpoints``."""

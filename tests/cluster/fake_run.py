@@ -71,6 +71,8 @@ class FakeLearner:
     def __init__(self, note: Callable[..., None], folders: RunFolders) -> None:
         self._note = note
         self._folders = folders
+        self.held: tuple[str, ...] = ()
+        self.kept: bool | None = None
         self.value: Callable[[str], float] = lambda task_id: 0.5
 
     def record(self, shards: dict[str, int]) -> None:
@@ -86,6 +88,9 @@ class FakeLearner:
     def pretrain(self, critic: str, episode_ids: Sequence[str]) -> CriticMetrics:
         self._note("pretrain", critic, episode_ids)
         return critic_metrics(1.0)
+
+    def take_critics(self) -> tuple[str, ...]:
+        return self.held
 
     def score(self, episode_ids: Sequence[str]) -> list[ScoredEpisode]:
         self._note("score", episode_ids)
@@ -117,8 +122,9 @@ class FakeLearner:
         assert self._folders.checkpoint(name).is_dir(), f"no checkpoint {name}"
         self._note("restore", name)
 
-    def export(self) -> None:
+    def export(self, *, critics: bool) -> None:
         self._note("export")
+        self.kept = critics
 
 
 class FakeSystem:
@@ -303,11 +309,13 @@ class Run:
         plays_ahead: Callable[[EpisodeSpec], bool] = lambda spec: True,
         opens: Callable[[Task], bool] = lambda task: True,
         value: Callable[[str], float] = lambda task_id: 0.5,
+        held: tuple[str, ...] = (),
     ) -> FakeSystem:
         self.system = FakeSystem(self.recipe, self.out, fate)
         self.system.plays_ahead = plays_ahead
         self.system.loses, self.system.clones, self.system.luck = loses, clones, luck
         self.system.writes, self.system.opens, self.system.learner.value = writes, opens, value
+        self.system.learner.held = held
         display = RunDisplay(self.recipe.run.phases, Console(file=self.output, force_terminal=False))
         tasks = task_sets(self.recipe.model_dump_json())
         manifest = RunManifest.open(self.out, self.recipe)

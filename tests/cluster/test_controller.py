@@ -17,7 +17,14 @@ from cluster.errors import RunStopped
 from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.metrics_log import read_metrics
 from cluster.run_folder.stage_data import NO_EPISODES
-from cluster.run_folder.stage_results import Cloned, Evaluated, ReplayFiltered, RolloutsPlayed, TasksChosen
+from cluster.run_folder.stage_results import (
+    Cloned,
+    CriticsPretrained,
+    Evaluated,
+    ReplayFiltered,
+    RolloutsPlayed,
+    TasksChosen,
+)
 from cluster.task_sets import TaskSets
 from records.episodes import Source
 from replay.buffer import ReplayBuffer
@@ -256,6 +263,29 @@ def test_a_shipped_policy_is_not_cloned_but_its_critic_is_taught(run: Run) -> No
     assert ("clone",) not in system.moments()
     assert ("pretrain", "potential") in system.moments()
     assert run.manifest.result(0, Cloned) == Cloned(**vars(NO_EPISODES), checkpoint="cloned", metrics=None)
+
+
+@pytest.mark.parametrize(
+    ("held", "taught"), [((), ["potential", "value"]), (("value",), ["potential"]), (("potential", "value"), [])]
+)
+def test_critics_that_the_policys_folder_holds_are_not_taught_again(
+    run: Run, held: tuple[str, ...], taught: list[str]
+) -> None:
+    system = run.start(clones=False, held=held)
+    assert [moment[1] for moment in system.moments() if moment[0] == "pretrain"] == taught
+    result = run.manifest.result(0, CriticsPretrained)
+    assert (result.taken, sorted(result.metrics)) == (held, taught)
+    assert {name.split("-")[0] for name in result.episodes} == set(taught), "no demonstration for those that are held"
+
+
+def test_a_policy_that_is_cloned_here_has_no_use_for_critics_of_another(run: Run) -> None:
+    system = run.start(clones=True, held=("potential", "value"))
+    assert [moment[1] for moment in system.moments() if moment[0] == "pretrain"] == ["potential", "value"]
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_the_trained_policy_holds_critics_where_the_recipe_says_so(tmp_path: Path, kept: bool) -> None:
+    assert Run(tmp_path, run={"keep_critics": kept}).start().learner.kept is kept
 
 
 def test_the_critics_of_a_model_as_it_is_learn_nothing_of_the_embedded_sites(tmp_path: Path) -> None:

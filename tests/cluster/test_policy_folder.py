@@ -108,6 +108,17 @@ def test_checksums_name_every_file_but_themselves(shipped: Path) -> None:
     assert json.loads((shipped / CHECKSUMS).read_text()).keys() == {"config.json", "model.safetensors"}
 
 
+def test_what_a_policy_folder_holds_further_down_is_checked_too(shipped: Path, tmp_path: Path) -> None:
+    (shipped / "critics").mkdir()
+    (shipped / "critics" / "value.safetensors").write_bytes(b"numbers")
+    write_checksums(shipped)
+    copy_checkpoint(shipped, tmp_path / "policy")
+    assert (tmp_path / "policy" / "critics" / "value.safetensors").read_bytes() == b"numbers"
+    (shipped / "critics" / "value.safetensors").write_bytes(b"other numbers")
+    with pytest.raises(MissingError, match=r"critics/value.safetensors are missing or have changed"):
+        copy_checkpoint(shipped, tmp_path / "other")
+
+
 async def test_reading_along_gives_instructions_pages_and_parsable_actions(tasks: list[Task]) -> None:
     texts = await read_along(tasks, site_seed=0)
     assert [task.intent for task in tasks] == [text for text in texts if text in {task.intent for task in tasks}]

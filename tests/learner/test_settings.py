@@ -60,6 +60,13 @@ def test_a_group_of_one_is_refused(algorithm: str) -> None:
     assert build_recipe({"learner": {"algorithm": algorithm}, "run": {"attempts_per_task": 2}})
 
 
+def test_adapters_are_no_critics_to_keep() -> None:
+    adapters = {"learner": {"adapters": {"rank": 4}}}
+    with pytest.raises(RecipeError, match=r"run.keep_critics: expected false with learner.adapters"):
+        build_recipe({**adapters, "run": {"keep_critics": True}})
+    assert build_recipe(adapters)
+
+
 @pytest.mark.parametrize("device", ["cpu", "cuda", "cuda:3", "mps"])
 def test_devices_of_torch_are_accepted(device: str) -> None:
     assert build_recipe({"learner": {"device": device}}).learner.device == device
