@@ -18,6 +18,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+import benchmarks.study
 from cluster import cli, study
 from cluster.errors import ManifestError, RecipeError, RunStopped
 from cluster.recipe.recipe import load_recipe
@@ -329,3 +330,25 @@ def test_the_studies_of_the_benchmarks_can_be_run() -> None:
     found = [path for path in STUDIES.glob("*.yaml") if "arms" in yaml.safe_load(path.read_text())]
     assert [read_study(path).design.name for path in found] == [path.stem for path in found]
     assert all(read_study(path).design.predictions for path in found)
+
+
+def test_the_benchmark_of_a_study_keeps_records_and_says_what_is_met(tmp_path: Path, played: Played) -> None:
+    write(tmp_path)
+    folders = ("--results", tmp_path, "--records", tmp_path / "kept", "--out", tmp_path / "runs")
+    called = ["study", *map(str, folders), "--jobs", "2"]
+    benchmarks.study.main(called, studies=tmp_path)
+    assert (tmp_path / "kept" / "study" / "arms" / "mira" / "seed-1.json").is_file()
+    found = json.loads((tmp_path / "study.json").read_text())["numbers"]
+    *predicted, complete, in_time = found["verdicts"]
+    held = [outcome["bearing"] == "held" for outcome in found["outcomes"]]
+    assert [verdict.endswith(": met") for verdict in predicted] == held
+    assert complete == "The study is complete, 5 runs of arms: 5 are done: met"
+    assert in_time.endswith(": met")
+    assert set(found["seconds_of_arms"]) == {"filtered_bc", "mira", "webrl"}
+    (tmp_path / "kept" / "study" / "arms" / "mira" / "seed-1.json").unlink()
+    played.begun = []
+    shutil.rmtree(tmp_path / "runs")
+    benchmarks.study.main([*called, "--only-read"], studies=tmp_path)
+    assert played.begun == []
+    again = json.loads((tmp_path / "study.json").read_text())["numbers"]
+    assert again["verdicts"][-2] == "The study is complete, 5 runs of arms: 4 are done: missed"

@@ -1,0 +1,114 @@
+"""A study of ``benchmarks/studies``: its missing runs, its page, and what came of its predictions as a result file.
+
+The records of its runs are in ``results/studies/NAME`` and go with the repository, so that a study of hours is run in
+parts, on one machine after another.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from analysis.predictions import Bearing
+from benchmarks.recording import RESULTS, Recording, met, option_parser
+from benchmarks.runs import FOLDER, ROOT
+from cluster.study import StudyRuns, register, run_study
+from cluster.study_design import StudyDesign, read_study
+from cluster.study_page import write_study
+from cluster.study_results import Outcome, StudyResults, results_of
+
+STUDIES = ROOT / "benchmarks" / "studies"
+ARM_MINUTES = 20.0
+
+
+def main(arguments: Sequence[str] | None = None, studies: Path = STUDIES) -> None:
+    """Run what is missing, print what was predicted and what came out, write the numbers."""
+    options = _options(arguments)
+    study = read_study(studies / f"{options.name}.yaml")
+    records = options.records / options.name
+    recording = Recording(options.name, options.results)
+    registered = register(study, records)
+    out = options.out / options.name
+    runs = run_study(study, out, records, options.jobs, recording.note, only_read=options.only_read)
+    if not runs.arms:
+        sys.exit(f"no run of an arm of {options.name} is complete, so there is nothing to tell")
+    results = results_of(study.design, runs, registered)
+    out.mkdir(parents=True, exist_ok=True)
+    write_study(out, results)
+    verdicts = verdicts_of(study.design, runs, results)
+    _show(recording, results, verdicts)
+    numbers = {name: value for name, value in asdict(results).items() if name != "name"}
+    recording.write({**numbers, "seconds_of_arms": seconds_of(runs), "verdicts": verdicts})
+
+
+def verdicts_of(design: StudyDesign, runs: StudyRuns, results: StudyResults) -> list[str]:
+    """Return one sentence a prediction, whether what was planned is complete, and whether arms keep their time."""
+    planned = sum(len(design.seeds_of(arm)) for arm in design.arms)
+    done = sum(map(len, runs.arms.values()))
+    longest = max(seconds for of_seed in seconds_of(runs).values() for seconds in of_seed.values()) / 60
+    complete = f"The study is complete, {planned} runs of arms: {done} are done"
+    in_time = f"An arm takes {ARM_MINUTES:.0f} minutes on one core at most: the longest took {longest:.1f}"
+    return [
+        *(_verdict(outcome) for outcome in results.outcomes),
+        f"{complete}: {met(done == planned)}",
+        f"{in_time}: {met(longest <= ARM_MINUTES)}",
+    ]
+
+
+def _verdict(outcome: Outcome) -> str:
+    said, found = outcome.prediction.says, outcome.found
+    if found is None:
+        return f"{said}: no runs yet: missed"
+    low, mean, high = (100 * value for value in (found.mean.low, found.mean.value, found.mean.high))
+    figures = f"{mean:+.1f} points [{low:+.1f}, {high:+.1f}], {len(found.by_seed)} seeds"
+    return f"{said}: {figures}, {outcome.bearing}: {met(outcome.bearing is Bearing.HELD)}"
+
+
+def seconds_of(runs: StudyRuns) -> Mapping[str, Mapping[int, float]]:
+    """Return the wall time of each arm's runs by seed; several run side by side, each on a core."""
+    return {arm: {seed: record.seconds for seed, record in found.items()} for arm, found in runs.arms.items()}
+
+
+def _show(recording: Recording, results: StudyResults, verdicts: list[str]) -> None:
+    for table in results.tables:
+        rows = [
+            [
+                arm,
+                *(100 * value for value in (one.mean.value, one.mean.low, one.mean.high)),
+                one.tasks,
+                len(one.by_seed),
+            ]
+            for arm, one in table.levels.items()
+        ]
+        title = f"{table.split} {table.group}".strip()
+        recording.table(f"{title}: success in %", ["arm", "mean", "low", "high", "tasks", "seeds"], rows)
+    numbers: dict[str, Any] = {
+        name: {arm: median(by_phase.values()) for arm, by_phase in arms.items() if by_phase}
+        for name, arms in results.mechanism.items()
+    }
+    recording.table(
+        "The mechanism, median over phases",
+        ["number", "arm", "value"],
+        [[name, arm, value] for name, arms in numbers.items() for arm, value in arms.items()],
+    )
+    for verdict in verdicts:
+        recording.note(verdict)
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = option_parser("study", __doc__ or "")
+    parser.add_argument("name", help="the study: NAME of studies/NAME.yaml")
+    parser.add_argument("--out", type=Path, default=FOLDER / "studies", help="folder of the runs")
+    parser.add_argument("--records", type=Path, default=RESULTS / "studies", help="folder of the runs' records")
+    parser.add_argument("--jobs", type=int, default=1, help="runs at the same time")
+    parser.add_argument("--only-read", action="store_true", help="start nothing; tell of what is complete")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    main()
