@@ -126,7 +126,7 @@ def _choose(study: StudyFile, children: _Children, runs: StudyRuns) -> None:
     if grid is None:
         return
     points = dict(enumerate(grid.points()))
-    asked = {f"grid/{arm}/{number}": (arm, number) for arm in study.design.arms for number in points}
+    asked = {f"grid/{arm}/{number}": (arm, number) for arm in study.design.tries_grid for number in points}
     found = _played(study, children, runs, [
         StudyRun(name, grid.seed, study.recipe, study.settings_of(arm, grid.seed, points[number], [grid.split]))
         for name, (arm, number) in asked.items()
@@ -137,6 +137,8 @@ def _choose(study: StudyFile, children: _Children, runs: StudyRuns) -> None:
         runs.tried.setdefault(arm, []).append((dict(points[number]), sum(outcomes) / len(outcomes)))
     for arm, tried in runs.tried.items():
         runs.chosen[arm] = max(tried, key=lambda one: one[1])[0]
+    likes = {name: arm.like for name, arm in study.design.arms.items() if arm.like in runs.chosen}
+    runs.chosen |= {name: runs.chosen[like] for name, like in likes.items()}
 
 
 def _played(study: StudyFile, children: _Children, runs: StudyRuns, asked: Sequence[StudyRun]) -> dict[str, RunRecord]:

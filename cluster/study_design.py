@@ -31,10 +31,14 @@ class _Part(BaseModel):
 
 
 class Arm(_Part):
-    """One way to train: settings by their dotted names, and seeds of its own where it has fewer."""
+    """One way to train: settings by their dotted names, and seeds of its own where it has fewer.
+
+    ``like`` names the arm whose choice from the grid it takes, in place of trying the grid itself.
+    """
 
     set: dict[str, Any] = {}
     seeds: tuple[int, ...] | None = None
+    like: str = ""
 
 
 class Start(_Part):
@@ -81,6 +85,13 @@ class StudyDesign(_Part):
     def _agrees(self) -> StudyDesign:
         for name in self.arms:
             _require(bool(re.match(_NAME, name)), f"arms: {name!r}: expected letters, digits and . _ + -")
+        tries = [name for name, arm in self.arms.items() if not arm.like]
+        for name, arm in self.arms.items():
+            _require(
+                arm.like in ("", *tries),
+                f"arms: {name}: like: expected an arm that tries the grid itself ({_list(tries)}), found {arm.like!r}",
+            )
+            _require(not arm.like or self.grid is not None, f"arms: {name}: like: there is no grid to choose from")
         _require(self.baseline in self.arms, f"baseline: expected one of {_list(self.arms)}, found {self.baseline!r}")
         for one in self.predictions:
             for field, value, known in (
@@ -100,6 +111,11 @@ class StudyDesign(_Part):
                 self.grid.seed not in self.seeds, f"grid.seed: {self.grid.seed} is one of seeds; a grid needs its own"
             )
         return self
+
+    @property
+    def tries_grid(self) -> tuple[str, ...]:
+        """The arms that are trained at every point of the grid."""
+        return tuple(name for name, arm in self.arms.items() if self.grid is not None and not arm.like)
 
     def seeds_of(self, arm: str) -> tuple[int, ...]:
         """Return the seeds that an arm is trained with."""

@@ -134,6 +134,16 @@ def test_arms_and_seeds_are_run_compared_and_told(tmp_path: Path, played: Played
     assert page.count("<svg") >= 1
 
 
+def test_an_arm_may_take_what_the_grid_chose_for_another(tmp_path: Path, played: Played) -> None:
+    like = {"set": {**STUDY["arms"]["mira"].get("set", {}), "learner.alpha": 0.5}, "like": "mira"}
+    invoke(write(tmp_path, grid=GRID, arms={**STUDY["arms"], "half": like}))
+    assert not [name for name in played.begun if name.startswith("grid/half")]
+    found = json.loads((tmp_path / "out" / "study.json").read_text())
+    assert found["chosen"]["half"] == found["chosen"]["mira"]
+    taken = played.told("arms/half/seed-0")
+    assert (taken[RATE], taken["learner.alpha"]) == (found["chosen"]["mira"][RATE], 0.5)
+
+
 def test_what_is_complete_is_not_run_again_and_nothing_is_started_to_read(tmp_path: Path, played: Played) -> None:
     path = write(tmp_path)
     played.fails = lambda run: run.name == "arms/mira/seed-1"
@@ -259,6 +269,11 @@ def test_predictions_are_not_changed_after_the_runs_began(tmp_path: Path, played
         ({"predictions": [{**STUDY["predictions"][0], "over": "mira"}]}, "arm and over are the same"),
         ({"predictions": [{**STUDY["predictions"][0], "within": 0.1}]}, "either more_than or within"),
         ({"grid": {**GRID, "split": "test"}}, "'test' is one of splits"),
+        (
+            {"grid": GRID, "arms": {**STUDY["arms"], "mira": {"like": "mira"}}},
+            r"mira: like: expected an arm that tries the grid itself \('filtered_bc', 'webrl'\), found 'mira'",
+        ),
+        ({"arms": {**STUDY["arms"], "mira": {"like": "webrl"}}}, "mira: like: there is no grid to choose from"),
         ({"grid": {**GRID, "seed": 1}}, "a grid needs its own"),
         ({"splits": ["tests"], "predictions": []}, "tests"),
         ({"set": {"run.phases": 0}}, "run.phases is 0"),
