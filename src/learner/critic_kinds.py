@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from torch import Tensor
 
+from learner.advantages import discounted_returns
 from learner.algorithms import UNDISCOUNTED, resolve
-from learner.dataset import outcome_targets, per_trajectory, progress_targets, teaches_progress
+from learner.dataset import outcome_targets, per_trajectory, progress_targets, state_count, teaches_progress
 from learner.losses import potential_loss, value_loss
+from learner.potentials import RECORDED
+from learner.rewards import REWARDS
 from learner.settings import CriticSettings, LearnerSettings
 from learner.statistics import auc, kendall, mean_or_none, spearman
 from records.episodes import FloatArray, Trajectory
@@ -28,7 +32,8 @@ class CriticKind:
     ``number`` is the critic's own in every seed: of its head and of its shuffles; it never changes. ``settings``
     finds its section. ``learns_from`` says whether a judged trajectory teaches it. ``final`` says whether a recorded
     state after the last action is among the states that it learns. ``targets`` are the answers (N,) in
-    [0, 1] that it should give for the trajectories' N states, and ``taught`` the settings that these depend on;
+    [0, 1] that it should give for the trajectories' N states, ``scale`` what its answers are multiplied by to mean
+    what they say, and ``taught`` the settings that targets depend on;
     ``loss`` maps logits (B,) and targets (B,) to losses (B,). ``rate`` compares answers (N,) that it gave with what
     was true.
     """
@@ -38,14 +43,48 @@ class CriticKind:
     settings: Callable[[LearnerSettings], CriticSettings]
     learns_from: Callable[[Trajectory, LearnerSettings], bool]
     targets: Callable[[Sequence[Trajectory], LearnerSettings], FloatArray]
+    scale: Callable[[LearnerSettings], float]
     taught: Callable[[LearnerSettings], Mapping[str, str | float]]
     loss: Callable[[Tensor, Tensor], Tensor]
     rate: Callable[[FloatArray, Sequence[Trajectory]], Ratings]
 
 
 def _value_discount(settings: LearnerSettings) -> float:
-    discounted = settings.value_target == "return" and resolve(settings).advantage not in UNDISCOUNTED
+    discounted = settings.value_target != "outcome" and resolve(settings).advantage not in UNDISCOUNTED
     return settings.gamma if discounted else 1.0
+
+
+def _shaped(settings: LearnerSettings) -> bool:
+    return settings.value_target == "shaped" and resolve(settings).shapes
+
+
+def _shaped_by(settings: LearnerSettings) -> str:
+    """Return the recorded potential that stands for the one that shapes: for a critic's, what it learns from."""
+    return "clock" if resolve(settings).potential_source == "clock" else "milestones"
+
+
+def _value_scale(settings: LearnerSettings) -> float:
+    """Return the most that an episode can earn: 1, and alpha where its milestones are paid too."""
+    return 1.0 + settings.alpha if _shaped(settings) else 1.0
+
+
+def _value_targets(trajectories: Sequence[Trajectory], settings: LearnerSettings) -> FloatArray:
+    discount = _value_discount(settings)
+    if not _shaped(settings):
+        return outcome_targets(trajectories, discount)
+    potential = RECORDED[_shaped_by(settings)]
+    returns = [np.zeros(0)]
+    for trajectory in trajectories:
+        known = potential(trajectory)[: state_count(trajectory, final=True)]
+        returns.append(discounted_returns(REWARDS["difference"](trajectory, known, settings, 0), discount))
+    return np.asarray(np.concatenate(returns) / _value_scale(settings), dtype=np.float32)
+
+
+def _value_taught(settings: LearnerSettings) -> Mapping[str, str | float]:
+    discount: dict[str, str | float] = {"discount": _value_discount(settings)}
+    if not _shaped(settings):
+        return discount
+    return discount | {"shaping": settings.alpha, "potential": _shaped_by(settings)}
 
 
 def _rate_values(answers: FloatArray, trajectories: Sequence[Trajectory]) -> Ratings:
@@ -68,8 +107,9 @@ CRITICS = {
         final=False,
         settings=lambda settings: settings.value,
         learns_from=lambda trajectory, settings: True,
-        targets=lambda trajectories, settings: outcome_targets(trajectories, _value_discount(settings)),
-        taught=lambda settings: {"discount": _value_discount(settings)},
+        targets=_value_targets,
+        scale=_value_scale,
+        taught=_value_taught,
         loss=value_loss,
         rate=_rate_values,
     ),
@@ -79,6 +119,7 @@ CRITICS = {
         settings=lambda settings: settings.potential,
         learns_from=lambda trajectory, settings: teaches_progress(trajectory, settings.potential_data),
         targets=lambda trajectories, settings: progress_targets(trajectories, settings.potential_data.labels),
+        scale=lambda settings: 1.0,
         taught=lambda settings: {"labels": settings.potential_data.labels},
         loss=potential_loss,
         rate=_rate_potentials,

@@ -64,4 +64,4 @@ class CriticPair:
     def judge(self, answers: Sequence[FloatArray], task_ids: Sequence[str]) -> FloatArray:
         """Return for each state the answer of the critic that judges its task; see ``TrainedCritic.judge``."""
         halves = np.asarray([half_of(task_id) for task_id in task_ids], dtype=np.int64)
-        return np.stack(answers)[halves, np.arange(len(halves))]
+        return np.stack(answers)[halves, np.arange(len(halves))] * np.float32(self._of_half[0].scale)

@@ -350,9 +350,11 @@ class LearnerSettings:
     lam: float = 0.5
     """Share of the one-step TD error in the doubly robust advantage (MiRA eq. 10)."""
     value_target: str = "outcome"
-    """What the value critic learns: the ``outcome`` (MiRA eq. 4) or its discounted ``return``. MiRA eq. 10 sets
-    discounted returns against V: with ``outcome`` and gamma < 1, early steps of long successes get negative
-    advantages. Both are the same where advantages are undiscounted (``undiscounted``, ``digirl``)."""
+    """What the value critic learns: the ``outcome`` (MiRA eq. 4), its discounted ``return``, or that of the ``shaped``
+    reward. MiRA eq. 10 sets discounted returns against V: with ``outcome`` and gamma < 1, early steps of long successes
+    get negative advantages. The first two are the same where advantages are undiscounted (``undiscounted``,
+    ``digirl``), the last two where nothing is shaped. ``shaped`` takes out of the shaping what was to be expected, so
+    that what leads away from milestones gets a negative advantage; it is taught by recorded ones (or the clock)."""
     clone: CloneSettings = field(default_factory=CloneSettings)
     """Behaviour cloning."""
     actor: ActorSettings = field(default_factory=ActorSettings)
@@ -414,7 +416,11 @@ class LearnerSettings:
     def __post_init__(self) -> None:
         """Refuse names that do not exist, choices that do not go together and numbers that make no sense."""
         resolve(self)
-        one_of(self, "value_target", ("outcome", "return"))
+        one_of(self, "value_target", ("outcome", "return", "shaped"))
+        require(
+            self.value_target != "shaped" or resolve(self).reward != "pbrs", "value_target",
+            "'outcome' or 'return' with the reward 'pbrs', whose returns may be negative", self.value_target,
+        )  # fmt: skip
         one_of(self, "shaping_baseline", ("none", "step"))
         one_of(self, "precision", ("float32", "bfloat16"))
         share(self, "gamma", "lam")

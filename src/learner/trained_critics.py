@@ -41,6 +41,7 @@ class TrainedCritic:
         self.settings = self.kind.settings(settings)
         self.model = models.critic(self.name, settings.seed + self.kind.number - 1 + part * _APART)
         self.optimiser = adamw(self.model, self.settings.learning_rate, self.settings.weight_decay)
+        self.scale = self.kind.scale(settings)
         self._learner = settings
         self._compute = compute
 
@@ -112,4 +113,4 @@ class TrainedCritic:
     def judge(self, answers: Sequence[FloatArray], task_ids: Sequence[str]) -> FloatArray:
         """Return the answers (N,) that count for states of these tasks; ``answers`` has (N,) of each of ``models``."""
         (own,) = answers
-        return own
+        return own * np.float32(self.scale)

@@ -64,6 +64,8 @@ def test_a_learner_of_the_same_kind_takes_them_and_they_answer_the_same(
         ({"value_target": "outcome"}, ("potential",)),
         ({"potential_data": PotentialDataSettings(labels="all")}, ("value",)),
         ({"algorithm": "filtered_bc"}, ()),
+        ({"value_target": "shaped"}, ("potential",)),
+        ({"algorithm": "mira_no_pc", "value_target": "shaped"}, ("value",)),
         ({"alpha": 0.7, "seed": 9}, ("value", "potential")),
     ],
 )

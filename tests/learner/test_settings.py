@@ -20,7 +20,7 @@ from cluster.recipe.recipe import build_recipe
         ({"data": "everything"}, "learner: unknown data 'everything'"),
         ({"reference": "none"}, "learner: unknown reference 'none'"),
         ({"algorithm": "sft", "policy_loss": "awr"}, "learner: policy loss 'awr' needs an advantage and a reward"),
-        ({"value_target": "mean"}, "learner.value_target must be 'outcome' or 'return', found 'mean'"),
+        ({"value_target": "mean"}, "learner.value_target must be 'outcome' or 'return' or 'shaped', found 'mean'"),
         ({"precision": "float8"}, "learner.precision must be 'float32' or 'bfloat16', found 'float8'"),
         ({"device": "gpu"}, "learner.device must be 'cpu', 'cuda', 'cuda:N' or 'mps', found 'gpu'"),
         ({"gamma": 1.1}, r"learner.gamma must be in \[0, 1\], found 1.1"),
@@ -58,6 +58,11 @@ def test_a_group_of_one_is_refused(algorithm: str) -> None:
     with pytest.raises(RecipeError, match=rf"run.attempts_per_task: expected 2 or more.*'{algorithm}'.*found 1"):
         build_recipe({"learner": {"algorithm": algorithm}})
     assert build_recipe({"learner": {"algorithm": algorithm}, "run": {"attempts_per_task": 2}})
+
+
+def test_a_value_that_may_be_negative_is_not_learned() -> None:
+    with pytest.raises(RecipeError, match=r"value_target must be 'outcome' or 'return' with the reward 'pbrs'"):
+        build_recipe({"learner": {"reward": "pbrs", "value_target": "shaped"}})
 
 
 def test_adapters_are_no_critics_to_keep() -> None:

@@ -271,6 +271,68 @@ def test_the_value_can_learn_discounted_returns(model_dir: Path, trajectory: Cal
         Learner(replace(SETTINGS, value_target="mean"), model_dir)
 
 
+def milestones_done(make: Callable[..., Trajectory], reached: list[int], **more: object) -> Trajectory:
+    pairs = [([3, 30 + t], [10 + t, 2]) for t in range(3)]
+    return make(pairs, reached=reached, milestone_count=2, **more)
+
+
+@pytest.mark.parametrize(
+    ("episode", "returns"),
+    [
+        ({"reached": [0, 0, 1, 2]}, [0.35, 0.7, 1.0]),  # rewards 0, 0.4 / 2, 1
+        ({"reached": [0, 0, 1, 2], "final": [3, 9]}, [0.4, 0.8, 1.2]),  # the last one reaches a milestone too
+        ({"reached": [0, 0, 1, 1], "outcome": 0.0}, [0.1, 0.2, 0.0]),
+        ({"reached": [0, 0, 0, 0], "outcome": 0.0}, [0.0, 0.0, 0.0]),
+    ],
+)
+def test_the_value_can_learn_returns_of_the_shaped_reward(
+    trajectory: Callable[..., Trajectory], episode: dict[str, Any], returns: list[float]
+) -> None:
+    """gamma 0.5 and alpha 0.4; as shares of the most that an episode can earn."""
+    settings = LearnerSettings(algorithm="mira_milestones", gamma=0.5, alpha=0.4, value_target="shaped")
+    value = CRITICS["value"]
+    targets = value.targets([milestones_done(trajectory, **episode)], settings)
+    assert value.scale(settings) == 1.4
+    np.testing.assert_allclose(targets * 1.4, returns, atol=1e-6)
+
+
+def test_values_of_shaped_returns_are_told_in_full(model_dir: Path, trajectory: Callable[..., Trajectory]) -> None:
+    """And the advantages of an episode that did what all do are 0, where V of the outcome's return leaves what is paid.
+
+    One that reaches nothing has negative ones.
+    """
+    usual = [milestones_done(trajectory, [0, 0, 1, 1], outcome=0.0, episode_id=f"e{i}") for i in range(8)]
+    missed = milestones_done(trajectory, [0, 0, 0, 0], outcome=0.0, episode_id="missed")
+    base = replace(
+        SETTINGS, algorithm="mira_milestones", gamma=0.5, alpha=0.4, value=replace(CRITIC, pretrain_epochs=80)
+    )
+    for cross_fit in (False, True):
+        learner = Learner(replace(base, value_target="shaped", cross_fit=cross_fit), model_dir)
+        learner.pretrain("value", [replace(one, task_id=f"t{i}") for i, one in enumerate(usual)])
+        np.testing.assert_allclose(learner.ask("value", usual)[0], [0.1, 0.2, 0.0], atol=0.03)
+    means = {}
+    for target in ("shaped", "return"):
+        learner = Learner(replace(base, value_target=target), model_dir)
+        learner.pretrain("value", usual)
+        batch = learner._batch([*usual, missed], [], 1)
+        advantages = learner._actor_data(batch)[0].advantages.steps
+        means[target] = (advantages[:24].mean(), advantages[24:26].mean())
+    assert abs(means["shaped"][0]) < 0.02 < 0.05 < means["return"][0]
+    assert means["shaped"][1] < -0.05 < -0.02 < means["return"][1]
+
+
+@pytest.mark.parametrize("algorithm", ["webrl", "mira_no_pc", "awr", "mira"])
+def test_where_nothing_is_shaped_the_target_is_the_outcomes_return(
+    trajectory: Callable[..., Trajectory], algorithm: str
+) -> None:
+    data = [milestones_done(trajectory, [0, 1, 1, 2])]
+    plain, shaped = (
+        CRITICS["value"].targets(data, LearnerSettings(algorithm=algorithm, value_target=target)).tolist()
+        for target in ("return", "shaped")
+    )
+    assert (plain == shaped) is (algorithm != "mira")
+
+
 def test_bfloat16_arithmetic_stays_close(model_dir: Path, trajectory: Callable[..., Trajectory]) -> None:
     exact = Learner(SETTINGS, model_dir)
     rough = Learner(replace(SETTINGS, precision="bfloat16"), model_dir)
