@@ -53,7 +53,8 @@ OPEN_SECTIONS = {
 }  # fmt: skip
 """Mappings whose keys are the user's."""
 
-MAY_HAVE_NO_ITEMS = {"learner.adapters.modules", "environments.embedded.chains.long"}
+CHAINS = "environments.embedded.chains"
+MAY_HAVE_NO_ITEMS = {"learner.adapters.modules", f"{CHAINS}.long", f"{CHAINS}.trained"}
 """Lists without which something is the usual or left out."""
 
 ANY_NUMBER = "learner.losses.hard_filter.threshold"
