@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
-from learner.advantages import discounted_returns
+from learner.advantages import Array, discounted_returns
 from learner.algorithms import UNDISCOUNTED, resolve
 from learner.dataset import outcome_targets, per_trajectory, progress_targets, state_count, teaches_progress
 from learner.losses import potential_loss, value_loss
@@ -73,7 +73,7 @@ def _value_targets(trajectories: Sequence[Trajectory], settings: LearnerSettings
     if not _shaped(settings):
         return outcome_targets(trajectories, discount)
     potential = RECORDED[_shaped_by(settings)]
-    returns = [np.zeros(0)]
+    returns: list[Array] = [np.zeros(0)]
     for trajectory in trajectories:
         known = potential(trajectory)[: state_count(trajectory, final=True)]
         returns.append(discounted_returns(REWARDS["difference"](trajectory, known, settings, 0), discount))
