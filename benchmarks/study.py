@@ -15,7 +15,7 @@ from statistics import median
 from typing import Any
 
 from analysis.predictions import Bearing
-from benchmarks.recording import RESULTS, Recording, met, option_parser
+from benchmarks.recording import RESULTS, Recording, met, option_parser, percent, points
 from benchmarks.runs import FOLDER, ROOT
 from cluster.study import StudyRuns, register, run_study
 from cluster.study_design import StudyDesign, read_study
@@ -38,7 +38,6 @@ def main(arguments: Sequence[str] | None = None, studies: Path = STUDIES) -> Non
     if not runs.arms:
         sys.exit(f"no run of an arm of {options.name} is complete, so there is nothing to tell")
     results = results_of(study.design, runs, registered)
-    out.mkdir(parents=True, exist_ok=True)
     write_study(out, results)
     verdicts = verdicts_of(study.design, runs, results)
     _show(recording, results, verdicts)
@@ -64,8 +63,7 @@ def _verdict(outcome: Outcome) -> str:
     said, found = outcome.prediction.says, outcome.found
     if found is None:
         return f"{said}: no runs yet: missed"
-    low, mean, high = (100 * value for value in (found.mean.low, found.mean.value, found.mean.high))
-    figures = f"{mean:+.1f} points [{low:+.1f}, {high:+.1f}], {len(found.by_seed)} seeds"
+    figures = f"{points(asdict(found.mean))}, {len(found.by_seed)} seeds"
     return f"{said}: {figures}, {outcome.bearing}: {met(outcome.bearing is Bearing.HELD)}"
 
 
@@ -77,12 +75,7 @@ def seconds_of(runs: StudyRuns) -> Mapping[str, Mapping[int, float]]:
 def _show(recording: Recording, results: StudyResults, verdicts: list[str]) -> None:
     for table in results.tables:
         rows = [
-            [
-                arm,
-                *(100 * value for value in (one.mean.value, one.mean.low, one.mean.high)),
-                one.tasks,
-                len(one.by_seed),
-            ]
+            [arm, *map(percent, (one.mean.value, one.mean.low, one.mean.high)), one.tasks, len(one.by_seed)]
             for arm, one in table.levels.items()
         ]
         title = f"{table.split} {table.group}".strip()

@@ -415,10 +415,10 @@ class LearnerSettings:
 
     def __post_init__(self) -> None:
         """Refuse names that do not exist, choices that do not go together and numbers that make no sense."""
-        resolve(self)
+        algorithm = resolve(self)
         one_of(self, "value_target", ("outcome", "return", "shaped"))
         require(
-            self.value_target != "shaped" or resolve(self).reward != "pbrs", "value_target",
+            self.value_target != "shaped" or algorithm.reward != "pbrs", "value_target",
             "'outcome' or 'return' with the reward 'pbrs', whose returns may be negative", self.value_target,
         )  # fmt: skip
         one_of(self, "shaping_baseline", ("none", "step"))

@@ -141,8 +141,7 @@ class Learner:
             return ()
         held, own = read_state(source).get(CRITICS, {}), self._described_critics()
         taken = {name: critic for name, critic in self.critics.items() if held.get(name) == own[name]}
-        modules = {name: model for critic in taken.values() for name, model in critic.models.items()}
-        read_checkpoint(source, modules, {}, self.compute.ranks)
+        read_checkpoint(source, _models_of(taken), {}, self.compute.ranks)
         return tuple(taken)
 
     def _described_critics(self) -> dict[str, dict[str, object]]:
@@ -320,9 +319,8 @@ class Learner:
         """
         written = self.models.export(path)
         if critics and self.critics:
-            modules = {name: model for critic in self.critics.values() for name, model in critic.models.items()}
             state = {CRITICS: self._described_critics()}
-            write_checkpoint(written / CRITICS, modules, {}, state, self.compute.ranks)
+            write_checkpoint(written / CRITICS, _models_of(self.critics), {}, state, self.compute.ranks)
         return written
 
     def save(self, path: str | Path) -> Path:
@@ -346,8 +344,7 @@ class Learner:
 
     def _modules(self) -> dict[str, nn.Module]:
         reference = {} if self.warm_start is None else {"warm_start": self.warm_start.kept}
-        critics = {name: model for critic in self.critics.values() for name, model in critic.models.items()}
-        return {"actor": self.actor.kept, **reference, **critics}
+        return {"actor": self.actor.kept, **reference, **_models_of(self.critics)}
 
     def _optimisers(self) -> dict[str, torch.optim.Optimizer]:
         critics = {name: own for critic in self.critics.values() for name, own in critic.optimisers.items()}
@@ -361,6 +358,11 @@ class Learner:
             has = ", ".join(self.critics) or "none"
             raise ValueError(f"algorithm {self.algorithm.name!r} has no {name} critic; its critics are: {has}")
         return self.critics[name]
+
+
+def _models_of(critics: Mapping[str, TrainedCritic | CriticPair]) -> dict[str, nn.Module]:
+    """Return the models of all of these critics, by their names in checkpoints."""
+    return {name: model for critic in critics.values() for name, model in critic.models.items()}
 
 
 @contextmanager

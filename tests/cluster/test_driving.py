@@ -14,14 +14,19 @@ from cluster.errors import ManifestError, RunStopped
 from cluster.run_folder.driving import driving
 from cluster.run_folder.manifest import RunManifest
 from records.stores.folder_store import FolderStore
-from records.stores.lease import KEY, LeaseLost, RunLease, read_head
+from records.stores.lease import KEY, LeaseHeld, LeaseLost, RunLease, read_head
 from tests.cluster.test_manifest import RECIPE, made
 
 
 def taken_over(out: Path) -> None:
     """Another machine's driver takes the run, for which this one was silent."""
     lease = RunLease(FolderStore(out))
-    head = lease.take(alone=True)
+    for left in reversed(range(20)):
+        try:
+            head = lease.take(alone=True)
+            break
+        except LeaseHeld:  # the driver's beat came between what was read and what was written
+            assert left
     lease.commit(machine="elsewhere", holder="process 7 on elsewhere", epoch=head.epoch)
 
 
@@ -76,7 +81,7 @@ def test_a_driver_that_was_replaced_is_interrupted(tmp_path: Path, monkeypatch: 
                 time.sleep(0.1)
 
     try:
-        with pytest.raises(RunStopped, match="taken over|taken by another driver at this moment"):
+        with pytest.raises(RunStopped, match="taken over"):
             replaced()
         assert signal.getsignal(signal.SIGINT) is before
     finally:
