@@ -1,5 +1,6 @@
 """Real Chromium: input that pages cannot tell from a person's, and what the agent is told when it comes to nothing."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from typing import Any
@@ -8,7 +9,9 @@ import pytest
 import pytest_asyncio
 
 from environments.browser.environment import BrowserEnvironment
+from environments.browser.input import Command
 from environments.browser.process import BrowserProcess
+from environments.browser.wire import Wire
 from environments.embedded.sessions import SiteEndpoint
 from environments.embedded.world import EmbeddedWorld
 from records.environment import Action, Observation
@@ -93,6 +96,24 @@ async def test_whoever_hears_keys_hears_the_last_of_what_is_typed(env: BrowserEn
     seen = await do(env, seen, "type", "Search", "lamp")
     key = where.rpartition(".on")[2] + "p"
     assert await env.slot.tab.read("noted") == ["mug", "lam", *(["p", key] if key.startswith("keyup") else [key, "p"])]
+
+
+@pytest.mark.parametrize("kind", ["type", "search"])
+async def test_input_that_a_busy_worker_gives_late_is_waited_for(
+    env: BrowserEnvironment, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    seen = await env.reset(lab_task("/input"))
+    give = Wire.give
+
+    async def late(wire: Wire, wanted: list[Command]) -> None:
+        await asyncio.sleep(QUICK.settle_timeout_s + 0.5)
+        await give(wire, wanted)
+
+    monkeypatch.setattr(Wire, "give", late)
+    monkeypatch.setattr("environments.browser.tab._INPUT_WAIT_S", 2 * QUICK.settle_timeout_s + 1)
+    seen = await do(env, seen, kind, "Field", "Simon Baker")
+    assert seen.find("Field").value == "Simon Baker"
+    assert "does not accept" not in (seen.feedback or "")
 
 
 async def test_a_field_knows_that_it_was_changed_however_it_was_typed_into(env: BrowserEnvironment) -> None:

@@ -79,6 +79,9 @@ const begin = (action, options) => {
   return written({input});
 };
 
+/* Ends the wait for input that never comes; who gives it says `handed`, and on a busy machine says so late. */
+const INPUT_MS = 10000;
+
 /* The event that the last of the input brings, and how many of its kind come. */
 const lastEvent = input => {
   const last = input.at(-1);
@@ -95,7 +98,7 @@ for (const type of ["input", "keyup", "mousemove", "mouseup"]) addListener.call(
 const finish = async options => {
   if (!state.focus) start(null, options);  // this document came after `begin`: the page went on by itself
   const released = new Promise(resolve => { state.release = resolve; });
-  if (state.awaited.count > 0) await Promise.race([released, pause(options.settle_ms)]);
+  if (state.awaited.count > 0) await Promise.race([released, pause(INPUT_MS)]);
   return end(options);
 };
 

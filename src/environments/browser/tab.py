@@ -232,15 +232,18 @@ class BrowserTab:
     async def _give(self, inputs: list[dict[str, Any]]) -> None:
         """Give input, all of it at once and in order; a page that misses its last event is told that it is over."""
         try:
-            async with asyncio.timeout(_INPUT_WAIT_S):
-                for item in inputs:
-                    if "drag" in item:
-                        await self._wire.drag(item["drag"], item["to"])
-                await self._wire.give(commands([item for item in inputs if "drag" not in item]))
-            await asyncio.sleep(_LAST_EVENT_S)
+            try:
+                async with asyncio.timeout(_INPUT_WAIT_S):
+                    for item in inputs:
+                        if "drag" in item:
+                            await self._wire.drag(item["drag"], item["to"])
+                    await self._wire.give(commands([item for item in inputs if "drag" not in item]))
+                await asyncio.sleep(_LAST_EVENT_S)
+            except TimeoutError as error:
+                _LOG.debug("input to %s, which is busy with it: %s", self.page.url, error)
             await self._wire.give([("Runtime.evaluate", {"expression": _HANDED})])
-        except (PlaywrightError, TimeoutError) as error:
-            # The page went away with the input, or is busy with it; the waiting call has its own deadline.
+        except PlaywrightError as error:
+            # The page went away with the input; the waiting call goes with it.
             _LOG.debug("input to %s: %s", self.page.url, error)
 
     async def _call(self, form: str, action: dict[str, Any] | None, options: dict[str, Any]) -> dict[str, Any] | None:
