@@ -17,10 +17,11 @@ from typing import Any
 from analysis.predictions import Bearing
 from benchmarks.recording import RESULTS, Recording, met, option_parser, percent, points
 from benchmarks.runs import FOLDER, ROOT
-from cluster.study import StudyRuns, register, run_study
+from cluster.errors import RunError
+from cluster.study import StudyRuns
 from cluster.study_design import StudyDesign, read_study
-from cluster.study_page import write_study
-from cluster.study_results import Outcome, StudyResults, results_of
+from cluster.study_results import Outcome, StudyResults
+from cluster.whole_study import conduct
 
 STUDIES = ROOT / "benchmarks" / "studies"
 ARM_MINUTES = 20.0
@@ -30,15 +31,13 @@ def main(arguments: Sequence[str] | None = None, studies: Path = STUDIES) -> Non
     """Run what is missing, print what was predicted and what came out, write the numbers."""
     options = _options(arguments)
     study = read_study(studies / f"{options.name}.yaml")
-    records = options.records / options.name
+    records, out = options.records / options.name, options.out / options.name
     recording = Recording(options.name, options.results)
-    registered = register(study, records)
-    out = options.out / options.name
-    runs = run_study(study, out, records, options.jobs, recording.note, only_read=options.only_read)
-    if not runs.arms:
-        sys.exit(f"no run of an arm of {options.name} is complete, so there is nothing to tell")
-    results = results_of(study.design, runs, registered)
-    write_study(out, results)
+    try:
+        conducted = conduct(study, out, records, options.jobs, recording.note, only_read=options.only_read)
+    except RunError as error:
+        sys.exit(str(error))
+    runs, results = conducted.runs, conducted.results
     verdicts = verdicts_of(study.design, runs, results)
     _show(recording, results, verdicts)
     numbers = {name: value for name, value in asdict(results).items() if name != "name"}

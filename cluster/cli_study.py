@@ -32,31 +32,20 @@ def study(
     from rich.console import Console
     from rich.text import Text
 
-    from cluster.boundary import interruptible
     from cluster.display.study_table import show_study
-    from cluster.study import register, run_study
     from cluster.study_design import read_study
-    from cluster.study_page import PAGE, RESULT, write_study
-    from cluster.study_results import results_of
+    from cluster.study_page import PAGE, RESULT
+    from cluster.whole_study import conduct
 
     console = Console()
+
+    def told(line: str) -> None:
+        console.print(Text(printable(line)), soft_wrap=True)
+
     design = read_study(file)
     folder = out or Path("runs") / "studies" / design.design.name
-    kept = records or folder / "records"
-    registered = register(design, kept)
-    said = f"stopped; what is complete is in {folder}. Start the same command again to go on from there."
-    with interruptible(said):
-        runs = run_study(
-            design, folder, kept, jobs,
-            lambda line: console.print(Text(printable(line)), soft_wrap=True), only_read=only_read,
-        )  # fmt: skip
-    if not runs.arms:
-        raise RunStopped(
-            f"{folder}: no run of an arm is complete: {next(iter(runs.failed.values()), 'none was begun')}"
-        )
-    results = results_of(design.design, runs, registered)
-    write_study(folder, results)
-    show_study(console, results)
-    console.print(Text(printable(f"Written: {folder / RESULT}, {folder / PAGE}")), soft_wrap=True)
-    if runs.failed:
-        raise RunStopped(f"{len(runs.failed)} runs are missing, see {folder / PAGE}; the same command tries them again")
+    conducted = conduct(design, folder, records or folder / "records", jobs, told, only_read=only_read)
+    show_study(console, conducted.results)
+    told(f"Written: {folder / RESULT}, {folder / PAGE}")
+    if failed := conducted.runs.failed:
+        raise RunStopped(f"{len(failed)} runs are missing, see {folder / PAGE}; the same command tries them again")

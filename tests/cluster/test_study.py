@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 import benchmarks.study
 from cluster import cli, study
-from cluster.errors import ManifestError, RecipeError, RunStopped
+from cluster.errors import ManifestError, RecipeError, RunInterrupted, RunStopped
 from cluster.recipe.recipe import load_recipe
 from cluster.run_folder.stage_data import summarise
 from cluster.run_folder.summary import write_summary
@@ -314,8 +314,24 @@ def sleeper(tmp_path: Path) -> Path:
     return tmp_path / "path"
 
 
+def by_command(folder: Path) -> None:
+    invoke(write(folder), "--jobs", 2)
+
+
+def by_benchmark(folder: Path) -> None:
+    write(folder)
+    folders = (f"--{name}={folder / 'out'}" for name in ("results", "records", "out"))
+    benchmarks.study.main(["study", *folders, "--jobs", "2"], studies=folder)
+
+
+@pytest.mark.parametrize("started", [by_command, by_benchmark])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_stopping_a_study_stops_its_runs_cleanly(
-    tmp_path: Path, sleeper: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    sleeper: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    started: Callable[[Path], None],
+    number: signal.Signals,
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(sleeper))
     began = subprocess.Popen
@@ -330,11 +346,11 @@ def test_stopping_a_study_stops_its_runs_cleanly(
         ends = time.monotonic() + 60
         while len(list(out.rglob("*.begun"))) < 2 and time.monotonic() < ends:
             time.sleep(0.05)
-        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), number)
 
     threading.Thread(target=interrupt, daemon=True).start()
-    with pytest.raises(Exception, match="Start the same command again"):
-        invoke(write(tmp_path), "--jobs", 2)
+    with pytest.raises((RunInterrupted, SystemExit), match="Start the same command again"):
+        started(tmp_path)
     assert len(list(out.rglob("*.begun"))) == len(list(out.rglob("*.stopped"))) == 2, "nothing new was begun"
 
 

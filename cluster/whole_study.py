@@ -1,0 +1,43 @@
+"""A study from its registration to its page, for the command line and for benchmarks.
+
+Owns the order. Invariants: predictions are registered before anything is run; Ctrl-C and SIGTERM end the runs first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from cluster.boundary import interruptible
+from cluster.errors import RunStopped
+from cluster.study import StudyRuns, Told, register, run_study
+from cluster.study_design import StudyFile
+from cluster.study_page import write_study
+from cluster.study_results import StudyResults, results_of
+
+
+@dataclass(frozen=True, slots=True)
+class Conducted:
+    """A study's runs and what came of them."""
+
+    runs: StudyRuns
+    results: StudyResults
+
+
+def conduct(study: StudyFile, out: Path, records: Path, jobs: int, told: Told, *, only_read: bool = False) -> Conducted:
+    """Run what has no record yet, ``jobs`` runs at a time, write the page to ``out`` and return what came out.
+
+    Raises:
+        RunStopped: no run of an arm is complete, or a signal stopped it; the same command goes on.
+        RecipeError: the study of these records predicts something else.
+        ManifestError: a record cannot be read, or is of a run with other settings.
+    """
+    registered = register(study, records)
+    said = f"stopped; what is complete is in {out}. Start the same command again to go on from there."
+    with interruptible(said):
+        runs = run_study(study, out, records, jobs, told, only_read=only_read)
+    if not runs.arms:
+        raise RunStopped(f"{out}: no run of an arm is complete: {next(iter(runs.failed.values()), 'none was begun')}")
+    results = results_of(study.design, runs, registered)
+    write_study(out, results)
+    return Conducted(runs, results)
