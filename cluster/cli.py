@@ -176,7 +176,8 @@ def evaluate(
     if split not in SPLITS:
         raise RecipeError(f"--split: expected one of {', '.join(SPLITS)}; found {split!r}")
     named = f"policy.model={json.dumps(str(policy), ensure_ascii=False)}"
-    loaded, folder = _load(recipe, None, ["policy.revision=''", *(overrides or []), named, *_NO_START])
+    only = f"run.evaluation.splits=[{split}]"  # the others need not exist for the recipe's tasks
+    loaded, folder = _load(recipe, None, ["policy.revision=''", *(overrides or []), named, only, *_NO_START])
     _require_ready(loaded, folder)
     from cluster.display.result_table import evaluation_table
     from cluster.evaluation import evaluate as run

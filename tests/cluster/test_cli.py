@@ -141,6 +141,15 @@ def test_eval_prints_a_table_and_writes_json(
     assert json.loads((tmp_path / "r.json").read_text())["by_site"]["shop"]["n"] == 4
 
 
+def test_eval_needs_no_other_split_than_its_own() -> None:
+    chains = Path(__file__).parents[2] / "benchmarks" / "studies" / "chains-arms.yaml"
+    words = ["eval", str(chains), "--policy", "/nowhere", "--split"]
+    for split, missing in (("test_long", False), ("test_templates", True)):
+        with pytest.raises(MissingError, match="policy.model") as refused:
+            RUNNER.invoke(cli.app, [*words, split], catch_exceptions=False)
+        assert ("chains have no split" in str(refused.value)) is missing
+
+
 def test_an_unknown_split_is_refused_before_anything_starts(recipe: Path, calls: list[tuple[str, Any]]) -> None:
     with pytest.raises(RecipeError, match="found 'tset'"):
         RUNNER.invoke(
