@@ -28,7 +28,8 @@ def conduct(study: StudyFile, out: Path, records: Path, jobs: int, told: Told, *
     """Run what has no record yet, ``jobs`` runs at a time, write the page to ``out`` and return what came out.
 
     Raises:
-        RunStopped: no run of an arm is complete, or a signal stopped it; the same command goes on.
+        RunStopped: no run of an arm is complete; the same command goes on.
+        RunInterrupted: a signal stopped it; the same command goes on.
         RecipeError: the study of these records predicts something else.
         ManifestError: a record cannot be read, or is of a run with other settings.
     """

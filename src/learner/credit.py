@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from learner.advantages import ADVANTAGES, Advantage, Advantages, Array
 from learner.algorithms import STEP_TOTALS, Algorithm
-from learner.dataset import state_count
+from learner.dataset import of_recorded_states
 from learner.group_relative import group_left_out_advantages, group_relative_advantages, group_step_advantages
 from learner.phase_batch import PhaseBatch
 from learner.potentials import RECORDED, without_step_means
@@ -93,7 +93,7 @@ def signals(batch: PhaseBatch, algorithm: Algorithm) -> Sequence[Array]:
     if algorithm.potential_source == "critic":
         return batch.answers["potential"]
     potential = RECORDED[algorithm.potential_source]
-    return [potential(t)[: state_count(t, final=True)] for t in batch.trajectories]
+    return [of_recorded_states(potential, trajectory) for trajectory in batch.trajectories]
 
 
 def _joined(arrays: Sequence[Array]) -> Array:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from learner.advantages import Array, discounted_returns
 from learner.algorithms import UNDISCOUNTED, resolve
-from learner.dataset import outcome_targets, per_trajectory, progress_targets, state_count, teaches_progress
+from learner.dataset import of_recorded_states, outcome_targets, per_trajectory, progress_targets, teaches_progress
 from learner.losses import potential_loss, value_loss
 from learner.potentials import RECORDED
 from learner.rewards import REWARDS
@@ -75,7 +75,7 @@ def _value_targets(trajectories: Sequence[Trajectory], settings: LearnerSettings
     potential = RECORDED[_shaped_by(settings)]
     returns: list[Array] = [np.zeros(0)]
     for trajectory in trajectories:
-        known = potential(trajectory)[: state_count(trajectory, final=True)]
+        known = of_recorded_states(potential, trajectory)
         returns.append(discounted_returns(REWARDS["difference"](trajectory, known, settings, 0), discount))
     return np.asarray(np.concatenate(returns) / _value_scale(settings), dtype=np.float32)
 

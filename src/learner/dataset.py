@@ -6,13 +6,14 @@ and targets out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from learner.advantages import Array
 from learner.batching import Sample
 from learner.potentials import milestone_share
 from learner.settings import PotentialDataSettings
@@ -59,6 +60,11 @@ def states(trajectories: Sequence[Trajectory], *, final: bool = False) -> list[S
 def state_count(trajectory: Trajectory, *, final: bool = False) -> int:
     """Return how many states a trajectory has: T, or T + 1."""
     return len(trajectory.steps) + (final and trajectory.final_state is not None)
+
+
+def of_recorded_states(numbers: Callable[[Trajectory], Array], trajectory: Trajectory) -> Array:
+    """Return what ``numbers`` says of the T + 1 states of a trajectory, without the last where that is not recorded."""
+    return numbers(trajectory)[: state_count(trajectory, final=True)]
 
 
 def episode_numbers(trajectories: Sequence[Trajectory], *, final: bool = False) -> npt.NDArray[np.int64]:
@@ -112,8 +118,7 @@ def progress_targets(trajectories: Sequence[Trajectory], labels: str = "successe
     if not trajectories:
         return np.zeros(0, dtype=np.float32)
     label = trajectory_progress if labels == "successes" else milestone_labels
-    known = [label(trajectory)[: state_count(trajectory, final=True)] for trajectory in trajectories]
-    return np.concatenate(known).astype(np.float32)
+    return np.concatenate([of_recorded_states(label, trajectory) for trajectory in trajectories]).astype(np.float32)
 
 
 def milestone_labels(trajectory: Trajectory) -> npt.NDArray[np.float64]:
