@@ -160,6 +160,19 @@ def epoch_batches(episodes: Indices, batch_size: int, generator: np.random.Gener
     return [np.sort(order[at : at + batch_size]) for at in range(0, len(order), batch_size)]
 
 
+def drawn_episodes(sizes: npt.ArrayLike, most: int, generator: np.random.Generator) -> Indices:
+    """Return the numbers, in order, of episodes drawn at random while their ``sizes`` add up to at most ``most``.
+
+    One is taken at least; with 0 all are, and nothing is drawn.
+    """
+    own = np.asarray(sizes, dtype=np.int64)
+    if not most:
+        return np.arange(len(own))
+    order = generator.permutation(len(own))
+    count = np.searchsorted(np.cumsum(own[order]), most, side="right")
+    return np.sort(order[: max(int(count), 1)])
+
+
 def endless_batches(
     episodes: Indices, batch_size: int, generator: np.random.Generator, shuffle: str
 ) -> Iterator[Indices]:

@@ -76,13 +76,15 @@ class CriticSettings:
     """Gradients are scaled down to this L2 norm."""
     weight_decay: float = 0.0
     """AdamW's decoupled weight decay."""
+    max_states: int = 0
+    """Most states that a phase teaches it, of whole episodes drawn at random; 0 takes all. Pre-training takes all."""
     use_replay: bool = True
     """Whether replayed trajectories join the rollouts in a phase. They are all successes, so they raise the values."""
 
     def __post_init__(self) -> None:
         """Refuse what no critic can be trained with."""
         _check_training(self, "learning_rate", "pretrain_learning_rate")
-        at_least(self, 0, "epochs", "pretrain_epochs")
+        at_least(self, 0, "epochs", "pretrain_epochs", "max_states")
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,9 @@ class ActorSettings:
     estimated after each on ``probe_steps`` of the phase's own decisions. Unset makes all ``epochs``."""
     batch_steps: int = 128
     """Decisions per update."""
+    max_decisions: int = 0
+    """Most decisions that a phase learns from, of whole episodes drawn at random among those that the algorithm learns
+    from; 0 takes all."""
     max_grad_norm: float = 1.0
     """Gradients are scaled down to this L2 norm."""
     weight_decay: float = 0.0
@@ -141,7 +146,7 @@ class ActorSettings:
     def __post_init__(self) -> None:
         """Refuse what no update can be made with."""
         _check_training(self, "learning_rate")
-        at_least(self, 0, "epochs", "probe_steps")
+        at_least(self, 0, "epochs", "probe_steps", "max_decisions")
         above(self, 0, "beta")
         one_of(self, "log_ratio", ("sum", "mean"))
         one_of(self, "decay", ("constant", "linear"))

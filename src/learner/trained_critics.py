@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from learner.batching import Batch, Indices, epoch_batches
+from learner.batching import Batch, Indices, drawn_episodes, epoch_batches
 from learner.critic_kinds import CRITICS
 from learner.critics import Critic
-from learner.dataset import episode_numbers, states, with_verdict
+from learner.dataset import episode_numbers, state_count, states, with_verdict
 from learner.metrics import CriticMetrics
 from learner.models import Models
 from learner.optimiser import Compute, adamw, set_learning_rate, update
@@ -60,11 +60,15 @@ class TrainedCritic:
     ) -> CriticMetrics:
         """Train on the states of those trajectories that have a verdict and teach this critic.
 
-        The learning rate is constant; with ``pretrain`` it and the number of epochs are those of the pre-training. The
+        The learning rate is constant; with ``pretrain`` it and the number of epochs are those of the pre-training,
+        which has no limit of states. The
         answers given in the first epoch, each before the critic had learned from that state, are what is rated.
         """
         own, compute = self.settings, self._compute
         data = [t for t in with_verdict(trajectories) if self.kind.learns_from(t, self._learner)]
+        if not pretrain:
+            sizes = [state_count(trajectory, final=self.kind.final) for trajectory in data]
+            data = [data[i] for i in drawn_episodes(sizes, own.max_states, generator)]
         samples = states(data, final=self.kind.final)
         targets = np.asarray(self.kind.targets(data, self._learner), dtype=np.float32)
         epochs = own.pretrain_epochs if pretrain else own.epochs

@@ -19,7 +19,7 @@ from torch import nn
 
 from learner.actor import update_actor
 from learner.algorithms import resolve
-from learner.batching import Sample
+from learner.batching import Sample, drawn_episodes
 from learner.bookmarks import Bookmarks
 from learner.checkpoints import checkpoint_id, read_checkpoint, read_state, write_checkpoint
 from learner.clone import clone_actions
@@ -227,8 +227,9 @@ class Learner:
         """
         batch = self._batch(rollouts, replayed, phase_index, replayed_steps)
         seconds: dict[str, float] = {}
+        generator = self._generator(seed, phase_index, _ACTOR)
         with _timed(seconds, "credit"):
-            data, groups, mechanism = self._actor_data(batch)
+            data, groups, mechanism = self._actor_data(batch, generator)
         with _timed(seconds, "actor"):
             actor = update_actor(
                 self.actor,
@@ -237,7 +238,7 @@ class Learner:
                 POLICY_LOSSES[self.algorithm.policy_loss],
                 self.settings,
                 reference=self.actor if self.algorithm.reference == "phase_start" else self.warm_start,
-                generator=self._generator(seed, phase_index, _ACTOR),
+                generator=generator,
                 compute=self.compute,
             )
         self.phases += 1
@@ -265,10 +266,13 @@ class Learner:
             raise ValueError(f"algorithm {self.algorithm.name!r} has no phases: it ends with cloning")
         return PhaseBatch.of(rollouts, replayed, phase, replayed_steps)
 
-    def _actor_data(self, batch: PhaseBatch) -> tuple[ActorData, GroupCounts | None, Mechanism | None]:
+    def _actor_data(
+        self, batch: PhaseBatch, generator: np.random.Generator
+    ) -> tuple[ActorData, GroupCounts | None, Mechanism | None]:
         """Return the decisions that the actor learns from, with their credit by the annotators as they are.
 
-        Groups that carry no signal are skipped and counted; what shapes rewards is held against a clock.
+        Groups that carry no signal are skipped and counted; what shapes rewards is held against a clock. Of more
+        episodes than the actor may learn from, ``generator`` draws.
         """
         seen = batch.trajectories
         # One call for all of them: what they share of a batch is computed once.
@@ -293,12 +297,15 @@ class Learner:
             mechanism = mechanism_of(batch, signals(batch, self.algorithm), credit.advantages)
             if self.settings.better_than_clock and self.algorithm.potential_source == "critic":
                 mechanism.require_better_than_clock()
-        chosen = np.flatnonzero(wanted)
+        episodes = episode_numbers(batch.trajectories)
+        numbers, sizes = np.unique(episodes[wanted], return_counts=True)
+        drawn = numbers[drawn_episodes(sizes, self.settings.actor.max_decisions, generator)]
+        chosen = np.flatnonzero(wanted & np.isin(episodes, drawn))
         samples = decisions(batch.trajectories)
         behaviour = [step.logprobs for trajectory in batch.trajectories for step in trajectory.steps]
         data = ActorData(
             samples=[samples[i] for i in chosen],
-            episodes=episode_numbers(batch.trajectories)[chosen],
+            episodes=episodes[chosen],
             behaviour=[behaviour[i] for i in chosen],
             fresh=batch.steps(batch.is_fresh)[chosen],
             outcomes=outcome_targets(batch.trajectories)[chosen],

@@ -20,22 +20,30 @@ def is_option(intent: Intent) -> bool:
 
 def rival_of(intent: Intent, seen: Observation, rng: random.Random) -> Intent | None:
     """Return ``intent`` with another item, option, number or answer, or None where there is no other."""
+    others = rivals_of(intent, seen)
+    if intent.kind in ("exit", "click"):
+        others.sort(key=lambda other: other.argument or "" if other.kind == "exit" else other.name or "")
+    return rng.choice(others) if others else None
+
+
+def rivals_of(intent: Intent, seen: Observation) -> list[Intent]:
+    """Return ``intent`` with each other item, option, number or answer, in the order of the page."""
     assert intent.rivals is not None
     if intent.kind == "exit":
-        others = sorted(set(re.findall(intent.rivals, seen.page_text)) - {intent.argument})
-        return Intent("exit", argument=rng.choice(others)) if others else None
+        answers = dict.fromkeys(re.findall(intent.rivals, seen.page_text))
+        return [Intent("exit", argument=answer) for answer in answers if answer != intent.argument]
     element = element_of(intent, seen)
     if element is None:
-        return None
+        return []
     if intent.kind == "click":
-        names = [e.name for e in seen.elements if e.role == element.role and e.name != element.name]
-        others = sorted({name for name in names if re.fullmatch(intent.rivals, name)})
-        return replace(intent, name=rng.choice(others), role=element.role, nth=0, rivals=None) if others else None
+        names = dict.fromkeys(e.name for e in seen.elements if e.role == element.role and e.name != element.name)
+        others = [name for name in names if re.fullmatch(intent.rivals, name)]
+        return [replace(intent, name=name, role=element.role, nth=0, rivals=None) for name in others]
     if intent.kind == "select":
         others = [o for o in element.options if o != intent.argument and re.fullmatch(intent.rivals, o)]
     else:
         others = _other_numbers(intent.argument or "")
-    return replace(intent, argument=rng.choice(others), rivals=None) if others else None
+    return [replace(intent, argument=other, rivals=None) for other in others]
 
 
 def _other_numbers(number: str) -> list[str]:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from learner.attention import Segments, attend
-from learner.batching import Sample, collate, endless_batches, epoch_batches, micro_batches
+from learner.batching import Sample, collate, drawn_episodes, endless_batches, epoch_batches, micro_batches
 from learner.critics import Critic, predict
 from learner.language_model import LanguageModel
 from learner.logprobs import action_logprobs, check_reading, score_samples, token_logprobs
@@ -86,6 +86,26 @@ def test_a_shuffle_of_episodes_keeps_their_steps_together() -> None:
     assert [len(batch) for batch in drawn[0]] == [4] * 10
     assert drawn[0] != drawn[1]
     assert min(len(batch) for batch in drawn[2]) > 8
+
+
+@given(st.lists(st.integers(1, 9), max_size=30), st.integers(1, 100), st.integers(0, 3))
+def test_episodes_are_drawn_up_to_a_size(sizes: list[int], most: int, seed: int) -> None:
+    drawn = drawn_episodes(sizes, most, np.random.default_rng(seed)).tolist()
+    total = sum(sizes[i] for i in drawn)
+    assert drawn == sorted(set(drawn))
+    assert total <= most or len(drawn) == 1
+    left = [sizes[i] for i in range(len(sizes)) if i not in drawn]
+    assert not left or total + max(left) > most
+
+
+def test_every_episode_is_drawn_as_often_and_without_a_limit_all_are() -> None:
+    generator = np.random.default_rng(0)
+    often = np.bincount(np.concatenate([drawn_episodes([5] * 10, 20, generator) for _ in range(500)]))
+    assert often.min() > 150
+    assert often.sum() == 2000
+    before = generator.bit_generator.state
+    assert drawn_episodes([5] * 10, 0, generator).tolist() == list(range(10))
+    assert generator.bit_generator.state == before
 
 
 def test_no_samples_is_an_error() -> None:

@@ -17,7 +17,8 @@ from cluster.run_folder.stage_results import Cloned, read_result
 from learner.critic_kinds import CRITICS
 from learner.critics import predict
 from learner.dataset import states
-from learner.settings import ActorSettings, CloneSettings, CriticSettings, LearnerSettings
+from learner.phase_batch import PhaseBatch
+from learner.settings import ActorSettings, CloneSettings, CriticSettings, LearnerSettings, PotentialDataSettings
 from learner.trainer import Learner
 from policy.models import load_causal_lm
 from policy.weights import put_weights, read_weights
@@ -236,6 +237,32 @@ def test_the_warm_start_is_the_policy_after_cloning(model_dir: Path, trajectory:
     assert Learner(SETTINGS, model_dir).warm_start is None
 
 
+def test_a_phase_may_be_limited_to_fewer_whole_episodes(
+    model_dir: Path, trajectory: Callable[..., Trajectory]
+) -> None:
+    """Of 32 episodes of two steps the critics learn from 10 and 5, the actor from 7; which ones differs by phase."""
+    settings = replace(
+        SETTINGS,
+        value=replace(CRITIC, max_states=21),
+        potential=replace(CRITIC, max_states=10),
+        potential_data=PotentialDataSettings(labels="all"),
+        actor=replace(SETTINGS.actor, max_decisions=15, epochs=1),
+    )
+    learner = Learner(settings, model_dir)
+    assert learner.pretrain("value", bandit(trajectory)).states == 64
+    update = run_phase(learner, bandit(trajectory), [], 1)
+    assert {name: critic.states for name, critic in update.critics.items()} == {"value": 20, "potential": 10}
+    assert update.actor.decisions == 14
+    batch = PhaseBatch.of(bandit(trajectory), (), 1)
+    drawn = [learner._actor_data(batch, np.random.default_rng(seed))[0].episodes.tolist() for seed in (0, 1)]
+    assert drawn[0] != drawn[1]
+    assert all(episodes.count(episode) == 2 for episodes in drawn for episode in episodes)
+    cloning = Learner(replace(settings, algorithm="filtered_bc"), model_dir)
+    data = cloning._actor_data(batch, np.random.default_rng(0))[0]
+    assert len(data.samples) == 14
+    assert (data.outcomes == 1.0).all()
+
+
 def test_what_has_no_verdict_never_enters(model_dir: Path, trajectory: Callable[..., Trajectory]) -> None:
     data = bandit(trajectory)
     crashed = [trajectory([([3, 4, 30], BAD)], outcome=None, episode_id=f"x{i}") for i in range(3)]
@@ -315,7 +342,7 @@ def test_values_of_shaped_returns_are_told_in_full(model_dir: Path, trajectory: 
         learner = Learner(replace(base, value_target=target), model_dir)
         learner.pretrain("value", usual)
         batch = learner._batch([*usual, missed], [], 1)
-        advantages = learner._actor_data(batch)[0].advantages.steps
+        advantages = learner._actor_data(batch, np.random.default_rng(0))[0].advantages.steps
         means[target] = (advantages[:24].mean(), advantages[24:26].mean())
     assert abs(means["shaped"][0]) < 0.02 < 0.05 < means["return"][0]
     assert means["shaped"][1] < -0.05 < -0.02 < means["return"][1]

@@ -88,6 +88,22 @@ def test_few_slips_end_the_episode_and_atoms_have_habits():
     assert len({planned_slips(chain, rng, always) for _ in range(50)}) == 1
 
 
+async def test_a_habit_always_goes_the_same_way(app):
+    """Of what may be taken instead it is the first on the page; without habits it is this or that."""
+    task = next(task for task in chains("train", 40) if task.template == "chains.1" and usual_of(task) is Slip.WRONG)
+    ways = {}
+    for habitual in (1.0, 0.0):
+        quality = Quality(faulty=1.0, detours=0.0, habitual=habitual)
+        played = [await play(app, task, demonstrate(task, seed, quality)) for seed in range(12)]
+        ways[habitual] = {tuple(map(str, one.actions)) for one in played}
+    assert len(ways[1.0]) == 1
+    assert len(ways[0.0]) > 2
+
+
+def usual_of(task: Task) -> Slip | None:
+    return slips_of(task, 0, Quality(faulty=1.0, detours=0.0, habitual=1.0))[0]
+
+
 def test_an_atoms_share_of_slips_is_its_own():
     quality = Quality(low=0.2, high=0.6, seed=3)
     rates = {name: quality.rate(name) for name in ATOMS}

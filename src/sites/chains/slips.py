@@ -1,22 +1,23 @@
 """Demonstrations of chains as people give them: each atom may go wrong, and mostly the others are done all the same.
 
 Owns ``Slip`` and when one happens. Invariants: the same task, seed and quality give the same demonstration; an atom's
-share of slips and its habitual slip are fixed by the quality's seed; whatever slips but a detour makes the chain fail,
-and all but a stop leave the rest of it to be done; a demonstration ends with an exit within the task's steps and never
-names what is not on the page.
+share of slips, its habitual slip and how that goes are fixed by the quality's seed; whatever slips but a detour makes
+the chain fail, and all but a stop leave the rest of it to be done; a demonstration ends with an exit within the task's
+steps and never names what is not on the page.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import count
 
 from records.environment import Observation
 from records.episodes import Task
 from sites.chains.chain import Chain, approach
-from sites.choices import element_of, is_option, is_there, rival_of
+from sites.choices import element_of, is_option, is_there, rival_of, rivals_of
 from sites.experts import Expert, Intent
 from sites.quality import Quality
 
@@ -50,7 +51,7 @@ _Part = Generator[Intent, Observation, Observation | None]
 def demonstrate_chain(task: Task, seed: int, quality: Quality) -> Expert:
     """Return a demonstration of a chain, made imperfect as ``quality`` says."""
     rng, chain = random.Random(f"demonstration/{seed}/{task.task_id}"), Chain.filled(task.parameters)
-    part = _done(chain, planned_slips(chain, rng, quality), rng)
+    part = _done(chain, _plan(chain, rng, quality), rng)
 
     def demonstration() -> Expert:
         seen: Observation | None = None
@@ -67,25 +68,44 @@ def demonstrate_chain(task: Task, seed: int, quality: Quality) -> Expert:
 
 def planned_slips(chain: Chain, rng: random.Random, quality: Quality) -> Slips:
     """Draw what goes wrong with each atom, None for nothing; the last one cannot be swapped."""
-    slips = [_slip(atom.name, rng, quality) for atom in chain.atoms]
-    return (*slips[:-1], Slip.WRONG if slips[-1] is Slip.SWAPPED else slips[-1])
+    return tuple(planned.slip for planned in _plan(chain, rng, quality))
 
 
-def _slip(atom: str, rng: random.Random, quality: Quality) -> Slip | None:
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """What goes wrong with an atom, None for nothing, and how: as ``rng`` draws, for a habit always the same."""
+
+    slip: Slip | None
+    rng: random.Random
+    habitual: bool = False
+
+    def rival(self, intent: Intent, seen: Observation) -> Intent | None:
+        """Return what is taken instead: by habit the first on the page, None where there is no other."""
+        return next(iter(rivals_of(intent, seen)), None) if self.habitual else rival_of(intent, seen, self.rng)
+
+
+def _plan(chain: Chain, rng: random.Random, quality: Quality) -> tuple[_Planned, ...]:
+    plan = [_planned(atom.name, rng, quality) for atom in chain.atoms]
+    last = plan[-1]
+    return (*plan[:-1], replace(last, slip=Slip.WRONG) if last.slip is Slip.SWAPPED else last)
+
+
+def _planned(atom: str, rng: random.Random, quality: Quality) -> _Planned:
     if rng.random() >= quality.rate(atom):
-        return None
+        return _Planned(None, rng)
     if rng.random() < quality.detours:
-        return Slip.DETOUR
-    source = random.Random(f"habit/{quality.seed}/{atom}") if rng.random() < quality.habitual else rng
-    return source.choices(list(_SHARES), list(_SHARES.values()))[0]
+        return _Planned(Slip.DETOUR, rng)
+    habitual = rng.random() < quality.habitual
+    source = random.Random(f"habit/{quality.seed}/{atom}") if habitual else rng
+    return _Planned(source.choices(list(_SHARES), list(_SHARES.values()))[0], source, habitual)
 
 
-def _done(chain: Chain, slips: Slips, rng: random.Random) -> _Part:
+def _done(chain: Chain, plan: Sequence[_Planned], rng: random.Random) -> _Part:
     """Do the chain's atoms as planned."""
     site, at_home, wandered = chain.sites[0], True, False
     seen: Observation | None = None
-    for index, slip in _ordered(slips):
-        atom = chain.atoms[index]
+    for index, planned in _ordered(plan):
+        atom, slip = chain.atoms[index], planned.slip
         if slip is Slip.SKIPPED:
             continue
         if slip is Slip.DETOUR and seen is not None and not wandered:
@@ -93,23 +113,25 @@ def _done(chain: Chain, slips: Slips, rng: random.Random) -> _Part:
         seen = yield from _carefully(approach(atom, site, at_home=at_home), seen)
         site, at_home = atom.site, False
         if slip is Slip.STOPPED:
-            return (yield from _carefully(atom.expert(), seen, most=rng.randrange(atom.length)))
+            return (yield from _carefully(atom.expert(), seen, most=planned.rng.randrange(atom.length)))
         if slip is Slip.WRONG:
-            seen = yield from _carelessly(atom.expert(), seen, atom.length - 1, rng)
+            seen = yield from _carelessly(atom.expert(), seen, atom.length - 1, planned)
         else:
             seen = yield from _carefully(atom.expert(), seen)
     return seen
 
 
-def _ordered(slips: Slips) -> Sequence[tuple[int, Slip | None]]:
+def _ordered(plan: Sequence[_Planned]) -> Sequence[tuple[int, _Planned]]:
     """Return the atoms in the order in which they are done; one that is swapped and the next one are done well."""
-    order, index = list[tuple[int, Slip | None]](), 0
-    while index < len(slips):
-        if slips[index] is Slip.SWAPPED:
-            order += [(index + 1, None), (index, None)]
+    order, index = list[tuple[int, _Planned]](), 0
+    while index < len(plan):
+        planned = plan[index]
+        if planned.slip is Slip.SWAPPED:
+            well = replace(planned, slip=None)
+            order += [(index + 1, well), (index, well)]
             index += 2
         else:
-            order.append((index, slips[index]))
+            order.append((index, planned))
             index += 1
     return order
 
@@ -138,13 +160,14 @@ def _carefully(actions: _Actions, seen: Observation | None, most: int = _ALL, *,
     return seen
 
 
-def _carelessly(actions: _Actions, seen: Observation | None, last: int, rng: random.Random) -> _Part:
+def _carelessly(actions: _Actions, seen: Observation | None, last: int, planned: _Planned) -> _Part:
     """Follow the actions and go wrong at one choice; who has not by the ``last`` action leaves that one out."""
+    rng = planned.rng
     try:
         intent = next(actions)
         for index in count():
             if seen and intent.rivals and (rng.random() < _WRONG_AT_A_CHOICE or index == last):
-                rival, left_out = rival_of(intent, seen, rng), _differs(intent, seen)
+                rival, left_out = planned.rival(intent, seen), _differs(intent, seen)
                 if left_out and (rival is None or rng.random() < _LEAVES_CHOICE_OUT):
                     intent = actions.send(seen)
                 elif rival:
