@@ -57,6 +57,7 @@ JUDGES: Registry[JudgeKind[Any]] = Registry(
         "orm": "judges.llm.kind:ORM",
         "process": "judges.llm.kind:PROCESS",
         "milestone_checker": "judges.of_milestones.checker:CHECKER",
+        "milestone_steps": "judges.of_milestones.steps:MILESTONE_STEPS",
     },
 )
 """Every kind of judge that there is."""

@@ -1,7 +1,7 @@
 """What WebArena's evaluators can be told, and how tasks without milestones come by some.
 
-Owns ``EvaluatorSettings``, ``MilestoneSettings``, ``AutoraterSettings`` and ``CheckerSettings``. Imports neither torch
-nor pydantic.
+Owns ``EvaluatorSettings``, ``MilestoneSettings``, ``AutoraterSettings``, ``CheckerSettings`` and
+``MilestoneStepsSettings``. Imports neither torch nor pydantic.
 """
 
 from __future__ import annotations
@@ -111,3 +111,18 @@ class CheckerSettings:
 
     folder: str = ""
     """Folder that ``waymark milestones train`` made, relative to the working folder."""
+
+
+@dataclass(frozen=True)
+class MilestoneStepsSettings:
+    """A judge of steps by the milestones that they lead to."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    within: int = 0
+    """Steps up to one that reaches a milestone that are right, that one included; 0: as many as the expert needs for a
+    milestone, where its number of steps is known."""
+
+    def __post_init__(self) -> None:
+        """Refuse negative numbers."""
+        at_least(self, 0, "within")

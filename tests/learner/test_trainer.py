@@ -237,9 +237,7 @@ def test_the_warm_start_is_the_policy_after_cloning(model_dir: Path, trajectory:
     assert Learner(SETTINGS, model_dir).warm_start is None
 
 
-def test_a_phase_may_be_limited_to_fewer_whole_episodes(
-    model_dir: Path, trajectory: Callable[..., Trajectory]
-) -> None:
+def test_a_phase_may_be_limited_to_fewer_whole_episodes(model_dir: Path, trajectory: Callable[..., Trajectory]) -> None:
     """Of 32 episodes of two steps the critics learn from 10 and 5, the actor from 7; which ones differs by phase."""
     settings = replace(
         SETTINGS,
