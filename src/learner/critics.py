@@ -1,7 +1,7 @@
 """The critics: a language-model backbone, an MLP head and a sigmoid at the prompt's last token.
 
 Owns the model of V(s, I) (MiRA eq. 4) and P(s, g) (eq. 3). A critic starts from the cloned actor's backbone
-with a fresh head whose output layer is zero, so that an untrained critic says 0.5 everywhere and a potential
+with a fresh head whose output layer is zero, so that an untrained critic says the same everywhere, 0.5, and a potential
 that is the same everywhere shapes nothing.
 """
 
@@ -17,9 +17,13 @@ from torch import Tensor, nn
 from learner.batching import Batch, Sample, collate, micro_batches
 from learner.language_model import LanguageModel, hidden_states
 from learner.optimiser import Compute
+from learner.pieces import Piece
 from learner.sharding import copy_weights, put_rows
 from policy.weights import own_tensors
 from records.episodes import FloatArray
+
+_NEVER_CERTAIN = 0.01
+"""Fixed: how far from 0 and 1 a critic's first answer stays, which it could hardly leave otherwise."""
 
 
 class Critic(nn.Module):
@@ -47,6 +51,13 @@ class Critic(nn.Module):
         fresh = _fresh_head(self._width, seed).state_dict()
         for name, tensor in own_tensors(self.head).items():
             put_rows(tensor, fresh[name])
+
+    @torch.no_grad()
+    def begin_at(self, answer: float) -> None:
+        """Answer ``answer`` everywhere where nothing was learned yet; elsewhere do nothing."""
+        head = own_tensors(self.head)
+        if not Piece.of(head["2.weight"]).local.any():
+            put_rows(head["2.bias"], torch.logit(torch.tensor([answer]), eps=_NEVER_CERTAIN))
 
     def forward(self, batch: Batch) -> Tensor:
         """Return logits (B,) in float32, read at the last prompt token."""

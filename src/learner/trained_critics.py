@@ -60,8 +60,8 @@ class TrainedCritic:
     ) -> CriticMetrics:
         """Train on the states of those trajectories that have a verdict and teach this critic.
 
-        The learning rate is constant; with ``pretrain`` it and the number of epochs are those of the pre-training,
-        which has no limit of states. The
+        One that was taught nothing yet begins with the mean of its targets. The learning rate is constant; with
+        ``pretrain`` it and the number of epochs are those of the pre-training, which has no limit of states. The
         answers given in the first epoch, each before the critic had learned from that state, are what is rated.
         """
         own, compute = self.settings, self._compute
@@ -71,6 +71,8 @@ class TrainedCritic:
             data = [data[i] for i in drawn_episodes(sizes, own.max_states, generator)]
         samples = states(data, final=self.kind.final)
         targets = np.asarray(self.kind.targets(data, self._learner), dtype=np.float32)
+        if len(targets):
+            self.model.begin_at(float(targets.mean()))
         epochs = own.pretrain_epochs if pretrain else own.epochs
         set_learning_rate(self.optimiser, own.pretrain_learning_rate if pretrain else own.learning_rate)
         wanted = torch.from_numpy(targets).to(compute.device)

@@ -35,6 +35,9 @@ SETTINGS = LearnerSettings(
     micro_batch_tokens=256,
 )
 
+UNSURE = replace(CRITIC, learning_rate=0.0, pretrain_learning_rate=1e-7)
+"""A value critic that says 0.5 of everything, and stays there, once it was taught a bandit."""
+
 
 def bandit(make: Callable[..., Trajectory], count: int = 32) -> list[Trajectory]:
     """Two-step episodes on a few pages; the first action GOOD leads to success and BAD to failure."""
@@ -172,17 +175,17 @@ def test_mira_raises_the_successful_action_and_lowers_the_other(
 def test_a_negative_advantage_lowers_the_log_probability(
     model_dir: Path, trajectory: Callable[..., Trajectory]
 ) -> None:
-    """One failed episode alone: V is 0.5 at first, so A = 0 - V < 0, and one update must lower the action."""
-    own = replace(SETTINGS.value, learning_rate=0.0)
+    """One failed episode alone, where V says 0.5: A = 0 - V < 0, and one update must lower the action."""
     learner = Learner(
-        replace(SETTINGS, algorithm="webrl", value=own, actor=replace(SETTINGS.actor, epochs=1)), model_dir
+        replace(SETTINGS, algorithm="webrl", value=UNSURE, actor=replace(SETTINGS.actor, epochs=1)), model_dir
     )
+    learner.pretrain("value", bandit(trajectory))
     before = logprob(learner, BAD)
     metrics = run_phase(learner, [trajectory([([3, 4, 30], BAD)], outcome=0.0)], [], phase_index=0)
     assert metrics.actor.negative_share == 1.0
     # A = 0.5 * (0 - 0.5) + 0.5 * (0 - 0.5) = -0.5.
     assert metrics.actor.advantage is not None
-    assert metrics.actor.advantage.mean == pytest.approx(-0.5)
+    assert metrics.actor.advantage.mean == pytest.approx(-0.5, rel=1e-3)
     assert logprob(learner, BAD) < before
 
 
@@ -190,13 +193,13 @@ def test_enough_epochs_reach_what_the_advantage_asks_for(
     model_dir: Path, trajectory: Callable[..., Trajectory]
 ) -> None:
     """One failed step, A = -0.5, beta 0.5: the optimum is a log-ratio of A / beta = -1 (eq. 9)."""
-    own = replace(SETTINGS.value, learning_rate=0.0)
     actor = replace(SETTINGS.actor, epochs=60)
-    learner = Learner(replace(SETTINGS, algorithm="webrl", value=own, actor=actor), model_dir)
+    learner = Learner(replace(SETTINGS, algorithm="webrl", value=UNSURE, actor=actor), model_dir)
+    learner.pretrain("value", bandit(trajectory))
     metrics = run_phase(learner, [trajectory([([3, 4, 30], BAD)], outcome=0.0)], [], phase_index=0)
     ratio = metrics.actor.ratio
     assert ratio is not None
-    assert ratio.asked.mean == pytest.approx(-1.0)
+    assert ratio.asked.mean == pytest.approx(-1.0, rel=1e-3)
     assert ratio.achieved.mean == pytest.approx(-1.0, abs=0.1)
 
 
@@ -209,11 +212,11 @@ def test_a_loss_may_compare_with_the_warm_start(
     """
     raised = [trajectory([([3, 4, 30], GOOD)], episode_id="won")]
     still = [trajectory([([3, 4, 30], GOOD)], outcome=outcome, episode_id=f"{outcome}") for outcome in (0.0, 1.0)]
-    own = replace(SETTINGS.value, learning_rate=0.0)
-    settings = replace(SETTINGS, algorithm="webrl", value=own, actor=replace(SETTINGS.actor, epochs=20))
+    settings = replace(SETTINGS, algorithm="webrl", value=UNSURE, actor=replace(SETTINGS.actor, epochs=20))
     left = {}
     for reference in ("phase_start", "warm_start"):
         learner = Learner(replace(settings, reference=reference), model_dir)
+        learner.pretrain("value", bandit(trajectory))
         start = logprob(learner, GOOD)
         run_phase(learner, raised, [], phase_index=1)
         assert logprob(learner, GOOD) > start + 0.5
@@ -235,6 +238,25 @@ def test_the_warm_start_is_the_policy_after_cloning(model_dir: Path, trajectory:
     assert all(torch.equal(tensor, cloned[name]) for name, tensor in learner.warm_start.model.state_dict().items())
     assert not all(torch.equal(tensor, cloned[name]) for name, tensor in learner.actor.model.state_dict().items())
     assert Learner(SETTINGS, model_dir).warm_start is None
+
+
+@pytest.mark.parametrize("cross_fit", [False, True])
+def test_a_critic_begins_with_the_mean_of_what_it_is_taught_first(
+    model_dir: Path, trajectory: Callable[..., Trajectory], cross_fit: bool
+) -> None:
+    """Untaught it says 0.5, and actions of a hard phase, however good, would all be below what it says."""
+    still = replace(CRITIC, learning_rate=0.0, pretrain_learning_rate=1e-7)
+    learner = Learner(replace(SETTINGS, value=still, algorithm="webrl", cross_fit=cross_fit), model_dir)
+    rare = [
+        trajectory([([3, 4], GOOD)], outcome=float(i % 8 == 0), episode_id=f"e{i}")
+        for i in range(64)
+    ]
+    rare = [replace(episode, task_id=f"t{i // 8}") for i, episode in enumerate(rare)]
+    assert np.allclose(np.concatenate(learner.ask("value", rare)), 0.5)
+    learner.pretrain("value", rare)
+    assert np.allclose(np.concatenate(learner.ask("value", rare)), 1 / 8, atol=1e-3)
+    learner.update_critics([replace(episode, outcome=1.0) for episode in rare], [], 1)
+    assert np.allclose(np.concatenate(learner.ask("value", rare)), 1 / 8, atol=1e-3)
 
 
 def test_a_phase_may_be_limited_to_fewer_whole_episodes(model_dir: Path, trajectory: Callable[..., Trajectory]) -> None:
