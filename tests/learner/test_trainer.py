@@ -247,10 +247,7 @@ def test_a_critic_begins_with_the_mean_of_what_it_is_taught_first(
     """Untaught it says 0.5, and actions of a hard phase, however good, would all be below what it says."""
     still = replace(CRITIC, learning_rate=0.0, pretrain_learning_rate=1e-7)
     learner = Learner(replace(SETTINGS, value=still, algorithm="webrl", cross_fit=cross_fit), model_dir)
-    rare = [
-        trajectory([([3, 4], GOOD)], outcome=float(i % 8 == 0), episode_id=f"e{i}")
-        for i in range(64)
-    ]
+    rare = [trajectory([([3, 4], GOOD)], outcome=float(i % 8 == 0), episode_id=f"e{i}") for i in range(64)]
     rare = [replace(episode, task_id=f"t{i // 8}") for i, episode in enumerate(rare)]
     assert np.allclose(np.concatenate(learner.ask("value", rare)), 0.5)
     learner.pretrain("value", rare)
