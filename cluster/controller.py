@@ -274,8 +274,15 @@ class Controller:
         return ReplayFiltered(kept={unit.episode_id: unit.steps for unit in kept}, audit=audit.summary())
 
     def _critics(self, phase: int) -> CriticsTrained:
-        """Train the critics on this phase's and the replayed episodes (MiRA Alg. 1, first half)."""
-        metrics = self.system.learner.update_critics(*self._learned_from(phase), phase, self.recipe.run.seed)
+        """Train the critics on this phase's and the replayed episodes (MiRA Alg. 1, first half).
+
+        Those of the past phases that the recipe names come along, whole, as all do that a critic learns from.
+        """
+        rollouts, replayed = self._learned_from(phase)
+        known = {kept.episode_id for kept in replayed}
+        past = range(max(self.tasks.first_phase, phase - self.recipe.replay.critic_phases), phase)
+        replayed += [Kept(episode, ()) for one in past for episode in self._counted(one) if episode not in known]
+        metrics = self.system.learner.update_critics(rollouts, replayed, phase, self.recipe.run.seed)
         self._show_losses({critic: update.loss for critic, update in metrics.critics.items()})
         self.system.learner.save(critics_name(phase))
         return CriticsTrained(checkpoint=critics_name(phase), metrics=metrics)

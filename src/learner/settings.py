@@ -8,6 +8,7 @@ Imports neither torch nor pydantic. Learning rates default to the published ones
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -61,6 +62,7 @@ class CriticSettings:
     """One critic: language-model backbone, MLP head, sigmoid."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = FORBID_UNKNOWN
+    unset: ClassVar[Mapping[str, object]] = {"max_states": 0}
 
     learning_rate: float = 1e-6
     """Constant AdamW learning rate in a phase."""
@@ -117,6 +119,7 @@ class ActorSettings:
     """The policy update of a phase."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = FORBID_UNKNOWN
+    unset: ClassVar[Mapping[str, object]] = {"max_decisions": 0}
 
     learning_rate: float = 1e-6
     """AdamW's learning rate, that of the phase's first update."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -15,6 +16,7 @@ class ReplaySettings:
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
     operational: ClassVar[tuple[str, ...]] = ("labels_at_once", "pack_above")
+    unset: ClassVar[Mapping[str, object]] = {"critic_phases": 0}
 
     perplexity_low: float = 1 / 0.9
     """Lowest perplexity under the current policy that is kept, inclusive (1 = certain): below, nothing is learned."""
@@ -31,6 +33,10 @@ class ReplaySettings:
 
     cap_per_rollout: float = 2.0
     """Most units kept per unit of fresh rollouts (trajectories against trajectories, or steps against steps)."""
+
+    critic_phases: int = 0
+    """Past phases whose rollouts, failures too, teach the critics again (those with ``use_replay``), beside the
+    successes that are replayed. 0, as in the paper: none; what a critic knows then fades with what a phase shows."""
 
     outcomes: str = ""
     """Judge whose labels say which rollouts succeeded, as learning and the curriculum see it: a registered name or
@@ -53,7 +59,7 @@ class ReplaySettings:
     def __post_init__(self) -> None:
         one_of(self, "perplexity_of", ("tokens", "actions"))
         one_of(self, "per", ("trajectory", "step"))
-        at_least(self, 0, "pack_above")
+        at_least(self, 0, "pack_above", "critic_phases")
         at_least(self, 1, "labels_at_once")
         at_least(self, 1, "perplexity_low", "perplexity_high")
         at_least(self, 0, "cap_per_rollout")

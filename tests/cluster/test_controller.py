@@ -107,6 +107,20 @@ def test_the_learner_gets_this_phases_episodes_and_the_kept_successes_of_earlier
     assert run.manifest.result(1, ReplayFiltered).kept == {}
 
 
+@pytest.mark.parametrize(("phases", "past"), [(1, [3]), (2, [2, 3]), (9, [1, 2, 3])])
+def test_critics_may_learn_from_past_phases_too(tmp_path: Path, phases: int, past: list[int]) -> None:
+    """Failures too, once each, and the actor from none of it."""
+    run = Run(tmp_path, run={"phases": 4}, replay={"critic_phases": phases})
+    system = run.start()
+    again = [what[2] for what in system.asked if what[0] == "update_critics"]
+    replayed = [what[2] for what in system.asked if what[0] == "update_actor"]
+    assert again[0] == replayed[0] == []
+    ids = [kept.episode_id for kept in again[3]]
+    played = {episode for phase in past for episode in run.manifest.result(phase, RolloutsPlayed).episodes}
+    assert set(ids) == played | {kept.episode_id for kept in replayed[3]}
+    assert len(ids) == len(set(ids)) > len(replayed[3])
+
+
 def test_each_stage_is_logged_once_and_shown(run: Run) -> None:
     run.start()
     lines = list(read_metrics(run.out))

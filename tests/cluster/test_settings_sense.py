@@ -42,7 +42,7 @@ MAY_BE_ZERO = {
     "learner.clone.prompt_weight", "learner.clone.prompt_share", "learner.clone.warmup_share",
     "learner.clone.final_share", "learner.clone.weight_decay", "learner.losses.mgrpo.kl_weight",
     "learner.potential_data.max_horizons", "learner.value.max_states", "learner.potential.max_states",
-    "learner.actor.max_decisions", "judges.milestone_steps.within",
+    "learner.actor.max_decisions", "replay.critic_phases", "judges.milestone_steps.within",
     "learner.rewards.format_weight", "learner.rewards.judged_weight", "learner.rewards.admire.weight",
     "learner.rewards.admire.decay", "learner.rewards.admire.hit_bonus", "environments.webarena.login_margin_s",
 }  # fmt: skip
