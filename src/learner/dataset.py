@@ -17,9 +17,8 @@ from learner.advantages import Array
 from learner.batching import Sample
 from learner.potentials import milestone_share
 from learner.settings import PotentialDataSettings
-from learner.step_totals import reached_after
 from records.episodes import IntArray, Trajectory
-from replay.progress import trajectory_progress
+from replay.progress import reached_after, trajectory_progress
 
 _Number = TypeVar("_Number", bound=np.generic)
 _NO_TOKENS: IntArray = np.zeros(0, dtype=np.int32)

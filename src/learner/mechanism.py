@@ -14,8 +14,8 @@ from learner.metrics import Mechanism
 from learner.phase_batch import PhaseBatch
 from learner.potentials import clock
 from learner.statistics import auc, mean_or_none, spearman
-from learner.step_totals import reached_after
 from records.episodes import Trajectory
+from replay.progress import reached_after
 
 
 def mechanism_of(batch: PhaseBatch, potentials: Sequence[Array], advantages: Advantages) -> Mechanism:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from learner.advantages import Array
-from learner.step_totals import reached_after
 from records.episodes import Trajectory
+from replay.progress import reached_after
 
 
 def milestone_share(trajectory: Trajectory) -> Array:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from learner.settings import LearnerSettings
 from records.episodes import Trajectory
+from replay.progress import reached_after
 
 Array = npt.NDArray[np.floating]
 
@@ -53,10 +54,3 @@ def milestone_rewards(trajectory: Trajectory, settings: LearnerSettings) -> Arra
     if trajectory.success:
         return np.asarray(hits + (base if own.base_of_successes else 0.0), dtype=np.float64)
     return np.asarray(own.hit_bonus * hits + (base if own.base_of_failures else 0.0), dtype=np.float64)
-
-
-def reached_after(trajectory: Trajectory) -> npt.NDArray[np.bool_]:
-    """Return (T + 1, K): which milestones were reached before each action, and after the last; none is lost again."""
-    rows = [step.milestones for step in trajectory.steps]
-    rows.append(trajectory.final_milestones or rows[-1])
-    return np.logical_or.accumulate(np.asarray(rows, dtype=np.bool_).reshape(len(rows), -1), axis=0)

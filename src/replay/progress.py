@@ -16,6 +16,13 @@ from records.episodes import Trajectory
 BoolMatrix = npt.NDArray[np.bool_]
 
 
+def reached_after(trajectory: Trajectory) -> BoolMatrix:
+    """Return (T + 1, K): which milestones were reached before each action, and after the last; none is lost again."""
+    rows = [step.milestones for step in trajectory.steps]
+    rows.append(trajectory.final_milestones or rows[-1])
+    return np.logical_or.accumulate(np.asarray(rows, dtype=np.bool_).reshape(len(rows), -1), axis=0)
+
+
 def progress_labels(
     milestones: BoolMatrix | Sequence[Sequence[bool]],
     milestone_count: int,

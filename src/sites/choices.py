@@ -22,7 +22,7 @@ def rival_of(intent: Intent, seen: Observation, rng: random.Random) -> Intent | 
     """Return ``intent`` with another item, option, number or answer, or None where there is no other."""
     others = rivals_of(intent, seen)
     if intent.kind in ("exit", "click"):
-        others.sort(key=lambda other: other.argument or "" if other.kind == "exit" else other.name or "")
+        others.sort(key=lambda other: (other.name or "", other.argument or ""))
     return rng.choice(others) if others else None
 
 

@@ -16,6 +16,7 @@ from judges.settings import MilestoneStepsSettings
 from records.deadline import Deadline
 from records.episodes import Task, Trajectory
 from records.labels import Label, LabelSubject
+from replay.progress import reached_after
 
 NAME = "milestone_steps"
 
@@ -40,12 +41,11 @@ def steps_to_milestones(episode: Trajectory, within: int) -> npt.NDArray[np.floa
     With 0 it is as many as the expert needs for one: horizon / K, rounded up; where that is not known, all since the
     milestone before.
     """
-    rows = [*(step.milestones for step in episode.steps), episode.final_milestones or episode.steps[-1].milestones]
-    counts = np.logical_or.accumulate(np.asarray(rows, dtype=np.bool_).reshape(len(rows), -1), axis=0).sum(axis=1)
+    reached = reached_after(episode)
     right = np.zeros(len(episode.steps), dtype=np.float32)
-    share = math.ceil(episode.horizon / max(len(rows[0]), 1))
+    share = math.ceil(episode.horizon / max(reached.shape[1], 1))
     begin = 0
-    for hit in np.flatnonzero(np.diff(counts) > 0).tolist():
+    for hit in np.flatnonzero(np.diff(reached.sum(axis=1)) > 0).tolist():
         right[max(begin, hit + 1 - (within or share or hit + 1)) : hit + 1] = 1.0
         begin = hit + 1
     if episode.success:
