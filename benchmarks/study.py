@@ -78,7 +78,7 @@ def _show(recording: Recording, results: StudyResults, verdicts: list[str]) -> N
             for arm, one in table.levels.items()
         ]
         title = f"{table.split} {table.group}".strip()
-        recording.table(f"{title}: success in %", ["arm", "mean", "low", "high", "tasks", "seeds"], rows)
+        recording.table(f"{title}: {table.measure.value} in %", ["arm", "mean", "low", "high", "tasks", "seeds"], rows)
     numbers: dict[str, Any] = {
         name: {arm: median(by_phase.values()) for arm, by_phase in arms.items() if by_phase}
         for name, arms in results.mechanism.items()

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from cluster.errors import ManifestError, RecipeError, RunStopped
@@ -58,13 +59,22 @@ class StartPolicy:
     digest: str
 
 
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """Settings of the grid, with success and the share of milestones reached on its split (0 without milestones)."""
+
+    settings: dict[str, Any]
+    success: float
+    milestones: float
+
+
 @dataclass(slots=True)
 class StudyRuns:
     """The records of a study's runs: of each arm by seed, the settings that the grid chose, and what failed and why."""
 
     arms: dict[str, dict[int, RunRecord]] = field(default_factory=dict)
     chosen: dict[str, dict[str, Any]] = field(default_factory=dict)
-    tried: dict[str, list[tuple[dict[str, Any], float]]] = field(default_factory=dict)
+    tried: dict[str, list[Tried]] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
 
 
@@ -121,7 +131,7 @@ def run_study(
 
 
 def _choose(study: StudyFile, children: _Children, runs: StudyRuns) -> None:
-    """Try the grid for every arm, and note what is best on its split."""
+    """Try the grid for every arm, and note what is best on its split: by success, then by milestones reached."""
     grid = study.design.grid
     if grid is None:
         return
@@ -133,10 +143,12 @@ def _choose(study: StudyFile, children: _Children, runs: StudyRuns) -> None:
     ])  # fmt: skip
     for name, record in found.items():
         arm, number = asked[name]
-        outcomes = list(record.outcomes_of(record.phases, grid.split).values())
-        runs.tried.setdefault(arm, []).append((dict(points[number]), sum(outcomes) / len(outcomes)))
-    for arm, tried in runs.tried.items():
-        runs.chosen[arm] = max(tried, key=lambda one: one[1])[0]
+        success = fmean(record.outcomes_of(record.phases, grid.split).values())
+        reached = record.milestones_of(record.phases, grid.split).values()
+        tried = Tried(dict(points[number]), success, fmean(reached) if reached else 0.0)
+        runs.tried.setdefault(arm, []).append(tried)
+    for arm, of_arm in runs.tried.items():
+        runs.chosen[arm] = max(of_arm, key=lambda one: (one.success, one.milestones)).settings
     likes = {name: arm.like for name, arm in study.design.arms.items() if arm.like in runs.chosen}
     runs.chosen |= {name: runs.chosen[like] for name, like in likes.items()}
 

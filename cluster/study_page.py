@@ -42,7 +42,9 @@ def render_study(results: StudyResults) -> str:
     environment = page_environment()
     environment.filters["points"] = _points
     environment.filters["span"] = _span
-    curves = _lines("Sampled success by phase", {"success of sampled rollouts": results.curves}, percent=True)
+    curves = _lines(
+        "Sampled rollouts by phase", {name.value: arms for name, arms in results.curves.items()}, percent=True
+    )
     mechanism = _lines("How the methods work", results.mechanism)
     return environment.get_template("study.html.j2").render(study=results, curves=curves, mechanism=mechanism)
 

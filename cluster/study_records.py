@@ -22,6 +22,9 @@ from cluster.run_folder.summary import read_summary
 from records.durable import read_text
 from records.json_numbers import finite
 
+ByPhase = Mapping[int, Mapping[str, Mapping[str, float]]]
+"""A number of each evaluated task, by phase and split."""
+
 _MECHANISM = ("mechanism.", "actor.ratio.")
 """Numbers of the learner that say how a method works, not how well."""
 
@@ -34,13 +37,17 @@ class RunRecord:
     empty where the arm made them itself. ``outcomes`` has, by phase (0: before RL) and split, the outcome of each
     judged task, the mean where it was played several times; ``templates`` those tasks' templates. ``sampled`` is the
     success of a phase's rollouts, ``mechanism`` the learner's numbers by name and phase; ``seconds`` the wall time.
+    ``milestones`` and ``sampled_milestones`` are the share of its milestones that an episode reached, in the form of
+    ``outcomes`` and of ``sampled``; tasks without milestones have none.
     """
 
     recipe: str
     start: str
-    outcomes: Mapping[int, Mapping[str, Mapping[str, float]]]
+    outcomes: ByPhase
     templates: Mapping[str, str]
+    milestones: ByPhase
     sampled: Mapping[int, float]
+    sampled_milestones: Mapping[int, float]
     mechanism: Mapping[str, Mapping[int, float]]
     versions: Mapping[str, str | None]
     seconds: float
@@ -61,8 +68,13 @@ class RunRecord:
             phase: {split: run.outcomes(phase, split) for split in sorted({entry.split for entry in played})}
             for phase, played in evaluated.items()
         }
+        milestones = {phase: run.milestones(phase) for phase in evaluated}
+        reached = {phase: share for phase in sampled if (share := run.sampled_milestones(phase)) is not None}
         templates = {entry.task_id: entry.template for played in evaluated.values() for entry in played}
-        return cls(recipe, start, outcomes, templates, sampled, mechanism, summary["versions"], summary["seconds"])
+        return cls(
+            recipe, start, outcomes, templates, milestones, sampled, reached, mechanism, summary["versions"],
+            summary["seconds"],
+        )  # fmt: skip
 
     @property
     def phases(self) -> int:
@@ -71,7 +83,14 @@ class RunRecord:
 
     def outcomes_of(self, phase: int, split: str, template: str = "") -> Mapping[str, float]:
         """Return the outcome of each judged task of a split; ``template`` leaves only that template's tasks."""
-        found = self.outcomes.get(phase, {}).get(split, {})
+        return self._of(self.outcomes, phase, split, template)
+
+    def milestones_of(self, phase: int, split: str, template: str = "") -> Mapping[str, float]:
+        """Return the share of its milestones that each judged task reached, likewise."""
+        return self._of(self.milestones, phase, split, template)
+
+    def _of(self, values: ByPhase, phase: int, split: str, template: str) -> Mapping[str, float]:
+        found = values.get(phase, {}).get(split, {})
         return {task: value for task, value in found.items() if template in ("", self.templates[task])}
 
 

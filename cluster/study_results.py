@@ -6,16 +6,16 @@ both have; what failed is named and in no number; nothing is computed that the p
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
+from statistics import fmean
 from typing import Any
 
-import numpy as np
-
-from analysis.comparison import Seeds, difference, level
+from analysis.comparison import Outcomes, Seeds, difference, level
 from analysis.intervals import Interval
 from analysis.predictions import Bearing, Prediction, smallest_shown
-from cluster.study import StudyRuns
+from cluster.study import StudyRuns, Tried
 from cluster.study_design import StudyDesign
 from cluster.study_records import RunRecord
 
@@ -23,9 +23,16 @@ START = "start"
 """Names the policies that the arms start from, as the first arm of every table."""
 
 
+class Measure(StrEnum):
+    """What of an episode is compared: its outcome, or the share of its milestones that it reached."""
+
+    SUCCESS = "success"
+    MILESTONES = "milestones reached"
+
+
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Success of an arm: mean over seeds of the share of tasks, with its 95 % bootstrap interval."""
+    """A measure of an arm: mean over seeds of its mean over tasks, with its 95 % bootstrap interval."""
 
     mean: Interval
     by_seed: dict[int, float]
@@ -34,7 +41,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Success of ``arm`` less that of ``over``, paired by seed and task; ``shown`` is what such a study would show.
+    """A measure of ``arm`` less that of ``over``, paired by seed and task; ``shown`` is what such a study would show.
 
     ``shown`` is the difference found in 8 of 10 repetitions (power 0.8 at 95 %).
     """
@@ -49,8 +56,9 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One split, or one group of its tasks: levels by arm, and each arm against the baseline and against the start."""
+    """One measure on a split, or on one group of its tasks: levels by arm, each against the baseline and the start."""
 
+    measure: Measure
     split: str
     group: str
     levels: dict[str, Level]
@@ -68,7 +76,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class StudyResults:
-    """A whole study. ``curves`` is the success of sampled rollouts by arm and phase, the mean over seeds.
+    """A whole study. ``curves`` is each measure of sampled rollouts by arm and phase, the mean over seeds.
 
     ``mechanism`` is the learner's numbers by name, arm and phase, likewise; ``chosen`` and ``tried`` what the grid took
     and all that it tried, with success on its split; ``failed`` is why a run is missing.
@@ -78,47 +86,60 @@ class StudyResults:
     registered: dict[str, Any]
     tables: list[Table]
     outcomes: list[Outcome]
-    curves: dict[str, dict[int, float]]
+    curves: dict[Measure, dict[str, dict[int, float]]]
     mechanism: dict[str, dict[str, dict[int, float]]]
     chosen: dict[str, dict[str, Any]]
-    tried: dict[str, list[tuple[dict[str, Any], float]]]
+    tried: dict[str, list[Tried]]
     failed: dict[str, str] = field(default_factory=dict)
 
 
 def results_of(design: StudyDesign, runs: StudyRuns, registered: dict[str, Any]) -> StudyResults:
     """Return what the finished runs of a study come to."""
     groups = {"": "", **design.groups}
-    arms = {(split, name): _arms(runs, split, groups[name]) for split in design.splits for name in groups}
+    arms = {
+        (measure, split, name): _arms(runs, measure, split, groups[name])
+        for split in design.splits
+        for name in groups
+        for measure in Measure
+    }
     tables = [_table(design, *where, found) for where, found in arms.items() if found]
-    outcomes = [_outcome(one, arms[one.split, one.group]) for one in design.predictions]
-    curves, mechanism = _curves(runs)
+    outcomes = [_outcome(one, arms[Measure.SUCCESS, one.split, one.group]) for one in design.predictions]
+    every = {arm: list(of_seed.values()) for arm, of_seed in runs.arms.items()}
+    curves = {
+        Measure.SUCCESS: {arm: _curve(run.sampled for run in found) for arm, found in every.items()},
+        Measure.MILESTONES: {arm: _curve(run.sampled_milestones for run in found) for arm, found in every.items()},
+    }
+    named = {name for found in every.values() for run in found for name in run.mechanism}
+    mechanism = {
+        name: {arm: _curve(run.mechanism.get(name, {}) for run in found) for arm, found in every.items()}
+        for name in sorted(named)
+    }
     return StudyResults(
         design.name, registered, tables, outcomes, curves, mechanism, runs.chosen, runs.tried, runs.failed
     )
 
 
-def _arms(runs: StudyRuns, split: str, template: str) -> dict[str, Seeds]:
-    """Return what the start and each arm did on these tasks, without the arms that played none."""
-    arms = {START: _starts(runs, split, template)}
-    arms |= {arm: _seeds(found, split, template) for arm, found in runs.arms.items()}
+def _arms(runs: StudyRuns, measure: Measure, split: str, template: str) -> dict[str, Seeds]:
+    """Return what the start and each arm did on these tasks, without the arms that played none.
+
+    What the start policies did is told by a run of each seed that was evaluated before RL.
+    """
+
+    def did(run: RunRecord, phase: int) -> Mapping[str, Outcomes]:
+        of = run.outcomes_of if measure is Measure.SUCCESS else run.milestones_of
+        return {split: of(phase, split, template)}
+
+    first = {seed: run for found in runs.arms.values() for seed, run in found.items() if 0 in run.outcomes}
+    arms = {START: {seed: did(run, 0) for seed, run in first.items()}}
+    arms |= {arm: {seed: did(run, run.phases) for seed, run in found.items()} for arm, found in runs.arms.items()}
     return {arm: seeds for arm, seeds in arms.items() if any(of[split] for of in seeds.values())}
 
 
-def _seeds(runs: Mapping[int, RunRecord], split: str, template: str) -> Seeds:
-    return {seed: {split: run.outcomes_of(run.phases, split, template)} for seed, run in runs.items()}
-
-
-def _starts(runs: StudyRuns, split: str, template: str) -> Seeds:
-    """Return what the start policies did, from a run of each seed that was evaluated before RL."""
-    of_seed = {seed: run for arm in runs.arms.values() for seed, run in arm.items() if 0 in run.outcomes}
-    return {seed: {split: run.outcomes_of(0, split, template)} for seed, run in of_seed.items()}
-
-
-def _table(design: StudyDesign, split: str, group: str, arms: Mapping[str, Seeds]) -> Table:
+def _table(design: StudyDesign, measure: Measure, split: str, group: str, arms: Mapping[str, Seeds]) -> Table:
     levels = {arm: _level(seeds, split) for arm, seeds in arms.items()}
     pairs = [(arm, over) for over in (design.baseline, START) for arm in arms if arm not in (over, START)]
     found = [_difference(arm, over, arms, split) for arm, over in pairs if over in arms]
-    return Table(split, group, levels, [one for one in found if one is not None])
+    return Table(measure, split, group, levels, [one for one in found if one is not None])
 
 
 def _level(seeds: Seeds, split: str) -> Level:
@@ -145,23 +166,10 @@ def _outcome(prediction: Prediction, arms: Mapping[str, Seeds]) -> Outcome:
     return Outcome(prediction, Bearing.OPEN if found is None else prediction.borne_out(found.mean), found)
 
 
-def _curves(runs: StudyRuns) -> tuple[dict[str, dict[int, float]], dict[str, dict[str, dict[int, float]]]]:
-    curves: dict[str, dict[int, float]] = {}
-    mechanism: dict[str, dict[str, dict[int, float]]] = {}
-    for arm, of_seed in runs.arms.items():
-        sampled: dict[int, list[float]] = {}
-        numbers: dict[str, dict[int, list[float]]] = {}
-        for run in of_seed.values():
-            for phase, success in run.sampled.items():
-                sampled.setdefault(phase, []).append(success)
-            for name, values in run.mechanism.items():
-                for phase, value in values.items():
-                    numbers.setdefault(name, {}).setdefault(phase, []).append(value)
-        curves[arm] = _means(sampled)
-        for name, by_phase in numbers.items():
-            mechanism.setdefault(name, {})[arm] = _means(by_phase)
-    return curves, mechanism
-
-
-def _means(by_phase: Mapping[int, Sequence[float]]) -> dict[int, float]:
-    return {phase: float(np.mean(found)) for phase, found in sorted(by_phase.items())}
+def _curve(by_phase: Iterable[Mapping[int, float]]) -> dict[int, float]:
+    """Return the mean over runs of a number by phase."""
+    found: dict[int, list[float]] = {}
+    for run in by_phase:
+        for phase, value in run.items():
+            found.setdefault(phase, []).append(value)
+    return {phase: fmean(values) for phase, values in sorted(found.items())}

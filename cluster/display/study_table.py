@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from analysis.intervals import Interval
-from cluster.study_results import StudyResults
+from cluster.study_results import Measure, StudyResults
 from records.terminal import printable
 
 
@@ -16,8 +16,9 @@ def show_study(console: Console, results: StudyResults) -> None:
     """Print the levels and differences of each split, and each prediction with what came of it."""
     for found in results.tables:
         title = f"{found.split}: {found.group}" if found.group else found.split
+        title += "" if found.measure is Measure.SUCCESS else f", {found.measure.value}"
         table = Table(title=printable(title), title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-        for heading in ("arm", "success, %", "less the baseline's or the start's, points", "p"):
+        for heading in ("arm", f"{found.measure.value}, %", "less the baseline's or the start's, points", "p"):
             table.add_column(heading)
         for arm, level in found.levels.items():
             against = [one for one in found.differences if one.arm == arm]

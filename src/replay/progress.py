@@ -23,6 +23,12 @@ def reached_after(trajectory: Trajectory) -> BoolMatrix:
     return np.logical_or.accumulate(np.asarray(rows, dtype=np.bool_).reshape(len(rows), -1), axis=0)
 
 
+def milestones_reached(trajectory: Trajectory) -> float | None:
+    """Return the share of its milestones that an episode reached, in [0, 1], None for a task without milestones."""
+    reached = reached_after(trajectory)[-1]
+    return float(reached.mean()) if reached.size else None
+
+
 def progress_labels(
     milestones: BoolMatrix | Sequence[Sequence[bool]],
     milestone_count: int,

@@ -29,7 +29,8 @@ def spec(index: int, *, site: str = "shop", split: str = "test", horizon: int = 
 
 
 def trajectory(spec: EpisodeSpec, outcome: float, version: int = 0) -> Trajectory:
-    """A judged episode of one step."""
+    """A judged episode of one step; a failure reaches the first half of its milestones, a success all."""
+    count = len(spec.task.milestones)
     step = Step(
         index=0,
         url=spec.task.start_url,
@@ -40,6 +41,7 @@ def trajectory(spec: EpisodeSpec, outcome: float, version: int = 0) -> Trajector
         policy_version=version,
         temperature=spec.temperature,
         action_text='exit(message="done")',
+        milestones=(False,) * count,
     )
     return Trajectory(
         episode_id=spec.episode_id,
@@ -56,6 +58,7 @@ def trajectory(spec: EpisodeSpec, outcome: float, version: int = 0) -> Trajector
         answer="done",
         outcome=outcome,
         failure=None,
+        final_milestones=tuple(bool(outcome) or at < count / 2 for at in range(count)),
         horizon=spec.task.horizon,
     )
 

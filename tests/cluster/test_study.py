@@ -119,8 +119,12 @@ def test_arms_and_seeds_are_run_compared_and_told(tmp_path: Path, played: Played
     assert (said["run.seed"], said["learner.seed"], said["learner.algorithm"]) == (1, 1, "mira")
     assert (said["run.evaluation.splits"], said["run.evaluation.every"]) == (["test"], 2)
     found = json.loads((tmp_path / "out" / "study.json").read_text())
-    (table,) = found["tables"]
-    assert set(table["levels"]) == {"start", "filtered_bc", "mira", "webrl"}
+    table, reached = found["tables"]
+    assert (table["measure"], reached["measure"]) == ("success", "milestones reached")
+    assert set(table["levels"]) == set(reached["levels"]) == {"start", "filtered_bc", "mira", "webrl"}
+    for arm, level in reached["levels"].items():
+        solved = table["levels"][arm]["mean"]["value"]
+        assert level["mean"]["value"] == pytest.approx(solved + (1 - solved) / 2), "a fake failure reaches the half"
     assert table["levels"]["mira"]["tasks"] == 12
     first, second = found["outcomes"]
     mira, cloned = table["levels"]["mira"]["by_seed"], table["levels"]["filtered_bc"]["by_seed"]
@@ -166,12 +170,12 @@ def test_a_grid_is_tried_on_a_split_and_a_seed_of_its_own_and_the_best_is_taken(
     assert tried[RATE] == 2e-4
     found = json.loads((tmp_path / "out" / "study.json").read_text())
     for arm, points in found["tried"].items():
-        best = max(points, key=lambda point: point[1])[0]
+        best = max(points, key=lambda point: (point["success"], point["milestones"]))["settings"]
         assert found["chosen"][arm] == best
         taken = played.told(f"arms/{arm}/seed-0")
         assert taken[RATE] == best[RATE]
         assert taken["run.evaluation.splits"] == ["test"], "what chooses is not what is reported"
-    assert len({tuple(success for _, success in points) for points in found["tried"].values()}) > 1
+    assert len({tuple(point["success"] for point in points) for points in found["tried"].values()}) > 1
 
 
 STARTED: dict[str, Any] = {"start": {"recipe": "recipe.yaml", "set": {"run.training_tasks": 40}}}
@@ -187,7 +191,7 @@ def test_every_seed_has_a_start_of_its_own_and_one_arm_tells_what_it_does(tmp_pa
         assert played.told(f"arms/{name}")["warm_start.checkpoint"] == str(made / f"seed-{seed}" / "trained")
     before = {name: played.told(name)["run.evaluation.before_rl"] for name in played.begun if name.startswith("arms")}
     assert {name for name, told in before.items() if told} == {"arms/filtered_bc/seed-0", "arms/filtered_bc/seed-1"}
-    (table,) = json.loads((tmp_path / "out" / "study.json").read_text())["tables"]
+    table, _ = json.loads((tmp_path / "out" / "study.json").read_text())["tables"]
     assert set(table["levels"]["start"]["by_seed"]) == {"0", "1"}
 
 
