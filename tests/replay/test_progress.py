@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from records import failure_codes as codes
 from records.episodes import Source, Step, Termination, Trajectory
 from records.failures import Failure
-from replay.progress import progress_curve, progress_labels, trajectory_progress
+from replay.progress import milestones_reached, progress_curve, progress_labels, trajectory_progress
 
 
 def milestones(steps: int, first_done: list[int]) -> np.ndarray:
@@ -102,6 +102,19 @@ def test_malformed_milestones_are_refused(rows, k, final):
 def test_a_trajectory_is_labelled_from_its_own_milestones():
     labels = trajectory_progress(trajectory([(False, False), (True, False)], (True, True), 1.0))
     assert labels == pytest.approx([0, 0.5, 1])
+
+
+@pytest.mark.parametrize(
+    ("rows", "final", "share"),
+    [
+        ([(False, False), (True, False)], (True, True), 1.0),
+        ([(True, False), (False, False)], (False, False), 0.5),
+        ([(False, True), (False, True)], (), 0.5),
+        ([()], (), None),
+    ],
+)
+def test_a_reached_milestone_counts_though_it_comes_undone(rows, final, share):
+    assert milestones_reached(trajectory(rows, final, 0.0)) == share
 
 
 @pytest.mark.parametrize("outcome", [0.0, None])
