@@ -25,7 +25,7 @@ from records.json_numbers import finite
 ByPhase = Mapping[int, Mapping[str, Mapping[str, float]]]
 """A number of each evaluated task, by phase and split."""
 
-_MECHANISM = ("mechanism.", "actor.ratio.")
+_MECHANISM = ("mechanism.", "groups.", "actor.ratio.", "actor.advantage.mean", "actor.advantage.std", "value.auc")
 """Numbers of the learner that say how a method works, not how well."""
 
 

@@ -21,11 +21,13 @@ from typer.testing import CliRunner
 import benchmarks.study
 from cluster import cli, study
 from cluster.errors import ManifestError, RecipeError, RunInterrupted, RunStopped
+from cluster.finished_run import FinishedRun
 from cluster.recipe.recipe import load_recipe
 from cluster.run_folder.stage_data import summarise
-from cluster.run_folder.summary import write_summary
+from cluster.run_folder.summary import FILE_NAME, read_summary, write_summary
 from cluster.study import StudyRun
 from cluster.study_design import read_study
+from cluster.study_records import RunRecord
 from tests.cluster.fake_run import Run
 
 RECIPE: dict[str, Any] = {
@@ -238,6 +240,17 @@ def test_a_record_of_other_settings_is_refused(tmp_path: Path, played: Played) -
     with pytest.raises(ManifestError, match=r"seed-0.json: is of a run with other settings.*other --records"):
         invoke(changed, "--records", records)
     assert played.begun == []
+
+
+def test_a_record_has_the_numbers_that_say_how_a_method_works(tmp_path: Path, played: Played) -> None:
+    invoke(write(tmp_path))
+    folder = tmp_path / "out" / "arms" / "mira" / "seed-1"
+    summary = read_summary(folder)
+    told = {"groups.equal": 3.0, "mechanism.auc_steps": 0.8, "value.auc": 0.7, "actor.ratio.r2": 0.1}
+    summary["phases"][-1]["losses"] |= {**told, "actor.grad_norm": 9.0, "value.loss": 0.4, "actor.tokens_per_s": 5.0}
+    (folder / FILE_NAME).write_text(json.dumps(summary))
+    found = RunRecord.of(FinishedRun(folder), "x", "y").mechanism
+    assert found == {name: {2: value} for name, value in told.items()}
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"recipe": 3}'])
