@@ -1,4 +1,4 @@
-"""The commands about milestones: ``waymark milestones generate`` and ``waymark milestones validate``.
+"""The commands about milestones: ``waymark milestones`` ``generate``, ``validate``, ``train`` and ``calibrate``.
 
 Owns their arguments and help. Invariant: as in ``cluster.cli``, each command imports what it needs when it runs.
 """
@@ -114,3 +114,38 @@ def train(
     except ValueError as error:
         raise RunError(f"{folder}: {error}") from error
     console.print(Text(printable(f"Checker: {path}. Hold it against the rest: waymark milestones validate --checker.")))
+
+
+@milestones_app.command()
+def calibrate(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder whose milestones have checks.")],
+    held_out: Annotated[
+        int, typer.Option(min=0, help="Leave one template in so many out, to measure on; 0 leaves out none.")
+    ] = 5,
+    encoder: Annotated[str, typer.Option(help="Sentence encoder, as in judges.milestone_matching.encoder.")] = "",
+    json_file: Annotated[Path | None, typer.Option("--json", help="Also write the numbers to this file.")] = None,
+) -> None:
+    """Find the likeness above which an action reaches a milestone, for judges.milestone_matching.threshold."""
+    import json
+    from dataclasses import asdict
+
+    from rich.console import Console
+
+    from cluster.display.milestone_table import show_calibration
+    from cluster.matching_calibration import calibrate_matching
+    from cluster.milestone_validation import known_milestones
+    from cluster.run_folder.durable import write_atomic
+    from judges.of_milestones.encoder import encoder_named
+    from judges.settings import MatchingSettings
+    from records.episodes import Source
+
+    console = Console()
+    try:
+        known = known_milestones(folder, (Source.ROLLOUT, Source.EVALUATION))
+        with console.status(f"Comparing the actions of {len(known)} episodes with their milestones"):
+            found = calibrate_matching(known, encoder_named(encoder or MatchingSettings.encoder), held_out)
+    except ValueError as error:
+        raise RunError(f"{folder}: {error}") from error
+    if json_file is not None:
+        write_atomic(json_file, json.dumps(asdict(found), indent=1) + "\n")
+    show_calibration(console, found)

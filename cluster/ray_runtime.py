@@ -19,6 +19,7 @@ from typing import Any
 
 import psutil
 
+from cluster.errors import ProcessLost
 from cluster.placement import own_resources
 from cluster.preflight.machine import Machine
 from cluster.preflight.plan import make_plan
@@ -80,16 +81,32 @@ def metrics_addresses() -> list[str]:
 
 @contextmanager
 def running_ray(**options: Any) -> Iterator[Any]:
-    """Start or join Ray with options of ``ray.init`` and yield what that returns; end it, with what it started."""
+    """Start or join Ray with options of ``ray.init`` and yield what that returns; end it, with what it started.
+
+    Raises:
+        ProcessLost: Ray did not start, or the cluster cannot be joined; nothing that was started for it is left.
+    """
     import ray
 
     before = set(psutil.Process().children())
-    context = ray.init(**options)
-    started = [child for child in psutil.Process().children() if child not in before]
+    try:
+        context = ray.init(**options)
+    except BaseException as error:
+        _end_ray(_others_than(before))
+        if not isinstance(error, Exception):  # Ray has no kind of its own: a plain one where it took too long to start
+            raise
+        what = f"Ray at {options['address']} cannot be joined" if "address" in options else "Ray did not start"
+        raise ProcessLost(f"{what}: {error}; see `waymark doctor`, and try again where the machine was busy") from error
+    started = _others_than(before)
     try:
         yield context
     finally:
         _end_ray(started)
+
+
+def _others_than(known: set[psutil.Process]) -> list[psutil.Process]:
+    """Return this process's children that are not ``known``."""
+    return [child for child in psutil.Process().children() if child not in known]
 
 
 def _end_ray(started: list[psutil.Process]) -> None:

@@ -57,6 +57,7 @@ JUDGES: Registry[JudgeKind[Any]] = Registry(
         "orm": "judges.llm.kind:ORM",
         "process": "judges.llm.kind:PROCESS",
         "milestone_checker": "judges.of_milestones.checker:CHECKER",
+        "milestone_matching": "judges.of_milestones.matching:MATCHING",
         "milestone_steps": "judges.of_milestones.steps:MILESTONE_STEPS",
     },
 )

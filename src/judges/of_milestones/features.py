@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from judges.of_milestones.actions import action_sentence, page_lines
-from judges.of_milestones.encoder import SentenceEncoder, Vectors
+from judges.of_milestones.encoder import Remembering, SentenceEncoder, Vectors
 from judges.of_milestones.recorded import page_of
 from records.episodes import Step, Trajectory
 
@@ -32,19 +32,19 @@ class Features:
     """Computes features; keeps the vector of every text that it has seen."""
 
     def __init__(self, encoder: SentenceEncoder) -> None:
-        self.encoder = encoder
-        self._vectors: dict[str, Vectors] = {}
+        self.encoder = Remembering(encoder)
 
     def learn(self, episodes: Iterable[Trajectory], texts: Iterable[str]) -> None:
         """Encode everything that these episodes show, at once, and ``texts``."""
         steps = [step for episode in episodes for step in episode.steps]
-        self._encode([*texts, *(line for step in steps for line in (*page_lines(step), action_sentence(step)))])
+        lines = {line for step in steps for line in (*page_lines(step), action_sentence(step))}
+        self.encoder.encode([*texts, *lines])
 
     def of(self, episode: Trajectory, milestones: Sequence[str]) -> npt.NDArray[np.float64]:
         """Return (T + 1, K, features) of the states before each of the T actions and after the last."""
         self.learn([episode], [*milestones, episode.intent])
-        said = self._rows(milestones)
-        task = self._rows([episode.intent])
+        said = self.encoder.encode(milestones)
+        task = self.encoder.encode([episode.intent])
         words = [_words(milestone) for milestone in milestones]
         # What makes the task this one: names and numbers, as they are written in it.
         own = {word.casefold() for word in _WORD.findall(episode.intent) if not word.islower()}
@@ -70,9 +70,9 @@ class Features:
         page, address = page_of(step), _words(step.url)
         shown, acted = _words(" ".join(lines)), _words(" ".join(actions))
         fields = _words(" ".join(element.value for element in page.elements))
-        near_page, near_actions = said @ self._rows(lines).T, said @ self._rows(actions).T
-        title = said @ self._rows([page.title])[0]
-        task_line = float((task @ self._rows(lines).T).max(initial=0))
+        near_page, near_actions = said @ self.encoder.encode(lines).T, said @ self.encoder.encode(actions).T
+        title = said @ self.encoder.encode([page.title])[0]
+        task_line = float((task @ self.encoder.encode(lines).T).max(initial=0))
         of_task = [task_line, _share(own, shown), _share(own, acted), _share(own, address), _share(own, fields)]
         moved = float(bool(done) and done[-1].url != step.url)
         return [
@@ -93,17 +93,6 @@ class Features:
             ]
             for k in range(len(words))
         ]
-
-    def _rows(self, texts: Sequence[str]) -> Vectors:
-        """Return the vectors of texts (texts, width)."""
-        self._encode(texts)
-        width = len(next(iter(self._vectors.values()), np.zeros(1)))
-        return np.array([self._vectors[text] for text in texts], dtype=np.float32).reshape(len(texts), width)
-
-    def _encode(self, texts: Iterable[str]) -> None:
-        new = sorted({text for text in texts if text not in self._vectors})
-        if new:
-            self._vectors.update(zip(new, self.encoder.encode(new), strict=True))
 
 
 def _words(text: str) -> set[str]:

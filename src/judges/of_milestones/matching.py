@@ -1,7 +1,7 @@
 """Which milestones an attempt's actions reach, by the likeness of sentences (ADMIRE, section 3.2.1).
 
-Owns the pointer: an action is held against the next milestone only, so that none is skipped. Invariants: pure; a step
-hits at most one milestone; once the last is hit, nothing is hit any more.
+Owns the judge ``milestone_matching`` and its pointer: an action is held against the next milestone only, so that none
+is skipped. Invariants: pure; a step hits at most one milestone; once the last is hit, nothing is hit any more.
 """
 
 from __future__ import annotations
@@ -13,11 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from judges.kinds import JudgeKind, Judges
 from judges.of_milestones.actions import action_sentence
-from judges.of_milestones.encoder import SentenceEncoder
-from records.episodes import Trajectory
+from judges.of_milestones.encoder import Remembering, SentenceEncoder, encoder_named
+from judges.settings import MatchingSettings
+from records.deadline import Deadline
+from records.episodes import Task, Trajectory
+from records.labels import Label, LabelSubject
 
-THRESHOLD = 0.75
+NAME = "milestone_matching"
+THRESHOLD = MatchingSettings.threshold
 """The paper's delta: the likeness above which an action is taken for its milestone."""
 
 _PLACEHOLDER = re.compile(r"<([^<>]+)>")
@@ -39,6 +44,31 @@ class Matched:
     def count(self) -> int:
         """Number of milestones that were hit, k."""
         return int(self.reached[-1].sum())
+
+
+class MilestoneMatching:
+    """Labels episodes by holding their actions against the descriptions of their milestones."""
+
+    subject = LabelSubject.MILESTONES
+
+    def __init__(self, threshold: float, encoder: SentenceEncoder) -> None:
+        self._threshold = threshold
+        self._encoder = Remembering(encoder)
+
+    async def label(self, episode: Trajectory, task: Task, deadline: Deadline) -> Label:
+        """Return (T + 1, K), 1 from the step on that hits a milestone."""
+        said = tuple(milestone.description for milestone in task.milestones)
+        found = match_episode(episode, said, self._encoder, self._threshold)
+        return Label(
+            episode.episode_id,
+            self.subject,
+            NAME,
+            self._encoder.name,
+            f"above {self._threshold}",
+            found.reached.astype(np.float32),
+            decision_threshold=0.5,
+            descriptions=said,
+        )
 
 
 def match_in_order(likeness: npt.NDArray[np.floating], threshold: float = THRESHOLD) -> Matched:
@@ -65,13 +95,26 @@ def match_episode(
     episode: Trajectory, milestones: Sequence[str], encoder: SentenceEncoder, threshold: float = THRESHOLD
 ) -> Matched:
     """Return what the episode's actions hit of ``milestones``; a step that was no action hits nothing."""
+    return match_in_order(likeness_of(episode, milestones, encoder), threshold)
+
+
+def likeness_of(episode: Trajectory, milestones: Sequence[str], encoder: SentenceEncoder) -> npt.NDArray[np.floating]:
+    """Return (T, K), the cosine of each action's sentence with each milestone's; -1 for a step that was no action."""
     actions = [action_sentence(step) for step in episode.steps]
     likeness = encoder.encode(actions) @ encoder.encode(milestones).T
     likeness[[not action for action in actions]] = -1
-    return match_in_order(likeness, threshold)
+    return likeness
 
 
 def filled(milestone: str, parameters: Mapping[str, object]) -> str:
     """Return a milestone with its placeholders filled by a task's parameters; one that names none stays as it is."""
     by_name = {name.casefold(): str(value) for name, value in parameters.items()}
     return _PLACEHOLDER.sub(lambda found: by_name.get(found[1].strip().casefold(), found[0]), milestone)
+
+
+def _make(settings: MatchingSettings, judges: Judges) -> MilestoneMatching:
+    return MilestoneMatching(settings.threshold, encoder_named(settings.encoder))
+
+
+MATCHING = JudgeKind(settings=MatchingSettings, make=_make)
+"""The judge ``milestone_matching``."""

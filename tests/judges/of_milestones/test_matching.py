@@ -8,9 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from judges.kinds import Judges
 from judges.of_milestones.actions import action_sentence, page_lines
 from judges.of_milestones.encoder import encoder_named
 from judges.of_milestones.matching import filled, match_episode, match_in_order
+from records.deadline import Deadline
+from records.episodes import Milestone, Task
+from records.labels import LabelSubject, misfit
 from tests.judges.of_milestones.test_recorded import episode, step
 
 
@@ -83,6 +87,28 @@ def test_a_real_encoder_finds_the_action_in_its_turn() -> None:
     goals = [filled("Search for <product>", {"product": "Blue Kettle"}), "Click the button Add to cart"]
     assert match_episode(played, goals, encoder_named()).hits.tolist() == [-1, 0, 1, -1]
     assert match_episode(played, goals[::-1], encoder_named()).hits.tolist() == [-1, -1, 0, -1]
+
+
+async def test_its_judge_labels_what_actions_hit_and_names_its_threshold() -> None:
+    played = episode(
+        step('do(action="Click", element="0")', "link Home"),
+        step('do(action="Click", element="5")', "button Add to cart"),
+    )
+    said = ("Click the button Add to cart", "Click the button Order")
+    task = Task("t", ("shop",), "Buy it", "__SHOP__/", {}, "t", milestones=tuple(Milestone(one, {}) for one in said))
+    strict = await Judges().of_episodes("milestone_matching").label(played, task, Deadline(5))
+    assert not misfit(strict, played, LabelSubject.MILESTONES)
+    assert strict.decided.tolist() == [[False, False], [False, False], [True, False]]
+    options = {"milestone_matching": {"threshold": 0.2}}
+    loose = await Judges(options).of_episodes("milestone_matching").label(played, task, Deadline(5))
+    assert loose.decided.tolist() == [[False, False], [True, False], [True, True]]
+    assert strict.prompt != loose.prompt
+
+
+@pytest.mark.parametrize("threshold", [1.0, 0.0])
+def test_a_threshold_that_no_cosine_crosses_is_refused(threshold: float) -> None:
+    with pytest.raises(ValueError, match="threshold must be above 0 and below 1"):
+        Judges({"milestone_matching": {"threshold": threshold}}).of_episodes("milestone_matching")
 
 
 def test_placeholders_are_filled_by_name_and_others_stay() -> None:
