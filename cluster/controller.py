@@ -120,7 +120,7 @@ class Controller:
             self._choose(phase)
             require_balance(self.manifest.out, phase, self.buffer)
             self.system.folders.forget_checkpoints(phase, self.recipe.run.keep_checkpoints)
-        self.system.learner.export(critics=self.recipe.run.keep_critics)
+        self.system.learner.export(critics=self.recipe.run.kept_critics)
         self.display.finish()
 
     def _collect(self, phase: int) -> None:

@@ -154,7 +154,7 @@ class LearnerActor:
         logprobs: list[float] = self._learner.probe(prompt, action).tolist()
         return logprobs
 
-    def export(self, folder: str, critics: bool) -> dict[str, str]:
+    def export(self, folder: str, critics: str) -> dict[str, str]:
         """Write the actor as a policy folder that anything can load; return its files' SHA-256s if it is in a store."""
         self._learner.export(local_path(folder), critics=critics)
         return keep(folder)

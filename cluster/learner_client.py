@@ -141,8 +141,8 @@ class LearnerClient:
         """Return the learner's own token log-probabilities of one action, to compare with a server's."""
         return self._call("probe", lambda actor: actor.probe.remote(prompt_ids, action_ids))
 
-    def export(self, *, critics: bool) -> None:
-        """Write the policy as it is now to ``OUT/trained``, with its critics if so asked, whole or not at all."""
+    def export(self, *, critics: str) -> None:
+        """Write the policy as it is now to ``OUT/trained``, with its critics in a named type, whole or not at all."""
         scratch = scratch_folder(self._folders.trained)
         address = self._folders.address(scratch)
         files = self._call("export", lambda actor: actor.export.remote(address, critics))

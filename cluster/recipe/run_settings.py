@@ -213,6 +213,7 @@ class RunSettings:
     operational: ClassVar[tuple[str, ...]] = (
         "name", "dashboard", "learner_timeout_s", "head_timeout_s", "node_timeout_s", "recoveries", "resources",
     )  # fmt: skip
+    unset: ClassVar[Mapping[str, object]] = {"critics_dtype": "float32"}
 
     name: str = "run"
     """Name of the run; without ``--out`` its folder is ``runs/NAME``."""
@@ -240,6 +241,10 @@ class RunSettings:
     keep_critics: bool = False
     """Whether the trained policy's folder holds the critics as well, each as large as the policy. A run that starts
     from it (``warm_start.checkpoint``) takes those that learned the same targets, and teaches the others."""
+
+    critics_dtype: str = "float32"
+    """Type of the critics that ``keep_critics`` writes: float32, or bfloat16 for half the size. Whoever takes them
+    trains them in float32 again."""
 
     dashboard: bool = True
     """Start the Ray dashboard with a local Ray."""
@@ -271,4 +276,10 @@ class RunSettings:
         require(plain and len(self.name.encode()) <= 255, "name", "a text usable as a folder's name", self.name)
         at_least(self, 0, "phases", "seed", "recoveries")
         at_least(self, 1, "training_tasks", "attempts_per_task", "keep_checkpoints")
+        one_of(self, "critics_dtype", ("float32", "bfloat16"))
         times(self)
+
+    @property
+    def kept_critics(self) -> str:
+        """Type in which the trained policy's folder holds the critics; empty where it holds none."""
+        return self.critics_dtype if self.keep_critics else ""

@@ -40,8 +40,12 @@ def write_checkpoint(
     optimisers: Optimisers,
     state: Mapping[str, Any],
     ranks: Ranks = ALONE,
+    *,
+    dtype: torch.dtype | None = None,
 ) -> Path:
     """Write a checkpoint to ``path`` and return it; every rank calls this, and ``state`` is rank 0's.
+
+    With a ``dtype`` modules are rounded to it in the files; whoever reads them gets their own type again.
 
     What is there already is replaced, once the new one is complete: a stage that was stopped between its
     checkpoint and its acknowledgement runs again and writes the same checkpoint again.
@@ -49,7 +53,7 @@ def write_checkpoint(
     target = Path(path)
     scratch = Path(ranks.told(ranks.together(lambda: _scratch(target) if ranks.first else "", _EXPECTED))[0])
     try:
-        own = ranks.together(lambda: _write_own(scratch, modules, optimisers, ranks), _EXPECTED)
+        own = ranks.together(lambda: _write_own(scratch, modules, optimisers, ranks, dtype), _EXPECTED)
         digests = {name: digest for text in ranks.told(json.dumps(own)) for name, digest in json.loads(text).items()}
         groups = {name: optimiser.state_dict()["param_groups"] for name, optimiser in optimisers.items()}
         content = {"state": dict(state), "optimisers": groups}
@@ -124,11 +128,18 @@ def _scratch(target: Path) -> str:
     return tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent)
 
 
-def _write_own(scratch: Path, modules: Mapping[str, nn.Module], optimisers: Optimisers, ranks: Ranks) -> dict[str, str]:
+def _write_own(
+    scratch: Path,
+    modules: Mapping[str, nn.Module],
+    optimisers: Optimisers,
+    ranks: Ranks,
+    dtype: torch.dtype | None,
+) -> dict[str, str]:
     """Write this rank's files and return each one's SHA-256."""
     digests: dict[str, str] = {}
     for name, module in modules.items():
-        digests |= write_part(scratch, name, own_tensors(module), ranks)
+        tensors = own_tensors(module)
+        digests |= write_part(scratch, name, {key: t.to(dtype or t.dtype) for key, t in tensors.items()}, ranks)
     for name, optimiser in optimisers.items():
         digests |= write_part(scratch, f"{name}.optimiser", _moments(optimiser), ranks)
     return digests

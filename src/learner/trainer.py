@@ -319,15 +319,17 @@ class Learner:
         path.parent.mkdir(parents=True, exist_ok=True)
         return self.models.publish(path, version)
 
-    def export(self, path: str | Path, *, critics: bool = False) -> Path:
+    def export(self, path: str | Path, *, critics: str = "") -> Path:
         """Write the actor as a policy directory of its own, with the tokenizer of ``model_dir``.
 
-        With ``critics`` it holds them too, where there are any, for ``take_critics``; they are whole models.
+        With ``critics``, the name of a floating-point type, it holds them too in that type, where there are any, for
+        ``take_critics``; they are whole models.
         """
         written = self.models.export(path)
         if critics and self.critics:
             state = {CRITICS: self._described_critics()}
-            write_checkpoint(written / CRITICS, _models_of(self.critics), {}, state, self.compute.ranks)
+            dtype = getattr(torch, critics)
+            write_checkpoint(written / CRITICS, _models_of(self.critics), {}, state, self.compute.ranks, dtype=dtype)
         return written
 
     def save(self, path: str | Path) -> Path:

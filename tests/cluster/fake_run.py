@@ -122,7 +122,7 @@ class FakeLearner:
         assert self._folders.checkpoint(name).is_dir(), f"no checkpoint {name}"
         self._note("restore", name)
 
-    def export(self, *, critics: bool) -> None:
+    def export(self, *, critics: str) -> None:
         self._note("export")
         self.kept = critics
 

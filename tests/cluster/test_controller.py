@@ -297,9 +297,19 @@ def test_a_policy_that_is_cloned_here_has_no_use_for_critics_of_another(run: Run
     assert [moment[1] for moment in system.moments() if moment[0] == "pretrain"] == ["potential", "value"]
 
 
-@pytest.mark.parametrize("kept", [False, True])
-def test_the_trained_policy_holds_critics_where_the_recipe_says_so(tmp_path: Path, kept: bool) -> None:
-    assert Run(tmp_path, run={"keep_critics": kept}).start().learner.kept is kept
+@pytest.mark.parametrize(
+    ("says", "kept"),
+    [
+        ({}, ""),
+        ({"keep_critics": True}, "float32"),
+        ({"keep_critics": True, "critics_dtype": "bfloat16"}, "bfloat16"),
+        ({"critics_dtype": "bfloat16"}, ""),
+    ],
+)
+def test_the_trained_policy_holds_critics_where_the_recipe_says_so(
+    tmp_path: Path, says: dict[str, object], kept: str
+) -> None:
+    assert Run(tmp_path, run=says).start().learner.kept == kept
 
 
 def test_the_critics_of_a_model_as_it_is_learn_nothing_of_the_embedded_sites(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def taught(request: pytest.FixtureRequest, model_dir: Path, trajectory: Make) ->
 
 @pytest.fixture
 def folder(taught: Learner, tmp_path: Path) -> Path:
-    return taught.export(tmp_path / "trained", critics=True)
+    return taught.export(tmp_path / "trained", critics="float32")
 
 
 def test_a_learner_of_the_same_kind_takes_them_and_they_answer_the_same(
@@ -53,6 +53,22 @@ def test_a_learner_of_the_same_kind_takes_them_and_they_answer_the_same(
     for critic in ("value", "potential"):
         for found, expected in zip(other.ask(critic, seen), taught.ask(critic, seen), strict=True):
             np.testing.assert_array_equal(found, expected)
+
+
+def test_in_half_the_size_they_answer_nearly_the_same_and_are_trained_in_full(
+    taught: Learner, folder: Path, tmp_path: Path, trajectory: Make
+) -> None:
+    half = taught.export(tmp_path / "half", critics="bfloat16")
+    sizes = [sum(file.stat().st_size for file in (one / CRITICS).glob("*.safetensors")) for one in (half, folder)]
+    assert 0.45 < sizes[0] / sizes[1] < 0.65
+    other, seen = Learner(taught.settings, half), episodes(trajectory)
+    assert other.take_critics() == ("value", "potential")
+    for critic in ("value", "potential"):
+        found, known = (np.concatenate(one.ask(critic, seen)) for one in (other, taught))
+        assert 0 < np.abs(found - known).max() < 0.05
+        assert {p.dtype for model in other.critics[critic].models.values() for p in model.parameters()} == {
+            torch.float32
+        }
 
 
 @pytest.mark.parametrize(
@@ -84,7 +100,7 @@ def test_a_folder_without_critics_has_none_to_take(taught: Learner, model_dir: P
     assert Learner(taught.settings, model_dir).take_critics() == ()
     assert not (taught.export(tmp_path / "plain") / CRITICS).exists()
     cloned = Learner(LearnerSettings(algorithm="sft"), model_dir)
-    assert not (cloned.export(tmp_path / "cloned", critics=True) / CRITICS).exists()
+    assert not (cloned.export(tmp_path / "cloned", critics="float32") / CRITICS).exists()
 
 
 def test_damaged_ones_are_refused_and_nothing_is_taken(taught: Learner, folder: Path, trajectory: Make) -> None:
