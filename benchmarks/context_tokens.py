@@ -37,7 +37,7 @@ CONTEXT, READ, TRAINED = "length of a step's context", "read for a step", "train
 class EpisodeTokens:
     """Tokens of one episode of T steps.
 
-    ``pages`` (T,), the ``compressed`` prompts (T,), what each of them ``share`` (T,) with the one before, and the replies'
+    ``pages`` (T,), the ``compressed`` prompts (T,), what they ``share`` (T,) with the one before, and the replies'
     ``actions`` (T,).
     """
 
