@@ -6,6 +6,7 @@ Owns ``EvaluatorSettings``, ``MilestoneSettings``, ``AutoraterSettings``, ``Chec
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -118,6 +119,7 @@ class MatchingSettings:
     """Milestones that are taken for reached by an action that is like their description (ADMIRE, section 3.2.1)."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+    unset: ClassVar[Mapping[str, object]] = {"threshold": 0.75, "encoder": "all-MiniLM-L6-v2"}
 
     threshold: float = 0.75
     """Likeness (the cosine of two sentences' vectors) above which an action reaches the next milestone: the paper's

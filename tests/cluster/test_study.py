@@ -380,6 +380,14 @@ def test_the_studies_of_the_benchmarks_can_be_run() -> None:
     assert all(read_study(path).design.predictions for path in found)
 
 
+def test_records_of_the_benchmarks_studies_are_of_the_recipes_as_they_are(tmp_path: Path) -> None:
+    # A new setting that is not left out at its default (`unset`) would make hours of runs void.
+    recorded = [folder.name for folder in (STUDIES.parent / "results" / "studies").iterdir()]
+    assert recorded
+    for name in recorded:
+        benchmarks.study.main([name, "--only-read", "--results", str(tmp_path), "--out", str(tmp_path / "runs")])
+
+
 def test_the_benchmark_of_a_study_keeps_records_and_says_what_is_met(tmp_path: Path, played: Played) -> None:
     write(tmp_path)
     folders = ("--results", tmp_path, "--records", tmp_path / "kept", "--out", tmp_path / "runs")
