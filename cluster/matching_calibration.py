@@ -29,8 +29,8 @@ class MatchingCalibration:
 
     ``threshold`` is chosen on ``taught`` of the ``pairs``, of which ``reached`` reach their milestone. ``held_out`` is
     its accuracy on the others with a 95 % interval (bootstrap over templates), ``of_paper`` that of the paper's
-    threshold there, ``control`` that of a threshold chosen where pairs got each other's labels; None where no templates
-    are left out. ``by_threshold`` is of all pairs.
+    threshold there, ``control`` that of a threshold chosen and measured where each episode's actions are held against
+    another one's milestones; None where no templates are left out. ``by_threshold`` is of all pairs.
     """
 
     pairs: int
@@ -58,9 +58,7 @@ def calibrate_matching(
     held = np.array([bool(folds) and left_out(name, folds) == part for name in pairs.templates], dtype=np.bool_)
     taught, asked = pairs.where(~held), pairs.where(held)
     threshold = taught.best_threshold()
-    dealt = LabelledPairs(
-        taught.likeness, np.random.default_rng(seed).permutation(taught.reached), taught.templates
-    ).best_threshold()
+    others = labelled_pairs(known, encoder, strangers=seed)
     return MatchingCalibration(
         len(pairs.reached),
         int(pairs.reached.sum()),
@@ -69,7 +67,7 @@ def calibrate_matching(
         taught.accuracy(threshold),
         _accuracy(asked, threshold, seed),
         _accuracy(asked, THRESHOLD, seed),
-        _accuracy(asked, dealt, seed),
+        _accuracy(others.where(held), others.where(~held).best_threshold(), seed),
         {at: pairs.accuracy(at) for at in SHOWN},
     )
 

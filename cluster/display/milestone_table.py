@@ -86,7 +86,7 @@ def show_calibration(console: Console, found: MatchingCalibration) -> None:
     for name, measured in (
         ("on templates left out", found.held_out),
         ("0.75 there", found.of_paper),
-        ("labels dealt out anew (control) there", found.control),
+        ("against another episode's milestones (control)", found.control),
     ):
         console.print(f"  {name}: {_with_interval(measured)}", highlight=False)
 

@@ -58,20 +58,26 @@ class LabelledPairs:
         return LabelledPairs(self.likeness[chosen], self.reached[chosen], templates)
 
 
-def labelled_pairs(known: Sequence[Known], encoder: SentenceEncoder) -> LabelledPairs:
-    """Return the pairs of episodes whose milestones have checks."""
+def labelled_pairs(known: Sequence[Known], encoder: SentenceEncoder, *, strangers: int | None = None) -> LabelledPairs:
+    """Return the pairs of episodes whose milestones have checks.
+
+    With ``strangers``, a seed, each episode's actions are held against the milestones of another one, under the labels
+    of its own: what is still told apart then is the kind of action, not the milestone.
+    """
     encoder = Remembering(encoder)
     likeness: list[float] = []
     reached: list[bool] = []
     templates: list[str] = []
-    for one in known:
-        alike = likeness_of(one.episode, one.milestones, encoder)
+    order = np.arange(len(known)) if strangers is None else np.random.default_rng(strangers).permutation(len(known))
+    for one, other in zip(known, order.tolist(), strict=True):
+        held_against = known[other].milestones
+        alike = likeness_of(one.episode, held_against, encoder)
         for t, step in enumerate(one.episode.steps):
             left = np.flatnonzero(~one.reached[t])
             if not left.size:
                 break
             if action_sentence(step):
-                likeness.append(float(alike[t, left[0]]))
+                likeness.append(float(alike[t, min(left[0], len(held_against) - 1)]))
                 reached.append(bool(one.reached[t + 1, left[0]]))
                 templates.append(one.episode.template)
     return LabelledPairs(np.array(likeness), np.array(reached, dtype=np.bool_), tuple(templates))

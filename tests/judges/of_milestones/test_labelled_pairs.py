@@ -59,6 +59,18 @@ def test_texts_are_encoded_once() -> None:
     assert sorted(encoder.asked) == ["Click the link Home", "To Pay"]
 
 
+def test_strangers_are_the_milestones_of_other_episodes_under_ones_own_labels() -> None:
+    reached = np.array([[False], [False], [True]])
+    known = [
+        Known(episode(click("Home"), click(goal)), (f"To {goal}",), reached) for goal in ("Cart", "Pay") for _ in "1234"
+    ]
+    own, other = (labelled_pairs(known, Letters(), strangers=seed) for seed in (None, 0))
+    assert own.likeness.tolist() == [0.0, 1.0] * 8
+    assert own.accuracy(0.5) == 1.0
+    assert other.reached.tolist() == own.reached.tolist()
+    assert 0 < other.likeness.sum() < 8
+
+
 def test_accuracy_is_the_mean_of_both_kinds() -> None:
     pairs = LabelledPairs(np.array([0.9, 0.3, 0.4, 0.1, 0.2]), np.array([True, True, False, False, False]), ("t",) * 5)
     assert pairs.accuracy(0.5) == (1 / 2 + 3 / 3) / 2
