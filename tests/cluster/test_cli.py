@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from analysis.results import GroupResult, SplitResult
@@ -304,3 +305,19 @@ def test_tasks_of_a_family_are_printed() -> None:
 def test_tasks_that_do_not_exist_are_refused(options: list[str], said: str) -> None:
     with pytest.raises(RecipeError, match=said):
         RUNNER.invoke(cli.app, ["sites", "tasks", *options], catch_exceptions=False)
+
+
+def commands(group: typer.core.TyperGroup, before: str = "waymark") -> list[str]:
+    """The whole line of each command, those of groups too."""
+    found = []
+    for name, command in group.commands.items():
+        inner = isinstance(command, typer.core.TyperGroup)
+        found += commands(command, f"{before} {name}") if inner else [f"{before} {name}"]
+    return found
+
+
+def test_the_reference_has_every_command() -> None:
+    told = (Path(__file__).parents[2] / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
+    known = commands(typer.main.get_command(cli.app))
+    assert "waymark milestones calibrate" in known
+    assert [line for line in known if f"| `{line} " not in told] == []
