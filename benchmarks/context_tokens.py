@@ -23,6 +23,7 @@ from benchmarks.recording import Recording, met, option_parser
 from cluster.errors import RunError
 from cluster.finished_run import FinishedRun
 from policy.formats import format_of
+from policy.kept_prompts import common_length
 from policy.prompts import PromptFormat
 from policy.tokenizer import TextTokenizer
 from records.episodes import Source, Trajectory
@@ -90,14 +91,13 @@ def main() -> None:
         "Length of the context", ["step", "episodes", "compressed, median", "95 %", "whole, median", "95 %"],
         [[one["step"], one["episodes"], *one["compressed"], *one["whole"]] for one in by_step],
     )  # fmt: skip
-    longest = {name: max(one["most"][name] for one in by_step) for name in ("compressed", "whole")}
     verdicts = [_verdict(name, found, len(episodes)) for name, found in measures.items()]
     nothing = "Without pages there is nothing to compress (control)"
     verdicts.append(f"{nothing}: {_ratio(control)}: {met(control['low'] == control['high'] == 1)}")
     for verdict in verdicts:
         recording.note(verdict)
     numbers = {"episodes": len(episodes), "measures": measures, "control": control, "by_step": by_step}
-    recording.write({**numbers, "longest": longest, "verdicts": verdicts})
+    recording.write({**numbers, "verdicts": verdicts})
 
 
 def _verdict(name: str, found: dict[str, float], episodes: int) -> str:
@@ -126,16 +126,9 @@ def of_episode(episode: Trajectory, tokenizer: TextTokenizer, prompt_format: Pro
         min(len(tokenizer.encode(prompt_format.as_page(step.observation.rstrip("\n")))), len(prompt))
         for step, prompt in zip(episode.steps, prompts, strict=True)
     ]
-    share = [0, *(_common(a, b) for a, b in zip(prompts, prompts[1:], strict=False))]
+    share = [0, *(common_length(a, b) for a, b in zip(prompts, prompts[1:], strict=False))]
     actions = [len(step.action_ids) for step in episode.steps]
     return EpisodeTokens(*map(np.array, (pages, [len(one) for one in prompts], share, actions)))
-
-
-def _common(first: np.ndarray, second: np.ndarray) -> int:
-    """Return how many ids two prompts begin with alike."""
-    length = min(len(first), len(second))
-    differ = np.flatnonzero(first[:length] != second[:length])
-    return int(differ[0]) if differ.size else length
 
 
 def _compared(pairs: Sequence[tuple[float, float]]) -> dict[str, float]:
@@ -160,7 +153,7 @@ def _at(episodes: Sequence[EpisodeTokens], step: int) -> dict[str, Any]:
         "whole": [one.whole[step - 1] for one in there],
     }
     told = {name: [float(np.percentile(found, share)) for share in (50, 95)] for name, found in lengths.items()}
-    return {"step": step, "episodes": len(there), **told, "most": {n: int(max(found)) for n, found in lengths.items()}}
+    return {"step": step, "episodes": len(there), **told}
 
 
 def _ratio(found: dict[str, float]) -> str:

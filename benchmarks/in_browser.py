@@ -12,23 +12,21 @@ import argparse
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
-import numpy as np
-
-from analysis.intervals import mcnemar
-from benchmarks.recording import RESULTS, Recording, met, option_parser
+from analysis.comparison import Outcomes, difference
+from benchmarks.recording import RESULTS, Recording, met, option_parser, points
 from benchmarks.runs import FOLDER, train
 from benchmarks.study import STUDIES
 from cluster.finished_run import FinishedRun
+from cluster.study import run_study
 from cluster.study_design import read_study
-from cluster.study_records import RunRecord, read_record
+from cluster.study_records import ByPhase
 
 NAME = "in_browser"
 WITHIN = 0.04
 """Difference of success that counts as none, as in the studies' predictions."""
-_RESAMPLES = 2000
-ByTask = Mapping[str, float]
 
 
 def main() -> None:
@@ -38,34 +36,31 @@ def main() -> None:
     study = read_study(STUDIES / f"{options.study}.yaml")
     design, seed, split = study.design, options.seed, study.design.splits[0]
     out, records = options.out / options.study, options.records / options.study
+    recorded = run_study(study, out, records, 1, recording.note, only_read=True).arms
+    known = {arm: of_seed[seed] for arm, of_seed in recorded.items() if seed in of_seed}
     wanted = options.arms or [name for name, arm in design.arms.items() if arm.seeds is None]
-    known = {name: record for name in design.arms if (record := _recorded(records, name, seed)) is not None}
     if missing := [name for name in wanted if name not in known or not _trained(out, name, seed).is_dir()]:
         sys.exit(
             f"expected records and policies of seed {seed}, found none of {', '.join(missing)}; run the study first"
         )
     rows = []
     for name in wanted:
-        run = _played(STUDIES / design.recipe, out, name, seed, split, options.contexts)
-        own = known[name]
+        run = _played(study.recipe, out, name, seed, split, options.contexts)
+        played, solved = run.outcomes(0, split), {arm: _last(one.outcomes, split) for arm, one in known.items()}
         rows.append(
             {
                 "arm": name,
-                **compared(run.outcomes(0, split), own.outcomes[max(own.outcomes)][split]),
-                "milestones": compared(run.milestones(0)[split], own.milestones[max(own.milestones)][split]),
-                "control": max(
-                    compared(run.outcomes(0, split), one.outcomes[max(one.outcomes)][split])["differ"]
-                    for other, one in known.items()
-                    if other != name
-                ),
+                **compared(played, solved[name]),
+                "milestones": compared(run.milestones(0)[split], _last(known[name].milestones, split)),
+                "control": max(_differ(played, solved[other]) for other in known if other != name),
             }
         )
     recording.table(
         f"{options.study}, seed {seed}, {split}: in Chromium and without a browser",
         ["arm", "tasks", "Chromium %", "without %", "difference, points", "tasks differ", "control", "McNemar's p"],
         [
-            [row["arm"], row["tasks"], 100 * row["browser"], 100 * row["recorded"], _points(row), row["differ"],
-             row["control"], row["p"]]
+            [row["arm"], row["tasks"], 100 * row["browser"], 100 * row["recorded"], points(row["mean"]), row["differ"],
+             row["control"], row["p_mcnemar"][0]]
             for row in rows
         ],
     )  # fmt: skip
@@ -75,22 +70,21 @@ def main() -> None:
     recording.write({"study": options.study, "seed": seed, "split": split, "arms": rows, "verdicts": verdicts})
 
 
-def compared(browser: ByTask, recorded: ByTask) -> dict[str, Any]:
-    """Return both means over the tasks that both have, the difference with a 95 % interval, and what differs."""
-    tasks = sorted(browser.keys() & recorded.keys())
-    first, second = (np.array([one[task] for task in tasks]) for one in (browser, recorded))
-    drawn = np.random.default_rng(0).integers(len(tasks), size=(_RESAMPLES, len(tasks)))
-    low, high = np.percentile((first - second)[drawn].mean(axis=1), [2.5, 97.5])
-    return {
-        "tasks": len(tasks),
-        "browser": float(first.mean()),
-        "recorded": float(second.mean()),
-        "difference": float((first - second).mean()),
-        "low": float(low),
-        "high": float(high),
-        "differ": int((first != second).sum()),
-        "p": mcnemar((first >= 1).tolist(), (second >= 1).tolist()),
-    }
+def compared(browser: Outcomes, recorded: Outcomes) -> dict[str, Any]:
+    """Return both means over the tasks that both have, their paired difference, and how many tasks differ."""
+    tasks = browser.keys() & recorded.keys()
+    means = {"browser": fmean(browser[task] for task in tasks), "recorded": fmean(recorded[task] for task in tasks)}
+    paired = difference({0: {"": browser}}, {0: {"": recorded}}, "")
+    return {"tasks": len(tasks), **means, **paired, "differ": _differ(browser, recorded)}
+
+
+def _differ(browser: Outcomes, recorded: Outcomes) -> int:
+    return sum(browser[task] != recorded[task] for task in browser.keys() & recorded.keys())
+
+
+def _last(by_phase: ByPhase, split: str) -> Outcomes:
+    """Return what was recorded after the last phase."""
+    return by_phase[max(by_phase)][split]
 
 
 def _played(recipe: Path, out: Path, arm: str, seed: int, split: str, contexts: int) -> FinishedRun:
@@ -107,18 +101,9 @@ def _trained(out: Path, arm: str, seed: int) -> Path:
     return out / "arms" / arm / f"seed-{seed}" / "trained"
 
 
-def _recorded(records: Path, arm: str, seed: int) -> RunRecord | None:
-    file = records / "arms" / arm / f"seed-{seed}.json"
-    return read_record(file) if file.is_file() else None
-
-
-def _points(found: Mapping[str, Any]) -> str:
-    return f"{100 * found['difference']:+.1f} [{100 * found['low']:+.1f}, {100 * found['high']:+.1f}]"
-
-
 def _verdict(row: Mapping[str, Any]) -> str:
-    alike = row["low"] >= -WITHIN and row["high"] <= WITHIN
-    figures = f"{_points(row)} points, {row['differ']} of {row['tasks']} tasks differ (control {row['control']})"
+    alike = row["mean"]["low"] >= -WITHIN and row["mean"]["high"] <= WITHIN
+    figures = f"{points(row['mean'])}, {row['differ']} of {row['tasks']} tasks differ (control {row['control']})"
     return f"{row['arm']} solves as much in Chromium as without a browser: {figures}: {met(alike)}"
 
 

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from analysis.discrimination import over_groups
 from analysis.intervals import Interval
 from cluster.milestone_validation import left_out
 from judges.of_milestones.checker import Known
-from judges.of_milestones.encoder import SentenceEncoder
+from judges.of_milestones.encoder import Remembering, SentenceEncoder
 from judges.of_milestones.labelled_pairs import LabelledPairs, labelled_pairs
 from judges.of_milestones.matching import THRESHOLD
 
 SHOWN = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9)
 """Thresholds whose accuracy is told, of the paper's figure 9 and below."""
-_RESAMPLES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,37 +54,28 @@ def calibrate_matching(
     Raises:
         ValueError: among the episodes that it is chosen on, no action or every action reaches its milestone.
     """
-    pairs = labelled_pairs(known, encoder)
-    held = np.array([bool(folds) and left_out(name, folds) == part for name in pairs.templates], dtype=np.bool_)
+    encoder = Remembering(encoder)  # the pairs of the control have the same texts
+    pairs, others = labelled_pairs(known, encoder), labelled_pairs(known, encoder, strangers=seed)
+    held = np.array(
+        [bool(folds) and left_out(name, folds) == part for name in pairs.templates.tolist()], dtype=np.bool_
+    )
     taught, asked = pairs.where(~held), pairs.where(held)
     threshold = taught.best_threshold()
-    others = labelled_pairs(known, encoder, strangers=seed)
     return MatchingCalibration(
         len(pairs.reached),
         int(pairs.reached.sum()),
         len(taught.reached),
         threshold,
         taught.accuracy(threshold),
-        _accuracy(asked, threshold, seed),
-        _accuracy(asked, THRESHOLD, seed),
-        _accuracy(others.where(held), others.where(~held).best_threshold(), seed),
+        _accuracy(asked, threshold),
+        _accuracy(asked, THRESHOLD),
+        _accuracy(others.where(held), others.where(~held).best_threshold()),
         {at: pairs.accuracy(at) for at in SHOWN},
     )
 
 
-def _accuracy(pairs: LabelledPairs, threshold: float, seed: int) -> Interval | None:
+def _accuracy(pairs: LabelledPairs, threshold: float) -> Interval | None:
     """Return a threshold's accuracy; None where there are not two templates, or one kind of pair is missing."""
-    names = sorted(set(pairs.templates))
-    found = pairs.accuracy(threshold)
-    if len(names) < 2 or np.isnan(found):
+    if len(set(pairs.templates)) < 2 or np.isnan(pairs.accuracy(threshold)):
         return None
-    members = [np.flatnonzero(np.asarray(pairs.templates) == name) for name in names]
-    generator = np.random.default_rng(seed)
-    drawn = []
-    for _ in range(_RESAMPLES):
-        chosen = np.concatenate([members[one] for one in generator.integers(len(names), size=len(names))])
-        said, reached = pairs.likeness[chosen] > threshold, pairs.reached[chosen]
-        if 0 < reached.sum() < len(reached):
-            drawn.append((said[reached].mean() + (~said)[~reached].mean()) / 2)
-    low, high = np.percentile(drawn, [2.5, 97.5]) if drawn else (0.0, 1.0)
-    return Interval(found, float(low), float(high))
+    return over_groups(lambda chosen: pairs.where(chosen).accuracy(threshold), pairs.templates.tolist())

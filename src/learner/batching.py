@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from learner.attention import Segments
+from policy.kept_prompts import common_length
 from records.episodes import IntArray
 
 Indices = npt.NDArray[np.int64]
@@ -44,10 +45,7 @@ class Sample:
 
     def shared_with(self, other: Sample) -> int:
         """Return how many of the tokens that are read at the head of both are the same."""
-        own, others = self.read_ids, other.read_ids
-        count = min(len(own), len(others))
-        differ = np.flatnonzero(own[:count] != others[:count])
-        return int(differ[0]) if len(differ) else count
+        return common_length(self.read_ids, other.read_ids)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,8 +38,8 @@ class KeptPrompts:
         if not self._prompts:
             return NO_HEAD
         prompt = np.asarray(ids, dtype=np.int32)
-        row = max(self._prompts, key=lambda row: _common(self._prompts[row], prompt))
-        length = min(_common(self._prompts[row], prompt), len(prompt) - 1)
+        row = max(self._prompts, key=lambda row: common_length(self._prompts[row], prompt))
+        length = min(common_length(self._prompts[row], prompt), len(prompt) - 1)
         if not length:
             return NO_HEAD
         self._prompts.move_to_end(row)
@@ -50,7 +50,7 @@ class KeptPrompts:
         if not self._rows:
             return None
         prompt = np.asarray(ids, dtype=np.int32)
-        within = [row for row, kept in self._prompts.items() if _common(kept, prompt) == len(kept)]
+        within = [row for row, kept in self._prompts.items() if common_length(kept, prompt) == len(kept)]
         row = next(iter(within), len(self._prompts))
         if row == self._rows:
             row = next(iter(self._prompts))
@@ -63,8 +63,8 @@ class KeptPrompts:
         self._prompts.clear()
 
 
-def _common(one: IntArray, other: IntArray) -> int:
-    """Return how many ids two prompts begin with alike."""
+def common_length(one: IntArray, other: IntArray) -> int:
+    """Return how many ids two sequences begin with alike."""
     shorter = min(len(one), len(other))
     different = np.flatnonzero(one[:shorter] != other[:shorter])
     return int(different[0]) if len(different) else shorter

@@ -23,11 +23,11 @@ CANDIDATES = tuple(round(0.01 * number, 2) for number in range(1, 100))
 
 @dataclass(frozen=True, slots=True)
 class LabelledPairs:
-    """N pairs: their ``likeness`` (N,), whether the action ``reached`` the milestone (N,), and their ``templates``."""
+    """N pairs: their ``likeness``, whether the action ``reached`` the milestone, and their ``templates``, each (N,)."""
 
     likeness: npt.NDArray[np.float64]
     reached: npt.NDArray[np.bool_]
-    templates: tuple[str, ...]
+    templates: npt.NDArray[np.str_]
 
     def accuracy(self, threshold: float) -> float:
         """Return the mean of the shares of both kinds that a threshold tells right; nan where one kind is missing.
@@ -52,10 +52,9 @@ class LabelledPairs:
         best = np.flatnonzero(found >= found.max() - 1e-12)
         return CANDIDATES[int(best[len(best) // 2])]
 
-    def where(self, chosen: npt.NDArray[np.bool_]) -> LabelledPairs:
-        """Return the pairs that ``chosen`` (N,) says."""
-        templates = tuple(name for name, mine in zip(self.templates, chosen.tolist(), strict=True) if mine)
-        return LabelledPairs(self.likeness[chosen], self.reached[chosen], templates)
+    def where(self, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> LabelledPairs:
+        """Return the pairs that ``chosen`` says: a mask (N,), or indices."""
+        return LabelledPairs(self.likeness[chosen], self.reached[chosen], self.templates[chosen])
 
 
 def labelled_pairs(known: Sequence[Known], encoder: SentenceEncoder, *, strangers: int | None = None) -> LabelledPairs:
@@ -80,4 +79,4 @@ def labelled_pairs(known: Sequence[Known], encoder: SentenceEncoder, *, stranger
                 likeness.append(float(alike[t, min(left[0], len(held_against) - 1)]))
                 reached.append(bool(one.reached[t + 1, left[0]]))
                 templates.append(one.episode.template)
-    return LabelledPairs(np.array(likeness), np.array(reached, dtype=np.bool_), tuple(templates))
+    return LabelledPairs(np.array(likeness), np.array(reached, dtype=np.bool_), np.array(templates, dtype=np.str_))

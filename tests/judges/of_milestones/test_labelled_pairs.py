@@ -72,7 +72,9 @@ def test_strangers_are_the_milestones_of_other_episodes_under_ones_own_labels() 
 
 
 def test_accuracy_is_the_mean_of_both_kinds() -> None:
-    pairs = LabelledPairs(np.array([0.9, 0.3, 0.4, 0.1, 0.2]), np.array([True, True, False, False, False]), ("t",) * 5)
+    pairs = LabelledPairs(
+        np.array([0.9, 0.3, 0.4, 0.1, 0.2]), np.array([True, True, False, False, False]), np.array(["t"] * 5)
+    )
     assert pairs.accuracy(0.5) == (1 / 2 + 3 / 3) / 2
     assert pairs.accuracy(0.25) == pytest.approx((2 / 2 + 2 / 3) / 2)
     assert pairs.accuracy(0.95) == pairs.accuracy(0.01) == 0.5
@@ -80,6 +82,6 @@ def test_accuracy_is_the_mean_of_both_kinds() -> None:
 
 
 def test_one_kind_of_pair_calibrates_nothing() -> None:
-    pairs = LabelledPairs(np.array([0.9, 0.3]), np.array([False, False]), ("t", "t"))
+    pairs = LabelledPairs(np.array([0.9, 0.3]), np.array([False, False]), np.array(["t", "t"]))
     with pytest.raises(ValueError, match="reach their milestone and others, found 2 alike"):
         pairs.best_threshold()
