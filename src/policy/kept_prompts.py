@@ -1,7 +1,9 @@
 """Which prompts' keys and values are kept, so that a later prompt that begins alike is read from where it differs.
 
 Owns the choice: the longest common head, and whose place a new prompt takes. Invariants: heads are compared id by id;
-at most ``rows`` prompts are kept, the longest unused goes first; the tensors are ``policy.kv_slots``'.
+at most ``rows`` prompts are kept, the oldest goes first; the tensors are ``policy.kv_slots``'. A prompt that served as a
+head grows no younger for it: an episode's newest prompt takes its place for all that come, so that as many rows as there
+are episodes at once are enough.
 """
 
 from __future__ import annotations
@@ -40,10 +42,7 @@ class KeptPrompts:
         prompt = np.asarray(ids, dtype=np.int32)
         row = max(self._prompts, key=lambda row: common_length(self._prompts[row], prompt))
         length = min(common_length(self._prompts[row], prompt), len(prompt) - 1)
-        if not length:
-            return NO_HEAD
-        self._prompts.move_to_end(row)
-        return Head(row, length)
+        return Head(row, length) if length else NO_HEAD
 
     def place(self, ids: Sequence[int]) -> int | None:
         """Return the row that keeps a prompt from now on; None where none does."""

@@ -88,7 +88,7 @@ class KeyValueSlots:
         return cache
 
     def keep(self, row: int, prompt_ids: Sequence[int]) -> None:
-        """Keep the keys and values of a row's prompt, in place of the prompt that was of use the longest ago."""
+        """Keep the keys and values of a row's prompt, in place of the oldest that is kept."""
         place = self.kept.place(prompt_ids)
         if place is not None:
             self._copy(row, self.max_rows + place, len(prompt_ids))

@@ -175,11 +175,23 @@ def test_a_head_is_the_longest_that_is_kept_and_rows_stay_within_their_number(
     assert kept.head_of([1, 2]) == NO_HEAD
 
 
-def test_what_is_of_use_stays_and_what_was_not_used_the_longest_goes() -> None:
+def test_the_oldest_goes_first_whatever_it_served() -> None:
     kept = KeptPrompts(2)
     assert (kept.place([1, 1]), kept.place([2, 2])) == (0, 1)
     assert kept.head_of([1, 1, 5]).length == 2
-    assert kept.place([3, 3]) == 1
-    assert kept.head_of([2, 2, 5]) == NO_HEAD
-    assert kept.place([1, 1, 5]) == 0, "in the place of its own beginning"
+    assert kept.place([3, 3]) == 0
+    assert kept.head_of([1, 1, 5]) == NO_HEAD
+    assert kept.place([2, 2, 5]) == 1, "in the place of its own beginning"
+    assert kept.place([4, 4]) == 0
     assert KeptPrompts(0).place([1]) is None
+
+
+@pytest.mark.parametrize("many", [1, 3, 8])
+def test_as_many_rows_as_there_are_episodes_at_once_are_enough(many: int) -> None:
+    kept, episodes = KeptPrompts(many), [episode(seed, 6) for seed in range(many)]
+    for step in range(6):
+        for prompts in episodes:
+            head = kept.head_of(prompts[step])
+            if step:
+                assert head.length >= 30, "the episode's own prompt before is still there"
+            kept.place(prompts[step])
