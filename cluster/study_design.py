@@ -64,7 +64,7 @@ class Grid(_Part):
 class StudyDesign(_Part):
     """A study file.
 
-    ``set`` holds for every run. ``baseline`` is the arm that all others are compared with. ``groups`` names templates
+    ``set`` holds for every run. ``baseline`` is an arm that all others are compared with. ``groups`` names templates
     whose tasks are told apart, by a name for each. ``splits`` are evaluated once, after the last phase, and before the
     first.
     """
@@ -116,6 +116,11 @@ class StudyDesign(_Part):
     def tries_grid(self) -> tuple[str, ...]:
         """The arms that are trained at every point of the grid."""
         return tuple(name for name, arm in self.arms.items() if self.grid is not None and not arm.like)
+
+    @property
+    def compared_with(self) -> tuple[str, ...]:
+        """The arms that every other one is compared with: the baseline first, then those of the predictions."""
+        return tuple(dict.fromkeys((self.baseline, *(one.over for one in self.predictions))))
 
     def seeds_of(self, arm: str) -> tuple[int, ...]:
         """Return the seeds that an arm is trained with."""

@@ -56,7 +56,11 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One measure on a split, or on one group of its tasks: levels by arm, each against the baseline and the start."""
+    """One measure on a split, or on one group of its tasks: levels by arm, and each arm less what it is compared with.
+
+    That is the baseline, the start, and every arm that a prediction names as ``over``: what was predicted of one
+    measure is told of all.
+    """
 
     measure: Measure
     split: str
@@ -137,7 +141,7 @@ def _arms(runs: StudyRuns, measure: Measure, split: str, template: str) -> dict[
 
 def _table(design: StudyDesign, measure: Measure, split: str, group: str, arms: Mapping[str, Seeds]) -> Table:
     levels = {arm: _level(seeds, split) for arm, seeds in arms.items()}
-    pairs = [(arm, over) for over in (design.baseline, START) for arm in arms if arm not in (over, START)]
+    pairs = [(arm, over) for over in design.compared_with + (START,) for arm in arms if arm not in (over, START)]
     found = [_difference(arm, over, arms, split) for arm, over in pairs if over in arms]
     return Table(measure, split, group, levels, [one for one in found if one is not None])
 

@@ -133,7 +133,12 @@ def test_arms_and_seeds_are_run_compared_and_told(tmp_path: Path, played: Played
     assert first["found"]["by_seed"] == pytest.approx([mira[seed] - cloned[seed] for seed in "01"])
     assert len(second["found"]["by_seed"]) == 1, "both have seed 0 alone"
     assert second["bearing"] == "held"
-    assert {pair["over"] for pair in table["differences"]} == {"filtered_bc", "start"}
+    compared = [(pair["arm"], pair["over"]) for pair in table["differences"]]
+    assert compared == [
+        ("mira", "filtered_bc"), ("webrl", "filtered_bc"),
+        ("filtered_bc", "webrl"), ("mira", "webrl"),
+        ("filtered_bc", "start"), ("mira", "start"), ("webrl", "start"),
+    ], "each with the baseline, with what a prediction compares with, and with the start"  # fmt: skip
     assert "MiRA is like WebRL" in shown
     page = (tmp_path / "out" / "study.html").read_text()
     assert "MiRA is better" in page
