@@ -22,6 +22,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from analysis.predictions import Prediction
 from cluster.errors import ManifestError, RecipeError, RunStopped
 from cluster.finished_run import FinishedRun
 from cluster.recipe.recipe import config_hash, load_recipe
@@ -85,10 +86,10 @@ def register(study: StudyFile, records: Path) -> dict[str, Any]:
         RecipeError: the study of these records predicts something else, or has another name.
     """
     file = records / REGISTERED
-    mine = {"name": study.design.name, "predictions": [asdict(one) for one in study.design.predictions]}
+    design = study.design
     if file.exists():
         found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        if any(found.get(key) != value for key, value in mine.items()):
+        if found.get("name") != design.name or _predictions(found) != list(design.predictions):
             raise RecipeError(
                 f"{records}: has records of study {found.get('name')!r}, registered {found.get('when')}, which "
                 "predicts otherwise; predictions are not changed after the runs began. Choose another --out, or other "
@@ -96,10 +97,19 @@ def register(study: StudyFile, records: Path) -> dict[str, Any]:
             )
         return {**found, "changed_since": found["sha256"] != hashlib.sha256(study.content).hexdigest()}
     when = datetime.now(UTC).isoformat(timespec="seconds")
+    mine = {"name": design.name, "predictions": [asdict(one) for one in design.predictions]}
     noted = {**mine, "when": when, "sha256": hashlib.sha256(study.content).hexdigest()}
     records.mkdir(parents=True, exist_ok=True)
     write_atomic(file, json.dumps(noted, indent=1, ensure_ascii=False) + "\n")
     return {**noted, "changed_since": False}
+
+
+def _predictions(registered: Mapping[str, Any]) -> list[Prediction] | None:
+    """Return the predictions that were written down, by whatever version; None where they are none."""
+    try:
+        return [Prediction(**one) for one in registered["predictions"]]
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def run_study(

@@ -8,26 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from statistics import fmean
 from typing import Any
 
 from analysis.comparison import Outcomes, Seeds, difference, level
 from analysis.intervals import Interval
-from analysis.predictions import Bearing, Prediction, smallest_shown
+from analysis.predictions import Bearing, Measure, Prediction, smallest_shown
 from cluster.study import StudyRuns, Tried
 from cluster.study_design import StudyDesign
 from cluster.study_records import RunRecord
 
 START = "start"
 """Names the policies that the arms start from, as the first arm of every table."""
-
-
-class Measure(StrEnum):
-    """What of an episode is compared: its outcome, or the share of its milestones that it reached."""
-
-    SUCCESS = "success"
-    MILESTONES = "milestones reached"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +99,7 @@ def results_of(design: StudyDesign, runs: StudyRuns, registered: dict[str, Any])
         for measure in Measure
     }
     tables = [_table(design, *where, found) for where, found in arms.items() if found]
-    outcomes = [_outcome(one, arms[Measure.SUCCESS, one.split, one.group]) for one in design.predictions]
+    outcomes = [_outcome(one, arms[one.measure, one.split, one.group]) for one in design.predictions]
     every = {arm: list(of_seed.values()) for arm, of_seed in runs.arms.items()}
     curves = {
         Measure.SUCCESS: {arm: _curve(run.sampled for run in found) for arm, found in every.items()},

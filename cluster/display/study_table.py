@@ -8,7 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from analysis.intervals import Interval
-from cluster.study_results import Measure, StudyResults
+from analysis.predictions import Measure
+from cluster.study_results import StudyResults
 from records.terminal import printable
 
 

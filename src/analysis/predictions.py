@@ -20,11 +20,18 @@ class Bearing(StrEnum):
     OPEN = "undecided"
 
 
+class Measure(StrEnum):
+    """What of an episode is compared: its outcome, or the share of its milestones that it reached."""
+
+    SUCCESS = "success"
+    MILESTONES = "milestones reached"
+
+
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A difference of success, ``arm`` less ``over``, on a split or on a group of its tasks.
+    """A difference of a measure, ``arm`` less ``over``, on a split or on a group of its tasks.
 
-    Either it is above ``more_than``, or it lies ``within`` so much of 0; both are shares of tasks in [-1, 1]. ``group``
+    Either it is above ``more_than``, or it lies ``within`` so much of 0; both are shares in [-1, 1]. ``group``
     is empty for all tasks of the split.
     """
 
@@ -35,15 +42,14 @@ class Prediction:
     group: str = ""
     more_than: float | None = None
     within: float | None = None
+    measure: Measure = Measure.SUCCESS
 
     def __post_init__(self) -> None:
         """Refuse what says nothing, or two things."""
         if (self.more_than is None) == (self.within is None):
             raise ValueError(f"prediction {self.says!r}: expected either more_than or within")
         if self.within is not None and not 0 < self.within <= 1:
-            raise ValueError(
-                f"prediction {self.says!r}: within: expected a share of tasks in (0, 1], found {self.within}"
-            )
+            raise ValueError(f"prediction {self.says!r}: within: expected a share in (0, 1], found {self.within}")
         if self.more_than is not None and not -1 <= self.more_than < 1:
             raise ValueError(
                 f"prediction {self.says!r}: more_than: expected a share in [-1, 1), found {self.more_than}"

@@ -1,9 +1,9 @@
 """Which prompts' keys and values are kept, so that a later prompt that begins alike is read from where it differs.
 
 Owns the choice: the longest common head, and whose place a new prompt takes. Invariants: heads are compared id by id;
-at most ``rows`` prompts are kept, the oldest goes first; the tensors are ``policy.kv_slots``'. A prompt that served as a
-head grows no younger for it: an episode's newest prompt takes its place for all that come, so that as many rows as there
-are episodes at once are enough.
+at most ``rows`` prompts are kept, the oldest goes first; the tensors are ``policy.kv_slots``'. A prompt that served as
+a head grows no younger for it: an episode's newest prompt takes its place for all that come, so that as many rows as
+there are episodes at once are enough.
 """
 
 from __future__ import annotations

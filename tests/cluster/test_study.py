@@ -279,6 +279,34 @@ def test_predictions_are_not_changed_after_the_runs_began(tmp_path: Path, played
     assert "The study file has changed since" in (tmp_path / "out" / "study.html").read_text()
 
 
+def test_a_prediction_may_be_of_milestones(tmp_path: Path, played: Played) -> None:
+    of_milestones = {**STUDY["predictions"][0], "measure": "milestones reached"}
+    invoke(write(tmp_path, predictions=[STUDY["predictions"][0], of_milestones]))
+    found = json.loads((tmp_path / "out" / "study.json").read_text())
+    assert "mira − filtered_bc, test, milestones reached" in (tmp_path / "out" / "study.html").read_text()
+    for outcome, table in zip(found["outcomes"], found["tables"], strict=True):
+        assert outcome["prediction"]["measure"] == table["measure"]
+        assert outcome["found"]["mean"] == table["differences"][0]["mean"]
+    solved, reached = (outcome["found"]["mean"]["value"] for outcome in found["outcomes"])
+    assert reached == pytest.approx(solved / 2), "a fake failure reaches the half"
+    with pytest.raises(RecipeError, match="predictions are not changed after the runs began"):
+        invoke(write(tmp_path, predictions=[STUDY["predictions"][0], STUDY["predictions"][0]]))
+
+
+def test_what_was_registered_before_predictions_had_a_measure_is_of_success(tmp_path: Path, played: Played) -> None:
+    path = write(tmp_path)
+    invoke(path)
+    file = tmp_path / "out" / "records" / "registered.json"
+    registered = json.loads(file.read_text())
+    for one in registered["predictions"]:
+        assert one.pop("measure") == "success"
+    file.write_text(json.dumps(registered))
+    invoke(path)
+    file.write_text(json.dumps({**registered, "predictions": [{"said": "something"}]}))
+    with pytest.raises(RecipeError, match="predicts otherwise"):
+        invoke(path)
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
