@@ -6,6 +6,9 @@ import re
 import tomllib
 from pathlib import Path
 
+from sites import tasks
+from sites.chains import splits
+
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
@@ -34,3 +37,18 @@ def test_every_environment_variable_that_is_read_is_in_the_reference() -> None:
     read = set(re.findall(r"environ(?:\.get\(|\[)\"([A-Z_]+)\"(?!\] =)", code))
     assert "RAY_ADDRESS" in read
     assert sorted(name for name in read if f"`{name}`" not in page) == []
+
+
+def test_what_the_documentation_names_of_the_repository_is_there() -> None:
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    tests = {path.stem for path in (ROOT / "tests").rglob("test_*.py")} | {*splits.SPLITS, *tasks.SPLITS}
+    missing, named = [], 0
+    for page in pages:
+        text = page.read_text()
+        paths = re.findall(r"(?<![\w/.-])((?:tests|src|cluster|benchmarks|deploy)/[\w./-]+\.\w+)", text)
+        asked = [path for path in paths if not re.search(r"/(NAME|SITE)\.", path)]
+        named += len(asked)
+        missing += [f"{page.name}: {path}" for path in asked if not (ROOT / path).exists()]
+        missing += [f"{page.name}: {name}" for name in re.findall(r"`(test_\w+)`", text) if name not in tests]
+    assert named > 50
+    assert missing == []
