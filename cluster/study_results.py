@@ -98,8 +98,8 @@ def results_of(design: StudyDesign, runs: StudyRuns, registered: dict[str, Any])
         for name in groups
         for measure in Measure
     }
-    tables = [_table(design, *where, found) for where, found in arms.items() if found]
-    outcomes = [_outcome(one, arms[one.measure, one.split, one.group]) for one in design.predictions]
+    tables = {where: _table(design, *where, found) for where, found in arms.items() if found}
+    outcomes = [_outcome(one, tables.get((one.measure, one.split, one.group))) for one in design.predictions]
     every = {arm: list(of_seed.values()) for arm, of_seed in runs.arms.items()}
     curves = {
         Measure.SUCCESS: {arm: _curve(run.sampled for run in found) for arm, found in every.items()},
@@ -110,8 +110,9 @@ def results_of(design: StudyDesign, runs: StudyRuns, registered: dict[str, Any])
         name: {arm: _curve(run.mechanism.get(name, {}) for run in found) for arm, found in every.items()}
         for name in sorted(named)
     }
+    told = list(tables.values())
     return StudyResults(
-        design.name, registered, tables, outcomes, curves, mechanism, runs.chosen, runs.tried, runs.failed
+        design.name, registered, told, outcomes, curves, mechanism, runs.chosen, runs.tried, runs.failed
     )
 
 
@@ -156,9 +157,11 @@ def _difference(arm: str, over: str, arms: Mapping[str, Seeds], split: str) -> D
     return Difference(arm, over, mean, found["by_seed"], found["p_permutation"], smallest_shown(mean))
 
 
-def _outcome(prediction: Prediction, arms: Mapping[str, Seeds]) -> Outcome:
-    there = prediction.arm in arms and prediction.over in arms
-    found = _difference(prediction.arm, prediction.over, arms, prediction.split) if there else None
+def _outcome(prediction: Prediction, table: Table | None) -> Outcome:
+    """Return the prediction beside the difference that its table has; there is none where an arm has no runs."""
+    pair = (prediction.arm, prediction.over)
+    differences = [] if table is None else table.differences
+    found = next((one for one in differences if (one.arm, one.over) == pair), None)
     return Outcome(prediction, Bearing.OPEN if found is None else prediction.borne_out(found.mean), found)
 
 
