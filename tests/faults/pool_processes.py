@@ -18,7 +18,16 @@ def renderers(pool: RolloutPool) -> list[int]:
 
 
 def chromiums(pool: RolloutPool) -> list[int]:
-    """The main process of each Chromium: no shell script that may start it, no child that still has its line."""
+    """The main process of each Chromium: no shell script that may start it, no child that still has its line.
+
+    A child has it from its fork to its own program or end, some milliseconds: it is found by the first look and is
+    either a descendant or gone at the second.
+    """
+    own = _with_browser_line(pool)
+    children = {child for pid in own for child in descendants(pid)}
+    return sorted(own & _with_browser_line(pool) - children)
+
+
+def _with_browser_line(pool: RolloutPool) -> set[int]:
     marked = [p for p in owned(pool) if "--waymark-browser=" in p.command and "--type=" not in p.command]
-    own = {p.pid for p in marked if not p.command.startswith("/bin/")}
-    return sorted(own - {child for pid in own for child in descendants(pid)})
+    return {p.pid for p in marked if not p.command.startswith("/bin/")}

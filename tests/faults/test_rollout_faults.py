@@ -33,7 +33,7 @@ from rollout_workers.spec import EpisodeSpec, WorkerConfig
 from sites.server import SiteServer
 from sites.tasks import task_set
 from tests.faults.books import Books, judged
-from tests.faults.pool_processes import chromiums
+from tests.faults.pool_processes import chromiums, owned
 from tests.faults.scripted_server import process_id
 
 pytestmark = [pytest.mark.faults, pytest.mark.browser, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
@@ -122,8 +122,9 @@ def test_a_killed_chromium_is_replaced_and_its_episodes_are_played_again(
     with RolloutPool(config) as pool:
         books = Books(pool, kill_chromium, until_felt=True)
         result = books.play(demonstrations(tasks))
-        (replacement,) = chromiums(pool)
-    assert replacement not in killed
+        running = chromiums(pool)
+        assert len(running) == 1, f"{killed} were killed, {owned(pool)} are there"
+    assert running[0] not in killed
     assert books.left_behind() == []
     assert result.counts["completed"] == EPISODES
     assert result.worker_losses == 0
