@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -51,6 +52,31 @@ def train(recipe: Path, out: Path, overrides: Sequence[str] = ()) -> FinishedRun
         raise
     check(code, out)
     return FinishedRun(out)
+
+
+def evaluate(
+    recipe: Path, policy: Path, split: str, out: Path, overrides: Sequence[str] = (), steps_factor: int = 1
+) -> Path:
+    """Evaluate a policy folder on a split, keep its episodes in ``out``, and return the file of its result.
+
+    What was evaluated into ``out`` is not evaluated again. Its output goes to ``OUT.log``.
+
+    Raises:
+        RunFailed: the command line ended with an error.
+    """
+    result, making, log = out / "result.json", Path(f"{out}.json"), Path(f"{out}.log")
+    if result.exists():
+        return result
+    command = [sys.executable, "-m", "cluster.cli", "eval", str(recipe), "--policy", str(policy), "--split", split]
+    command += ["--steps-factor", str(steps_factor), "--out", str(out), "--json", str(making)]
+    command += [word for override in overrides for word in ("--set", override)]
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as file:
+        code = subprocess.run(command, stdout=file, stderr=file, env=child_environment()).returncode
+    if code:
+        raise RunFailed(f"{out}: the evaluation ended with exit code {code}; see {log}")
+    making.replace(result)
+    return result
 
 
 def check(code: int, out: Path) -> None:

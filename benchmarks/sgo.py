@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +19,7 @@ from analysis.comparison import Seeds, difference
 from analysis.failures import failure_report
 from analysis.settings import AnalysisSettings
 from benchmarks.recording import Recording, met, option_parser, percent, points
-from benchmarks.runs import FOLDER, ROOT, RunFailed, child_environment, train
+from benchmarks.runs import FOLDER, ROOT, evaluate, train
 from cluster.failure_analysis import episodes_of, routes_of
 from replay.stuck import Stuck, stuck_events
 
@@ -105,10 +103,7 @@ def _arms(options: argparse.Namespace) -> list[Arm]:
 def _played(arm: Arm, split: str, options: argparse.Namespace) -> Numbers:
     """Return what an arm came to on a split; play it where that was not done."""
     folder = options.out / options.environment / split / arm.name.replace(" ", "")
-    result = folder / "result.json"
-    if not result.exists():
-        _evaluate(arm, split, folder, options)
-    found = json.loads(result.read_text(encoding="utf-8"))
+    found = json.loads(_evaluated(arm, split, folder, options).read_text(encoding="utf-8"))
     buffer = episodes_of(folder)
     episodes = buffer.trajectories(buffer.ids())
     report = failure_report(arm.name, routes_of(buffer), AnalysisSettings())
@@ -124,7 +119,7 @@ def _played(arm: Arm, split: str, options: argparse.Namespace) -> Numbers:
     }
 
 
-def _evaluate(arm: Arm, split: str, folder: Path, options: argparse.Namespace) -> None:
+def _evaluated(arm: Arm, split: str, folder: Path, options: argparse.Namespace) -> Path:
     settings = {
         "run.environment": options.environment,
         "run.evaluation.tasks": json.dumps({split: options.tasks}),
@@ -132,17 +127,8 @@ def _evaluate(arm: Arm, split: str, folder: Path, options: argparse.Namespace) -
         "rollout.planning.mode": arm.mode,
         "rollout.planning.tell": json.dumps(arm.told),
     }
-    command = [sys.executable, "-m", "cluster.cli", "eval", str(RECIPE), "--policy", str(arm.policy), "--split", split]
-    command += ["--out", str(folder), "--json", str(folder.with_suffix(".json"))]
-    for override in [*options.set, *(f"{key}={value}" for key, value in settings.items())]:
-        command += ["--set", override]
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    log = folder.with_suffix(".log")
-    with log.open("wb") as file:
-        code = subprocess.run(command, stdout=file, stderr=file, env=child_environment()).returncode
-    if code:
-        raise RunFailed(f"{arm.name} on {split}: exit code {code}; see {log}")
-    folder.with_suffix(".json").replace(folder / "result.json")
+    said = [*options.set, *(f"{key}={value}" for key, value in settings.items())]
+    return evaluate(RECIPE, arm.policy, split, folder, said)
 
 
 def _differences(arms: Mapping[str, Numbers]) -> dict[str, Numbers]:
