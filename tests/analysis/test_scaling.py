@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from benchmarks.scaling import SHOWN, at_share, gain_and_control
+from benchmarks.scaling import SPLIT, at_share, gain_and_control
 from sites.tasks import most_steps
 from tests.analysis.played import EXIT, click, route
 
@@ -23,7 +23,7 @@ ALL = {7: PLAYED}
 
 
 def solved(share: float) -> set[str]:
-    return {task for task, outcome in at_share(ALL, share)[7][SHOWN].items() if outcome}
+    return {task for task, outcome in at_share(ALL, share)[7][SPLIT].items() if outcome}
 
 
 def test_an_episode_is_solved_from_the_share_of_its_tasks_limit_that_it_needs() -> None:
@@ -32,13 +32,13 @@ def test_an_episode_is_solved_from_the_share_of_its_tasks_limit_that_it_needs() 
     assert solved((LIMIT + 0.9) / LIMIT) == {"at once", "at the limit"}, "a part of an action is none"
     assert solved(2.0) == {"at once", "at the limit", "after it"}
     lost = [replace(PLAYED[0], outcome=None)]
-    assert at_share({7: lost}, 1.0) == {7: {SHOWN: {}}}, "no verdict, no failure"
+    assert at_share({7: lost}, 1.0) == {7: {SPLIT: {}}}, "no verdict, no failure"
 
 
 def test_the_gain_is_paired_and_what_was_recorded_is_held_against_it() -> None:
     curve = {share: at_share(ALL, share) for share in (1.0, 2.0)}
     recorded = {7: {"at the limit": 1.0, "after it": 0.0, "never": 0.0, "at once": 0.0, "of another split": 1.0}}
-    row = gain_and_control("mine", curve, 2, recorded)
+    row = gain_and_control(curve, 2, recorded)
     assert row["gain"]["mean"]["value"] == 0.25
     assert (row["compared"], row["differ"]) == (4, 1)
-    assert gain_and_control("mine", curve, 2, {})["compared"] == 0
+    assert gain_and_control(curve, 2, {})["compared"] == 0
