@@ -23,7 +23,7 @@ from cluster.preflight.memory import (
 )
 from cluster.recipe.recipe import Recipe
 from environments.kinds import KINDS, ServiceProcess
-from policy.backend import backend_of
+from policy.backend import ServerProcesses, backend_of
 from policy.model_size import ModelSize, ModelSizeUnknown
 from records.memory import MemoryPart
 
@@ -93,13 +93,14 @@ def make_plan(recipe: Recipe, machine: Machine, size: ModelSize | None = None) -
     gpus = sum(process.count * process.gpus for process in processes)
     memory = sum(process.count * process.memory_mb for process in processes)
     above = above_settings(learner, server, resources.learner_memory_mb, servers.memory_mb)
+    read_again = _read_again(recipe, servers)
     sharing = _sharing(recipe)
     if resources.address:
-        return Plan(processes, cpus, gpus, memory, missing=sharing, warnings=tuple(above))
+        return Plan(processes, cpus, gpus, memory, missing=sharing, warnings=(*above, *read_again))
     ray_cpus = float(max(math.ceil(cpus), math.ceil(machine.cores)))
     too_large, barely = on_gpus(learner, server, servers.count, machine)
     missing = (*sharing, *_missing(recipe, gpus, memory, machine, bool(above)), *too_large)
-    warnings = (*_warnings(recipe, cpus, memory, machine), *above, *barely)
+    warnings = (*_warnings(recipe, cpus, memory, machine), *above, *barely, *read_again)
     return Plan(processes, ray_cpus, gpus, memory, missing, warnings)
 
 
@@ -165,6 +166,18 @@ def _missing(recipe: Recipe, gpus: float, memory_mb: int, machine: Machine, larg
         of_ranks = f", {ranks * each:g} of them for learner.ranks {ranks}" if ranks > 1 else ""
         missing.append(f"GPUs: the plan needs {gpus:g}{of_ranks}, this machine has {machine.gpus}; see run.resources")
     return tuple(missing)
+
+
+def _read_again(recipe: Recipe, servers: ServerProcesses) -> list[str]:
+    """Return a sentence where more episodes are played at once than the servers keep the prompts of."""
+    episodes = recipe.rollout.workers * recipe.rollout.contexts_per_worker
+    if servers.kept_prompts is None or episodes <= servers.count * servers.kept_prompts:
+        return []
+    return [
+        f"policy.options.kept_prompts: {episodes} episodes are played at once, the servers keep the prompts of "
+        f"{servers.count * servers.kept_prompts}, and read the others whole again; set it to "
+        f"{-(-episodes // servers.count)}, or lower rollout.contexts_per_worker"
+    ]
 
 
 def _warnings(recipe: Recipe, cpus: float, memory_mb: int, machine: Machine) -> tuple[str, ...]:

@@ -67,12 +67,17 @@ class PolicyService(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ServerProcesses:
-    """The processes that a backend starts, for the resource plan; cores, GPUs and memory (MiB) are per process."""
+    """The processes that a backend starts, for the resource plan; cores, GPUs and memory (MiB) are per process.
+
+    ``kept_prompts`` is how many episodes a process keeps the prompts of, None where the backend sees to that itself or
+    is not to keep any.
+    """
 
     count: int
     cpus: float
     gpus: float
     memory_mb: int
+    kept_prompts: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

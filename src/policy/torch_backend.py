@@ -63,7 +63,8 @@ class TorchSettings:
 
 def processes(options: TorchSettings) -> ServerProcesses:
     """Return what the servers declare to Ray, and their memory."""
-    return ServerProcesses(options.servers, options.cpus, options.gpus, options.memory_mb)
+    kept = None if options.batch_invariant else options.kept_prompts or None
+    return ServerProcesses(options.servers, options.cpus, options.gpus, options.memory_mb, kept)
 
 
 def memory(settings: PolicySettings, options: TorchSettings, size: ModelSize, published: int) -> tuple[MemoryPart, ...]:

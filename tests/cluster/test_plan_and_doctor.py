@@ -68,6 +68,26 @@ def test_what_fits_only_when_others_leave_is_a_warning() -> None:
     assert [warning.partition(":")[0] for warning in plan.warnings] == ["memory", "/dev/shm"]
 
 
+def test_episodes_whose_prompts_no_server_keeps_are_a_warning() -> None:
+    more = ["rollout.contexts_per_worker=5", "rollout.workers=2"]
+    (warning,) = warned(*more)
+    assert warning.startswith("policy.options.kept_prompts: 10 episodes")
+    assert "of 8, " in warning
+    assert "to 10, " in warning
+    assert warned(*more, "policy.options.servers=3") == [], "three servers keep 24"
+    assert "to 5, " in warned(*more, "policy.options.servers=2", "policy.options.kept_prompts=4")[0]
+    for nothing_is_kept in ("policy.options.kept_prompts=0", "policy.options.batch_invariant=true"):
+        assert warned(*more, nothing_is_kept) == [], "as it was asked for"
+    assert warned("rollout.contexts_per_worker=4", "rollout.workers=2") == []
+    on_a_cluster = "run.resources.address=ray://head:10001"
+    assert len(warned(*more, on_a_cluster)) == 1
+
+
+def warned(*overrides: str) -> list[str]:
+    plan = make_plan(build_recipe({}, list(overrides)), dataclasses.replace(MACHINE, cores=64.0))
+    return [warning for warning in plan.warnings if "kept_prompts" in warning]
+
+
 def test_a_cluster_is_not_held_against_this_machine() -> None:
     recipe = build_recipe({}, ["run.resources.address=ray://head:10001", "run.resources.learner_gpus=8"])
     plan = make_plan(recipe, MACHINE)
