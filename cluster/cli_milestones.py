@@ -107,6 +107,8 @@ def train(
 
     known = known_milestones(folder, (Source.ROLLOUT, Source.EVALUATION))
     taught = [one for one in known if not (held_out and left_out(one.episode.template, held_out) == 0)]
+    if known and not taught:
+        raise RunError(f"{folder}: all {len(known)} episodes are of templates that --held-out {held_out} leaves out")
     console = Console()
     try:
         with console.status(f"Training on {len(taught)} of {len(known)} episodes"):

@@ -98,8 +98,10 @@ def train_checker(known: Sequence[Known], features: Features) -> CheckerFile:
     """Return a checker trained on ``known``; its threshold is the one by which it is right most often at their ends.
 
     A milestone teaches up to the state in which it is reached: before it no, in it yes. Raises ``ValueError`` where
-    nothing or everything is reached.
+    there are none, and where nothing or everything is reached.
     """
+    if not any(one.milestones for one in known):
+        raise ValueError(f"expected episodes with milestones, found {len(known)} without")
     features.learn((one.episode for one in known), (said for one in known for said in one.milestones))
     inputs, answers = [], []
     for one in known:
