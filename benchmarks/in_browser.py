@@ -8,20 +8,17 @@ in OUT/browser, so that a stopped benchmark goes on.
 
 from __future__ import annotations
 
-import argparse
+import json
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from analysis.comparison import Outcomes, difference
-from benchmarks.recording import RESULTS, Recording, met, option_parser, points
-from benchmarks.runs import FOLDER, train
-from benchmarks.study import STUDIES
+from benchmarks.recording import Recording, met, points
+from benchmarks.runs import train
+from benchmarks.study_policies import StudyPolicies, study_options
 from cluster.finished_run import FinishedRun
-from cluster.study import run_study
-from cluster.study_design import read_study
 from cluster.study_records import ByPhase
 
 NAME = "in_browser"
@@ -31,21 +28,22 @@ WITHIN = 0.04
 
 def main() -> None:
     """Play what was not played yet, compare, write."""
-    options = _options()
+    parser = study_options(NAME, __doc__ or "", "chains")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the runs whose policies play")
+    parser.add_argument("--contexts", type=int, default=4, help="browser slots")
+    options = parser.parse_args()
     recording = Recording(NAME, options.results)
-    study = read_study(STUDIES / f"{options.study}.yaml")
-    design, seed, split = study.design, options.seed, study.design.splits[0]
-    out, records = options.out / options.study, options.records / options.study
-    recorded = run_study(study, out, records, 1, recording.note, only_read=True).arms
-    known = {arm: of_seed[seed] for arm, of_seed in recorded.items() if seed in of_seed}
-    wanted = options.arms or [name for name, arm in design.arms.items() if arm.seeds is None]
-    if missing := [name for name in wanted if name not in known or not _trained(out, name, seed).is_dir()]:
+    policies, seed = StudyPolicies.of(options, recording.note), options.seed
+    split = policies.study.design.splits[0]
+    known = {arm: of_seed[seed] for arm, of_seed in policies.records.items() if seed in of_seed}
+    wanted = options.arms or policies.arms
+    if missing := [name for name in wanted if name not in known or not policies.trained(name, seed).is_dir()]:
         sys.exit(
             f"expected records and policies of seed {seed}, found none of {', '.join(missing)}; run the study first"
         )
     rows = []
     for name in wanted:
-        run = _played(study.recipe, out, name, seed, split, options.contexts)
+        run = _played(policies, name, seed, split, options.contexts)
         played, solved = run.outcomes(0, split), {arm: _last(one.outcomes, split) for arm, one in known.items()}
         rows.append(
             {
@@ -87,35 +85,20 @@ def _last(by_phase: ByPhase, split: str) -> Outcomes:
     return by_phase[max(by_phase)][split]
 
 
-def _played(recipe: Path, out: Path, arm: str, seed: int, split: str, contexts: int) -> FinishedRun:
-    policy = _trained(out, arm, seed).resolve()
+def _played(policies: StudyPolicies, arm: str, seed: int, split: str, contexts: int) -> FinishedRun:
     said = [
-        "run.phases=0", f"run.seed={seed}", "run.environment=embedded", "learner.algorithm=sft",
-        f'warm_start.checkpoint="{policy}"', f"run.evaluation.splits=[{split}]",
+        *policies.study.settings_of(arm, seed, {}, [split]),
+        "run.phases=0", "run.environment=embedded", "learner.algorithm=sft", "run.evaluation.before_rl=true",
+        f"warm_start.checkpoint={json.dumps(str(policies.trained(arm, seed).resolve()))}",
         f"rollout.contexts_per_worker={contexts}",
     ]  # fmt: skip
-    return train(recipe, out / "browser" / arm / f"seed-{seed}", said)
-
-
-def _trained(out: Path, arm: str, seed: int) -> Path:
-    return out / "arms" / arm / f"seed-{seed}" / "trained"
+    return train(policies.study.recipe, policies.out / "browser" / arm / f"seed-{seed}", said)
 
 
 def _verdict(row: Mapping[str, Any]) -> str:
     alike = row["mean"]["low"] >= -WITHIN and row["mean"]["high"] <= WITHIN
     figures = f"{points(row['mean'])}, {row['differ']} of {row['tasks']} tasks differ (control {row['control']})"
     return f"{row['arm']} solves as much in Chromium as without a browser: {figures}: {met(alike)}"
-
-
-def _options() -> argparse.Namespace:
-    parser = option_parser(NAME, __doc__ or "")
-    parser.add_argument("--study", default="chains", help="the study: NAME of studies/NAME.yaml")
-    parser.add_argument("--out", type=Path, default=FOLDER / "studies", help="folder of the study's runs")
-    parser.add_argument("--records", type=Path, default=RESULTS / "studies", help="folder of the runs' records")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the runs whose policies play")
-    parser.add_argument("--arms", nargs="*", help="arms; those that run on all of the study's seeds if left out")
-    parser.add_argument("--contexts", type=int, default=4, help="browser slots")
-    return parser.parse_args()
 
 
 if __name__ == "__main__":

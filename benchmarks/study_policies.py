@@ -44,6 +44,10 @@ class StudyPolicies:
         """The arms that run on all of the study's seeds."""
         return [name for name, arm in self.study.design.arms.items() if arm.seeds is None]
 
+    def trained(self, name: str, seed: int) -> Path:
+        """Return the folder of a policy, which need not be there any more."""
+        return self.out / self._run(name, seed) / "trained"
+
     def played(self, name: str, split: str, factor: int = 1) -> dict[int, list[Route]]:
         """Return what the policies of an arm, or the starts, do on a split, greedily, by seed; see the invariant.
 
@@ -51,9 +55,8 @@ class StudyPolicies:
         """
         arm, found = self._arm(name), dict[int, list[Route]]()
         for seed in sorted(self.records.get(arm, {})):
-            run = f"start/seed-{seed}" if name == START else f"arms/{name}/seed-{seed}"
-            policy = self.out / run / "trained"
-            folder = self.out / "again" / f"{split}-x{factor}" / run
+            policy = self.trained(name, seed)
+            folder = self.out / "again" / f"{split}-x{factor}" / self._run(name, seed)
             if policy.is_dir() or folder.is_dir():
                 settings = self.study.settings_of(arm, seed, {}, [split])
                 evaluate(self.study.recipe, policy.resolve(), split, folder, settings, factor)
@@ -68,6 +71,9 @@ class StudyPolicies:
                 if known := record.outcomes_of(0 if name == START else record.phases, split):
                     found.setdefault(seed, known)
         return found
+
+    def _run(self, name: str, seed: int) -> str:
+        return f"start/seed-{seed}" if name == START else f"arms/{name}/seed-{seed}"
 
     def _arm(self, name: str) -> str:
         """Return the arm whose recipe a policy plays under: a start has those of all arms."""
