@@ -19,7 +19,7 @@ from benchmarks.recording import Recording, met, points
 from benchmarks.runs import train
 from benchmarks.study_policies import StudyPolicies, study_options
 from cluster.finished_run import FinishedRun
-from cluster.study_records import ByPhase
+from cluster.studies.records import ByPhase
 
 NAME = "in_browser"
 WITHIN = 0.04

@@ -20,8 +20,8 @@ import numpy as np
 
 from benchmarks.recording import Recording, met, option_parser
 from cluster.display.milestone_table import show_calibration, show_validity
-from cluster.matching_calibration import MatchingCalibration, calibrate_matching
-from cluster.milestone_validation import (
+from cluster.milestones.calibration import MatchingCalibration, calibrate_matching
+from cluster.milestones.validation import (
     BAD,
     FinalMilestones,
     SourceValidity,

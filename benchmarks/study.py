@@ -18,10 +18,10 @@ from analysis.predictions import Bearing
 from benchmarks.recording import RESULTS, Recording, met, option_parser, percent, points
 from benchmarks.runs import FOLDER, ROOT
 from cluster.errors import RunError
-from cluster.study import StudyRuns
-from cluster.study_design import StudyDesign, read_study
-from cluster.study_results import Outcome, StudyResults
-from cluster.whole_study import conduct
+from cluster.studies.design import StudyDesign, read_study
+from cluster.studies.results import Outcome, StudyResults
+from cluster.studies.runs import StudyRuns
+from cluster.studies.whole import conduct
 
 STUDIES = ROOT / "benchmarks" / "studies"
 ARM_MINUTES = 20.0

@@ -17,9 +17,9 @@ from benchmarks.recording import RESULTS, option_parser
 from benchmarks.runs import FOLDER, evaluate
 from benchmarks.study import STUDIES
 from cluster.failure_analysis import episodes_of, routes_of
-from cluster.study import run_study
-from cluster.study_design import StudyFile, read_study
-from cluster.study_records import RunRecord
+from cluster.studies.design import StudyFile, read_study
+from cluster.studies.records import RunRecord
+from cluster.studies.runs import run_study
 
 START = "start"
 

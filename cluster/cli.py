@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cluster.cli_analysis import analysis_app
-from cluster.cli_judge import judge_app
-from cluster.cli_milestones import milestones_app
-from cluster.cli_study import study_app
+from cluster.commands.analysis import analysis_app
+from cluster.commands.judge import judge_app
+from cluster.commands.milestones import milestones_app
+from cluster.commands.study import study_app
 from cluster.errors import ExitCode, ManifestError, MissingError, RecipeError, RunError, RunInterrupted
 from records.terminal import printable
 

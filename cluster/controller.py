@@ -16,7 +16,7 @@ from cluster.demonstrated import DEMONSTRATED
 from cluster.display.run_display import RunDisplay
 from cluster.errors import RunStopped
 from cluster.labelling import Labeller, count_failures
-from cluster.milestone_writing import (
+from cluster.milestones.writing import (
     absent_line,
     evaluates_with_milestones,
     tasks_without,

@@ -19,7 +19,7 @@ from analysis.results import SplitResult
 from cluster.boundary import LOG, disk_errors, file_log, interruptible
 from cluster.display.run_display import RunDisplay
 from cluster.errors import ProcessLost, RecipeError, RunStopped
-from cluster.milestone_writing import absent_line, evaluates_with_milestones, tasks_without, with_milestones
+from cluster.milestones.writing import absent_line, evaluates_with_milestones, tasks_without, with_milestones
 from cluster.placement import LEARNER, demands
 from cluster.ray_runtime import ray_runtime
 from cluster.recipe.recipe import Recipe

@@ -211,7 +211,7 @@ class Players:
         return self._rollouts.ahead(specs, buffer, display, driver=driver, version=self._version, journal=journal)
 
     def write_milestones(self, tasks: Sequence[Task]) -> MilestonesWritten:
-        """Let the recipe's model write milestones from the tasks' first pages; see ``cluster.milestone_writing``."""
+        """Let the recipe's model write milestones from the tasks' first pages; see ``cluster.milestones.writing``."""
         return self._rollouts.write_milestones(tasks)
 
     def open_first_states(self, tasks: Sequence[Task], display: RunDisplay) -> FirstStatesOpened:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from cluster.display.run_display import RunDisplay
 from cluster.errors import RunStopped
 from cluster.first_pages import FirstPrompts, first_states_stage, open_first_states, tasks_to_open
-from cluster.milestone_writing import WritingLimits, write_for
+from cluster.milestones.writing import WritingLimits, write_for
 from cluster.placement import WORKER, demands
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.layout import RunFolders

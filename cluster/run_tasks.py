@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cluster.milestone_writing import with_milestones, written_before
+from cluster.milestones.writing import with_milestones, written_before
 from cluster.recipe.recipe import build_recipe
 from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.stage_results import Evaluated, RolloutsPlayed, TasksChosen

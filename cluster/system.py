@@ -12,7 +12,7 @@ from types import TracebackType
 
 from cluster.errors import RecipeError
 from cluster.learner_client import start_learner
-from cluster.milestone_writing import nothing_written
+from cluster.milestones.writing import nothing_written
 from cluster.node_watch import NodeWatch
 from cluster.players import Players
 from cluster.recipe.recipe import Recipe

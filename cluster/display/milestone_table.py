@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from analysis.intervals import Interval
-from cluster.matching_calibration import MatchingCalibration
-from cluster.milestone_validation import SourceValidity
+from cluster.milestones.calibration import MatchingCalibration
+from cluster.milestones.validation import SourceValidity
 from cluster.run_folder.stage_results import MilestonesWritten
 from records.episodes import Task
 from records.terminal import printable

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from analysis.intervals import Interval
 from analysis.predictions import Measure
-from cluster.study_results import StudyResults
+from cluster.studies.results import StudyResults
 from records.terminal import printable
 
 

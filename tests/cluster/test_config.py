@@ -22,7 +22,7 @@ from cluster.recipe.recipe import (
     load_recipe,
     resolved,
 )
-from cluster.study_design import read_study
+from cluster.studies.design import read_study
 from policy.backend import BACKENDS
 from sites.settings import SitesSettings
 from tests.not_files import NOT_FILES, at_once

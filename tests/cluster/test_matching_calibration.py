@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from cluster import cli, milestone_validation
+from cluster import cli
 from cluster.errors import RunError
-from cluster.matching_calibration import calibrate_matching
-from cluster.milestone_validation import left_out
+from cluster.milestones import validation
+from cluster.milestones.calibration import calibrate_matching
+from cluster.milestones.validation import left_out
 from judges.of_milestones.checker import Known
 from tests.cluster.fake_run import Run
 from tests.judges.of_milestones.test_recorded import episode, step
@@ -80,7 +81,7 @@ def test_episodes_that_reach_nothing_calibrate_nothing() -> None:
 
 
 def test_the_command_names_the_setting_and_writes_the_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(milestone_validation, "known_milestones", lambda run, sources: [known("t1")])
+    monkeypatch.setattr(validation, "known_milestones", lambda run, sources: [known("t1")])
     words = ["milestones", "calibrate", str(tmp_path), "--held-out", "0", "--json", str(tmp_path / "it.json")]
     done = CliRunner().invoke(cli.app, words, catch_exceptions=False)
     assert done.exit_code == 0

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from cluster import cli, milestone_validation
+from cluster import cli
 from cluster.errors import RecipeError, RunError
-from cluster.milestone_validation import PLAYED, SHUFFLED, SourceValidity, validate_milestones
+from cluster.milestones import validation
+from cluster.milestones.validation import PLAYED, SHUFFLED, SourceValidity, validate_milestones
 from judges.of_milestones.checker import Known, load_checker
 from tests.cluster.fake_run import Run
 from tests.judges.of_milestones.test_checker import EPISODES
@@ -26,7 +27,7 @@ def called(*words: object) -> Result:
 def episodes(monkeypatch: pytest.MonkeyPatch) -> list[Known]:
     """What the run is said to hold."""
     known = list(EPISODES)
-    monkeypatch.setattr(milestone_validation, "known_milestones", lambda run, sources: known)
+    monkeypatch.setattr(validation, "known_milestones", lambda run, sources: known)
     return known
 
 
@@ -47,7 +48,7 @@ def test_a_checker_is_trained_and_held_against_a_run(tmp_path: Path, episodes: l
 
 def test_templates_that_are_left_out_teach_nothing(tmp_path: Path, episodes: list[Known]) -> None:
     names = (f"t{number}" for number in range(1000))
-    held = next(name for name in names if milestone_validation.left_out(name, 5) == 0)
+    held = next(name for name in names if validation.left_out(name, 5) == 0)
     episodes[:] = [replace(one, episode=replace(one.episode, template=held)) for one in episodes]
     with pytest.raises(RunError, match="all 6 episodes are of templates that --held-out 5 leaves out"):
         called("train", tmp_path, "--out", tmp_path / "checker")
@@ -69,7 +70,7 @@ def test_milestones_that_say_nothing_of_success_are_rejected(run: Path, monkeypa
     def shuffled(*words: Any) -> list[SourceValidity]:
         return [replace(one, source=PLAYED) for one in validate_milestones(*words) if one.source == SHUFFLED]
 
-    monkeypatch.setattr(milestone_validation, "validate_milestones", shuffled)
+    monkeypatch.setattr(validation, "validate_milestones", shuffled)
     with pytest.raises(RunError, match="are rejected, see above"):
         called("validate", run)
 

@@ -19,15 +19,16 @@ import yaml
 from typer.testing import CliRunner
 
 import benchmarks.study
-from cluster import cli, study
+from cluster import cli
 from cluster.errors import ManifestError, RecipeError, RunInterrupted, RunStopped
 from cluster.finished_run import FinishedRun
 from cluster.recipe.recipe import load_recipe
 from cluster.run_folder.stage_data import summarise
 from cluster.run_folder.summary import FILE_NAME, read_summary, write_summary
-from cluster.study import StudyRun
-from cluster.study_design import read_study
-from cluster.study_records import RunRecord
+from cluster.studies import runs
+from cluster.studies.design import read_study
+from cluster.studies.records import RunRecord
+from cluster.studies.runs import StudyRun, run_study
 from tests.cluster.fake_run import Run
 
 RECIPE: dict[str, Any] = {
@@ -95,7 +96,7 @@ def _no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def played(monkeypatch: pytest.MonkeyPatch) -> Played:
     found = Played()
-    monkeypatch.setattr(study._Children, "_ended", lambda self, run, folder: found(self, run, folder))
+    monkeypatch.setattr(runs._Children, "_ended", lambda self, run, folder: found(self, run, folder))
     return found
 
 
@@ -389,7 +390,7 @@ def test_stopping_a_study_stops_its_runs_cleanly(
     def here(command: list[str], **given: Any) -> subprocess.Popen[bytes]:
         return began(command, **given, cwd=sleeper)
 
-    monkeypatch.setattr(study.subprocess, "Popen", here)
+    monkeypatch.setattr(runs.subprocess, "Popen", here)
     out = tmp_path / "out"
 
     def interrupt() -> None:
@@ -415,10 +416,13 @@ def test_the_studies_of_the_benchmarks_can_be_run() -> None:
 
 def test_records_of_the_benchmarks_studies_are_of_the_recipes_as_they_are(tmp_path: Path) -> None:
     # A new setting that is not left out at its default (`unset`) would make hours of runs void.
-    recorded = [folder.name for folder in (STUDIES.parent / "results" / "studies").iterdir()]
+    recorded = list((STUDIES.parent / "results" / "studies").iterdir())
     assert recorded
-    for name in recorded:
-        benchmarks.study.main([name, "--only-read", "--results", str(tmp_path), "--out", str(tmp_path / "runs")])
+    for records in recorded:
+        study = read_study(STUDIES / f"{records.name}.yaml")
+        found = run_study(study, tmp_path / "runs", records, 1, print, only_read=True)
+        read = sum(map(len, found.arms.values())) + sum(map(len, found.tried.values()))
+        assert read == len(list(records.rglob("*.json"))) - 1, "all but what was registered"
 
 
 def test_the_benchmark_of_a_study_keeps_records_and_says_what_is_met(tmp_path: Path, played: Played) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from cluster.audit.audit import audit
 from cluster.errors import RunStopped
-from cluster.milestone_writing import NOT_ASKED, WritingLimits, nothing_written, write_for
+from cluster.milestones.writing import NOT_ASKED, WritingLimits, nothing_written, write_for
 from cluster.preflight.doctor import check_tasks
 from cluster.recipe.recipe import Recipe, build_recipe
 from cluster.run_folder.stage_results import MilestonesWritten

@@ -30,10 +30,10 @@ LIMITING = {"asyncio.wait_for", "within"}
 """Functions whose argument is limited."""
 
 ALLOWED = {
-    "cluster/study.py: process.wait()": "a run of a study, each wait of which has a limit",
-    "cluster/study.py: made.result()": "the run that makes a seed's start",
-    "cluster/study.py: making.result()": "the run that makes a seed's start, which began before",
-    "cluster/study.py: future.result()": "a run of a study",
+    "cluster/studies/runs.py: process.wait()": "a run of a study, each wait of which has a limit",
+    "cluster/studies/runs.py: made.result()": "the run that makes a seed's start",
+    "cluster/studies/runs.py: making.result()": "the run that makes a seed's start, which began before",
+    "cluster/studies/runs.py: future.result()": "a run of a study",
     "src/environments/browser/calls.py: asyncio.wait({working, crash}, return_when=asyncio.FIRST_COMPLETED)": (
         "it is called under a deadline"
     ),

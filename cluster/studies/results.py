@@ -14,9 +14,9 @@ from typing import Any
 from analysis.comparison import Outcomes, Seeds, difference, level
 from analysis.intervals import Interval
 from analysis.predictions import Bearing, Measure, Prediction, smallest_shown
-from cluster.study import StudyRuns, Tried
-from cluster.study_design import StudyDesign
-from cluster.study_records import RunRecord
+from cluster.studies.design import StudyDesign
+from cluster.studies.records import RunRecord
+from cluster.studies.runs import StudyRuns, Tried
 
 START = "start"
 """Names the policies that the arms start from, as the first arm of every table."""

@@ -21,7 +21,7 @@ from analysis.charts import NOTHING, PANEL_HEIGHT, SERIES, label_of, panel_axes,
 from analysis.intervals import Interval
 from analysis.page import page_environment
 from cluster.run_folder.durable import write_atomic
-from cluster.study_results import StudyResults
+from cluster.studies.results import StudyResults
 from records.json_numbers import finite
 
 PAGE, RESULT = "study.html", "study.json"

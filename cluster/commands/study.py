@@ -33,9 +33,9 @@ def study(
     from rich.text import Text
 
     from cluster.display.study_table import show_study
-    from cluster.study_design import read_study
-    from cluster.study_page import PAGE, RESULT
-    from cluster.whole_study import conduct
+    from cluster.studies.design import read_study
+    from cluster.studies.page import PAGE, RESULT
+    from cluster.studies.whole import conduct
 
     console = Console()
 

@@ -38,7 +38,7 @@ def generate(
     from rich.console import Console
 
     from cluster.display.milestone_table import show_written
-    from cluster.milestone_writing import generate_milestones
+    from cluster.milestones.writing import generate_milestones
     from cluster.recipe.recipe import load_recipe
     from cluster.run_folder.durable import write_atomic
     from records.failures import EpisodeFailed
@@ -72,7 +72,7 @@ def validate(
     from rich.console import Console
 
     from cluster.display.milestone_table import show_validity
-    from cluster.milestone_validation import PLAYED, by_checker, validate_milestones, validity_json
+    from cluster.milestones.validation import PLAYED, by_checker, validate_milestones, validity_json
     from cluster.run_folder.durable import write_atomic
     from judges.of_milestones.checker import load_checker
     from records.episodes import Source
@@ -99,7 +99,7 @@ def train(
     from rich.console import Console
     from rich.text import Text
 
-    from cluster.milestone_validation import known_milestones, left_out
+    from cluster.milestones.validation import known_milestones, left_out
     from judges.of_milestones.checker import save_checker, train_checker
     from judges.of_milestones.encoder import encoder_named
     from judges.of_milestones.features import Features
@@ -134,8 +134,8 @@ def calibrate(
     from rich.console import Console
 
     from cluster.display.milestone_table import show_calibration
-    from cluster.matching_calibration import calibrate_matching
-    from cluster.milestone_validation import known_milestones
+    from cluster.milestones.calibration import calibrate_matching
+    from cluster.milestones.validation import known_milestones
     from cluster.run_folder.durable import write_atomic
     from judges.of_milestones.encoder import encoder_named
     from judges.settings import MatchingSettings

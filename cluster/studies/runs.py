@@ -29,8 +29,8 @@ from cluster.recipe.recipe import config_hash, load_recipe
 from cluster.run_folder.durable import sha256_file, write_atomic
 from cluster.run_folder.policy_folder import CHECKSUMS
 from cluster.run_folder.summary import read_summary
-from cluster.study_design import StudyFile
-from cluster.study_records import RunRecord, read_record, write_record
+from cluster.studies.design import StudyFile
+from cluster.studies.records import RunRecord, read_record, write_record
 from cluster.training_process import last_lines, start_training, training_log
 
 REGISTERED = "registered.json"
@@ -181,7 +181,7 @@ def _played(study: StudyFile, children: _Children, runs: StudyRuns, asked: Seque
         begun |= {run.name: children.arm(run, starts[seed], same) for run in missing if run.seed == seed}
     ended = {seed: made.result() for seed, made in starts.items() if made is not None}
     runs.failed |= {f"start/seed-{seed}": made for seed, made in ended.items() if isinstance(made, str)}
-    if ended and not found and all(isinstance(made, str) for made in ended.values()):
+    if ended and not found and not children.only_read and all(isinstance(made, str) for made in ended.values()):
         raise RunStopped(f"no start policy could be made: {next(iter(ended.values()))}")
     results = {name: future.result() for name, future in begun.items()}
     runs.failed |= {name: said for name, said in results.items() if isinstance(said, str)}
@@ -197,7 +197,7 @@ class _Children:
     """Runs as child processes of the command line, some at a time, in the order in which they are asked for."""
 
     def __init__(self, pool: ThreadPoolExecutor, out: Path, records: Path, told: Told, only_read: bool) -> None:
-        self._pool, self._out, self._records, self._told, self._only_read = pool, out, records, told, only_read
+        self._pool, self._out, self._records, self._told, self.only_read = pool, out, records, told, only_read
         self._lock = threading.Lock()
         self._alive: set[subprocess.Popen[bytes]] = set()
         self._stopping = False
@@ -256,7 +256,7 @@ class _Children:
         """Return a run's folder, complete, or why it is not."""
         folder = self._out / run.name
         if not _complete(folder):
-            if self._only_read:
+            if self.only_read:
                 return "not complete"
             self._told(f"{run.name}: {'going on' if folder.exists() else 'begun'}")
             code = self._ended(replace(run, overrides=[*run.overrides, *further]), folder)

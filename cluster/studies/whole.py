@@ -10,10 +10,10 @@ from pathlib import Path
 
 from cluster.boundary import interruptible
 from cluster.errors import RunStopped
-from cluster.study import StudyRuns, Told, register, run_study
-from cluster.study_design import StudyFile
-from cluster.study_page import write_study
-from cluster.study_results import StudyResults, results_of
+from cluster.studies.design import StudyFile
+from cluster.studies.page import write_study
+from cluster.studies.results import StudyResults, results_of
+from cluster.studies.runs import StudyRuns, Told, register, run_study
 
 
 @dataclass(frozen=True, slots=True)

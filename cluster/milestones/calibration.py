@@ -13,7 +13,7 @@ import numpy as np
 
 from analysis.discrimination import over_groups
 from analysis.intervals import Interval
-from cluster.milestone_validation import left_out
+from cluster.milestones.validation import left_out
 from judges.of_milestones.checker import Known
 from judges.of_milestones.encoder import Remembering, SentenceEncoder
 from judges.of_milestones.labelled_pairs import LabelledPairs, labelled_pairs

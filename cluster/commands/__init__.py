@@ -1,0 +1,1 @@
+"""The groups of commands of `waymark`; `cluster.cli` has the single ones."""

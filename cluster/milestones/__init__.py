@@ -1,0 +1,1 @@
+"""Milestones of tasks: written by a model, held against outcomes, matched to actions."""
