@@ -8,14 +8,14 @@ at the tasks' own limit, task by task: none may differ.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from analysis.comparison import Outcomes, Seeds, difference, level
 from analysis.routes import Route
 from benchmarks.recording import Recording, met, percent, points
-from benchmarks.study_policies import START, StudyPolicies, study_options
+from benchmarks.study_policies import StudyPolicies, study_options
+from cluster.studies.results import START
 from sites.tasks import most_steps
 
 NAME = "scaling"
@@ -33,8 +33,6 @@ def main() -> None:
     policies = StudyPolicies.of(options, recording.note)
     split = policies.study.design.splits[0]
     played = {name: policies.played(name, split, options.factor) for name in (START, *(options.arms or policies.arms))}
-    if missing := [name for name, found in played.items() if not found]:
-        sys.exit(f"expected policies of {', '.join(missing)}, found none in {policies.out}; run the study first")
     shares = [share for share in SHARES if share <= options.factor]
     curves = {name: {share: at_share(routes, share) for share in shares} for name, routes in played.items()}
     levels = {name: {share: level(found, SPLIT) for share, found in curve.items()} for name, curve in curves.items()}

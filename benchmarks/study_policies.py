@@ -7,6 +7,7 @@ played again is never done twice, and stays when the run that made the policy is
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +20,8 @@ from benchmarks.study import STUDIES
 from cluster.failure_analysis import episodes_of, routes_of
 from cluster.studies.design import StudyFile, read_study
 from cluster.studies.records import RunRecord
+from cluster.studies.results import START
 from cluster.studies.runs import run_study
-
-START = "start"
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,8 @@ class StudyPolicies:
     def played(self, name: str, split: str, factor: int = 1) -> dict[int, list[Route]]:
         """Return what the policies of an arm, or the starts, do on a split, greedily, by seed; see the invariant.
 
-        A task allows ``factor`` times its actions. Seeds of which nothing is left are not there.
+        A task allows ``factor`` times its actions. Seeds of which nothing is left are not there; where that is all of
+        them, the benchmark ends and says so.
         """
         arm, found = self._arm(name), dict[int, list[Route]]()
         for seed in sorted(self.records.get(arm, {})):
@@ -61,6 +62,8 @@ class StudyPolicies:
                 settings = self.study.settings_of(arm, seed, {}, [split])
                 evaluate(self.study.recipe, policy.resolve(), split, folder, settings, factor)
                 found[seed] = list(routes_of(episodes_of(folder)))
+        if not found:
+            sys.exit(f"expected policies of {name}, found none in {self.out}; run the study first")
         return found
 
     def recorded(self, name: str, split: str) -> dict[int, Outcomes]:

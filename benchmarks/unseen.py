@@ -6,14 +6,14 @@ with their start by seed and task. The study itself chose nothing on these split
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from analysis.comparison import Seeds, difference, level
 from analysis.routes import Route
 from benchmarks.recording import Recording, met, percent, points
-from benchmarks.study_policies import START, StudyPolicies, study_options
+from benchmarks.study_policies import StudyPolicies, study_options
+from cluster.studies.results import START
 
 NAME = "unseen"
 SPLITS = ("test_wordings", "test_long", "test_atoms")
@@ -30,8 +30,6 @@ def main() -> None:
     policies = StudyPolicies.of(options, recording.note)
     names = (START, *(options.arms or policies.arms))
     played = {name: _outcomes({split: policies.played(name, split) for split in options.splits}) for name in names}
-    if missing := [name for name, found in played.items() if not found]:
-        sys.exit(f"expected policies of {', '.join(missing)}, found none in {policies.out}; run the study first")
     rows = {
         split: {
             name: {**level(found, split), "over_start": difference(found, played[START], split)}

@@ -171,7 +171,7 @@ def _missing(recipe: Recipe, gpus: float, memory_mb: int, machine: Machine, larg
 def _read_again(recipe: Recipe, servers: ServerProcesses) -> list[str]:
     """Return a sentence where more episodes are played at once than the servers keep the prompts of."""
     episodes = recipe.rollout.workers * recipe.rollout.contexts_per_worker
-    if servers.kept_prompts is None or episodes <= servers.count * servers.kept_prompts:
+    if not servers.kept_prompts or episodes <= servers.count * servers.kept_prompts:
         return []
     return [
         f"policy.options.kept_prompts: {episodes} episodes are played at once, the servers keep the prompts of "

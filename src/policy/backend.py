@@ -69,15 +69,14 @@ class PolicyService(Protocol):
 class ServerProcesses:
     """The processes that a backend starts, for the resource plan; cores, GPUs and memory (MiB) are per process.
 
-    ``kept_prompts`` is how many episodes a process keeps the prompts of, None where the backend sees to that itself or
-    is not to keep any.
+    ``kept_prompts`` is how many episodes a process keeps the prompts of, 0 where it keeps none or sees to that itself.
     """
 
     count: int
     cpus: float
     gpus: float
     memory_mb: int
-    kept_prompts: int | None = None
+    kept_prompts: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,11 +60,15 @@ class TorchSettings:
         if self.restarts is not None:
             at_least(self, 0, "restarts")
 
+    @property
+    def prompts_kept(self) -> int:
+        """Prompts that one server keeps: none where it reads each whole."""
+        return 0 if self.batch_invariant else self.kept_prompts
+
 
 def processes(options: TorchSettings) -> ServerProcesses:
     """Return what the servers declare to Ray, and their memory."""
-    kept = None if options.batch_invariant else options.kept_prompts or None
-    return ServerProcesses(options.servers, options.cpus, options.gpus, options.memory_mb, kept)
+    return ServerProcesses(options.servers, options.cpus, options.gpus, options.memory_mb, options.prompts_kept)
 
 
 def memory(settings: PolicySettings, options: TorchSettings, size: ModelSize, published: int) -> tuple[MemoryPart, ...]:
@@ -78,7 +82,7 @@ def memory(settings: PolicySettings, options: TorchSettings, size: ModelSize, pu
     """
     number, on_gpu = DTYPE_BYTES[settings.dtype], settings.device.startswith("cuda")
     slots = 1 if options.batch_invariant else options.max_batch
-    kept = 0 if options.batch_invariant else options.kept_prompts
+    kept = options.prompts_kept
     longest = settings.max_prompt_tokens + settings.max_new_tokens
     columns = -(-longest // COLUMN_BLOCK) * COLUMN_BLOCK
     prefill = max(options.max_prefill_tokens, settings.max_prompt_tokens)
