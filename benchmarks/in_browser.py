@@ -35,7 +35,7 @@ def main() -> None:
     recording = Recording(NAME, options.results)
     policies, seed = StudyPolicies.of(options, recording.note), options.seed
     split = policies.study.design.splits[0]
-    known = {arm: of_seed[seed] for arm, of_seed in policies.records.items() if seed in of_seed}
+    known = {arm: of_seed[seed] for arm, of_seed in policies.runs.arms.items() if seed in of_seed}
     wanted = options.arms or policies.arms
     if missing := [name for name in wanted if name not in known or not policies.trained(name, seed).is_dir()]:
         sys.exit(

@@ -8,36 +8,36 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.comparison import Outcomes
+from analysis.predictions import Measure
 from analysis.routes import Route
 from benchmarks.recording import RESULTS, option_parser
 from benchmarks.runs import FOLDER, evaluate
 from benchmarks.study import STUDIES
 from cluster.failure_analysis import episodes_of, routes_of
 from cluster.studies.design import StudyFile, read_study
-from cluster.studies.records import RunRecord
-from cluster.studies.results import START
-from cluster.studies.runs import run_study
+from cluster.studies.results import START, outcomes_by_arm
+from cluster.studies.runs import StudyRuns, run_study
 
 
 @dataclass(frozen=True)
 class StudyPolicies:
-    """A study's policies and the records of the runs that made them, by arm and seed. ``out`` is OUT/STUDY."""
+    """A study's policies and the runs that made them, as they are recorded. ``out`` is OUT/STUDY."""
 
     study: StudyFile
     out: Path
-    records: Mapping[str, Mapping[int, RunRecord]]
+    runs: StudyRuns
 
     @classmethod
     def of(cls, options: argparse.Namespace, told: Callable[[str], None]) -> StudyPolicies:
         """Return those of the study that ``study_options`` name; nothing is trained."""
         study = read_study(STUDIES / f"{options.study}.yaml")
         out, records = options.out / options.study, options.records / options.study
-        return cls(study, out, run_study(study, out, records, 1, told, only_read=True).arms)
+        return cls(study, out, run_study(study, out, records, 1, told, only_read=True))
 
     @property
     def arms(self) -> list[str]:
@@ -55,7 +55,7 @@ class StudyPolicies:
         them, the benchmark ends and says so.
         """
         arm, found = self._arm(name), dict[int, list[Route]]()
-        for seed in sorted(self.records.get(arm, {})):
+        for seed in sorted(self.runs.arms.get(arm, {})):
             policy = self.trained(name, seed)
             folder = self.out / "again" / f"{split}-x{factor}" / self._run(name, seed)
             if policy.is_dir() or folder.is_dir():
@@ -68,12 +68,8 @@ class StudyPolicies:
 
     def recorded(self, name: str, split: str) -> dict[int, Outcomes]:
         """Return what the study recorded of these policies on a split, by seed."""
-        found = dict[int, Outcomes]()
-        for arm in self.study.design.arms if name == START else [name]:  # one arm of a seed evaluates its start
-            for seed, record in self.records.get(arm, {}).items():
-                if known := record.outcomes_of(0 if name == START else record.phases, split):
-                    found.setdefault(seed, known)
-        return found
+        found = outcomes_by_arm(self.runs, Measure.SUCCESS, split).get(name, {})
+        return {seed: of_seed[split] for seed, of_seed in found.items() if of_seed[split]}
 
     def _run(self, name: str, seed: int) -> str:
         return f"start/seed-{seed}" if name == START else f"arms/{name}/seed-{seed}"

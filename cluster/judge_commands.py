@@ -14,14 +14,12 @@ from pathlib import Path
 from analysis.agreement import Agreement
 from cluster.errors import RunStopped
 from cluster.labelling import Labeller
-from cluster.recipe.recipe import Recipe, build_recipe
+from cluster.recipe.recipe import build_recipe
 from cluster.run_folder.layout import LABELS
 from cluster.run_folder.manifest import RunManifest, read_header
 from cluster.run_folder.stage_data import recorded_files
-from cluster.run_folder.stage_results import Evaluated, RolloutsPlayed
-from cluster.run_tasks import recorded_rollouts
-from cluster.task_sets import TaskSets
-from records.episodes import Source, Task, Trajectory
+from cluster.run_tasks import tasks_of_run
+from records.episodes import Source, Trajectory
 from records.labels import LabelSubject
 from replay.buffer import Entry, ReplayBuffer
 from replay.labels import LabelStore
@@ -65,7 +63,7 @@ def label_run(
     """
     recipe = build_recipe(read_header(run)["config"], overrides, origin=str(run))
     buffer, labels = episodes_of(run)
-    tasks = {i: task for i, task in _tasks(recipe, RunManifest.read(run)).items() if i in buffer}
+    tasks = {i: task for i, task in tasks_of_run(run).items() if i in buffer}
     tasks = dict(list(tasks.items())[:limit])
     if not tasks:
         raise RunStopped(f"{run} has no rollouts or evaluations to label")
@@ -116,19 +114,3 @@ def _said(entry: Entry, labels: LabelStore, judge: str) -> bool | None:
         return None if entry.outcome is None else entry.outcome == 1.0
     label = labels.find(entry, judge, LabelSubject.OUTCOME)
     return None if label is None else label.outcome == 1.0
-
-
-def _tasks(recipe: Recipe, manifest: RunManifest) -> dict[str, Task]:
-    """Return the task of each rollout and evaluation that the run's stages count, by episode id."""
-    sets = TaskSets(recipe)
-    specs: dict[str, Task] = {}
-    for phase in range(recipe.run.phases + 1):
-        if manifest.stage_done(phase, RolloutsPlayed.stage):
-            counted = manifest.result(phase, RolloutsPlayed).episodes
-            specs |= {
-                s.episode_id: s.task for s in recorded_rollouts(phase, sets, manifest) if s.episode_id in set(counted)
-            }
-        if manifest.stage_done(phase, Evaluated.stage):
-            counted = manifest.result(phase, Evaluated).episodes
-            specs |= {s.episode_id: s.task for s in sets.evaluation(phase) if s.episode_id in set(counted)}
-    return specs

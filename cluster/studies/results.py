@@ -93,7 +93,7 @@ def results_of(design: StudyDesign, runs: StudyRuns, registered: dict[str, Any])
     """Return what the finished runs of a study come to."""
     groups = {"": "", **design.groups}
     arms = {
-        (measure, split, name): _arms(runs, measure, split, groups[name])
+        (measure, split, name): outcomes_by_arm(runs, measure, split, groups[name])
         for split in design.splits
         for name in groups
         for measure in Measure
@@ -116,8 +116,8 @@ def results_of(design: StudyDesign, runs: StudyRuns, registered: dict[str, Any])
     )
 
 
-def _arms(runs: StudyRuns, measure: Measure, split: str, template: str) -> dict[str, Seeds]:
-    """Return what the start and each arm did on these tasks, without the arms that played none.
+def outcomes_by_arm(runs: StudyRuns, measure: Measure, split: str, template: str = "") -> dict[str, Seeds]:
+    """Return what the start and each arm did on a split, or on one template of it, without the arms that played none.
 
     What the start policies did is told by a run of each seed that was evaluated before RL.
     """

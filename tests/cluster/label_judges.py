@@ -85,9 +85,18 @@ class Elsewhere(Coin):
         return Label("another", self.subject, "coin", "none", "crc/1", np.ones(1))
 
 
+class Told(Coin):
+    """Says 1 where an episode's task has milestones."""
+
+    async def label(self, episode: Trajectory, task: Task, deadline: Deadline) -> Label:
+        value = np.array([bool(task.milestones)], dtype=np.float32)
+        return Label(episode.episode_id, self.subject, "told", "none", "told/1", value)
+
+
 COIN = JudgeKind(settings=NoSettings, make=lambda settings, judges: Coin())
 PICKY = JudgeKind(settings=NoSettings, make=lambda settings, judges: Coin(_fails_for_some))
 BROKEN = JudgeKind(settings=NoSettings, make=lambda settings, judges: Coin(_breaks))
 HALF = JudgeKind(settings=NoSettings, make=lambda settings, judges: Steps())
 SILENT = JudgeKind(settings=NoSettings, make=lambda settings, judges: Silent())
 ELSEWHERE = JudgeKind(settings=NoSettings, make=lambda settings, judges: Elsewhere())
+TOLD = JudgeKind(settings=NoSettings, make=lambda settings, judges: Told())

@@ -13,6 +13,7 @@ import pytest
 
 from cluster.audit.audit import audit
 from cluster.errors import RunStopped
+from cluster.judge_commands import episodes_of, label_run
 from cluster.milestones.writing import NOT_ASKED, WritingLimits, nothing_written, write_for
 from cluster.preflight.doctor import check_tasks
 from cluster.recipe.recipe import Recipe, build_recipe
@@ -25,7 +26,9 @@ from records.checks import Status
 from records.deadline import Deadline
 from records.episodes import Source
 from records.failures import EpisodeFailed, Failure
+from records.labels import LabelSubject
 from rollout_workers.settings import RolloutSettings
+from tests.cluster import label_judges
 from tests.cluster.fake_run import Killed, Run, before
 from tests.judges.of_milestones.scripted_model import ScriptedModel
 
@@ -95,6 +98,24 @@ def test_evaluated_tasks_get_some_where_the_policy_is_told_of_them(
     assert {spec.task.task_id for spec in evaluated} <= set(asked(run)) or not told
     assert all(tasks_of_run(tmp_path)[spec.episode_id] == spec.task for spec in evaluated)
     assert not audit(tmp_path).findings
+
+
+def test_a_judge_that_is_asked_later_is_told_of_them_too(tmp_path: Path) -> None:
+    run = bare_run(tmp_path, model="m")
+    run.start()
+    judge = f"{label_judges.HERE}:TOLD"
+    labelled = label_run(tmp_path, judge, lambda done, total, lost: None)
+    buffer, labels = episodes_of(tmp_path)
+    said = {
+        source: {
+            label.outcome
+            for episode_id in buffer.ids(sources=[source])
+            if (label := labels.find(buffer.entry(episode_id), judge, LabelSubject.OUTCOME))
+        }
+        for source in (Source.ROLLOUT, Source.EVALUATION)
+    }
+    assert labelled.labelled == labelled.episodes > 0
+    assert said == {Source.ROLLOUT: {1.0}, Source.EVALUATION: {0.0}}
 
 
 def test_a_task_that_gets_none_stops_the_run_and_is_asked_about_again(tmp_path: Path) -> None:
