@@ -2,8 +2,9 @@
 
 Each seed's start and the last policy of each arm play the study's first split again, greedily and without a browser,
 with ``--factor`` times the actions that a task allows. One evaluation gives the whole curve: no prompt tells the limit,
-so that an episode acts under a lower one as it did, up to there. The control holds that against what the study recorded
-at the tasks' own limit, task by task: none may differ.
+so that an episode acts under a lower one as it did, up to there. What is cut off is judged by the state that it leaves,
+as in a run: a success whose milestones all hold there has nothing left to do but to say so. The control holds that
+against what the study recorded at the tasks' own limit, task by task: none may differ.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def main() -> None:
 def at_share(routes: Mapping[int, Sequence[Route]], share: float) -> Seeds:
     """Return outcomes by seed and task, had each episode been allowed ``share`` times the actions of its task's limit.
 
-    As a run allows them: a part of an action is none.
+    As a run allows them: a part of an action is none. Of tasks without milestones what is cut off counts as failed.
     """
     return {
         seed: {SPLIT: {route.task_id: float(_within(route, share)) for route in of_seed if route.outcome is not None}}
@@ -70,7 +71,9 @@ def at_share(routes: Mapping[int, Sequence[Route]], share: float) -> Seeds:
 
 
 def _within(route: Route, share: float) -> bool:
-    return route.success and len(route.moves) <= int(share * most_steps(route.horizon))
+    allowed = int(share * most_steps(route.horizon))
+    held = route.milestones[min(allowed, len(route.moves))]
+    return route.success and (allowed >= len(route.moves) or (bool(held) and all(held)))
 
 
 def gain_and_control(curve: Mapping[float, Seeds], factor: int, recorded: Mapping[int, Outcomes]) -> dict[str, Any]:
