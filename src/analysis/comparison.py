@@ -21,14 +21,19 @@ Seeds = Mapping[int, Mapping[str, Outcomes]]
 
 
 def level(seeds: Seeds, split: str) -> dict[str, Any]:
-    """Return the mean of the seeds with its bootstrap interval, and the pooled rate with Wilson's."""
+    """Return the mean of the seeds with its bootstrap interval, and the pooled rate with Wilson's.
+
+    Where every task failed, or every one was solved, a bootstrap has no width; the mean has Wilson's interval then.
+    """
     outcomes = [list(seeds[seed][split].values()) for seed in sorted(seeds)]
-    pooled = [value == 1.0 for run in outcomes for value in run]
+    values = [value for run in outcomes for value in run]
+    pooled = wilson(values.count(1.0), len(values))
+    alike = set(values) in ({0.0}, {1.0})
     return {
         "seeds": sorted(seeds),
         "by_seed": [float(np.mean(run)) for run in outcomes],
-        "mean": asdict(bootstrap_seeds(outcomes)),
-        "pooled": asdict(wilson(sum(pooled), len(pooled))),
+        "mean": asdict(pooled if alike else bootstrap_seeds(outcomes)),
+        "pooled": asdict(pooled),
     }
 
 
