@@ -72,8 +72,10 @@ def at_share(routes: Mapping[int, Sequence[Route]], share: float) -> Seeds:
 
 def _within(route: Route, share: float) -> bool:
     allowed = int(share * most_steps(route.horizon))
-    held = route.milestones[min(allowed, len(route.moves))]
-    return route.success and (allowed >= len(route.moves) or (bool(held) and all(held)))
+    if allowed >= len(route.moves):
+        return route.success
+    held = route.milestones[allowed]
+    return route.success and bool(held) and all(held)
 
 
 def gain_and_control(curve: Mapping[float, Seeds], factor: int, recorded: Mapping[int, Outcomes]) -> dict[str, Any]:

@@ -34,6 +34,7 @@ def test_an_episode_is_solved_from_the_share_of_its_tasks_limit_that_it_needs() 
     assert solved(0.25) == {"at once"}
     assert solved((LIMIT - 0.1) / LIMIT) == {"at once"}, "a part of an action is none"
     assert solved(1.0) == {"at once", "at the limit", "all held"}
+    assert solved((LIMIT + 0.9) / LIMIT) == {"at once", "at the limit", "all held"}, "a part of an action is none"
     assert solved(2.0) == {"at once", "at the limit", "after it", "all held", "one was missing"}
     lost = [replace(PLAYED[0], outcome=None)]
     assert at_share({7: lost}, 1.0) == {7: {SPLIT: {}}}, "no verdict, no failure"
