@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
+
+import psutil
+
 from benchmarks.process_tree import descendants
-from environments.browser.owned_processes import MarkedProcess, marked_processes, process_mark
+from environments.browser.owned_processes import marked_processes, process_mark
 from rollout_workers.pool import RolloutPool
-
-
-def owned(pool: RolloutPool) -> list[MarkedProcess]:
-    return [p for pid in pool.process_ids().values() for p in marked_processes(process_mark(pid))]
 
 
 def renderers(pool: RolloutPool) -> list[int]:
@@ -18,16 +19,35 @@ def renderers(pool: RolloutPool) -> list[int]:
 
 
 def chromiums(pool: RolloutPool) -> list[int]:
-    """The main process of each Chromium: no shell script that may start it, no child that still has its line.
+    """The main process of each Chromium: of its process group, the first that is no shell script.
 
-    A child has it from its fork to its own program or end, some milliseconds: it is found by the first look and is
-    either a descendant or gone at the second.
+    Playwright starts each Chromium in a group of its own. What is forked there later has the line of its parent until
+    it begins a program of its own, so a line does not tell the main process.
     """
-    own = _with_browser_line(pool)
-    children = {child for pid in own for child in descendants(pid)}
-    return sorted(own & _with_browser_line(pool) - children)
+    groups: dict[int, list[tuple[float, int]]] = {}
+    for process in browser_processes(pool):
+        with suppress(psutil.NoSuchProcess, ProcessLookupError):
+            groups.setdefault(os.getpgid(process.pid), []).append((process.create_time(), process.pid))
+    return sorted(min(group)[1] for group in groups.values())
 
 
-def _with_browser_line(pool: RolloutPool) -> set[int]:
-    marked = [p for p in owned(pool) if "--waymark-browser=" in p.command and "--type=" not in p.command]
-    return {p.pid for p in marked if not p.command.startswith("/bin/")}
+def browser_processes(pool: RolloutPool) -> list[psutil.Process]:
+    """What has a browser's command line and is neither a shell script that starts it nor a typed helper of it."""
+    found = []
+    for pid in pool.process_ids().values():
+        for marked in marked_processes(process_mark(pid)):
+            ours = "--waymark-browser=" in marked.command and "--type=" not in marked.command
+            if ours and not marked.command.startswith("/bin/"):
+                with suppress(psutil.NoSuchProcess):  # it ended meanwhile
+                    found.append(psutil.Process(marked.pid))
+    return found
+
+
+def told(pool: RolloutPool) -> str:
+    """These processes in a line short enough for any log: who, of whom, in which group, how, with how many threads."""
+    facts = []
+    for process in browser_processes(pool):
+        with suppress(psutil.NoSuchProcess, ProcessLookupError):
+            group, threads = os.getpgid(process.pid), process.num_threads()
+            facts.append(f"{process.pid} of {process.ppid()} in {group}, {process.status()}, {threads} threads")
+    return "; ".join(facts)

@@ -33,7 +33,7 @@ from rollout_workers.spec import EpisodeSpec, WorkerConfig
 from sites.server import SiteServer
 from sites.tasks import task_set
 from tests.faults.books import Books, judged
-from tests.faults.pool_processes import chromiums, owned
+from tests.faults.pool_processes import chromiums, told
 from tests.faults.scripted_server import process_id
 
 pytestmark = [pytest.mark.faults, pytest.mark.browser, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
@@ -123,7 +123,7 @@ def test_a_killed_chromium_is_replaced_and_its_episodes_are_played_again(
         books = Books(pool, kill_chromium, until_felt=True)
         result = books.play(demonstrations(tasks))
         running = chromiums(pool)
-        assert len(running) == 1, f"{killed} were killed, {owned(pool)} are there"
+        assert len(running) == 1, f"{killed} were killed; there are {told(pool)}"
     assert running[0] not in killed
     assert books.left_behind() == []
     assert result.counts["completed"] == EPISODES
