@@ -157,7 +157,8 @@ class Controller:
         """
         self.system.learner.load(CLONED)
         imported = list(self.manifest.result(phase, Cloned).imported)
-        taken = () if self.system.clones else self.system.learner.take_critics()
+        brought = self.recipe.warm_start.take_critics and not self.system.clones
+        taken = self.system.learner.take_critics() if brought else ()
         taught_here = [critic for critic in self.system.algorithm.annotators if critic not in taken]
         specs = {critic: self.tasks.critic_demonstrations(critic) for critic in taught_here}
         asked = [spec for critic in sorted(specs) for spec in specs[critic]]

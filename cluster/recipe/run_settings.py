@@ -140,7 +140,7 @@ class WarmStartSettings:
     """What happens before RL: from which policy it starts, and what is learned from the scripted experts first."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-    unset: ClassVar[Mapping[str, object]] = {"rollout_tasks": 0}
+    unset: ClassVar[Mapping[str, object]] = {"rollout_tasks": 0, "take_critics": True}
 
     checkpoint: str = ""
     """Folder of a policy that Waymark exported to start from, with its checksums, relative to the working folder or to
@@ -194,6 +194,10 @@ class WarmStartSettings:
     rollout_tasks: int = 0
     """Training tasks that the start policy plays before phase 1, each ``run.attempts_per_task`` times: what it solves
     opens the replay buffer, what it fails the failure set. 0: both are empty when phase 1 begins."""
+
+    take_critics: bool = True
+    """Whether critics in the start policy's folder that were taught what this run's are go on from there; where not,
+    they are taught anew, as those of an arm are whose critics learn something else."""
 
     def __post_init__(self) -> None:
         """Refuse shares outside [0, 1] and an empty set of demonstrations."""

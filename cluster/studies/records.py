@@ -25,8 +25,11 @@ from records.json_numbers import finite
 ByPhase = Mapping[int, Mapping[str, Mapping[str, float]]]
 """A number of each evaluated task, by phase and split."""
 
-_MECHANISM = ("mechanism.", "groups.", "actor.ratio.", "actor.advantage.mean", "actor.advantage.std", "value.auc")
-"""Numbers of the learner that say how a method works, not how well."""
+_MECHANISM = (
+    "mechanism.", "groups.", "replayed", "actor.decisions", "actor.updates", "actor.grad_norm", "actor.ratio.",
+    "actor.advantage.mean", "actor.advantage.std", "value.auc",
+)  # fmt: skip
+"""How the learner's numbers begin that say how a method works and how much it learned from, not how well."""
 
 
 @dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))

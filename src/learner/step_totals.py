@@ -1,7 +1,7 @@
 """Rewards of single steps that are wholes of their own, the outcome in each: what step-level groups compare.
 
 Owns ADMIRE's asymmetric credit (ADMIRE eq. 10 and 11, section 3.3) and its two baselines. Pure; one row per action. A
-milestone's check says yes or no, so the likeness r_mil of a step that reaches one is 1 (``docs/algorithms.md``).
+milestone's check says yes or no, so the likeness r_mil of a step that reaches the next is 1 (``docs/algorithms.md``).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from learner.settings import LearnerSettings
 from records.episodes import Trajectory
-from replay.progress import reached_after
+from replay.progress import BoolMatrix, reached_after
 
 Array = npt.NDArray[np.floating]
 
@@ -47,10 +47,26 @@ def milestone_rewards(trajectory: Trajectory, settings: LearnerSettings) -> Arra
     reached = reached_after(trajectory)
     if reached.shape[1] == 0:
         return np.zeros(len(trajectory.steps))
-    counts = reached.sum(axis=1)
+    counts = hit_in_order(reached)
     hits = (np.diff(counts) > 0).astype(np.float64)
     held = counts[1:] if own.base == "so_far" else np.full(len(hits), counts[-1])
     base = held / reached.shape[1]
     if trajectory.success:
         return np.asarray(hits + (base if own.base_of_successes else 0.0), dtype=np.float64)
     return np.asarray(own.hit_bonus * hits + (base if own.base_of_failures else 0.0), dtype=np.float64)
+
+
+def hit_in_order(reached: BoolMatrix) -> npt.NDArray[np.int64]:
+    """Return (T + 1,) how many milestones were hit, by ADMIRE's pointer (section 3.2.1): only the next one counts.
+
+    ``reached`` is (T + 1, K), as of ``reached_after``. What is reached before its turn is no hit, then or later; what
+    the first state has already is passed over.
+    """
+    count = reached.shape[1]
+    pointer = int(np.argmin(reached[0])) if not reached[0].all() else count
+    hit = np.full(len(reached), pointer, dtype=np.int64)
+    for t in range(1, len(reached)):
+        while pointer < count and reached[t, pointer] and not reached[t - 1, pointer]:
+            pointer += 1
+        hit[t] = pointer
+    return hit

@@ -292,6 +292,13 @@ def test_critics_that_the_policys_folder_holds_are_not_taught_again(
     assert {name.split("-")[0] for name in result.episodes} == set(taught), "no demonstration for those that are held"
 
 
+def test_critics_are_taught_anew_where_the_recipe_takes_none(tmp_path: Path) -> None:
+    run = Run(tmp_path, warm_start={"take_critics": False})
+    system = run.start(clones=False, held=("potential", "value"))
+    assert [moment[1] for moment in system.moments() if moment[0] == "pretrain"] == ["potential", "value"]
+    assert run.manifest.result(0, CriticsPretrained).taken == ()
+
+
 def test_a_policy_that_is_cloned_here_has_no_use_for_critics_of_another(run: Run) -> None:
     system = run.start(clones=True, held=("potential", "value"))
     assert [moment[1] for moment in system.moments() if moment[0] == "pretrain"] == ["potential", "value"]

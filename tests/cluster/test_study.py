@@ -252,8 +252,11 @@ def test_a_record_has_the_numbers_that_say_how_a_method_works(tmp_path: Path, pl
     invoke(write(tmp_path))
     folder = tmp_path / "out" / "arms" / "mira" / "seed-1"
     summary = read_summary(folder)
-    told = {"groups.equal": 3.0, "mechanism.auc_steps": 0.8, "value.auc": 0.7, "actor.ratio.r2": 0.1}
-    summary["phases"][-1]["losses"] |= {**told, "actor.grad_norm": 9.0, "value.loss": 0.4, "actor.tokens_per_s": 5.0}
+    told = {"groups.equal": 3.0, "mechanism.auc_steps": 0.8, "value.auc": 0.7, "actor.ratio.r2": 0.1, "replayed": 7.0}
+    told |= {"actor.grad_norm": 9.0, "actor.updates": 20.0, "actor.decisions": 1280.0}
+    for phase in summary["phases"]:
+        phase["losses"] = {}
+    summary["phases"][-1]["losses"] = {**told, "value.loss": 0.4, "actor.tokens_per_s": 5.0, "seconds.actor": 3.0}
     (folder / FILE_NAME).write_text(json.dumps(summary))
     found = RunRecord.of(FinishedRun(folder), "x", "y").mechanism
     assert found == {name: {2: value} for name, value in told.items()}

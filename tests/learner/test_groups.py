@@ -30,9 +30,10 @@ from learner.settings import (
     MGrpoSettings,
     RewardSettings,
 )
-from learner.step_totals import milestone_rewards
+from learner.step_totals import hit_in_order, milestone_rewards
 from learner.trainer import Learner
 from records.episodes import Trajectory
+from replay.progress import BoolMatrix
 from tests.learner.conftest import make_trajectory
 from tests.learner.phases import run_phase
 
@@ -65,6 +66,32 @@ def test_milestones_of_a_failure_pay_in_every_step(trajectory: Make) -> None:
     assert milestone_rewards(lost, admire(base_of_failures=False)).tolist() == [0, 0.5, 0, 0.5]
     # ADMIRE alg. 1 counts as it goes: 0, 1, 1, 2 of 4 after each action.
     assert milestone_rewards(lost, admire(base="so_far")).tolist() == [0, 0.75, 0.25, 1.0]
+
+
+def test_a_milestone_counts_in_its_turn_alone() -> None:
+    # ADMIRE section 3.2.1, K = 3, one row a state. The second is reached before the first: no hit, then or later.
+    assert hit_in_order(states("000", "010", "110", "111")).tolist() == [0, 0, 1, 1]
+    # The first goes wrong and the rest is done: nothing was hit, where three of four are true in the end.
+    assert hit_in_order(states("0000", "0100", "0110", "0111")).tolist() == [0, 0, 0, 0]
+    # One action may reach two, in their order.
+    assert hit_in_order(states("000", "110", "110", "111")).tolist() == [0, 2, 2, 3]
+    # What holds from the start is passed over; what held beside it was never reached.
+    assert hit_in_order(states("100", "110")).tolist() == [1, 2]
+    assert hit_in_order(states("010", "110", "111")).tolist() == [0, 1, 1]
+    assert hit_in_order(states("11", "11")).tolist() == [2, 2]
+
+
+def test_a_failure_that_swaps_its_milestones_is_paid_for_those_in_order(trajectory: Make) -> None:
+    before = states("00", "01", "11").tolist()
+    lost = trajectory(steps(3), outcome=0.0, milestone_count=2)
+    played = tuple(replace(step, milestones=tuple(row)) for step, row in zip(lost.steps, before, strict=True))
+    swapped = replace(lost, steps=played, final_milestones=(True, True))
+    # k = 1 of 2: the first one, which the second action reached.
+    assert milestone_rewards(swapped, admire()).tolist() == [0.5, 1.0, 0.5]
+
+
+def states(*rows: str) -> BoolMatrix:
+    return np.asarray([[mark == "1" for mark in row] for row in rows])
 
 
 def test_a_trajectory_without_milestones_reaches_none(trajectory: Make) -> None:
