@@ -62,7 +62,7 @@ def _lines(label: str, panels: Mapping[str, Mapping[str, Mapping[int, float]]], 
                 if by_phase:
                     axes.plot(*zip(*by_phase.items(), strict=True), style, color=color, label=label_of(arm))
             axes.set_title(label_of(name))
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
             if percent:
                 axes.yaxis.set_major_formatter(PercentFormatter(1.0))
             axes.grid(axis="y", alpha=0.6)

@@ -94,7 +94,7 @@ def loss_chart(phases: Sequence[PhaseSummary], names: Sequence[str]) -> Markup:
             axes.plot(*zip(*points, strict=True), "o-", color=SERIES[0])
             axes.set_title(label_of(name))
             axes.set_xlim(first - 0.3, last + 0.3)
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
             axes.grid(axis="y", alpha=0.6)
 
     return svg("Losses by phase", (8.6, PANEL_HEIGHT * panel_rows(len(names))), draw) if names else NOTHING
@@ -177,7 +177,7 @@ def label_of(name: str) -> str:
 def _rate_axes(axes: Axes) -> None:
     axes.set_ylim(0, 1)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.grid(axis="y", alpha=0.6)
 
 

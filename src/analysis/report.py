@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from analysis.charts import loss_chart, loss_names, site_chart, success_chart, time_chart
+from analysis.charts import label_of, loss_chart, loss_names, site_chart, success_chart, time_chart
 from analysis.failure_page import failure_context
 from analysis.failures import FailureReport
 from analysis.page import page_environment
@@ -134,8 +134,7 @@ def render(report: Report) -> str:
         success_chart=success_chart(report.phases),
         site_chart=site_chart(report.phases),
         loss_chart=loss_chart(report.phases, leading),
-        other_losses=len(others),
-        other_loss_chart=loss_chart(report.phases, others),
+        other_numbers=number_rows(report.phases, {name: label_of(name) for name in others}),
         time_chart=time_chart(report.phases),
         mechanism=mechanism_rows(report.phases),
         **(failure_context(report.failures) if report.failures else {"failures": None}),
@@ -184,7 +183,12 @@ def mechanism_rows(phases: Sequence[PhaseSummary]) -> list[tuple[str, list[float
     """Return a line for each number of the shaping and its value in each phase; none where no phase has any."""
     if not any("mechanism.positive_share_of_failures" in phase.losses for phase in phases):
         return []
-    return [(meaning, [phase.losses.get(name) for phase in phases]) for name, meaning in MECHANISM.items()]
+    return number_rows(phases, MECHANISM)
+
+
+def number_rows(phases: Sequence[PhaseSummary], told: Mapping[str, str]) -> list[tuple[str, list[float | None]]]:
+    """Return, for each of the learner's numbers in ``told``, what it is called there and its value in each phase."""
+    return [(meaning, [phase.losses.get(name) for phase in phases]) for name, meaning in told.items()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 import zlib
+from collections.abc import Callable, Sequence
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -128,6 +129,18 @@ def test_the_numbers_that_say_whether_it_learns_come_first_and_none_is_left_out(
     )
 
 
+def test_all_other_numbers_are_a_table_with_a_column_for_each_phase() -> None:
+    first, second = PhaseSummary(1, losses={"actor.updates": 40.0}), PhaseSummary(2, losses={"<b>": 1.5e-7})
+    html = render(Report("r", (), (PhaseSummary(0), first, second), EpisodeCounts()))
+    told = html[html.index("All other numbers of the learner (2)") :]
+    rows = [re.findall(r"<t[dh]>([^<]*)</t[dh]>", row) for row in told[: told.index("</table>")].split("<tr>")[1:]]
+    assert rows == [
+        ["number", "phase 0", "phase 1", "phase 2"],
+        ["actor.updates", "–", "40", "–"],
+        ["&lt;b&gt;", "–", "–", "1.5e-07"],
+    ]
+
+
 def test_predictions_outside_the_unit_interval_do_not_break_the_bar() -> None:
     html = page()
     assert "width: 100.0%" in html
@@ -182,7 +195,14 @@ def test_each_site_has_a_panel_of_its_own_with_every_split() -> None:
     assert len(bands) == len(sites) + 1
 
 
-@pytest.mark.parametrize("draw", [success_chart, site_chart, lambda p: loss_chart(p, loss_names(p)[1]), time_chart])
+@pytest.mark.parametrize("draw", [success_chart, site_chart])
+def test_a_single_evaluation_has_no_ticks_between_phases(draw: Callable[[Sequence[PhaseSummary]], str]) -> None:
+    svg = ElementTree.fromstring(draw(phases()[2:]))
+    words = {text for e in svg.iter() if e.tag.endswith("text") and (text := "".join(e.itertext()).strip())}
+    assert {word for word in words if re.fullmatch(r"[\d.]+", word)} == {"2"}
+
+
+@pytest.mark.parametrize("draw", [success_chart, site_chart, lambda p: loss_chart(p, [*p[-1].losses]), time_chart])
 def test_charts_are_well_formed_repeatable_and_take_any_name(draw: object) -> None:
     assert callable(draw)
     data = phases("<b>&$x_1$")
