@@ -161,6 +161,9 @@ async def test_trouble_that_passes_costs_time_only(
 async def test_trouble_that_stays_is_the_judges_failure_and_no_verdict(
     server: ModelServer, service: JudgeService, trouble: object, code: str
 ) -> None:
+    another = LlmQuestion("test/1", "s", ("q",), Verdict, max_tokens=50)
+    await service.ask("m", another, Deadline(60))  # makes the client, which takes a second where much else is done
+    server.asked.clear()
     server.script = [trouble] * 1000
     # Nonsense is given up after so many answers, everything else is tried until the time is over.
     error = await failure(service, 20 if code == "judge_nonsense" else 3)

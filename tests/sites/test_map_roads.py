@@ -68,6 +68,9 @@ def test_on_any_small_graph_ways_are_quickest_and_join_up(edges, mode):
             assert sum(s.seconds for s in way) == pytest.approx(expected[start, end])
             assert [s.end for s in way[:-1]] == [s.start for s in way[1:]]
             assert end == (way[-1].end if way else start)
+    for count in range(4):
+        nodes = range(count)
+        assert graph.connected(nodes, mode) is all(set(nodes) <= graph.reachable(node, mode) for node in nodes)
 
 
 @pytest.mark.parametrize("seed", range(4))

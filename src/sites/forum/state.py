@@ -9,6 +9,7 @@ assume that the page has checked the input and who is logged in.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from sites.forum import data as base
 from sites.forum.data import Comment, ForumData, Thread, User
@@ -27,6 +28,12 @@ class Message:
     sender: str
     receiver: str
     body: str
+
+
+@lru_cache(maxsize=10_000)
+def _words(title: str) -> frozenset[str]:
+    """The words that a title is found by."""
+    return frozenset(title.lower().split())
 
 
 class ForumState(State):
@@ -85,14 +92,12 @@ class ForumState(State):
         A match covers at least ``MATCH_SHARE`` of the query's words, weighted by how rare they
         are: a query for one title also finds its siblings.
         """
-        query_words = set(query.lower().split())
+        query_words = _words(query)
         weights = {word: self.data.word_weights.get(word, 6.0) for word in query_words}
         needed = MATCH_SHARE * sum(weights.values())
-        return [
-            thread
-            for thread in self.threads("top")
-            if query_words and sum(weights[w] for w in query_words & set(thread.title.lower().split())) >= needed
-        ]
+        shown = (thread for thread in self._threads.all() if query_words and thread.author not in self.blocked)
+        found = [t for t in shown if sum(weights[word] for word in query_words & _words(t.title)) >= needed]
+        return self.sorted(found, "top")
 
     def find_users(self, query: str) -> list[str]:
         """Return up to five user names that begin with the query."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -68,43 +68,59 @@ class RoadGraph:
     def __init__(self, points: Iterable[Point], roads: Iterable[Road]) -> None:
         self.points: tuple[Point, ...] = tuple(points)
         self.roads: tuple[Road, ...] = tuple(roads)
-        self._out: dict[Mode, list[list[Stretch]]] = {mode: [[] for _ in self.points] for mode in Mode}
-        for road in self.roads:
-            for mode in Mode:
-                for start, end, backwards in ((road.start, road.end, False), (road.end, road.start, True)):
-                    if kmh := road.kmh(mode, backwards=backwards):
-                        stretch = Stretch(start, end, road.name, road.metres, road.metres * 3.6 / kmh)
-                        self._out[mode][start].append(stretch)
+        self._out: dict[Mode, list[list[Stretch]]] = {}
 
     def quickest(self, start: int, end: int, mode: Mode) -> tuple[Stretch, ...] | None:
         """Return the quickest way in order of travel, () from a node to itself, None where there is none."""
         arrived: dict[int, Stretch | None] = {}
         turn = itertools.count()
         waiting: list[tuple[float, int, int, Stretch | None]] = [(0.0, start, next(turn), None)]
+        out = self._out_of(mode)
         while waiting and end not in arrived:
             seconds, node, _, last = heapq.heappop(waiting)
             if node in arrived:
                 continue
             arrived[node] = last
-            for stretch in self._out[mode][node]:
+            for stretch in out[node]:
                 if stretch.end not in arrived:
                     heapq.heappush(waiting, (seconds + stretch.seconds, stretch.end, next(turn), stretch))
         return _traced(arrived, start, end) if end in arrived else None
 
     def reachable(self, start: int, mode: Mode) -> frozenset[int]:
         """Return all nodes that one can get to from ``start``."""
-        found, waiting = {start}, [start]
-        while waiting:
-            for stretch in self._out[mode][waiting.pop()]:
-                if stretch.end not in found:
-                    found.add(stretch.end)
-                    waiting.append(stretch.end)
-        return frozenset(found)
+        return _found_from(start, [[stretch.end for stretch in out] for out in self._out_of(mode)])
 
     def connected(self, nodes: Iterable[int], mode: Mode) -> bool:
-        """Whether one can get from each of the nodes to each other."""
-        wanted = list(nodes)
-        return all(set(wanted) <= self.reachable(node, mode) for node in wanted)
+        """Whether one can get from each of the nodes to each other: from one to all, and from all to that one."""
+        wanted = set(nodes)
+        if not wanted:
+            return True
+        one = min(wanted)
+        came_from: list[list[int]] = [[] for _ in self.points]
+        for stretch in itertools.chain.from_iterable(self._out_of(mode)):
+            came_from[stretch.end].append(stretch.start)
+        return wanted <= self.reachable(one, mode) and wanted <= _found_from(one, came_from)
+
+    def _out_of(self, mode: Mode) -> list[list[Stretch]]:
+        """Return what leads away from each node, put together when it is first asked for."""
+        if mode not in self._out:
+            out: list[list[Stretch]] = [[] for _ in self.points]
+            for road in self.roads:
+                for start, end, backwards in ((road.start, road.end, False), (road.end, road.start, True)):
+                    if kmh := road.kmh(mode, backwards=backwards):
+                        out[start].append(Stretch(start, end, road.name, road.metres, road.metres * 3.6 / kmh))
+            self._out[mode] = out
+        return self._out[mode]
+
+
+def _found_from(start: int, next_to: Sequence[Sequence[int]]) -> frozenset[int]:
+    found, waiting = {start}, [start]
+    while waiting:
+        for node in next_to[waiting.pop()]:
+            if node not in found:
+                found.add(node)
+                waiting.append(node)
+    return frozenset(found)
 
 
 def _traced(arrived: dict[int, Stretch | None], start: int, end: int) -> tuple[Stretch, ...]:
