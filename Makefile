@@ -10,6 +10,9 @@ VLLM   ?= .venv-vllm
 # One thread per process: oversubscribed OpenMP makes small torch loops 20-60 times slower.
 export OMP_NUM_THREADS := 1
 
+# Two at a time: Waymark's environment and vLLM's are set up side by side.
+MAKEFLAGS += --jobs=2
+
 .PHONY: setup vllm demo test test-all test-faults test-cluster lint bench docs clean
 
 setup: $(READY)

@@ -12,7 +12,7 @@ from cluster.run_folder.summary import read_summary
 from tests.e2e.command import ROOT, Run
 from tests.judges.llm_server import CUT, INPUT_TOKENS, OUTPUT_TOKENS, ModelServer, Status, model_server
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.lengthy]
 
 KEY = "key-that-nobody-may-see-91c2"
 EACH_USD = (INPUT_TOKENS * 1.0 + OUTPUT_TOKENS * 10.0) / 1e6

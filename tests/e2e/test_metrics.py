@@ -26,7 +26,7 @@ from tests.deploy.generated import generator
 from tests.e2e.command import LIMIT_S, ROOT, Run, interrupt
 from tests.judges.llm_server import ModelServer, Status, model_server
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.lengthy]
 
 _ADDRESS = re.compile(r"http://[\w.:\[\]-]+/metrics")
 _NAMED = re.compile(r"\b(?:ray_)?waymark_\w+")

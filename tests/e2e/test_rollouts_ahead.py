@@ -19,7 +19,7 @@ from rollout_workers.leases import Event
 from tests.e2e.command import Run
 from tests.e2e.test_train import TINY, assert_done, recipe
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.lengthy]
 
 RAW: dict[str, Any] = recipe(
     run={**TINY["run"], "phases": 2, "evaluation": {"splits": ["test"], "tasks_per_split": 1, "screenshots": 0}},
@@ -74,7 +74,6 @@ def test_rollouts_of_the_second_phase_begin_before_the_learner_has_ended_with_th
     assert Counter(line.event for line in lines if line.phase == 2)[Event.COMPLETE] == 10
 
 
-@pytest.mark.lengthy
 def test_a_run_killed_while_rollouts_are_ahead_loses_none_that_is_durable_and_adds_up(tmp_path: Path) -> None:
     run = Run(tmp_path, RAW)
     durable: dict[str, Path] = {}

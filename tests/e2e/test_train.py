@@ -77,15 +77,13 @@ def assert_done(ended: Ended) -> None:
 
 @dataclass(frozen=True)
 class Browsers:
-    """A run with real browsers, interrupted by Ctrl-C while it plays, and another that nothing disturbs."""
+    """A run with real browsers, interrupted by Ctrl-C while it plays."""
 
     run: Run
     interrupted: Ended
     finished: dict[str, Path]
     """The rollouts that were finished at the interruption, and their shards."""
     resumed: Ended
-    other: Run
-    other_ended: Ended
 
 
 @dataclass(frozen=True)
@@ -95,8 +93,6 @@ class Repeated:
     undisturbed: Run
     killed: Run
     recovered: Ended
-    other: Run
-    other_ended: Ended
     evaluated: Ended
     """``waymark eval`` of what the undisturbed run trained."""
 
@@ -107,9 +103,7 @@ def play_with_browsers(folder: Path) -> Browsers:
     run = Run(folder, recipe(run=embedded, rollout=one_at_a_time, monitors={"metrics_log": {}, "tensorboard": {}}))
     interrupted = run.run_until(lambda: bool(run.out.exists() and run.rollouts(1)), interrupt)
     finished = run.rollouts(1)
-    resumed = run.run()
-    other = from_shipped_policy(run, "filtered_bc", "embedded")
-    return Browsers(run, interrupted, finished, resumed, other, other.run())
+    return Browsers(run, interrupted, finished, run.run())
 
 
 def play_repeatedly(folder: Path) -> Repeated:
@@ -132,15 +126,14 @@ def play_repeatedly(folder: Path) -> Repeated:
         os.kill(learner, signal.SIGKILL)
 
     recovered = killed.run_until(lambda: killed.out.exists() and killed.stage_done(1, "curriculum"), kill_learner)
-    other = from_shipped_policy(undisturbed, "webrl", "browserless")
     asked = ["--policy", str(undisturbed.out / "trained"), "--split", "test", "--passes", "2", "--json", "result.json"]
     evaluated = undisturbed.run(*asked, command="eval")
-    return Repeated(undisturbed, killed, recovered, other, other.run(), evaluated)
+    return Repeated(undisturbed, killed, recovered, evaluated)
 
 
 def from_shipped_policy(run: Run, algorithm: str, environment: str) -> Run:
     """A run that starts from a copy of another run's policy."""
-    shipped = run.folder / "shipped"
+    shipped = run.folder / f"shipped-{algorithm}"
     shutil.copytree(run.out / "policy", shipped)
     write_checksums(shipped)
     return Run(
@@ -238,6 +231,7 @@ def test_a_run_with_browsers_leaves_its_numbers(browsers: Browsers) -> None:
     played = 20 + 8 + 6 + 4 + 8 + 4  # demonstrations for policy, potential, value; evaluation, rollouts, evaluation
     assert summary["episodes"] == {"dispatched": played, "completed": played, "by_failure": {}}
     assert len(run.buffer) == played
+    assert {episode.final_state for episode in run.buffer.trajectories(run.buffer.ids())} == {None}, "not asked for"
     assert any((run.out / "tensorboard").glob("events.out.tfevents.*"))
     assert "Success on test" in ended.output
     assert str(run.out / "report.html") in ended.output
@@ -328,8 +322,6 @@ def test_what_is_learned_from_has_its_final_state_where_that_has_room(repeated: 
     assert mechanism is not None
     own = run.buffer.trajectories(run.manifest.result(2, RolloutsPlayed).episodes)
     assert mechanism.final_states == np.mean([episode.final_state is not None for episode in own])
-    other = repeated.other.buffer
-    assert {episode.final_state for episode in other.trajectories(other.ids())} == {None}, "it does not ask for it"
     assert audit(run.out).findings == []
 
 
@@ -364,17 +356,21 @@ def numbers(metrics: Any, name: str = "") -> dict[str, Any]:
     return {k: v for key, value in parts for k, v in numbers(value, f"{name}.{key}").items()}
 
 
+@pytest.mark.lengthy
 @pytest.mark.browser
-def test_filtered_cloning_runs_from_a_shipped_policy_to_the_report(browsers: Browsers) -> None:
-    assert_done(browsers.other_ended)
-    learned = learned_in(browsers.other)
+def test_filtered_cloning_runs_from_a_shipped_policy_to_the_report(repeated: Repeated) -> None:
+    run = from_shipped_policy(repeated.undisturbed, "filtered_bc", "embedded")
+    assert_done(run.run())
+    learned = learned_in(run)
     assert learned["algorithm"] == "filtered_bc"
     assert not {"value", "potential"} & learned.keys()
 
 
+@pytest.mark.lengthy
 def test_webrl_runs_from_a_shipped_policy_to_the_report(repeated: Repeated) -> None:
-    assert_done(repeated.other_ended)
-    learned = learned_in(repeated.other, taught=6)  # demonstrations for the value critic
+    run = from_shipped_policy(repeated.undisturbed, "webrl", "browserless")
+    assert_done(run.run())
+    learned = learned_in(run, taught=6)  # demonstrations for the value critic
     assert learned["algorithm"] == "webrl"
     assert "potential" not in learned
     assert learned["value"]["loss"] > 0

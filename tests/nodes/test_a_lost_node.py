@@ -62,6 +62,7 @@ def test_a_node_sees_nothing_of_another(tmp_path: Path) -> None:
     assert "Permission denied" in read[other].stderr
 
 
+@pytest.mark.lengthy
 def test_a_node_is_lost_between_the_writing_of_an_episode_and_its_acknowledgement(tmp_path: Path) -> None:
     undisturbed, late = undisturbed_outcome(tmp_path / "undisturbed", SHORT), tmp_path / "late"
     late.mkdir()
