@@ -7,7 +7,6 @@ interrupted goes on.
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from cluster import training_process
 from cluster.finished_run import FinishedRun
+from cluster.run_folder.layout import RESULT
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = Path("runs") / "benchmarks"
@@ -60,26 +60,22 @@ def evaluate(
 ) -> Path:
     """Evaluate a policy folder on a split, keep its episodes in ``out``, and return the file of its result.
 
-    What was evaluated into ``out`` is not evaluated again; what was cut off is. Its output goes to ``OUT.log``.
+    What was evaluated into ``out`` is not evaluated again. Its output goes to ``OUT.log``.
 
     Raises:
         RunFailed: the command line ended with an error.
     """
-    making, log = out.with_name(f"{out.name}.making"), Path(f"{out}.log")
-    result, written = out / "result.json", Path(f"{making}.json")
+    result, log = out / RESULT, Path(f"{out}.log")
     if result.exists():
         return result
-    shutil.rmtree(making, ignore_errors=True)
     command = [sys.executable, "-m", "cluster.cli", "eval", str(recipe), "--policy", str(policy), "--split", split]
-    command += ["--steps-factor", str(steps_factor), "--out", str(making), "--json", str(written)]
+    command += ["--steps-factor", str(steps_factor), "--out", str(out)]
     command += [word for override in overrides for word in ("--set", override)]
     out.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as file:
         code = subprocess.run(command, stdout=file, stderr=file, env=child_environment()).returncode
     if code:
         raise RunFailed(f"{out}: the evaluation ended with exit code {code}; see {log}")
-    written.replace(making / result.name)
-    making.replace(out)
     return result
 
 

@@ -162,13 +162,12 @@ def evaluate(
     ] = 1,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the result to this file.")] = None,
     keep: Annotated[
-        Path | None, typer.Option("--out", help="Keep the episodes in this new folder, for `analyze` and `gate`.")
+        Path | None, typer.Option("--out", help="Keep episodes and result in this new folder: for `analyze`, `gate`.")
     ] = None,
     overrides: SetOption = None,
 ) -> None:
     """Evaluate a policy on one split."""
     import json
-    from dataclasses import asdict
 
     from cluster.recipe.run_settings import SPLITS
     from cluster.run_folder.durable import write_atomic
@@ -184,7 +183,7 @@ def evaluate(
 
     result = run(loaded, policy=policy, split=split, passes=passes, keep=keep, steps_factor=steps_factor)
     if json_file is not None:
-        write_atomic(json_file, json.dumps(asdict(result), indent=1) + "\n")
+        write_atomic(json_file, result.as_json())
     _console().print(evaluation_table(split, result))
 
 

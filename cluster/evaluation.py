@@ -23,7 +23,8 @@ from cluster.milestones.writing import absent_line, evaluates_with_milestones, t
 from cluster.placement import LEARNER, demands
 from cluster.ray_runtime import ray_runtime
 from cluster.recipe.recipe import Recipe
-from cluster.run_folder.layout import RunFolders
+from cluster.run_folder.durable import put_folder, scratch_folder
+from cluster.run_folder.layout import RESULT, RunFolders
 from cluster.run_folder.named_model import lay_out_model
 from cluster.run_folder.stage_data import split_results, with_planning
 from cluster.run_folder.stage_results import Evaluated
@@ -44,8 +45,9 @@ def evaluate(
 ) -> SplitResult:
     """Evaluate the policy folder ``policy`` on one split, greedily or, with several passes, sampled.
 
-    The episodes are kept in the folder ``keep``, where one is named; it must not exist yet. Each may have
-    ``steps_factor`` times as many actions as its task allows, and as much more time.
+    The episodes and the result (``RESULT``) are kept in the folder ``keep``, where one is named; it must not exist yet,
+    and is there with all of it or not at all. Each episode may have ``steps_factor`` times as many actions as its task
+    allows, and as much more time.
 
     Raises:
         RecipeError: ``keep`` is there already.
@@ -69,14 +71,19 @@ def evaluate(
     ):
         result = _played(recipe, RunFolders(out.resolve()), split, steps_factor)
         if keep is not None:
-            shutil.copytree(RunFolders(out).episodes, RunFolders(keep).episodes)
-            for made, kept in (
-                (RunFolders(out).plans, RunFolders(keep).plans),
-                (RunFolders(out).judging, RunFolders(keep).judging),  # what was asked, and what it cost
-            ):
-                if made.exists():
-                    shutil.copytree(made, kept)
+            _keep(result, RunFolders(out), keep)
         return result
+
+
+def _keep(result: SplitResult, made: RunFolders, keep: Path) -> None:
+    scratch = scratch_folder(keep)
+    kept = RunFolders(scratch)
+    shutil.copytree(made.episodes, kept.episodes)
+    for folder, copy in ((made.plans, kept.plans), (made.judging, kept.judging)):  # what was asked, and what it cost
+        if folder.exists():
+            shutil.copytree(folder, copy)
+    (scratch / RESULT).write_text(result.as_json(), encoding="utf-8")
+    put_folder(scratch, keep)
 
 
 def longer(rollout: RolloutSettings, factor: int) -> RolloutSettings:

@@ -121,6 +121,9 @@ _WRITTEN = ("policy", "trained", "manifest.json", "metrics.jsonl", "summary.json
 LABELS = "labels"
 """The folder of the labels."""
 
+RESULT = "result.json"
+"""What came of an evaluation, beside the episodes that were kept of it."""
+
 STAGES = "stages"
 """The folder of the stages' manifests (see ``cluster.run_folder.stage_files``)."""
 

@@ -6,9 +6,10 @@ verdict is counted by its reason. Records only; metrics are computed in ``analys
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from analysis.agreement import Agreement
 from analysis.metrics import Episode, Rate, mean_pass_at_k, success_table
@@ -67,6 +68,10 @@ class SplitResult:
             lost=table.failures,
             pass_at={k: value for k, value in estimates.items() if not math.isnan(value)},
         )
+
+    def as_json(self) -> str:
+        """Return the text of a result's file."""
+        return json.dumps(asdict(self), indent=1) + "\n"
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ from cluster.run_folder.stage_results import (
 )
 from cluster.run_folder.summary import read_summary
 from records.episodes import Source, Termination, Trajectory
+from replay.buffer import ReplayBuffer
 from tests.e2e.command import LIMIT_S, Ended, Run, interrupt
 
 pytestmark = pytest.mark.slow
@@ -127,6 +128,7 @@ def play_repeatedly(folder: Path) -> Repeated:
 
     recovered = killed.run_until(lambda: killed.out.exists() and killed.stage_done(1, "curriculum"), kill_learner)
     asked = ["--policy", str(undisturbed.out / "trained"), "--split", "test", "--passes", "2", "--json", "result.json"]
+    asked += ["--out", "kept"]
     evaluated = undisturbed.run(*asked, command="eval")
     return Repeated(undisturbed, killed, recovered, evaluated)
 
@@ -327,7 +329,10 @@ def test_what_is_learned_from_has_its_final_state_where_that_has_room(repeated: 
 
 def test_a_trained_policy_is_a_folder_that_can_be_evaluated(repeated: Repeated) -> None:
     assert_done(repeated.evaluated)
-    result = json.loads((repeated.undisturbed.folder / "result.json").read_text())
+    folder = repeated.undisturbed.folder
+    result = json.loads((folder / "result.json").read_text())
+    assert json.loads((folder / "kept" / "result.json").read_text()) == result
+    assert len(ReplayBuffer(folder / "kept" / "episodes")) == 4
     assert result["n"] == 4, "two tasks, twice"
     assert set(result["pass_at"]) == {"1", "2"}
     assert "test" in repeated.evaluated.output
