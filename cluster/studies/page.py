@@ -15,9 +15,9 @@ from pathlib import Path
 
 from markupsafe import Markup
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, PercentFormatter
+from matplotlib.ticker import PercentFormatter
 
-from analysis.charts import NOTHING, PANEL_HEIGHT, SERIES, label_of, panel_axes, panel_rows, svg
+from analysis.charts import NOTHING, PANEL_HEIGHT, SERIES, label_of, panel_axes, panel_rows, svg, whole_ticks
 from analysis.intervals import Interval
 from analysis.page import page_environment
 from cluster.run_folder.durable import write_atomic
@@ -62,7 +62,7 @@ def _lines(label: str, panels: Mapping[str, Mapping[str, Mapping[int, float]]], 
                 if by_phase:
                     axes.plot(*zip(*by_phase.items(), strict=True), style, color=color, label=label_of(arm))
             axes.set_title(label_of(name))
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+            whole_ticks(axes.xaxis)
             if percent:
                 axes.yaxis.set_major_formatter(PercentFormatter(1.0))
             axes.grid(axis="y", alpha=0.6)

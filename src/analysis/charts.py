@@ -15,6 +15,7 @@ from typing import Any
 import matplotlib
 from markupsafe import Markup, escape
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
@@ -94,7 +95,7 @@ def loss_chart(phases: Sequence[PhaseSummary], names: Sequence[str]) -> Markup:
             axes.plot(*zip(*points, strict=True), "o-", color=SERIES[0])
             axes.set_title(label_of(name))
             axes.set_xlim(first - 0.3, last + 0.3)
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+            whole_ticks(axes.xaxis)
             axes.grid(axis="y", alpha=0.6)
 
     return svg("Losses by phase", (8.6, PANEL_HEIGHT * panel_rows(len(names))), draw) if names else NOTHING
@@ -177,8 +178,13 @@ def label_of(name: str) -> str:
 def _rate_axes(axes: Axes) -> None:
     axes.set_ylim(0, 1)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    whole_ticks(axes.xaxis)
     axes.grid(axis="y", alpha=0.6)
+
+
+def whole_ticks(axis: Axis) -> None:
+    """Let an axis have ticks at whole numbers only, and a single one where it shows no more."""
+    axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
 
 
 def svg(label: str, inches: tuple[float, float], draw: Callable[[Figure], None]) -> Markup:

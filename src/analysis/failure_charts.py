@@ -11,9 +11,20 @@ from itertools import cycle
 from markupsafe import Markup
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import MaxNLocator, PercentFormatter
+from matplotlib.ticker import PercentFormatter
 
-from analysis.charts import FAINT, INK, NOTHING, PANEL_HEIGHT, SERIES, label_of, panel_axes, panel_rows, svg
+from analysis.charts import (
+    FAINT,
+    INK,
+    NOTHING,
+    PANEL_HEIGHT,
+    SERIES,
+    label_of,
+    panel_axes,
+    panel_rows,
+    svg,
+    whole_ticks,
+)
 from analysis.failure_modes import Mode
 from analysis.failures import MilestoneMap, ModeShares
 from analysis.interactions import LimitResult
@@ -54,8 +65,8 @@ def milestone_chart(maps: Mapping[str, MilestoneMap]) -> Markup:
                     axes.add_patch(Rectangle(corner, 1, 1, facecolor=SERIES[0], alpha=share, linewidth=0))
             axes.set_xlim(-0.5, len(drawn.share[0]) - 0.5)
             axes.set_ylim(0.5, len(drawn.share) + 0.5)
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-            axes.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+            whole_ticks(axes.xaxis)
+            whole_ticks(axes.yaxis)
             axes.set_title(label_of(name))
             axes.set_xlabel("step")
             axes.set_ylabel("milestone")
@@ -103,7 +114,7 @@ def limit_chart(groups: Mapping[str, Mapping[str, LimitResult]]) -> Markup:
             axes.fill_between(x, low, high, color=color, alpha=0.13, linewidth=0)
         axes.set_ylim(0, 1)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+        whole_ticks(axes.xaxis)
         axes.set_xlabel("interactions allowed")
         axes.grid(axis="y", color=INK, alpha=0.1)
         axes.legend(loc="upper left")

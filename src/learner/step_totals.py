@@ -63,7 +63,7 @@ def hit_in_order(reached: BoolMatrix) -> npt.NDArray[np.int64]:
     the first state has already is passed over.
     """
     count = reached.shape[1]
-    pointer = int(np.argmin(reached[0])) if not reached[0].all() else count
+    pointer = int(np.logical_and.accumulate(reached[0]).sum())
     hit = np.full(len(reached), pointer, dtype=np.int64)
     for t in range(1, len(reached)):
         while pointer < count and reached[t, pointer] and not reached[t - 1, pointer]:

@@ -7,8 +7,8 @@ from contextlib import suppress
 
 import psutil
 
-from benchmarks.process_tree import descendants
-from environments.browser.owned_processes import marked_processes, process_mark
+from benchmarks.process_tree import descendants, started_with
+from environments.browser.owned_processes import MARK, process_mark
 from rollout_workers.pool import RolloutPool
 
 
@@ -26,7 +26,7 @@ def chromiums(pool: RolloutPool) -> list[int]:
     """
     groups: dict[int, list[tuple[float, int]]] = {}
     for process in browser_processes(pool):
-        with suppress(psutil.NoSuchProcess, ProcessLookupError):
+        with suppress(psutil.Error, ProcessLookupError):
             groups.setdefault(os.getpgid(process.pid), []).append((process.create_time(), process.pid))
     return sorted(min(group)[1] for group in groups.values())
 
@@ -34,12 +34,13 @@ def chromiums(pool: RolloutPool) -> list[int]:
 def browser_processes(pool: RolloutPool) -> list[psutil.Process]:
     """What has a browser's command line and is neither a shell script that starts it nor a typed helper of it."""
     found = []
-    for pid in pool.process_ids().values():
-        for marked in marked_processes(process_mark(pid)):
-            ours = "--waymark-browser=" in marked.command and "--type=" not in marked.command
-            if ours and not marked.command.startswith("/bin/"):
-                with suppress(psutil.NoSuchProcess):  # it ended meanwhile
-                    found.append(psutil.Process(marked.pid))
+    for mark in filter(None, map(process_mark, pool.process_ids().values())):
+        for process in started_with(MARK, mark):
+            with suppress(psutil.Error):  # it ended meanwhile
+                command = " ".join(process.cmdline())
+                ours = "--waymark-browser=" in command and "--type=" not in command
+                if ours and not command.startswith("/bin/"):
+                    found.append(process)
     return found
 
 
@@ -47,7 +48,7 @@ def told(pool: RolloutPool) -> str:
     """These processes in a line short enough for any log: who, of whom, in which group, how, with how many threads."""
     facts = []
     for process in browser_processes(pool):
-        with suppress(psutil.NoSuchProcess, ProcessLookupError):
+        with suppress(psutil.Error, ProcessLookupError):
             group, threads = os.getpgid(process.pid), process.num_threads()
             facts.append(f"{process.pid} of {process.ppid()} in {group}, {process.status()}, {threads} threads")
     return "; ".join(facts)

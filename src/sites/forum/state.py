@@ -93,9 +93,11 @@ class ForumState(State):
         are: a query for one title also finds its siblings.
         """
         query_words = _words(query)
+        if not query_words:
+            return []
         weights = {word: self.data.word_weights.get(word, 6.0) for word in query_words}
         needed = MATCH_SHARE * sum(weights.values())
-        shown = (thread for thread in self._threads.all() if query_words and thread.author not in self.blocked)
+        shown = (thread for thread in self._threads.all() if thread.author not in self.blocked)
         found = [t for t in shown if sum(weights[word] for word in query_words & _words(t.title)) >= needed]
         return self.sorted(found, "top")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -88,7 +88,8 @@ class RoadGraph:
 
     def reachable(self, start: int, mode: Mode) -> frozenset[int]:
         """Return all nodes that one can get to from ``start``."""
-        return _found_from(start, [[stretch.end for stretch in out] for out in self._out_of(mode)])
+        out = self._out_of(mode)
+        return _found_from(start, lambda node: [stretch.end for stretch in out[node]])
 
     def connected(self, nodes: Iterable[int], mode: Mode) -> bool:
         """Whether one can get from each of the nodes to each other: from one to all, and from all to that one."""
@@ -99,7 +100,7 @@ class RoadGraph:
         came_from: list[list[int]] = [[] for _ in self.points]
         for stretch in itertools.chain.from_iterable(self._out_of(mode)):
             came_from[stretch.end].append(stretch.start)
-        return wanted <= self.reachable(one, mode) and wanted <= _found_from(one, came_from)
+        return wanted <= self.reachable(one, mode) and wanted <= _found_from(one, came_from.__getitem__)
 
     def _out_of(self, mode: Mode) -> list[list[Stretch]]:
         """Return what leads away from each node, put together when it is first asked for."""
@@ -113,10 +114,10 @@ class RoadGraph:
         return self._out[mode]
 
 
-def _found_from(start: int, next_to: Sequence[Sequence[int]]) -> frozenset[int]:
+def _found_from(start: int, next_to: Callable[[int], Iterable[int]]) -> frozenset[int]:
     found, waiting = {start}, [start]
     while waiting:
-        for node in next_to[waiting.pop()]:
+        for node in next_to(waiting.pop()):
             if node not in found:
                 found.add(node)
                 waiting.append(node)
