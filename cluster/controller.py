@@ -279,11 +279,10 @@ class Controller:
 
         Those of the past phases that the recipe names come along, whole, as all do that a critic learns from.
         """
-        rollouts, replayed = self._learned_from(phase)
-        known = {kept.episode_id for kept in replayed}
+        rollouts, kept = self._learned_from(phase)
         past = range(max(self.tasks.first_phase, phase - self.recipe.replay.critic_phases), phase)
-        replayed += [Kept(episode, ()) for one in past for episode in self._counted(one) if episode not in known]
-        metrics = self.system.learner.update_critics(rollouts, replayed, phase, self.recipe.run.seed)
+        earlier = dict.fromkeys([*(one.episode_id for one in kept), *(i for one in past for i in self._counted(one))])
+        metrics = self.system.learner.update_critics(rollouts, list(earlier), phase, self.recipe.run.seed)
         self._show_losses({critic: update.loss for critic, update in metrics.critics.items()})
         self.system.learner.save(critics_name(phase))
         return CriticsTrained(checkpoint=critics_name(phase), metrics=metrics)

@@ -107,11 +107,11 @@ class LearnerActor:
         ]
 
     def update_critics(
-        self, rollout_ids: Sequence[str], replayed: Sequence[Kept], phase: int, seed: int
+        self, rollout_ids: Sequence[str], earlier_ids: Sequence[str], phase: int, seed: int
     ) -> CriticsUpdate:
-        """Train the critics on a phase's data and return metrics."""
+        """Train the critics on a phase's episodes and on earlier ones, whole, and return metrics."""
         return self._learner.update_critics(
-            self._read(rollout_ids), self._read([kept.episode_id for kept in replayed]), phase_index=phase, seed=seed
+            self._read(rollout_ids), self._read(earlier_ids), phase_index=phase, seed=seed
         )
 
     def update_actor(self, rollout_ids: Sequence[str], replayed: Sequence[Kept], phase: int, seed: int) -> ActorUpdate:

@@ -102,11 +102,11 @@ class LearnerClient:
         return self._call("score", lambda actor: actor.score.remote(episode_ids))
 
     def update_critics(
-        self, rollout_ids: Sequence[str], replayed: Sequence[Kept], phase: int, seed: int
+        self, rollout_ids: Sequence[str], earlier_ids: Sequence[str], phase: int, seed: int
     ) -> CriticsUpdate:
-        """Train the critics on a phase's data."""
+        """Train the critics on a phase's episodes and on earlier ones, whole."""
         return self._call(
-            "update_critics", lambda actor: actor.update_critics.remote(rollout_ids, replayed, phase, seed)
+            "update_critics", lambda actor: actor.update_critics.remote(rollout_ids, earlier_ids, phase, seed)
         )
 
     def update_actor(self, rollout_ids: Sequence[str], replayed: Sequence[Kept], phase: int, seed: int) -> ActorUpdate:

@@ -55,14 +55,13 @@ class TaskSets:
 
     def split(self, name: str) -> list[Task]:
         """Return the evaluation tasks of a split; they depend on ``run.evaluation`` and not on the run's seed."""
-        settings = self._recipe.run.evaluation
-        return self._source.task_set(settings.seed, name, settings.count(name))
+        return self._evaluated(name, self._recipe.run.evaluation.count(name))
 
     def look(self, most: int) -> dict[str, list[Task]]:
         """Return the first tasks of each set, ``most`` at most; raise what the source of tasks raises."""
         run = self._recipe.run
-        wanted = {split: run.evaluation.count(split) for split in run.evaluation.splits} | {"train": run.training_tasks}
-        return {split: self._source.task_set(run.seed, split, min(count, most)) for split, count in wanted.items()}
+        evaluated = {split: self._evaluated(split, most) for split in run.evaluation.splits}
+        return {**evaluated, "train": self._source.task_set(run.seed, "train", min(run.training_tasks, most))}
 
     def demonstrations(self, purpose: str, count: int, *, flawless: bool = False) -> list[EpisodeSpec]:
         """Return ``count`` demonstrations of training tasks: many of short ones, few of long ones.
@@ -158,6 +157,10 @@ class TaskSets:
         tasks = tuple(ChosenTask(task.template, task.parameters) for task in chosen.tasks)
         outside = chosen.outside_band if self._recipe.curriculum.value_band else None
         return TasksChosen(tasks=tasks, origins=chosen.counts(), outside_band=outside)
+
+    def _evaluated(self, split: str, most: int) -> list[Task]:
+        settings = self._recipe.run.evaluation
+        return self._source.task_set(settings.seed, split, min(settings.count(split), most))
 
     def _first_tasks(self) -> Sequence[Task]:
         # No page was seen yet that a critic could be asked about.

@@ -19,13 +19,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from cluster.errors import RecipeError
 from cluster.recipe.plugged import PLUGGED, environment_section, own_sections, read_section, section_path
 from cluster.recipe.run_settings import RunSettings, WarmStartSettings
-from cluster.recipe.yaml_file import read_yaml_file
+from cluster.recipe.yaml_file import parse_yaml, read_yaml_file
 from curriculum.settings import CurriculumSettings
 from environments.browser.settings import BrowserSettings
 from environments.kinds import KINDS
@@ -174,7 +173,7 @@ def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
 
     Raises ``RecipeError`` with one line per problem: where it is, what was expected, what was found.
     """
-    raw = _parse_yaml(read_yaml_file(path, "recipe"), str(path))
+    raw = parse_yaml(read_yaml_file(path, "recipe"), str(path))
     return build_recipe(raw, overrides, origin=str(path))
 
 
@@ -302,49 +301,13 @@ def nearest_key(path: str) -> str | None:
     return anywhere[0] if anywhere else None
 
 
-def _parse_yaml(text: str, origin: str) -> Any:
-    try:
-        return yaml.load(text, Loader=_UniqueKeyLoader)
-    except yaml.YAMLError as error:
-        raise RecipeError(f"{origin}: not valid YAML: {error}") from error
-    except (ValueError, RecursionError) as error:
-        # A date that no calendar has, a number of thousands of digits, a thousand brackets.
-        raise RecipeError(f"{origin}: expected plain sections and values, found {error}") from error
-
-
-class _UniqueKeyLoader(yaml.SafeLoader):
-    """``yaml.SafeLoader`` without aliases, of which a few lines make a mapping of any size, and without doubled keys.
-
-    Of a key that is written twice YAML would silently keep the last.
-    """
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Build the next node; refuse one that stands for another."""
-        if self.check_event(yaml.AliasEvent):
-            event = self.peek_event()
-            raise yaml.composer.ComposerError(None, None, f"found the alias {event.anchor!r}", event.start_mark)
-        return super().compose_node(parent, index)
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Build a mapping after checking that its keys differ."""
-        seen: set[str] = set()
-        for key_node, _ in node.value:
-            key = str(key_node.value)
-            if key in seen:
-                raise yaml.constructor.ConstructorError(
-                    "while reading a section", node.start_mark, f"the key {key!r} is there twice", key_node.start_mark
-                )
-            seen.add(key)
-        return super().construct_mapping(node, deep)
-
-
 def _override(raw: Raw, override: str) -> Raw:
     """Return a copy of ``raw`` with one ``a.b=value`` applied; the value is read as YAML."""
     path, equals, text = override.partition("=")
     keys = section_path(path.strip())
     if not equals or not all(keys):
         raise RecipeError(f"--set expects section.key=value, found {override!r}")
-    value = _parse_yaml(text, f"--set {override}")
+    value = parse_yaml(text, f"--set {override}")
 
     def place(node: Any, depth: int) -> Any:
         if depth == len(keys):

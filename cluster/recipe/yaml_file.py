@@ -1,11 +1,15 @@
 """Files that people write for Waymark in YAML: recipes and studies.
 
-Owns ``read_yaml_file``. Invariant: whatever lies at the path, reading ends at once, with text or with a sentence.
+Owns ``read_yaml_file`` and ``parse_yaml``. Invariant: whatever lies at the path and in the text, reading ends at once,
+with values or with a sentence.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from cluster.errors import RecipeError
 from records.durable import NotAFile, open_file
@@ -33,3 +37,44 @@ def read_yaml_file(path: Path, what: str) -> str:
         return content.decode("utf-8")
     except ValueError as error:
         raise RecipeError(f"{path}: expected UTF-8 text, found other bytes: {error}") from error
+
+
+def parse_yaml(text: str, origin: str) -> Any:
+    """Return what ``text`` says, in plain sections and values; ``origin`` names it in errors.
+
+    Raises:
+        RecipeError: it is no YAML, has a key twice or an alias, or a value that nothing can hold.
+    """
+    try:
+        return yaml.load(text, Loader=_UniqueKeyLoader)
+    except yaml.YAMLError as error:
+        raise RecipeError(f"{origin}: not valid YAML: {error}") from error
+    except (ValueError, RecursionError) as error:
+        # A date that no calendar has, a number of thousands of digits, a thousand brackets.
+        raise RecipeError(f"{origin}: expected plain sections and values, found {error}") from error
+
+
+class _UniqueKeyLoader(yaml.SafeLoader):
+    """``yaml.SafeLoader`` without aliases, of which a few lines make a mapping of any size, and without doubled keys.
+
+    Of a key that is written twice YAML would silently keep the last.
+    """
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Build the next node; refuse one that stands for another."""
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()
+            raise yaml.composer.ComposerError(None, None, f"found the alias {event.anchor!r}", event.start_mark)
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Build a mapping after checking that its keys differ."""
+        seen: set[str] = set()
+        for key_node, _ in node.value:
+            key = str(key_node.value)
+            if key in seen:
+                raise yaml.constructor.ConstructorError(
+                    "while reading a section", node.start_mark, f"the key {key!r} is there twice", key_node.start_mark
+                )
+            seen.add(key)
+        return super().construct_mapping(node, deep)

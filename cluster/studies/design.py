@@ -14,13 +14,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from analysis.predictions import Prediction
 from cluster.errors import RecipeError
 from cluster.recipe.recipe import Recipe, load_recipe
-from cluster.recipe.yaml_file import read_yaml_file
+from cluster.recipe.yaml_file import parse_yaml, read_yaml_file
 
 Settings = Mapping[str, Any]
 _NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.+-]*$"
@@ -169,11 +168,7 @@ def read_study(path: Path) -> StudyFile:
     """
     text = read_yaml_file(path, "study")
     try:
-        raw = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise RecipeError(f"{path}: cannot be read as YAML: {error}") from error
-    try:
-        design = StudyDesign.model_validate(raw)
+        design = StudyDesign.model_validate(parse_yaml(text, str(path)))
     except ValidationError as error:
         lines = [f"{path}: {'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
         raise RecipeError("\n".join(lines)) from error

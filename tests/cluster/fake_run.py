@@ -97,8 +97,8 @@ class FakeLearner:
         surprise = np.log(np.array([0.7], dtype=np.float32))
         return [ScoredEpisode(episode_id, [surprise]) for episode_id in episode_ids]
 
-    def update_critics(self, fresh: list[str], replayed: list[Kept], phase: int, seed: int) -> CriticsUpdate:
-        self._note("update_critics", fresh, replayed, phase, seed)
+    def update_critics(self, fresh: list[str], earlier: list[str], phase: int, seed: int) -> CriticsUpdate:
+        self._note("update_critics", fresh, earlier, phase, seed)
         return CriticsUpdate({"value": critic_metrics(0.5), "potential": critic_metrics(None)}, seconds={})
 
     def update_actor(self, fresh: list[str], replayed: list[Kept], phase: int, seed: int) -> ActorUpdate:

@@ -100,10 +100,17 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Played:
     return found
 
 
+class _Plainly(yaml.SafeDumper):
+    """Writes what is there twice twice: aliases are refused."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
 def write(folder: Path, **changes: Any) -> Path:
     (folder / "recipe.yaml").write_text(yaml.safe_dump(RECIPE))
     path = folder / "study.yaml"
-    path.write_text(yaml.safe_dump({**STUDY, **changes}))
+    path.write_text(yaml.dump({**STUDY, **changes}, Dumper=_Plainly))
     return path
 
 
@@ -345,6 +352,22 @@ def test_what_cannot_be_run_is_refused_before_anything_starts(
         invoke(write(tmp_path, **changes))
     assert played.begun == []
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("name: other", "the key 'name' is there twice"),
+        ("set: &twice {run.seed: 3}\nstart: *twice", "found the alias 'twice'"),
+        ("colour: 2024-13-99", "expected plain sections and values, found month"),
+        (f"colour: {'[' * 3000}{']' * 3000}", "expected plain sections and values"),
+    ],
+)
+def test_a_study_is_read_as_strictly_as_a_recipe(tmp_path: Path, line: str, reason: str) -> None:
+    path = write(tmp_path)
+    path.write_text(f"{path.read_text()}{line}\n")
+    with pytest.raises(RecipeError, match=reason):
+        invoke(path)
 
 
 def test_a_folder_without_any_run_of_an_arm_is_an_error_with_the_first_reason(tmp_path: Path, played: Played) -> None:

@@ -73,6 +73,15 @@ def test_a_split_may_have_a_number_of_tasks_of_its_own() -> None:
     assert fewer.split("test_templates") == equal.split("test_templates")[:4]
 
 
+def test_the_first_tasks_of_each_set_are_those_that_a_run_plays() -> None:
+    tasks = sets(evaluation={"tasks_per_split": 25, "splits": ["test", "validation"]})
+    looked_at = tasks.look(8)
+    assert list(looked_at) == ["test", "validation", "train"]
+    for split in ("test", "validation"):
+        assert looked_at[split] == tasks.split(split)[:8], "a smaller set is the beginning of a larger one"
+    assert {task.task_id for task in looked_at["train"]} <= {task.task_id for task in tasks.training}
+
+
 def test_another_seed_plays_other_tasks_and_is_judged_on_the_same(tasks: TaskSets) -> None:
     other = sets(seed=1)
     assert {t.task_id for t in other.training} != {t.task_id for t in tasks.training}
