@@ -30,7 +30,7 @@ class CurriculumSettings:
     """Share of tasks drawn evenly over the training tasks' templates, so that no skill is forgotten."""
 
     replayed_share: float = 0.1
-    """Share of tasks that failed in the last phase and are played again."""
+    """Share of tasks that failed before (``failures``) and are played again."""
 
     perturbed_share: float = 0.1
     """Most tasks made by changing a failed task's parameters, as a share; only for thinly covered sites."""

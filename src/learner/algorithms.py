@@ -48,7 +48,7 @@ ADVANTAGE_ASKS: dict[str, tuple[str, ...]] = {
 }
 """Advantages by name, with the annotators whose answers each one uses."""
 
-UNDISCOUNTED = ("undiscounted", "digirl")
+UNDISCOUNTED = ("undiscounted", "digirl", "value_difference", "webrl_released")
 """Advantages without a discount, for which the value critic's returns have none either."""
 
 STEP_ADVANTAGES = ("group_steps", "group_steps_left_out")
@@ -229,6 +229,11 @@ def resolve(settings: LearnerSettings) -> Algorithm:
         _known(choice, name, registries[choice])
     algorithm = replace(ALGORITHMS[settings.algorithm], **explicit)
     needs = LOSS_NEEDS[algorithm.policy_loss]
+    if not needs.advantage and (settings.advantage is not None or (settings.reward or "outcome") != "outcome"):
+        raise ValueError(
+            f"policy loss {algorithm.policy_loss!r} uses no advantage, found advantage={settings.advantage!r} and reward="
+            f"{settings.reward!r}: leave both out of the learner's settings"
+        )
     if needs.advantage and (algorithm.advantage is None or not algorithm.reward):
         raise ValueError(
             f"policy loss {algorithm.policy_loss!r} needs an advantage and a reward, found advantage="
@@ -239,6 +244,11 @@ def resolve(settings: LearnerSettings) -> Algorithm:
         raise ValueError(
             f"reward {algorithm.reward!r} uses no potential, found potential_source={settings.potential_source!r}: "
             "leave it out of the learner's settings"
+        )
+    if (settings.shaping_baseline != "none" or settings.better_than_clock) and not algorithm.shapes:
+        raise ValueError(
+            f"reward {algorithm.reward!r} is not shaped, found shaping_baseline={settings.shaping_baseline!r} and "
+            f"better_than_clock={settings.better_than_clock}: leave both out of the learner's settings"
         )
     if needs.reference:
         return algorithm

@@ -17,6 +17,7 @@ from learner.advantages import Array
 from learner.batching import Sample
 from learner.potentials import milestone_share
 from learner.settings import PotentialDataSettings
+from records.cycles import bare_action
 from records.episodes import IntArray, Trajectory
 from replay.progress import reached_after, trajectory_progress
 
@@ -105,7 +106,7 @@ def teaches_progress(trajectory: Trajectory, settings: PotentialDataSettings) ->
         limit = settings.max_horizons * trajectory.horizon
     if len(trajectory.steps) >= limit or not (trajectory.final_milestones or trajectory.steps[0].milestones):
         return False
-    runs = (len(list(run)) for _, run in groupby(step.action_text for step in trajectory.steps))
+    runs = (len(list(run)) for _, run in groupby(bare_action(step.action_text) for step in trajectory.steps))
     return max(runs) <= settings.max_identical_actions
 
 

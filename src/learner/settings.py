@@ -360,8 +360,8 @@ class LearnerSettings:
     value_target: str = "outcome"
     """What the value critic learns: the ``outcome`` (MiRA eq. 4), its discounted ``return``, or that of the ``shaped``
     reward. MiRA eq. 10 sets discounted returns against V: with ``outcome`` and gamma < 1, early steps of long successes
-    get negative advantages. The first two are the same where advantages are undiscounted (``undiscounted``,
-    ``digirl``), the last two where nothing is shaped. ``shaped`` takes out of the shaping what was to be expected, so
+    get negative advantages. The first two are the same where advantages are undiscounted (``undiscounted``, ``digirl``,
+    ``value_difference``, ``webrl_released``), the last two where nothing is shaped. ``shaped`` takes out of the shaping what was to be expected, so
     that what leads away from milestones gets a negative advantage; it is taught by recorded ones (or the clock)."""
     clone: CloneSettings = field(default_factory=CloneSettings)
     """Behaviour cloning."""
@@ -430,6 +430,10 @@ class LearnerSettings:
             "'outcome' or 'return' with the reward 'pbrs', whose returns may be negative", self.value_target,
         )  # fmt: skip
         one_of(self, "shaping_baseline", ("none", "step"))
+        require(
+            self.value_target != "shaped" or self.shaping_baseline == "none", "shaping_baseline",
+            "'none' with the value target 'shaped', which takes out what was to be expected", self.shaping_baseline,
+        )  # fmt: skip
         one_of(self, "precision", ("float32", "bfloat16"))
         share(self, "gamma", "lam")
         above(self, 0, "bookmark_every_s")

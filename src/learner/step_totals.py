@@ -1,7 +1,6 @@
 """Rewards of single steps that are wholes of their own, the outcome in each: what step-level groups compare.
 
-Owns ADMIRE's asymmetric credit (ADMIRE eq. 10 and 11, section 3.3) and its two baselines. Pure; one row per action. A
-milestone's check says yes or no, so the likeness r_mil of a step that reaches the next is 1 (``docs/algorithms.md``).
+Owns ADMIRE's asymmetric credit (ADMIRE eq. 10 and 11, section 3.3) and its two baselines. Pure; one row per action.
 """
 
 from __future__ import annotations
@@ -39,16 +38,16 @@ def admire_totals(trajectory: Trajectory, signal: Array, settings: LearnerSettin
 
 
 def milestone_rewards(trajectory: Trajectory, settings: LearnerSettings) -> Array:
-    """Return R_mil (T,): 1 at the hits of a success (eq. 10); k / K, and zeta more at hits, in a failure (eq. 11).
+    """Return R_mil (T,): r_mil at the hits of a success (eq. 10); k / K, and zeta r_mil more there, in a failure (eq. 11).
 
-    A trajectory without milestones has none to reach: 0.
+    r_mil is ``Step.likeness``. A trajectory without milestones has none to reach: 0.
     """
     own = settings.rewards.admire
     reached = reached_after(trajectory)
     if reached.shape[1] == 0:
         return np.zeros(len(trajectory.steps))
     counts = hit_in_order(reached)
-    hits = (np.diff(counts) > 0).astype(np.float64)
+    hits = np.where(np.diff(counts) > 0, [step.likeness for step in trajectory.steps], 0.0)
     held = counts[1:] if own.base == "so_far" else np.full(len(hits), counts[-1])
     base = held / reached.shape[1]
     if trajectory.success:
@@ -60,13 +59,13 @@ def hit_in_order(reached: BoolMatrix) -> npt.NDArray[np.int64]:
     """Return (T + 1,) how many milestones were hit, by ADMIRE's pointer (section 3.2.1): only the next one counts.
 
     ``reached`` is (T + 1, K), as of ``reached_after``. What is reached before its turn is no hit, then or later; what
-    the first state has already is passed over.
+    the first state has already is passed over when its turn comes.
     """
     count = reached.shape[1]
     pointer = int(np.logical_and.accumulate(reached[0]).sum())
     hit = np.full(len(reached), pointer, dtype=np.int64)
     for t in range(1, len(reached)):
-        while pointer < count and reached[t, pointer] and not reached[t - 1, pointer]:
+        while pointer < count and reached[t, pointer] and (reached[0, pointer] or not reached[t - 1, pointer]):
             pointer += 1
         hit[t] = pointer
     return hit

@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from records import failure_codes as codes
 from records.episodes import Source, Trajectory
 from records.failures import Failure, FailureKind
@@ -82,7 +84,7 @@ class LabelledBuffer:
             changes = {"outcome": label.outcome, "failure": None}
         if label := labels.get(LabelSubject.MILESTONES):
             *before, last = [tuple(row) for row in label.decided.tolist()]
-            played = _with_steps(played, "milestones", before)
+            played = _with_steps(_with_steps(played, "milestones", before), "likeness", _likeness(label))
             changes["final_milestones"] = last
         if label := labels.get(LabelSubject.STEPS):
             played = _with_steps(played, "reward", label.values.tolist())
@@ -93,6 +95,13 @@ class LabelledBuffer:
             return {}
         found = {subject: self.labels.find(entry, judge, subject) for subject, judge in self.judges.items()}
         return {subject: label for subject, label in found.items() if label is not None}
+
+
+def _likeness(label: Label) -> list[float]:
+    """Return for each step what the label says of the milestones that it reaches, the most of several; 1 for none."""
+    reaches = label.decided[1:] & ~label.decided[:-1]
+    said = np.where(reaches, label.values[1:], 0.0).max(axis=1, initial=0.0)
+    return np.where(reaches.any(axis=1), said, 1.0).tolist()
 
 
 def _with_steps(played: Trajectory, name: str, values: Iterable[Any]) -> Trajectory:

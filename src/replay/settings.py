@@ -47,7 +47,8 @@ class ReplaySettings:
     """Judge whose labels say which milestones rollouts reached. Empty: those that were checked during play."""
 
     step_rewards: str = ""
-    """Judge whose labels say which steps of rollouts were right, for ``learner.reward`` ``process``. Empty: none."""
+    """Judge whose labels say which steps of rollouts were right, for the rewards ``process`` and
+    ``process_steps`` (``learner.reward``, or an algorithm's own). Empty: none."""
 
     labels_at_once: int = 8
     """Episodes that these judges are asked about at the same time."""

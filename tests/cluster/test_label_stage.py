@@ -174,7 +174,7 @@ def test_a_label_that_is_not_the_stages_own_is_found(tmp_path: Path) -> None:
 def test_a_recipe_is_refused_where_steps_are_judged_and_not_used_or_the_other_way_round() -> None:
     with pytest.raises(RecipeError, match=r"replay.step_rewards: expected a judge of steps"):
         build_recipe({"learner": {"reward": "process"}})
-    with pytest.raises(RecipeError, match=r"expected learner.reward 'process' with 'x'"):
+    with pytest.raises(RecipeError, match=r"expected the reward 'process' or 'process_steps' with 'x'"):
         build_recipe({"replay": {"step_rewards": "x"}})
     assert build_recipe({"replay": {"step_rewards": "x"}, "learner": {"reward": "process"}})
 

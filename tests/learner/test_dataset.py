@@ -32,6 +32,9 @@ def test_progress_is_taught_by_clean_successes(trajectory: Callable[..., Traject
     assert not teaches_progress(trajectory(steps(list(range(15)))), RULES)
     assert teaches_progress(trajectory(steps([5] * 5 + [6] + [5])), RULES)
     assert not teaches_progress(trajectory(steps([5] * 6 + [6])), RULES)
+    looped = trajectory(steps([5] * 6 + [6]))
+    remarks = [replace(step, action_text=f"# Note: {i}\n{step.action_text}") for i, step in enumerate(looped.steps)]
+    assert not teaches_progress(replace(looped, steps=tuple(remarks)), RULES), "another remark is no other action"
 
 
 def test_all_episodes_may_teach_progress_and_long_is_what_the_task_makes_it(

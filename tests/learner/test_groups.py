@@ -75,10 +75,22 @@ def test_a_milestone_counts_in_its_turn_alone() -> None:
     assert hit_in_order(states("0000", "0100", "0110", "0111")).tolist() == [0, 0, 0, 0]
     # One action may reach two, in their order.
     assert hit_in_order(states("000", "110", "110", "111")).tolist() == [0, 2, 2, 3]
-    # What holds from the start is passed over; what held beside it was never reached.
+    # What holds from the start is passed over in its turn, since no action can reach it.
     assert hit_in_order(states("100", "110")).tolist() == [1, 2]
-    assert hit_in_order(states("010", "110", "111")).tolist() == [0, 1, 1]
+    assert hit_in_order(states("010", "110", "111")).tolist() == [0, 2, 3]
+    assert hit_in_order(states("0101", "0101", "1101", "1111")).tolist() == [0, 0, 2, 4]
     assert hit_in_order(states("11", "11")).tolist() == [2, 2]
+
+
+def test_a_hit_pays_as_much_as_the_action_is_like_its_milestone(trajectory: Make) -> None:
+    # ADMIRE eq. 9 to 11, K = 4, r_mil 0.8 and 0.95: a success pays 0.8, 0, 0.95; a failure k / K = 2 / 4 and half of them.
+    won, lost = (trajectory(steps(3), outcome=outcome, reached=[0, 1, 1, 2]) for outcome in (1.0, 0.0))
+    won, lost = (
+        replace(one, steps=tuple(replace(s, likeness=r) for s, r in zip(one.steps, (0.8, 0.3, 0.95), strict=True)))
+        for one in (won, lost)
+    )
+    np.testing.assert_allclose(milestone_rewards(won, admire()), [0.8, 0, 0.95])
+    np.testing.assert_allclose(milestone_rewards(lost, admire()), [0.9, 0.5, 0.975])
 
 
 def test_a_failure_that_swaps_its_milestones_is_paid_for_those_in_order(trajectory: Make) -> None:

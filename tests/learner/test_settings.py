@@ -45,6 +45,11 @@ from cluster.recipe.recipe import build_recipe
         ({"potential": {"weight_decay": -0.1}}, "learner.potential.weight_decay must be at least 0, found -0.1"),
         ({"potential_data": {"max_steps": 1}}, "learner.potential_data.max_steps must be at least 2, found 1"),
         ({"losses": {"awr": {"max_weight": 0.0}}}, "learner.losses.awr.max_weight must be above 0, found 0.0"),
+        ({"algorithm": "filtered_bc", "advantage": "td"}, "'cross_entropy' uses no advantage, found advantage='td'"),
+        ({"algorithm": "filtered_bc", "reward": "difference"}, "uses no advantage, found .* reward='difference'"),
+        ({"algorithm": "webrl", "shaping_baseline": "step"}, "'outcome' is not shaped, found shaping_baseline='step'"),
+        ({"algorithm": "webrl", "better_than_clock": True}, "'outcome' is not shaped, .*better_than_clock=True"),
+        ({"value_target": "shaped", "shaping_baseline": "step"}, "learner.shaping_baseline must be 'none' with the"),
         ({"instruction_filter": {"keep": 2.0}}, r"learner.instruction_filter.keep must be in \[0, 1\], found 2.0"),
     ],
 )

@@ -308,9 +308,10 @@ def test_the_value_can_learn_discounted_returns(model_dir: Path, trajectory: Cal
         np.testing.assert_allclose(learner.ask("value", data)[0], expected, atol=0.1)
         shares[target] = run_phase(learner, data, [], phase_index=0).actor.negative_share_of_successes
     assert shares["outcome"] == pytest.approx(2 / 3)
-    # WebRL's advantage is undiscounted, and so is what its V learns.
-    webrl = LearnerSettings(algorithm="webrl", gamma=0.5, value_target="return")
-    assert CRITICS["value"].targets(data[:1], webrl).tolist() == [1.0, 1.0, 1.0]
+    # WebRL's advantage is undiscounted, and so is what its V learns; so is that of its released code.
+    for undiscounted in ({"algorithm": "webrl"}, {"algorithm": "webrl_released"}, {"advantage": "value_difference"}):
+        settings = LearnerSettings(gamma=0.5, value_target="return", **undiscounted)
+        assert CRITICS["value"].targets(data[:1], settings).tolist() == [1.0, 1.0, 1.0]
     with pytest.raises(ValueError, match="value_target"):
         Learner(replace(SETTINGS, value_target="mean"), model_dir)
 

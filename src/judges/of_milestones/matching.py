@@ -1,7 +1,8 @@
 """Which milestones an attempt's actions reach, by the likeness of sentences (ADMIRE, section 3.2.1).
 
 Owns the judge ``milestone_matching`` and its pointer: an action is held against the next milestone only, so that none
-is skipped. Invariants: pure; a step hits at most one milestone; once the last is hit, nothing is hit any more.
+is skipped. Invariants: pure; a step hits at most one milestone; once the last is hit, nothing is hit any more; a label
+says how like each hit was.
 """
 
 from __future__ import annotations
@@ -33,17 +34,30 @@ class Matched:
     """What an attempt of T steps hit of K milestones.
 
     ``hits`` (T,) holds the number of the milestone that each step hit, -1 for none; ``rewards`` (T,) the likeness
-    there, 0 elsewhere (eq. 9). ``reached`` (T + 1, K) says which were hit before each step and after the last.
+    there, 0 elsewhere (eq. 9).
     """
 
     hits: npt.NDArray[np.int64]
     rewards: npt.NDArray[np.float64]
-    reached: npt.NDArray[np.bool_]
+    milestones: int
 
     @property
     def count(self) -> int:
         """Number of milestones that were hit, k."""
-        return int(self.reached[-1].sum())
+        return int((self.hits >= 0).sum())
+
+    @property
+    def likeness(self) -> npt.NDArray[np.float64]:
+        """(T + 1, K): how like each milestone's hit was, in the states after it; 0 before."""
+        found = np.zeros((len(self.hits) + 1, self.milestones))
+        for t in np.flatnonzero(self.hits >= 0).tolist():
+            found[t + 1 :, self.hits[t]] = self.rewards[t]
+        return found
+
+    @property
+    def reached(self) -> npt.NDArray[np.bool_]:
+        """(T + 1, K): which were hit before each step and after the last."""
+        return self.likeness > 0
 
 
 class MilestoneMatching:
@@ -56,7 +70,7 @@ class MilestoneMatching:
         self._encoder = Remembering(encoder)
 
     async def label(self, episode: Trajectory, task: Task, deadline: Deadline) -> Label:
-        """Return (T + 1, K), 1 from the step on that hits a milestone."""
+        """Return (T + 1, K), the likeness r_mil of the hit from the step on that hits a milestone, 0 before."""
         said = tuple(milestone.description for milestone in task.milestones)
         found = match_episode(episode, said, self._encoder, self._threshold)
         return Label(
@@ -65,8 +79,8 @@ class MilestoneMatching:
             NAME,
             self._encoder.name,
             f"above {self._threshold}",
-            found.reached.astype(np.float32),
-            decision_threshold=0.5,
+            np.minimum(found.likeness, 1.0).astype(np.float32),
+            decision_threshold=self._threshold,
             descriptions=said,
         )
 
@@ -85,10 +99,7 @@ def match_in_order(likeness: npt.NDArray[np.floating], threshold: float = THRESH
         if pointer < count and likeness[t, pointer] > threshold:
             hits[t], rewards[t] = pointer, likeness[t, pointer]
             pointer += 1
-    reached = np.zeros((steps + 1, count), dtype=np.bool_)
-    for t in np.flatnonzero(hits >= 0).tolist():
-        reached[t + 1 :, hits[t]] = True
-    return Matched(hits, rewards, reached)
+    return Matched(hits, rewards, count)
 
 
 def match_episode(
