@@ -84,8 +84,8 @@ class Recipe(BaseModel):
             )
         if self.replay.step_rewards and not needs:
             raise ValueError(
-                f"replay.step_rewards: expected the reward 'process' or 'process_steps' with {self.replay.step_rewards!r}, "
-                "found one that does not use what it says"
+                "replay.step_rewards: expected the reward 'process' or 'process_steps' with "
+                f"{self.replay.step_rewards!r}, found one that does not use what it says"
             )
         return self
 

@@ -231,8 +231,8 @@ def resolve(settings: LearnerSettings) -> Algorithm:
     needs = LOSS_NEEDS[algorithm.policy_loss]
     if not needs.advantage and (settings.advantage is not None or (settings.reward or "outcome") != "outcome"):
         raise ValueError(
-            f"policy loss {algorithm.policy_loss!r} uses no advantage, found advantage={settings.advantage!r} and reward="
-            f"{settings.reward!r}: leave both out of the learner's settings"
+            f"policy loss {algorithm.policy_loss!r} uses no advantage, found advantage={settings.advantage!r} and "
+            f"reward={settings.reward!r}: leave both out of the learner's settings"
         )
     if needs.advantage and (algorithm.advantage is None or not algorithm.reward):
         raise ValueError(

@@ -23,8 +23,8 @@ class CriticMetrics:
 
     ``loss`` is the mean of the last epoch. ``ratings`` (``auc`` of values against outcomes, ``kendall`` and
     ``spearman`` of potentials against progress labels, averaged over trajectories) rate answers that the critic gave
-    in the first epoch before it had learned from the state in this phase (progressive validation). States of past phases,
-    which ``replay.critic_phases`` brings, it learned from before: they flatter it a little.
+    in the first epoch before it had learned from the state in this phase (progressive validation). States of past
+    phases, which ``replay.critic_phases`` brings, it learned from before: they flatter it a little.
     """
 
     states: int

@@ -361,8 +361,9 @@ class LearnerSettings:
     """What the value critic learns: the ``outcome`` (MiRA eq. 4), its discounted ``return``, or that of the ``shaped``
     reward. MiRA eq. 10 sets discounted returns against V: with ``outcome`` and gamma < 1, early steps of long successes
     get negative advantages. The first two are the same where advantages are undiscounted (``undiscounted``, ``digirl``,
-    ``value_difference``, ``webrl_released``), the last two where nothing is shaped. ``shaped`` takes out of the shaping what was to be expected, so
-    that what leads away from milestones gets a negative advantage; it is taught by recorded ones (or the clock)."""
+    ``value_difference``, ``webrl_released``), the last two where nothing is shaped. ``shaped`` takes
+    out of the shaping what was to be expected, so that what leads away from milestones gets a negative advantage; it is
+    taught by recorded ones (or the clock)."""
     clone: CloneSettings = field(default_factory=CloneSettings)
     """Behaviour cloning."""
     actor: ActorSettings = field(default_factory=ActorSettings)

@@ -38,7 +38,7 @@ def admire_totals(trajectory: Trajectory, signal: Array, settings: LearnerSettin
 
 
 def milestone_rewards(trajectory: Trajectory, settings: LearnerSettings) -> Array:
-    """Return R_mil (T,): r_mil at the hits of a success (eq. 10); k / K, and zeta r_mil more there, in a failure (eq. 11).
+    """Return R_mil (T,): r_mil at the hits of a success (eq. 10), k / K and zeta r_mil more in a failure (eq. 11).
 
     r_mil is ``Step.likeness``. A trajectory without milestones has none to reach: 0.
     """

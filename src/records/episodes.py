@@ -98,8 +98,8 @@ class Step:
     the agent was told about its previous action; ``parse_error`` is set when this action did not
     parse; ``element`` describes the element acted on. ``truncated_tokens`` counts observation
     tokens left out of the prompt. Times are seconds. ``reward`` is what a judge says of the step, in [0, 1], where
-    learning asks for it, and ``likeness`` in [0, 1] what one says of the milestone that the action reaches, 1 where that
-    is a yes or no; both come from labels and are in no shard.
+    learning asks for it, and ``likeness`` in [0, 1] what one says of the milestone that the action reaches, 1 where
+    that is a yes or no; both come from labels and are in no shard.
     """
 
     index: int

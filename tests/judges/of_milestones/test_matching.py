@@ -100,7 +100,9 @@ async def test_its_judge_labels_what_actions_hit_and_names_its_threshold() -> No
     assert not misfit(strict, played, LabelSubject.MILESTONES)
     assert strict.decided.tolist() == [[False, False], [False, False], [True, False]]
     found = match_episode(played, said, encoder_named())
-    np.testing.assert_allclose(strict.values[-1], [found.rewards[1], 0], rtol=1e-6, err_msg="a label says how like its hits were")
+    np.testing.assert_allclose(
+        strict.values[-1], [found.rewards[1], 0], rtol=1e-6, err_msg="a label says how like its hits were"
+    )
     options = {"milestone_matching": {"threshold": 0.2}}
     loose = await Judges(options).of_episodes("milestone_matching").label(played, task, Deadline(5))
     assert loose.decided.tolist() == [[False, False], [True, False], [True, True]]
