@@ -53,7 +53,7 @@ app.add_typer(judge_app, name="judge")
 app.add_typer(milestones_app, name="milestones")
 
 
-_NO_START = ("warm_start.checkpoint=''", "warm_start.data=''")
+_NO_LEARNING = ("warm_start.checkpoint=''", "warm_start.data=''", "run.phases=0")
 """What an evaluation, which learns nothing, does not ask of a recipe."""
 
 
@@ -176,7 +176,7 @@ def evaluate(
         raise RecipeError(f"--split: expected one of {', '.join(SPLITS)}; found {split!r}")
     named = f"policy.model={json.dumps(str(policy), ensure_ascii=False)}"
     only = f"run.evaluation.splits=[{split}]"  # the others need not exist for the recipe's tasks
-    loaded, folder = _load(recipe, None, ["policy.revision=''", *(overrides or []), named, only, *_NO_START])
+    loaded, folder = _load(recipe, None, ["policy.revision=''", *(overrides or []), named, only, *_NO_LEARNING])
     _require_ready(loaded, folder)
     from cluster.display.result_table import evaluation_table
     from cluster.evaluation import evaluate as run

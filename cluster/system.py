@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from types import TracebackType
 
-from cluster.errors import RecipeError
 from cluster.learner_client import start_learner
 from cluster.milestones.writing import nothing_written
 from cluster.node_watch import NodeWatch
@@ -46,16 +45,6 @@ class System:
         self._told = told
         self.folders = folders
         self.algorithm: Algorithm = resolve(recipe.learner)
-        if recipe.run.phases and not self.algorithm.needs_phases:
-            raise RecipeError(
-                f"learner.algorithm {self.algorithm.name!r} ends with cloning but run.phases is {recipe.run.phases}; "
-                "set run.phases to 0, or choose an algorithm that learns from rollouts"
-            )
-        if recipe.curriculum.value_band and "value" not in self.algorithm.annotators:
-            raise RecipeError(
-                f"curriculum.value_band needs a value critic, which learner.algorithm {self.algorithm.name!r} has not; "
-                "turn it off, or choose an algorithm with an advantage"
-            )
         self._tasks = tasks
         self._stack = ExitStack()
 

@@ -38,7 +38,8 @@ _LFS_POINTER = b"version https://git-lfs"
 def check_start(recipe: Recipe) -> list[Check]:
     """The policy that the recipe names is there, and it names only one; nothing is looked for where a run makes one."""
     start = _tiny(recipe) if recipe.policy.model == TINY else _named(recipe)
-    return [*_revision(recipe.policy), *start, *_thinking(recipe), *_data(recipe), *_weights_store(recipe.policy)]
+    more = (*_thinking(recipe), *_data(recipe), *_weights_store(recipe.policy))
+    return [*_revision(recipe.policy), *start, *_phases(recipe), *more]
 
 
 def check_devices(recipe: Recipe, machine: Machine, roles: Collection[str] = EVERYWHERE) -> list[Check]:
@@ -80,6 +81,22 @@ def _named(recipe: Recipe) -> list[Check]:
     if not recipe.clones and not resolve(recipe.learner).needs_phases:
         found = f"learner.algorithm {recipe.learner.algorithm} ends with cloning, but a named model is taken as it is"
         checks.append(Check("warm_start.clone", Status.WARN, found, "set it to always to clone demonstrations onto it"))
+    return checks
+
+
+def _phases(recipe: Recipe) -> list[Check]:
+    """The algorithm learns from the phases that there are, and has the critic that their curriculum asks."""
+    algorithm = resolve(recipe.learner)
+    checks = []
+    if recipe.run.phases and not algorithm.needs_phases:
+        found = f"{recipe.run.phases}, and learner.algorithm {algorithm.name} ends with cloning"
+        checks.append(
+            Check("run.phases", Status.FAIL, found, "set it to 0, or choose an algorithm that learns from rollouts")
+        )
+    elif recipe.run.phases and recipe.curriculum.value_band and "value" not in algorithm.annotators:
+        found = f"true, which asks a value critic, and learner.algorithm {algorithm.name} has none"
+        advice = "set it to false, or choose an algorithm with an advantage"
+        checks.append(Check("curriculum.value_band", Status.FAIL, found, advice))
     return checks
 
 

@@ -183,10 +183,18 @@ def test_weights_that_cannot_be_loaded_are_told_before_anything_starts(
         (["policy.model=tiny", "policy.revision=v1"], "policy.revision"),
         (["warm_start.checkpoint=somewhere"], "warm_start.checkpoint"),
         (["policy.model=tiny", "warm_start.clone=never"], "warm_start.clone"),
+        (["learner.algorithm=sft", "run.phases=2"], "run.phases"),
+        (["learner.algorithm=filtered_bc", "run.phases=2", "curriculum.value_band=true"], "curriculum.value_band"),
     ],
 )
 def test_settings_that_contradict_each_other_are_told(model: Path, overrides: list[str], name: str) -> None:
     assert [check.name for check in failed(named(model, *overrides))] == [name]
+
+
+@pytest.mark.parametrize("algorithm", ["sft", "filtered_bc"])
+def test_an_evaluation_has_no_phases_to_contradict(model: Path, algorithm: str) -> None:
+    contradiction = [f"learner.algorithm={algorithm}", "run.phases=0", "curriculum.value_band=true"]
+    assert failed(named(model, *contradiction)) == []
 
 
 def test_an_algorithm_that_only_clones_is_told_that_nothing_is_cloned(model: Path) -> None:
