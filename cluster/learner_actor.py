@@ -169,7 +169,7 @@ class LearnerActor:
         """Go back to a checkpoint."""
         self._learner.load(bring(folder))
 
-    def ready(self) -> None:
+    def start(self) -> None:
         """Answer once the models are built."""
 
     @ray.method(concurrency_group=HEADWAY)

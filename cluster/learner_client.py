@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import ray
 from ray import ObjectRef
@@ -40,6 +40,8 @@ from replay.perplexity import Kept, ScoredEpisode
 from replay.shards import ShardError
 from telemetry import meter, table
 
+Asked = ParamSpec("Asked")
+Answer = TypeVar("Answer")
 _LOOK_S = 2.0
 """Fixed: how often the learner is asked how far it is, and how long for an answer."""
 _FETCH_S = 60.0
@@ -73,61 +75,59 @@ class LearnerClient:
 
     def ready(self) -> None:
         """Wait until the models are built."""
-        self._call("start", lambda actor: actor.ready.remote())
+        self._call(LearnerActor.start)
 
     def record(self, files: Mapping[str, int]) -> None:
         """Let what lies in these shards and files of labels count before all else; see ``ReplayBuffer.record``."""
-        self._call("record", lambda actor: actor.record.remote(files))
+        self._call(LearnerActor.record, files)
 
     def bring(self, shards: Iterable[str]) -> None:
         """Let the learner's node have these shards, by their names; they are there already where all see one folder."""
         if self._folders.stored is not None:
             names = sorted(shards)
-            self._call("bring", lambda actor: actor.bring.remote(names))
+            self._call(LearnerActor.bring, names)
 
     def clone(self, episode_ids: Sequence[str]) -> CloneUpdate:
         """Clone the successful and faulty demonstrations alike."""
-        return self._call("clone", lambda actor: actor.clone.remote(episode_ids))
+        return self._call(LearnerActor.clone, episode_ids)
 
     def pretrain(self, critic: str, episode_ids: Sequence[str]) -> CriticMetrics:
         """Teach one critic on demonstrations before the first phase."""
-        return self._call("pretrain", lambda actor: actor.pretrain.remote(critic, episode_ids))
+        return self._call(LearnerActor.pretrain, critic, episode_ids)
 
     def take_critics(self) -> tuple[str, ...]:
         """Take the critics of the policy folder that were taught what this run's are; return their names."""
-        return self._call("take_critics", lambda actor: actor.take_critics.remote())
+        return self._call(LearnerActor.take_critics)
 
     def score(self, episode_ids: Sequence[str]) -> list[ScoredEpisode]:
         """Return every action's token log-probabilities under the current policy."""
-        return self._call("score", lambda actor: actor.score.remote(episode_ids))
+        return self._call(LearnerActor.score, episode_ids)
 
     def update_critics(
         self, rollout_ids: Sequence[str], earlier_ids: Sequence[str], phase: int, seed: int
     ) -> CriticsUpdate:
         """Train the critics on a phase's episodes and on earlier ones, whole."""
-        return self._call(
-            "update_critics", lambda actor: actor.update_critics.remote(rollout_ids, earlier_ids, phase, seed)
-        )
+        return self._call(LearnerActor.update_critics, rollout_ids, earlier_ids, phase, seed)
 
     def update_actor(self, rollout_ids: Sequence[str], replayed: Sequence[Kept], phase: int, seed: int) -> ActorUpdate:
         """Train the actor on the same data with the critics as they are (MiRA Alg. 1)."""
-        return self._call("update_actor", lambda actor: actor.update_actor.remote(rollout_ids, replayed, phase, seed))
+        return self._call(LearnerActor.update_actor, rollout_ids, replayed, phase, seed)
 
     def ask(self, critic: str, episode_ids: Sequence[str]) -> dict[str, list[float]]:
         """Return for each episode one critic's answers for its states."""
-        return self._call("ask", lambda actor: actor.ask.remote(critic, episode_ids))
+        return self._call(LearnerActor.ask, critic, episode_ids)
 
     def ask_first(self, critic: str, episode_ids: Sequence[str], state_files: Sequence[str]) -> dict[str, float]:
         """Return one critic's answer in [0, 1] for the first state of each task of these episodes and files.
 
         ``state_files`` are names of ``replay.first_states``; an episode's first state counts before one in a file.
         """
-        return self._call("ask_first", lambda actor: actor.ask_first.remote(critic, episode_ids, state_files))
+        return self._call(LearnerActor.ask_first, critic, episode_ids, state_files)
 
     def publish(self, version: int) -> PublishedWeights:
         """Write the actor's weights as one version and return what names them."""
         folder = self._folders.address(self._folders.weights)
-        weights: PublishedWeights = self._call("publish", lambda actor: actor.publish.remote(folder, version))
+        weights = self._call(LearnerActor.publish, folder, version)
         if self._folders.stored is not None:
             self._folders.stored.bring({f"{self._folders.weights.name}/{Path(weights.path).name}": weights.checksum})
         return weights
@@ -139,13 +139,13 @@ class LearnerClient:
 
     def probe(self, prompt_ids: Sequence[int], action_ids: Sequence[int]) -> list[float]:
         """Return the learner's own token log-probabilities of one action, to compare with a server's."""
-        return self._call("probe", lambda actor: actor.probe.remote(prompt_ids, action_ids))
+        return self._call(LearnerActor.probe, prompt_ids, action_ids)
 
     def export(self, *, critics: str) -> None:
         """Write the policy as it is now to ``OUT/trained``, with its critics in a named type, whole or not at all."""
         scratch = scratch_folder(self._folders.trained)
         address = self._folders.address(scratch)
-        files = self._call("export", lambda actor: actor.export.remote(address, critics))
+        files = self._call(LearnerActor.export, address, critics)
         if self._folders.stored is not None:
             self._folders.stored.bring(files)
         write_checksums(scratch)
@@ -154,21 +154,26 @@ class LearnerClient:
     def save(self, name: str) -> None:
         """Write a checkpoint."""
         address = self._folders.address(self._folders.checkpoint(name))
-        files = self._call("save", lambda actor: actor.save.remote(address))
+        files = self._call(LearnerActor.save, address)
         if self._folders.stored is not None:
             self._folders.stored.bring(files)
 
     def load(self, name: str) -> None:
         """Go back to a checkpoint."""
         address = self._folders.address(self._folders.checkpoint(name))
-        self._call("load", lambda actor: actor.load.remote(address))
+        self._call(LearnerActor.load, address)
 
-    def _call(self, method: str, ask: Callable[[ActorHandle], ObjectRef]) -> Any:
-        replies = [ask(rank) for rank in self._ranks]
+    def _call(
+        self, asked: Callable[Concatenate[LearnerActor, Asked], Answer], *args: Asked.args, **named: Asked.kwargs
+    ) -> Answer:
+        """Return what the first rank answers to a method of its actor, which all are asked."""
+        method = asked.__name__
+        replies = [getattr(rank, method).remote(*args, **named) for rank in self._ranks]
         try:
             failed = [(rank, error) for rank, error in self._answered(method, replies) if error is not None]
             if not failed:
-                return ray.get(replies[0], timeout=_FETCH_S)
+                answer: Answer = ray.get(replies[0], timeout=_FETCH_S)
+                return answer
         except RayError as lost:
             failed = [(0, lost)]
         rank, first = min(failed, key=lambda found: _is_of_another(found[1]))

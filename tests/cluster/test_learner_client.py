@@ -60,7 +60,7 @@ class Dying:
             raise ValueError(refused)
         self.now = Headway()
 
-    def ready(self) -> None:
+    def start(self) -> None:
         """It is."""
 
     def clone(self, episode_ids: Sequence[str]) -> None:
@@ -194,7 +194,7 @@ def test_memory_that_ran_out_is_told_with_what_to_do(folders: RunFolders, monkey
         raise ray.exceptions.OutOfMemoryError("Task was killed due to the node running low on memory.\nused: 15 GB")
 
     class Handle:
-        class ready:
+        class start:
             remote = staticmethod(lambda: None)
 
     monkeypatch.setattr(ray, "wait", lambda replies, num_returns, timeout: (replies, []))
