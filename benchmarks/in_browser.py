@@ -15,7 +15,7 @@ from statistics import fmean
 from typing import Any
 
 from analysis.comparison import Outcomes, difference
-from benchmarks.recording import Recording, met, points
+from benchmarks.recording import Recording, met, points, shown
 from benchmarks.runs import train
 from benchmarks.study_policies import StudyPolicies, study_options
 from cluster.finished_run import FinishedRun
@@ -50,7 +50,7 @@ def main() -> None:
                 "arm": name,
                 **compared(played, solved[name]),
                 "milestones": compared(run.milestones(0)[split], _last(known[name].milestones, split)),
-                "control": max(_differ(played, solved[other]) for other in known if other != name),
+                "control": max((_differ(played, solved[other]) for other in known if other != name), default=None),
             }
         )
     recording.table(
@@ -97,7 +97,7 @@ def _played(policies: StudyPolicies, arm: str, seed: int, split: str, contexts: 
 
 def _verdict(row: Mapping[str, Any]) -> str:
     alike = row["mean"]["low"] >= -WITHIN and row["mean"]["high"] <= WITHIN
-    figures = f"{points(row['mean'])}, {row['differ']} of {row['tasks']} tasks differ (control {row['control']})"
+    figures = f"{points(row['mean'])}, {row['differ']} of {row['tasks']} tasks differ (control {shown(row['control'])})"
     return f"{row['arm']} solves as much in Chromium as without a browser: {figures}: {met(alike)}"
 
 

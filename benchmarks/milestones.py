@@ -20,6 +20,7 @@ import numpy as np
 
 from benchmarks.recording import Recording, met, option_parser
 from cluster.display.milestone_table import show_calibration, show_validity
+from cluster.errors import RunError
 from cluster.milestones.calibration import MatchingCalibration, calibrate_matching
 from cluster.milestones.validation import (
     BAD,
@@ -53,7 +54,10 @@ def main() -> None:
     options = parser.parse_args()
     recording = Recording(NAME, options.results)
     encoder = encoder_named()
-    known, features = known_milestones(options.run, _PLAYED), Features(encoder)
+    try:
+        known, features = known_milestones(options.run, _PLAYED), Features(encoder)
+    except RunError as error:
+        sys.exit(str(error))
     features.learn((one.episode for one in known), (said for one in known for said in one.milestones))
     by_fold = _left_out_once(known, features)
     ends = {name: end for fold in by_fold for name, end in fold["ends"].items()}

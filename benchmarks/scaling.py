@@ -16,7 +16,7 @@ from analysis.comparison import Outcomes, Seeds, difference, level
 from analysis.routes import Route
 from benchmarks.recording import Recording, met, percent, points
 from benchmarks.study_policies import StudyPolicies, study_options
-from cluster.studies.results import START
+from cluster.studies.design import START
 from sites.tasks import most_steps
 
 NAME = "scaling"

@@ -30,10 +30,10 @@ ARM_MINUTES = 20.0
 def main(arguments: Sequence[str] | None = None, studies: Path = STUDIES) -> None:
     """Run what is missing, print what was predicted and what came out, write the numbers."""
     options = _options(arguments)
-    study = read_study(studies / f"{options.name}.yaml")
     records, out = options.records / options.name, options.out / options.name
     recording = Recording(options.name, options.results)
     try:
+        study = read_study(studies / f"{options.name}.yaml")
         conducted = conduct(study, out, records, options.jobs, recording.note, only_read=options.only_read)
     except RunError as error:
         sys.exit(str(error))

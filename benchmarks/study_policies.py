@@ -18,9 +18,10 @@ from analysis.routes import Route
 from benchmarks.recording import RESULTS, option_parser
 from benchmarks.runs import FOLDER, evaluate
 from benchmarks.study import STUDIES
+from cluster.errors import RunError
 from cluster.failure_analysis import episodes_of, routes_of
-from cluster.studies.design import StudyFile, read_study
-from cluster.studies.results import START, outcomes_by_arm
+from cluster.studies.design import START, StudyFile, read_study
+from cluster.studies.results import outcomes_by_arm
 from cluster.studies.runs import StudyRuns, run_study
 
 
@@ -34,10 +35,13 @@ class StudyPolicies:
 
     @classmethod
     def of(cls, options: argparse.Namespace, told: Callable[[str], None]) -> StudyPolicies:
-        """Return those of the study that ``study_options`` name; nothing is trained."""
-        study = read_study(STUDIES / f"{options.study}.yaml")
+        """Return those of the study that ``study_options`` name; nothing is trained. What is wrong with it ends all."""
         out, records = options.out / options.study, options.records / options.study
-        return cls(study, out, run_study(study, out, records, 1, told, only_read=True))
+        try:
+            study = read_study(STUDIES / f"{options.study}.yaml")
+            return cls(study, out, run_study(study, out, records, 1, told, only_read=True))
+        except RunError as error:
+            sys.exit(str(error))
 
     @property
     def arms(self) -> list[str]:

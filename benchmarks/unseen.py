@@ -13,7 +13,7 @@ from analysis.comparison import Seeds, difference, level
 from analysis.routes import Route
 from benchmarks.recording import Recording, met, percent, points
 from benchmarks.study_policies import StudyPolicies, study_options
-from cluster.studies.results import START
+from cluster.studies.design import START
 
 NAME = "unseen"
 SPLITS = ("test_wordings", "test_long", "test_atoms")

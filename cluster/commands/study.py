@@ -47,5 +47,5 @@ def study(
     conducted = conduct(design, folder, records or folder / "records", jobs, told, only_read=only_read)
     show_study(console, conducted.results)
     told(f"Written: {folder / RESULT}, {folder / PAGE}")
-    if failed := conducted.runs.failed:
+    if failed := conducted.results.failed:
         raise RunStopped(f"{len(failed)} runs are missing, see {folder / PAGE}; the same command tries them again")

@@ -18,8 +18,8 @@ def show_study(console: Console, results: StudyResults) -> None:
     for found in results.tables:
         title = f"{found.split}: {found.group}" if found.group else found.split
         title += "" if found.measure is Measure.SUCCESS else f", {found.measure.value}"
-        table = Table(title=printable(title), title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-        for heading in ("arm", f"{found.measure.value}, %", "less another's, points", "p"):
+        table = Table(title=Text(printable(title)), title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+        for heading in ("arm", f"{found.measure.value}, %", "less another's, points", "p, these runs"):
             table.add_column(heading)
         for arm, level in found.levels.items():
             against = [one for one in found.differences if one.arm == arm]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -23,6 +23,11 @@ from cluster.recipe.yaml_file import parse_yaml, read_yaml_file
 
 Settings = Mapping[str, Any]
 _NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.+-]*$"
+START = "start"
+"""Names the policies that the arms start from, as the first arm of every table."""
+_OF_THE_STUDY = ("run.seed", "learner.seed", "run.evaluation.splits", "run.evaluation.every")
+"""Settings that follow from the study itself."""
+_SEEDS = "expected different seeds of 0 and more"
 
 
 class _Part(BaseModel):
@@ -32,7 +37,8 @@ class _Part(BaseModel):
 class Arm(_Part):
     """One way to train: settings by their dotted names, and seeds of its own where it has fewer.
 
-    ``like`` names the arm whose choice from the grid it takes, in place of trying the grid itself.
+    ``like`` names the arm whose choice from the grid it takes, in place of trying the grid itself; what it sets itself
+    counts more.
     """
 
     set: dict[str, Any] = {}
@@ -84,6 +90,9 @@ class StudyDesign(_Part):
     def _agrees(self) -> StudyDesign:
         for name in self.arms:
             _require(bool(re.match(_NAME, name)), f"arms: {name!r}: expected letters, digits and . _ + -")
+            _require(name != START, f"arms: {START!r} names what all arms start from; choose another name")
+            _require(_are_seeds(self.seeds_of(name)), f"arms: {name}: seeds: {_SEEDS}, found {self.seeds_of(name)}")
+        self._require_own_settings()
         tries = [name for name, arm in self.arms.items() if not arm.like]
         for name, arm in self.arms.items():
             _require(
@@ -101,15 +110,36 @@ class StudyDesign(_Part):
                     value in known, f"prediction {one.says!r}: {field}: expected one of {_list(known)}, found {value!r}"
                 )
             _require(one.arm != one.over, f"prediction {one.says!r}: arm and over are the same")
+            shared = set(self.seeds_of(one.arm)) & set(self.seeds_of(one.over))
+            _require(bool(shared), f"prediction {one.says!r}: {one.arm} and {one.over} have no seed in common")
         if self.grid is not None:
+            for setting, values in self.grid.set.items():
+                _require(bool(values), f"grid.set: {setting}: expected a value at least, found none")
+            _require(self.grid.seed >= 0, f"grid.seed: expected 0 or more, found {self.grid.seed}")
             _require(
                 self.grid.split not in self.splits,
                 f"grid.split: {self.grid.split!r} is one of splits, which choose nothing",
             )
-            _require(
-                self.grid.seed not in self.seeds, f"grid.seed: {self.grid.seed} is one of seeds; a grid needs its own"
-            )
+            used = {seed for arm in self.arms for seed in self.seeds_of(arm)}
+            _require(self.grid.seed not in used, f"grid.seed: {self.grid.seed} is one of seeds; a grid needs its own")
         return self
+
+    def _require_own_settings(self) -> None:
+        """Refuse a setting that would be set twice, of which one would silently not count."""
+        own = [*_OF_THE_STUDY, *(["run.evaluation.before_rl"] if self.start is not None else [])]
+        grid = [] if self.grid is None else list(self.grid.set)
+        start = {} if self.start is None else self.start.set
+        claims: list[tuple[str, Iterable[str], str, list[str]]] = [
+            ("set", self.set, "the study", own),
+            ("set", self.set, "the grid", grid),
+            ("grid.set", grid, "the study", own),
+            ("start.set", start, "the study", [*own, "run.phases"]),
+            *((f"arms: {name}: set", arm.set, "the study", own) for name, arm in self.arms.items()),
+            *((f"arms: {name}: set", self.arms[name].set, "the grid", grid) for name in self.tries_grid),
+        ]
+        for where, settings, who, theirs in claims:
+            for mine, other in product(settings, theirs):
+                _require(not _overlap(mine, other), f"{where}: {mine}: {who} sets {other}; leave one of them out")
 
     @property
     def tries_grid(self) -> tuple[str, ...]:
@@ -142,7 +172,7 @@ class StudyFile:
 
     def settings_of(self, arm: str, seed: int, point: Settings, splits: Sequence[str]) -> list[str]:
         """Return the overrides of one run of an arm, as ``--set`` takes them, without its start; later ones count."""
-        found = {**self.design.set, **self.design.arms[arm].set, **point, "run.seed": seed, "learner.seed": seed}
+        found = {**self.design.set, **point, **self.design.arms[arm].set, "run.seed": seed, "learner.seed": seed}
         found["run.evaluation.splits"] = list(splits)
         if self.design.start is not None:
             found["run.evaluation.before_rl"] = arm == self._first_arm(seed)
@@ -181,18 +211,31 @@ def _look_at(study: StudyFile, path: Path) -> None:
     design = study.design
     points = [{}] if design.grid is None else list(design.grid.points())
     splits = (*design.splits, *([design.grid.split] if design.grid else []))
+    recipes: dict[str, Recipe] = {}
     for arm in design.arms:
         for point in points:
             try:
-                recipe = load_recipe(study.recipe, study.settings_of(arm, design.seeds[0], point, splits))
+                recipe = load_recipe(study.recipe, study.settings_of(arm, design.seeds_of(arm)[0], point, splits))
             except RecipeError as error:
                 raise RecipeError(f"{path}: arm {arm!r}: {error}") from error
             _require_phases(recipe, f"{path}: arm {arm!r}")
+            recipes[arm] = recipe
     if design.start is not None:
         try:
             load_recipe(study.folder / design.start.recipe, study.start_settings(design.seeds[0]))
         except RecipeError as error:
             raise RecipeError(f"{path}: start: {error}") from error
+    _require_same_tasks(recipes, path)
+
+
+def _require_same_tasks(recipes: Mapping[str, Recipe], path: Path) -> None:
+    """Refuse arms that are evaluated on different tasks, which share few or none to be compared on."""
+    by_seed = {recipe.run.evaluation.seed: arm for arm, recipe in recipes.items()}
+    if len(by_seed) > 1:
+        raise RecipeError(
+            f"{path}: arms {_list(sorted(by_seed.values())[:2])} are evaluated on different tasks; set "
+            "run.evaluation.seed for all, under set:"
+        )
 
 
 def _require_phases(recipe: Recipe, where: str) -> None:
@@ -200,6 +243,15 @@ def _require_phases(recipe: Recipe, where: str) -> None:
         raise RecipeError(
             f"{where}: run.phases is 0: an arm of a study trains; cloning alone is told of every arm's start"
         )
+
+
+def _are_seeds(seeds: Sequence[int]) -> bool:
+    return bool(seeds) and len(set(seeds)) == len(seeds) and min(seeds) >= 0
+
+
+def _overlap(first: str, second: str) -> bool:
+    """Whether two settings are the same, or one is a section that holds the other."""
+    return f"{first}.".startswith(f"{second}.") or f"{second}.".startswith(f"{first}.")
 
 
 def _overrides(settings: Settings) -> list[str]:

@@ -55,6 +55,17 @@ class RunRecord:
     versions: Mapping[str, str | None]
     seconds: float
 
+    def __post_init__(self) -> None:
+        """Refuse what no run leaves: no evaluation at all, a task of no template, a share beyond 1."""
+        if not self.outcomes:
+            raise ValueError("outcomes: expected an evaluation, found none")
+        splits = [split for values in (self.outcomes, self.milestones) for split in values.values()]
+        for task, value in ((task, value) for split in splits for of in split.values() for task, value in of.items()):
+            if task not in self.templates:
+                raise ValueError(f"templates: expected that of task {task!r}, found none")
+            if not 0 <= value <= 1:
+                raise ValueError(f"outcomes, milestones: expected shares in [0, 1], found {value} of {task!r}")
+
     @classmethod
     def of(cls, run: FinishedRun, recipe: str, start: str) -> Self:
         """Return the record of a complete run."""

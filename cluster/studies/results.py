@@ -6,7 +6,7 @@ both have; what failed is named and in no number; nothing is computed that the p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
@@ -14,12 +14,9 @@ from typing import Any
 from analysis.comparison import Outcomes, Seeds, difference, level
 from analysis.intervals import Interval
 from analysis.predictions import Bearing, Measure, Prediction, smallest_shown
-from cluster.studies.design import StudyDesign
+from cluster.studies.design import START, StudyDesign
 from cluster.studies.records import RunRecord
 from cluster.studies.runs import StudyRuns, Tried
-
-START = "start"
-"""Names the policies that the arms start from, as the first arm of every table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +89,12 @@ class StudyResults:
 def results_of(design: StudyDesign, runs: StudyRuns, registered: dict[str, Any]) -> StudyResults:
     """Return what the finished runs of a study come to."""
     groups = {"": "", **design.groups}
-    arms = {
-        (measure, split, name): outcomes_by_arm(runs, measure, split, groups[name])
-        for split in design.splits
-        for name in groups
-        for measure in Measure
+    asked = [(measure, split, name) for split in design.splits for name in groups for measure in Measure]
+    tables = {
+        (measure, split, name): _table(design, runs, (measure, split, name), arms)
+        for measure, split, name in asked
+        if (arms := outcomes_by_arm(runs, measure, split, groups[name]))
     }
-    tables = {where: _table(design, *where, found) for where, found in arms.items() if found}
     outcomes = [_outcome(one, tables.get((one.measure, one.split, one.group))) for one in design.predictions]
     every = {arm: list(of_seed.values()) for arm, of_seed in runs.arms.items()}
     curves = {
@@ -110,32 +106,60 @@ def results_of(design: StudyDesign, runs: StudyRuns, registered: dict[str, Any])
         name: {arm: _curve(run.mechanism.get(name, {}) for run in found) for arm, found in every.items()}
         for name in sorted(named)
     }
+    templates = {template for found in every.values() for run in found for template in run.templates.values()}
+    unknown = {name: template for name, template in design.groups.items() if template not in templates}
+    failed = {f"groups: {name}": f"no task has the template {template!r}" for name, template in unknown.items()}
     told = list(tables.values())
     return StudyResults(
-        design.name, registered, told, outcomes, curves, mechanism, runs.chosen, runs.tried, runs.failed
+        design.name, registered, told, outcomes, curves, mechanism, runs.chosen, runs.tried, runs.failed | failed
     )
 
 
 def outcomes_by_arm(runs: StudyRuns, measure: Measure, split: str, template: str = "") -> dict[str, Seeds]:
     """Return what the start and each arm did on a split, or on one template of it, without the arms that played none.
 
-    What the start policies did is told by a run of each seed that was evaluated before RL.
+    What the start policies did is told by the runs of each seed that were evaluated before RL: by one where all have
+    one start, by their mean where each has its own.
     """
-
-    def did(run: RunRecord, phase: int) -> Mapping[str, Outcomes]:
-        of = run.outcomes_of if measure is Measure.SUCCESS else run.milestones_of
-        return {split: of(phase, split, template)}
-
-    first = {seed: run for found in runs.arms.values() for seed, run in found.items() if 0 in run.outcomes}
-    arms = {START: {seed: did(run, 0) for seed, run in first.items()}}
-    arms |= {arm: {seed: did(run, run.phases) for seed, run in found.items()} for arm, found in runs.arms.items()}
+    before: dict[int, list[Outcomes]] = {}
+    for found in runs.arms.values():
+        for seed, run in found.items():
+            if 0 in run.outcomes:
+                before.setdefault(seed, []).append(_did(run, 0, measure, split, template))
+    arms: dict[str, Seeds] = {START: {seed: {split: _mean(before[seed])} for seed in sorted(before)}}
+    arms |= {
+        arm: {seed: {split: _did(run, run.phases, measure, split, template)} for seed, run in found.items()}
+        for arm, found in runs.arms.items()
+    }
     return {arm: seeds for arm, seeds in arms.items() if any(of[split] for of in seeds.values())}
 
 
-def _table(design: StudyDesign, measure: Measure, split: str, group: str, arms: Mapping[str, Seeds]) -> Table:
+def _did(run: RunRecord, phase: int, measure: Measure, split: str, template: str) -> Outcomes:
+    of = run.outcomes_of if measure is Measure.SUCCESS else run.milestones_of
+    return of(phase, split, template)
+
+
+def _mean(outcomes: Sequence[Outcomes]) -> Outcomes:
+    """Return the mean outcome of each task over those who played it."""
+    tasks = dict.fromkeys(task for one in outcomes for task in one)
+    return {task: fmean(one[task] for one in outcomes if task in one) for task in tasks}
+
+
+def _table(design: StudyDesign, runs: StudyRuns, where: tuple[Measure, str, str], arms: Mapping[str, Seeds]) -> Table:
+    measure, split, group = where
+    template = design.groups.get(group, "")
     levels = {arm: _level(seeds, split) for arm, seeds in arms.items()}
-    pairs = [(arm, over) for over in design.compared_with + (START,) for arm in arms if arm not in (over, START)]
-    found = [_difference(arm, over, arms, split) for arm, over in pairs if over in arms]
+
+    def start_of(arm: str) -> Seeds:
+        """Return what an arm started from: the common start, or its own."""
+        if design.start is not None:
+            return arms.get(START, {})
+        own = {seed: run for seed, run in runs.arms[arm].items() if 0 in run.outcomes}
+        return {seed: {split: _did(run, 0, measure, split, template)} for seed, run in own.items()}
+
+    pairs = [(arm, over) for over in design.compared_with for arm in arms if arm not in (over, START)]
+    found = [_difference(arm, over, arms[arm], arms.get(over, {}), split) for arm, over in pairs]
+    found += [_difference(arm, START, arms[arm], start_of(arm), split) for arm in arms if arm != START]
     return Table(measure, split, group, levels, [one for one in found if one is not None])
 
 
@@ -147,12 +171,11 @@ def _level(seeds: Seeds, split: str) -> Level:
     return Level(mean, by_seed, max(len(of[split]) for of in played.values()))
 
 
-def _difference(arm: str, over: str, arms: Mapping[str, Seeds], split: str) -> Difference | None:
-    both = {s for s in arms[arm] if s in arms[over] and set(arms[arm][s][split]) & set(arms[over][s][split])}
+def _difference(arm: str, over: str, first: Seeds, second: Seeds, split: str) -> Difference | None:
+    both = sorted(s for s in first if s in second and set(first[s][split]) & set(second[s][split]))
     if not both:
         return None
-    first, second = ({s: arms[name][s] for s in both} for name in (arm, over))
-    found = difference(first, second, split)
+    found = difference({s: first[s] for s in both}, {s: second[s] for s in both}, split)
     mean = Interval(**found["mean"])
     return Difference(arm, over, mean, found["by_seed"], found["p_permutation"], smallest_shown(mean))
 

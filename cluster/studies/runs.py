@@ -23,7 +23,7 @@ from statistics import fmean
 from typing import Any
 
 from analysis.predictions import Prediction
-from cluster.errors import ManifestError, RecipeError, RunStopped
+from cluster.errors import ManifestError, RecipeError, RunError, RunStopped
 from cluster.finished_run import FinishedRun
 from cluster.recipe.recipe import config_hash, load_recipe
 from cluster.run_folder.durable import sha256_file, write_atomic
@@ -32,8 +32,10 @@ from cluster.run_folder.summary import read_summary
 from cluster.studies.design import StudyFile
 from cluster.studies.records import RunRecord, read_record, write_record
 from cluster.training_process import last_lines, start_training, training_log
+from records.durable import read_text
 
 REGISTERED = "registered.json"
+BEFORE_RL = "run.evaluation.before_rl"
 Told = Callable[[str], None]
 
 
@@ -49,7 +51,17 @@ class StudyRun:
     @property
     def identity(self) -> str:
         """SHA-256 of all that its result depends on but the weights that it starts from."""
-        return config_hash(load_recipe(self.recipe, self.overrides))
+        return self.identity_with()
+
+    def identity_with(self, *further: str) -> str:
+        """Return ``identity`` under further overrides."""
+        return config_hash(load_recipe(self.recipe, [*self.overrides, *further]))
+
+    def is_of(self, recipe: str) -> bool:
+        """Whether a record of ``recipe`` is of this run. Which arm tells what the start does changes as arms come."""
+        return recipe == self.identity or any(
+            recipe == self.identity_with(f"{BEFORE_RL}={told}") for told in ("true", "false")
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,37 +91,58 @@ class StudyRuns:
     failed: dict[str, str] = field(default_factory=dict)
 
 
-def register(study: StudyFile, records: Path) -> dict[str, Any]:
+def register(study: StudyFile, out: Path, records: Path) -> dict[str, Any]:
     """Write down beside the records what the study predicts, where that is not done, and return it with its date.
 
     Raises:
         RecipeError: the study of these records predicts something else, or has another name.
+        ManifestError: runs are there and what they were to show is not, or cannot be read.
     """
     file = records / REGISTERED
     design = study.design
+    sha256 = hashlib.sha256(study.content).hexdigest()
+    groups = {one.group: design.groups[one.group] for one in design.predictions if one.group}
     if file.exists():
-        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        if found.get("name") != design.name or _predictions(found) != list(design.predictions):
+        found = _registered(file)
+        said = (found["name"], found["predictions"], found.get("groups", groups))
+        if said != (design.name, list(design.predictions), groups):
             raise RecipeError(
-                f"{records}: has records of study {found.get('name')!r}, registered {found.get('when')}, which "
-                "predicts otherwise; predictions are not changed after the runs began. Choose another --out, or other "
+                f"{records}: has records of study {found['name']!r}, registered {found['when']}, which predicts "
+                "otherwise; predictions are not changed after the runs began. Choose another --out, or other "
                 "--records, for another study"
             )
-        return {**found, "changed_since": found["sha256"] != hashlib.sha256(study.content).hexdigest()}
-    when = datetime.now(UTC).isoformat(timespec="seconds")
-    mine = {"name": design.name, "predictions": [asdict(one) for one in design.predictions]}
-    noted = {**mine, "when": when, "sha256": hashlib.sha256(study.content).hexdigest()}
+        return {**found, "changed_since": found["sha256"] != sha256}
+    if began := next((place for root in (records, out) for place in _began(root)), None):
+        raise ManifestError(
+            f"{began}: is of runs whose predictions are not in {file}; restore that file, name the --records that have "
+            "it, or choose another --out"
+        )
+    noted = {
+        "name": design.name, "predictions": list(design.predictions), "groups": groups,
+        "when": datetime.now(UTC).isoformat(timespec="seconds"), "sha256": sha256,
+    }  # fmt: skip
     records.mkdir(parents=True, exist_ok=True)
-    write_atomic(file, json.dumps(noted, indent=1, ensure_ascii=False) + "\n")
+    written = {**noted, "predictions": [asdict(one) for one in design.predictions]}
+    write_atomic(file, json.dumps(written, indent=1, ensure_ascii=False) + "\n")
     return {**noted, "changed_since": False}
 
 
-def _predictions(registered: Mapping[str, Any]) -> list[Prediction] | None:
-    """Return the predictions that were written down, by whatever version; None where they are none."""
+def _began(root: Path) -> Iterator[Path]:
+    """Yield what runs of arms, or of the grid, left below a study's folder or its records."""
+    return (place for kind in ("arms", "grid") for place in sorted((root / kind).glob("*")))
+
+
+def _registered(file: Path) -> dict[str, Any]:
+    """Return what was written down, by whatever version; raise ``ManifestError`` where that is not it."""
     try:
-        return [Prediction(**one) for one in registered["predictions"]]
-    except (KeyError, TypeError, ValueError):
-        return None
+        found = json.loads(read_text(file))
+        told = {name: found[name] for name in ("name", "when", "sha256", *(["groups"] if "groups" in found else []))}
+        return {**told, "predictions": [Prediction(**one) for one in found["predictions"]]}
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise ManifestError(
+            f"{file}: is not what a study predicted ({type(error).__name__}: {error}); restore it, from version "
+            "control or a copy: what was predicted is not written down anew"
+        ) from error
 
 
 def run_study(
@@ -141,7 +174,10 @@ def run_study(
 
 
 def _choose(study: StudyFile, children: _Children, runs: StudyRuns) -> None:
-    """Try the grid for every arm, and note what is best on its split: by success, then by milestones reached."""
+    """Try the grid for every arm, and note what is best on its split: by success, then by milestones reached.
+
+    An arm waits until all of its grid is complete; of points that are alike the first counts.
+    """
     grid = study.design.grid
     if grid is None:
         return
@@ -151,16 +187,20 @@ def _choose(study: StudyFile, children: _Children, runs: StudyRuns) -> None:
         StudyRun(name, grid.seed, study.recipe, study.settings_of(arm, grid.seed, points[number], [grid.split]))
         for name, (arm, number) in asked.items()
     ])  # fmt: skip
-    for name, record in found.items():
-        arm, number = asked[name]
+    for name, (arm, number) in asked.items():
+        if (record := found.get(name)) is None:
+            continue
         success = fmean(record.outcomes_of(record.phases, grid.split).values())
         reached = record.milestones_of(record.phases, grid.split).values()
         tried = Tried(dict(points[number]), success, fmean(reached) if reached else 0.0)
         runs.tried.setdefault(arm, []).append(tried)
     for arm, of_arm in runs.tried.items():
-        runs.chosen[arm] = max(of_arm, key=lambda one: (one.success, one.milestones)).settings
+        if len(of_arm) == len(points):
+            runs.chosen[arm] = max(of_arm, key=lambda one: (one.success, one.milestones)).settings
     likes = {name: arm.like for name, arm in study.design.arms.items() if arm.like in runs.chosen}
     runs.chosen |= {name: runs.chosen[like] for name, like in likes.items()}
+    waiting = {name: arm.like or name for name, arm in study.design.arms.items() if name not in runs.chosen}
+    runs.failed |= {f"arms/{name}": f"the grid of {tries} is not complete" for name, tries in waiting.items()}
 
 
 def _played(study: StudyFile, children: _Children, runs: StudyRuns, asked: Sequence[StudyRun]) -> dict[str, RunRecord]:
@@ -206,9 +246,10 @@ class _Children:
         """Return the record of a run, None where there is none."""
         file = self._file(run)
         record = read_record(file)
-        if record is not None and record.recipe != run.identity:
+        if record is not None and not run.is_of(record.recipe):
             raise ManifestError(
-                f"{file}: is of a run with other settings than {run.name} has now; choose other --records, or remove it"
+                f"{file}: is of a run with other settings than {run.name} has now; choose another --out and other "
+                f"--records, or remove it and {self._out / run.name}"
             )
         return record
 
@@ -230,11 +271,13 @@ class _Children:
                 process.terminate()
 
     def _start(self, run: StudyRun) -> StartPolicy | str:
-        made = self._complete(run, ())
-        if isinstance(made, str):
-            return made
-        folder = made.folders.trained.resolve()
-        return StartPolicy(folder, sha256_file(folder / CHECKSUMS))
+        with _told_as_reason() as failed:
+            made = self._complete(run, ())
+            if isinstance(made, str):
+                return made
+            folder = made.folders.trained.resolve()
+            return StartPolicy(folder, sha256_file(folder / CHECKSUMS))
+        return failed.reason
 
     def _arm(self, run: StudyRun, making: Future[StartPolicy | str] | None, same: Mapping[str, str]) -> RunRecord | str:
         start = None if making is None else making.result()
@@ -245,12 +288,18 @@ class _Children:
             return (
                 f"its start has other weights than {other} had; remove the records of seed {run.seed} to begin it anew"
             )
-        made = self._complete(run, () if start is None else (f"warm_start.checkpoint={json.dumps(str(start.folder))}",))
-        if isinstance(made, str):
-            return made
-        record = RunRecord.of(made, run.identity, digest)
-        write_record(self._file(run), record)
-        return record
+        with _told_as_reason() as failed:
+            made = self._complete(run, () if start is None else (checkpoint(start.folder),))
+            if isinstance(made, str):
+                return made
+            if start is not None and sha256_file(made.folders.policy / CHECKSUMS) != digest:
+                return f"{made.out}: began from other weights than its start has now; move it away to begin it anew"
+            record = RunRecord.of(made, run.identity, digest)
+            if made.phases not in record.outcomes:
+                return f"{made.out}: nothing of its last evaluation has a verdict; move it away to play it again"
+            write_record(self._file(run), record)
+            return record
+        return failed.reason
 
     def _complete(self, run: StudyRun, further: Sequence[str]) -> FinishedRun | str:
         """Return a run's folder, complete, or why it is not."""
@@ -264,8 +313,11 @@ class _Children:
                 said = _last_words(folder)
                 self._told(f"{run.name}: exit code {code}: {said}")
                 return f"exit code {code}; see {training_log(folder)}: {said}"
+        made = FinishedRun(folder)
+        if not _is_of(made, run, started=bool(further)):
+            return f"{folder}: is of a run with other settings; move it away to begin {run.name} anew"
         self._told(f"{run.name}: complete")
-        return FinishedRun(folder)
+        return made
 
     def _file(self, run: StudyRun) -> Path:
         return self._records / f"{run.name}.json"
@@ -295,6 +347,32 @@ def _children(jobs: int, out: Path, records: Path, told: Told, only_read: bool) 
             children.stop()
             pool.shutdown(wait=True, cancel_futures=True)
             raise
+
+
+def checkpoint(folder: Path | str) -> str:
+    """Return the override by which a run starts from a policy folder."""
+    return f"warm_start.checkpoint={json.dumps(str(folder), ensure_ascii=False)}"
+
+
+def _is_of(made: FinishedRun, run: StudyRun, *, started: bool) -> bool:
+    """Whether a folder holds this run; one that was ``started`` from another's policy names the folder of that."""
+    start = (checkpoint(made.recipe.warm_start.checkpoint),) if started else ()
+    return config_hash(made.recipe) == run.identity_with(*start)
+
+
+@dataclass(slots=True)
+class _Failed:
+    reason: str = ""
+
+
+@contextmanager
+def _told_as_reason() -> Iterator[_Failed]:
+    """Let what is wrong with one run be its reason: it ends no other."""
+    failed = _Failed()
+    try:
+        yield failed
+    except (RunError, LookupError, OSError, ValueError) as error:
+        failed.reason = f"{type(error).__name__}: {error}"
 
 
 def _complete(folder: Path) -> bool:

@@ -5,12 +5,14 @@ Owns the statistics of studies and of benchmarks that compare runs. Pure functio
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
+from analysis.gate import paired_difference
 from analysis.intervals import Interval, bootstrap_seeds, mcnemar, paired_permutation, wilson
 
 Outcomes = Mapping[str, float]
@@ -23,31 +25,35 @@ Seeds = Mapping[int, Mapping[str, Outcomes]]
 def level(seeds: Seeds, split: str) -> dict[str, Any]:
     """Return the mean of the seeds with its bootstrap interval, and the pooled rate with Wilson's.
 
-    Where every task failed, or every one was solved, a bootstrap has no width; the mean has Wilson's interval then.
+    Seeds without a judged task of the split are left out; without any nothing is known (nan in [0, 1]). Where every
+    task failed, or every one was solved, a bootstrap has no width; the mean has Wilson's interval then.
     """
-    outcomes = [list(seeds[seed][split].values()) for seed in sorted(seeds)]
-    values = [value for run in outcomes for value in run]
+    judged = {seed: list(of[split].values()) for seed, of in sorted(seeds.items()) if of.get(split)}
+    values = [value for run in judged.values() for value in run]
     pooled = wilson(values.count(1.0), len(values))
-    alike = set(values) in ({0.0}, {1.0})
+    alike = set(values) in (set(), {0.0}, {1.0})
     return {
-        "seeds": sorted(seeds),
-        "by_seed": [float(np.mean(run)) for run in outcomes],
-        "mean": asdict(pooled if alike else bootstrap_seeds(outcomes)),
+        "seeds": list(judged),
+        "by_seed": [float(np.mean(run)) for run in judged.values()],
+        "mean": asdict(pooled if alike else bootstrap_seeds(list(judged.values()))),
         "pooled": asdict(pooled),
     }
 
 
 def difference(first: Seeds, second: Seeds, split: str) -> dict[str, Any]:
-    """Compare two arms on the seeds and tasks that both have.
+    """Compare two arms on the seeds and tasks that both have; where there are none, nothing is known (nan).
 
-    The permutation test flips whole tasks (the mean of their seeds), because seeds that share tasks, and
-    perhaps the start, are not independent; McNemar's test is given for each seed.
+    The interval is a bootstrap's over seeds and tasks, or that of ``paired_difference`` over tasks (the mean of their
+    seeds) as far as that is wider: where few tasks differ, or all seeds agree, a bootstrap says more than they know.
+    The permutation test flips whole tasks, because seeds that share tasks, and perhaps the start, are not independent;
+    it is about these runs, not about others. McNemar's test is given for each seed.
     """
-    pairs = [
+    shared = [
         {task: (a[task], b[task]) for task in a if task in b}
         for seed in sorted(set(first) & set(second))
-        for a, b in [(first[seed][split], second[seed][split])]
+        for a, b in [(first[seed].get(split, {}), second[seed].get(split, {}))]
     ]
+    pairs = [pair for pair in shared if pair]
     gaps: dict[str, list[float]] = {}
     for pair in pairs:
         for task, (a, b) in pair.items():
@@ -55,8 +61,14 @@ def difference(first: Seeds, second: Seeds, split: str) -> dict[str, Any]:
     means = [float(np.mean(of_task)) for of_task in gaps.values()]
     by_seed = [[a - b for a, b in pair.values()] for pair in pairs]
     return {
-        "mean": asdict(bootstrap_seeds(by_seed) if pairs else Interval(float("nan"), float("nan"), float("nan"))),
+        "mean": asdict(_interval(by_seed, means) if pairs else Interval(math.nan, math.nan, math.nan)),
         "by_seed": [float(np.mean(of_seed)) for of_seed in by_seed],
         "p_permutation": paired_permutation(means, [0.0] * len(means)),
         "p_mcnemar": [mcnemar(*zip(*[(a == 1.0, b == 1.0) for a, b in pair.values()], strict=True)) for pair in pairs],
     }
+
+
+def _interval(by_seed: Sequence[Sequence[float]], by_task: Sequence[float]) -> Interval:
+    """Return the mean of differences by seed and task with the wider ends of both intervals, 95 % each."""
+    seeds, tasks = bootstrap_seeds(by_seed), paired_difference(by_task, level=0.975)
+    return Interval(seeds.value, min(seeds.low, tasks.low), max(seeds.high, tasks.high))

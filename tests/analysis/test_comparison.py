@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import pytest
 
 from analysis.comparison import Seeds, difference, level
@@ -29,6 +32,35 @@ def test_where_all_tasks_end_alike_the_interval_still_has_a_width(outcome: float
 
 def test_a_share_that_is_the_same_everywhere_is_no_rate() -> None:
     assert level(seeds({"a": 0.5, "b": 0.5}), "test")["mean"] == {"value": 0.5, "low": 0.5, "high": 0.5}
+
+
+def test_a_seed_without_a_judged_task_is_left_out() -> None:
+    some: Seeds = {0: {"test": {"a": 1.0, "b": 0.0}}, 1: {"test": {}}, 2: {"other": {"a": 1.0}}}
+    assert level(some, "test")["seeds"] == [0]
+    assert difference(some, {0: {"test": {"a": 0.0}}, 1: {"test": {"a": 0.0}}}, "test")["by_seed"] == [1.0]
+    none = level(some, "nowhere")["mean"]
+    assert math.isnan(none["value"])
+    assert (none["low"], none["high"]) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("solved", [0, 1, 3])
+def test_where_few_tasks_or_none_differ_the_interval_still_has_a_width(solved: int) -> None:
+    """Bonett and Price, over 12 tasks: one pair more of each kind, so that nothing is sure of so few."""
+    first, second = ({str(task): float(task < ones) for task in range(12)} for ones in (solved, 0))
+    found = difference(seeds(first, first), seeds(second, second), "test")["mean"]
+    assert found["value"] == pytest.approx(solved / 12)
+    gaps = np.array([1.0] * solved + [0.0] * (12 - solved) + [1.0, -1.0])
+    half = 1.959964 * gaps.std() / np.sqrt(14)
+    assert found["low"] == pytest.approx(gaps.mean() - half, abs=1e-6)
+    assert found["low"] < 0 < found["high"], "three of twelve are no evidence"
+    assert found["high"] >= gaps.mean() + half - 1e-6
+
+
+def test_where_seeds_differ_the_interval_is_the_bootstraps() -> None:
+    first = seeds({str(task): 1.0 for task in range(40)}, {str(task): 0.0 for task in range(40)})
+    second = seeds(*[{str(task): 0.0 for task in range(40)}] * 2)
+    found = difference(first, second, "test")["mean"]
+    assert (found["low"], found["high"]) == (0.0, 1.0), "two runs that say the opposite"
 
 
 def test_a_difference_is_paired_by_seed_and_task() -> None:

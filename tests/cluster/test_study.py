@@ -29,6 +29,7 @@ from cluster.studies import runs
 from cluster.studies.design import read_study
 from cluster.studies.records import RunRecord
 from cluster.studies.runs import StudyRun, run_study
+from rollout_workers.spec import EpisodeSpec
 from tests.cluster.fake_run import Run
 
 RECIPE: dict[str, Any] = {
@@ -65,6 +66,7 @@ class Played:
         self.begun: list[str] = []
         self.weights = "some"
         self.fails = fails
+        self.loses: Callable[[StudyRun, EpisodeSpec], bool] = lambda run, spec: False
 
     def __call__(self, children: object, run: StudyRun, folder: Path) -> int:
         self.runs[run.name] = run
@@ -76,9 +78,12 @@ class Played:
         fake = Run(folder)
         fake.recipe = load_recipe(run.recipe, run.overrides)
         fake.output = io.StringIO()
-        fake.start(luck=run.name)
+        fake.start(luck=run.name, loses=lambda spec: self.loses(run, spec))
         write_summary(folder, summarise(fake.manifest, "x", fake.recipe.run.phases))
         (folder / "report.html").touch()
+        if start := self.told(run.name).get("warm_start.checkpoint"):
+            (folder / "policy").mkdir()
+            shutil.copy(Path(start) / "checksums.json", folder / "policy")
         (folder / "trained").mkdir()
         (folder / "trained" / "checksums.json").write_text(f"{self.weights} of {run.name}")
         return 0
@@ -271,11 +276,11 @@ def test_a_record_has_the_numbers_that_say_how_a_method_works(tmp_path: Path, pl
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"recipe": 3}'])
 def test_a_damaged_record_is_named(tmp_path: Path, played: Played, content: str) -> None:
-    records = tmp_path / "kept"
-    (records / "arms" / "mira").mkdir(parents=True)
+    path, records = write(tmp_path), tmp_path / "kept"
+    invoke(path, "--records", records)
     (records / "arms" / "mira" / "seed-1.json").write_text(content)
     with pytest.raises(ManifestError, match=r"mira/seed-1.json: is no record of a study's run.*remove it"):
-        invoke(write(tmp_path), "--records", records)
+        invoke(path, "--records", records)
 
 
 def test_predictions_are_not_changed_after_the_runs_began(tmp_path: Path, played: Played) -> None:
@@ -339,6 +344,23 @@ def test_what_was_registered_before_predictions_had_a_measure_is_of_success(tmp_
         ({"splits": ["tests"], "predictions": []}, "tests"),
         ({"set": {"run.phases": 0}}, "run.phases is 0"),
         ({"seeds": []}, "seeds"),
+        ({"seeds": [0, -1]}, r"arms: filtered_bc: seeds: expected different seeds of 0 and more, found \(0, -1\)"),
+        ({"seeds": [0, 0]}, "expected different seeds"),
+        ({"arms": {**STUDY["arms"], "webrl": {"seeds": []}}}, "arms: webrl: seeds: expected different seeds"),
+        ({"arms": {**STUDY["arms"], "webrl": {"seeds": [7]}}}, "'MiRA is like WebRL': mira and webrl have no seed in"),
+        ({"arms": {**STUDY["arms"], "other": {"seeds": [9]}}, "grid": GRID}, "grid.seed: 9 is one of seeds"),
+        ({"grid": {**GRID, "set": {RATE: []}}}, "grid.set: learner.actor.learning_rate: expected a value"),
+        ({"arms": {**STUDY["arms"], "start": {}}}, "'start' names what all arms start from"),
+        (
+            {"grid": GRID, "arms": {**STUDY["arms"], "own": {"set": {RATE: 0.5}}}},
+            "arms: own: set: learner.actor.learning_rate: the grid sets learner.actor.learning_rate",
+        ),
+        ({"grid": GRID, "set": {"learner.actor": {"epochs": 2}}}, "set: learner.actor: the grid sets learner.actor."),
+        ({"set": {"run.seed": 3}}, "set: run.seed: the study sets run.seed"),
+        (
+            {"arms": {**STUDY["arms"], "other": {"set": {"run.evaluation.seed": 3}}}},
+            "are evaluated on different tasks; set run.evaluation.seed for all",
+        ),
         ({"arms": {"../up": {}}}, "arms: '../up'"),
         ({"recipe": "nowhere.yaml"}, "nowhere.yaml"),
         ({"colour": "red"}, "colour"),
