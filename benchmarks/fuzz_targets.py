@@ -26,7 +26,7 @@ from environments.browser.page_reply import read_inputs, read_result
 from environments.browser.settings import BrowserSettings
 from environments.interface.grammar import FORMS, GrammarError, format_action, parse
 from environments.interface.observation import render
-from environments.interface.snapshot import RichView, Snapshot
+from environments.interface.snapshot import Snapshot
 from environments.webarena.tasks.files import TaskFileError, load_tasks
 from judges.interface import AnswerQuestion
 from judges.patient import PatientJudge
@@ -147,13 +147,12 @@ def _make_page(rng: random.Random) -> str:
 
 
 def _read_page(raw: str, _: Path) -> None:
-    result = read_result(raw, "http://lab/")
+    seen = read_result(raw, "http://lab/").seen
     read_inputs(json.dumps({"input": []}), "http://lab/")
-    if "root" not in result:
+    if seen is None:
         return
-    rich = RichView(result["tree"], *result["window"]) if "tree" in result else None
-    snapshot = Snapshot(result["url"], result["title"], result["root"], result["status"], rich=rich)
-    for form in ("waymark", "webrl") if rich else ("waymark",):
+    snapshot = Snapshot(seen.url, seen.title, seen.root, seen.status, rich=seen.rich)
+    for form in ("waymark", "webrl") if seen.rich else ("waymark",):
         shown = render(snapshot, BrowserSettings(observation_format=form, max_observation_chars=_BUDGET))
         require(len(shown.text) <= _BUDGET + len(snapshot.title) + 40, "an observation keeps its budget")
         require("\n".join(shown.text.splitlines()) == shown.text, "lines end by a line feed only")

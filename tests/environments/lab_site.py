@@ -78,6 +78,8 @@ keyed.addEventListener('keydown', e => note(`${e.key} ${e.isTrusted}`));</script
 <button onclick="prompt('Your name?', 'me'); confirm('Sure?')">Ask twice</button>
 <button onclick="window.onbeforeunload = e => e.preventDefault()">Hold</button><a href="/new">Leave</a>
 <a href="/new" target="_blank">Beside</a>""",
+    "/subscribe": """<!doctype html><title>Subscribe</title>
+<form action="/subscribed" method="post"><button>Send</button></form>""",
     "/closing": """<!doctype html><title>Closing</title><button onclick="window.close()">Close</button>""",
     "/icons": """<!doctype html><title>Icons</title><button aria-label="Close"><i class="x"></i></button>
 <button title="Bold"></button><a href="/new"><img alt="Logo" src="data:,"></a>
@@ -130,6 +132,15 @@ async def _echo(request: Request) -> Response:
     )
 
 
+def _subscribed(request: Request) -> Response:
+    """A page that opens a tab by itself, but not before the look at it is under way, however late that begins."""
+    return HTMLResponse("""<!doctype html><title>Subscribed</title><h1>Thank you</h1><a href="/">Start</a><script>
+(async () => {
+  while (!window.__waymark.state.origins) await new Promise(resolve => { setTimeout(resolve, 5); });
+  window.open('/new');
+})();</script>""")
+
+
 async def _slow(request: Request) -> Response:
     await asyncio.sleep(0.15)
     return HTMLResponse("fetched")
@@ -163,6 +174,7 @@ LAB = Site(
         *(Route(path, _page) for path in PAGES),
         Route("/echo", _echo, methods=["GET", "POST"]),
         Route("/search", _echo),
+        Route("/subscribed", _subscribed, methods=["POST"]),
         Route("/slow", _slow),
         Route("/slow.js", _slow_script),
         Route("/report.csv", _report),

@@ -17,6 +17,7 @@ from environments.contract import check_environment
 from environments.embedded.sessions import SiteEndpoint
 from environments.embedded.world import EmbeddedWorld
 from environments.environment import Environment
+from environments.interface.feedback import sentence
 from records.deadline import Deadline
 from records.environment import Action, Observation
 from records.episodes import Task
@@ -137,6 +138,16 @@ async def test_a_page_change_by_script_is_followed(env: BrowserEnvironment) -> N
     assert seen.url == "__LAB__/new"
     seen = await env.step(Action("go_backward"))
     assert seen.url == "__LAB__/scripts"
+
+
+async def test_a_page_that_answers_a_sent_form_may_open_a_tab_and_is_not_returned_to(env: BrowserEnvironment) -> None:
+    seen = await do(env, await env.reset(lab_task("/subscribe")), "click", "Send")
+    assert (seen.url, seen.feedback) == ("__LAB__/new", None)
+    seen = await env.step(Action("switch_tab", "0"))
+    assert "Thank you" in seen.page_text
+    assert (await do(env, seen, "click", "Start")).url == "__LAB__/"
+    seen = await env.step(Action("go_backward"))
+    assert (seen.url, seen.feedback) == ("__LAB__/", sentence("resubmit"))
 
 
 async def test_an_element_that_went_away_is_told(env: BrowserEnvironment) -> None:

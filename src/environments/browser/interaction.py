@@ -12,14 +12,14 @@ from dataclasses import replace
 from typing import Any
 
 from environments.browser.calls import typed
-from environments.browser.page_reply import malformed
+from environments.browser.page_reply import PageReply, Seen, malformed
 from environments.browser.slot import BrowserSlot
 from environments.browserless.tabs import raise_for_status
 from environments.interface.element_names import squeeze
 from environments.interface.feedback import joined, sentence
 from environments.interface.keys import read_keys
 from environments.interface.observation import Rendered, render
-from environments.interface.snapshot import RichView, Snapshot
+from environments.interface.snapshot import Snapshot
 from records import failure_codes as codes
 from records.deadline import Deadline
 from records.environment import Action, Element, Observation
@@ -83,15 +83,15 @@ class Interaction:
         argument = before.posted if action.kind in _TRAVELS else action.argument
         if action.kind == "drag" and self.shown is not None:
             argument = str(self.shown.targets[int(action.argument or 0)])
-        result = await before.step({"kind": action.kind, "n": target, "argument": argument}, self._options())
-        lines = self._lines(result, action, element)
-        if result["new_tab"]:
+        reply = await before.step({"kind": action.kind, "n": target, "argument": argument}, self._options())
+        lines = self._lines(reply, action, element)
+        if reply.new_tab:
             lines += await self.follow_new_tab()
-        if result["new_tab"] or before not in slot.tabs:
-            result = await self._read()
+        if reply.new_tab or before not in slot.tabs:
+            reply = await self._read()
         text = "" if self.shown is None else self.shown.text
-        seen = await self._show(result, lines)
-        idle = action.kind in _PRESSES and result["still"] and seen.feedback is None and seen.text == text
+        seen = await self._show(reply, lines)
+        idle = action.kind in _PRESSES and reply.still and seen.feedback is None and seen.text == text
         return replace(seen, feedback=sentence("nothing")) if idle else seen
 
     async def follow_new_tab(self) -> list[str]:
@@ -115,8 +115,15 @@ class Interaction:
             return await slot.browser.draw(await slot.tab.copy())
         return await typed(slot.tab.page.screenshot(timeout=0), slot.tab.page.url)
 
-    async def _read(self) -> dict[str, Any]:
+    async def _read(self) -> PageReply:
         return await self.slot.tab.step(None, self._options())
+
+    async def _seen_in(self, reply: PageReply) -> Seen:
+        """Return what a reply shows; a page that opened a tab by itself is asked once more."""
+        seen = reply.seen or (await self._read()).seen
+        if seen is None:
+            raise malformed(self.slot.tab.page.url, "nothing of the page is in it")
+        return seen
 
     async def _refusal(self, action: Action, element: Element | None) -> str:
         """Return the code of the feedback when the action cannot even be tried, else ''."""
@@ -145,40 +152,36 @@ class Interaction:
         known = self.shown is not None and number.isascii() and number.isdigit()
         return self.shown.element(int(number)) if known and self.shown is not None else None
 
-    async def _show(self, result: dict[str, Any], lines: list[str], first: bool = False) -> Observation:
+    async def _show(self, reply: PageReply, lines: list[str], first: bool = False) -> Observation:
         slot, addresses, tab = self.slot, self.slot.addresses, self.slot.tab
-        if "root" not in result:
-            result = await self._read()  # a page that opens tabs by itself is asked once more
-            if "root" not in result:
-                raise malformed(tab.page.url, "nothing of the page is in it")
-        if result["url"].startswith(("chrome-error:", "http")) and not addresses.allows(result["url"]):
-            result, extra = await self._recover(first)
+        seen = await self._seen_in(reply)
+        if seen.url.startswith(("chrome-error:", "http")) and not addresses.allows(seen.url):
+            seen, extra = await self._recover(first)
             lines = [*lines, *extra]
         lines = [*lines, *(sentence(code, detail=detail) for code, detail in tab.take_feedback())]
-        if result["cut"]:
+        if seen.cut:
             lines.append(sentence("large"))
-        self.told_aside = result["aside"]
-        url = addresses.canonical(result["url"])
-        raise_for_status(url, result["status"])
-        tab.last_title = squeeze(result["title"]) or url
-        rich = RichView(result["tree"], *result["window"]) if "tree" in result else None
+        self.told_aside = seen.aside
+        url = addresses.canonical(seen.url)
+        raise_for_status(url, seen.status)
+        tab.last_title = squeeze(seen.title) or url
         snapshot = Snapshot(
-            url=result["url"],
-            title=result["title"],
-            root=result["root"],
-            status=result["status"],
+            url=seen.url,
+            title=seen.title,
+            root=seen.root,
+            status=seen.status,
             tabs=tuple(t.last_title for t in slot.tabs),
             tab=slot.current,
-            rich=rich,
+            rich=seen.rich,
         )
         # A large page would keep the other episodes of this worker waiting.
-        work = asyncio.to_thread(render, snapshot, slot.settings) if result["large"] else None
+        work = asyncio.to_thread(render, snapshot, slot.settings) if seen.large else None
         self.shown = shown = render(snapshot, slot.settings) if work is None else await work
         if first:
             await tab.forget_history()
-        return Observation(shown.text, url, squeeze(result["title"]), shown.page_text, shown.elements, joined(lines))
+        return Observation(shown.text, url, squeeze(seen.title), shown.page_text, shown.elements, joined(lines))
 
-    async def _recover(self, first: bool) -> tuple[dict[str, Any], list[str]]:
+    async def _recover(self, first: bool) -> tuple[Seen, list[str]]:
         """Step back from an error page that a refused address led to; a site that is down fails the episode.
 
         A tab that a page opened and that shows nothing of the task's sites from the first is closed.
@@ -193,7 +196,7 @@ class Interaction:
             await typed(tab.page.close(), wanted)
         else:
             await typed(tab.page.go_back(wait_until="domcontentloaded"), wanted)
-        return await self._read(), [sentence("refused", detail=wanted)]
+        return await self._seen_in(await self._read()), [sentence("refused", detail=wanted)]
 
     def _options(self) -> dict[str, Any]:
         settings = self.slot.settings
@@ -206,11 +209,11 @@ class Interaction:
             "aside": self.aside,
         }
 
-    def _lines(self, result: dict[str, Any], action: Action, element: Element | None) -> list[str]:
+    def _lines(self, reply: PageReply, action: Action, element: Element | None) -> list[str]:
         """Turn the page script's codes into lines for the agent."""
-        lines = [sentence(result["code"], action, element, result["detail"])] if result["code"] else []
-        if result["invalid"] >= 0 and self.shown is not None and result["invalid"] in self.shown.targets:
-            wrong = self.shown.elements[self.shown.targets.index(result["invalid"])]
+        lines = [sentence(reply.code, action, element, reply.detail)] if reply.code else []
+        if reply.invalid >= 0 and self.shown is not None and reply.invalid in self.shown.targets:
+            wrong = self.shown.elements[self.shown.targets.index(reply.invalid)]
             lines.append(sentence("invalid", detail=wrong.name))
-        lines += [sentence(n["code"], detail=self.slot.addresses.canonical(n["detail"])) for n in result["feedback"]]
+        lines += [sentence(code, detail=self.slot.addresses.canonical(detail)) for code, detail in reply.feedback]
         return lines

@@ -12,16 +12,20 @@ import json
 import math
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from environments.interface.feedback import CODES
 from environments.interface.keys import read_keys
-from environments.interface.snapshot import MAX_CONTROL_DEPTH, Node
+from environments.interface.snapshot import MAX_CONTROL_DEPTH, Node, RichView
 from records import failure_codes as codes
 from records.failures import EpisodeFailed, Failure
 
 MAX_REPLY = 8_000_000
 """Longest reply, in characters; the page is asked for its length before any of it is sent."""
+
+LARGE = 200_000
+"""Characters past which a reply, and what it shows, is worked on in a thread."""
 
 MAX_NODES = 60_000
 """Most elements in a reply."""
@@ -33,9 +37,13 @@ MAX_FEEDBACK = 8
 """Most lines of feedback of one step that are passed on."""
 
 _MAX_TITLE, _MAX_URL, _MAX_DETAIL, _MAX_INPUTS, _MAX_TABLE = 1_000, 4_000, 500, 64, 10_000
-_TOLD = {"code": str, "detail": str, "invalid": int, "new_tab": bool, "posted": bool, "navigating": bool, "still": bool}
+_MAX_ENTRY = 100
+_TOLD = {
+    "code": str, "detail": str, "invalid": int, "new_tab": bool, "posted": bool, "navigating": bool, "still": bool,
+    "redirects": int, "entry": str,
+}  # fmt: skip
 _FEEDBACK: dict[str, type] = {"code": str, "detail": str}
-_SEEN = {"url": str, "title": str, "status": int, "redirects": int, "entry": str, "cut": bool}
+_SEEN = {"url": str, "title": str, "status": int, "cut": bool}
 _FLAGS = frozenset({"checked", "disabled", "clickable", "unspoken"})
 _LISTS = frozenset({"options", "selected"})
 _PATTERNS = {"mark": re.compile(r"\d{1,6}", re.ASCII), "data-bbox": re.compile(r"-?\d+(,-?\d+){3}", re.ASCII)}
@@ -44,26 +52,67 @@ _KEYS = frozenset({"Enter", "Delete", "Unidentified", "SelectAll"})
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is visible of a page.
+
+    ``status`` is the HTTP status (0 where there is none). ``cut`` says that the page is too large to be shown whole,
+    ``large`` that it is worked on in a thread. ``rich`` is there for the ``webrl`` format only; ``aside`` is whatever
+    JSON the page gives there.
+    """
+
+    url: str
+    title: str
+    status: int
+    cut: bool
+    large: bool
+    root: Node
+    rich: RichView | None
+    aside: Any
+
+
+@dataclass(frozen=True, slots=True)
+class PageReply:
+    """What the page script told of a step, and what is visible after it.
+
+    ``code`` (with ``detail``) says why the action did not do what it asks for, '' that it did; ``invalid`` is the
+    number of the field that kept a form from being sent, or -1; ``feedback`` holds (code, detail) of what else
+    happened. ``new_tab``: the page opened a tab; ``posted``: it sent a form by POST; ``navigating``: another document
+    takes its place; ``still``: nothing came of the action. ``redirects`` counts those that led to this document,
+    ``entry`` is the key of its history entry. ``seen`` is None where another document takes its place, and where the
+    page opened a tab, which is looked at instead.
+    """
+
+    code: str
+    detail: str
+    invalid: int
+    new_tab: bool
+    posted: bool
+    navigating: bool
+    still: bool
+    redirects: int
+    entry: str
+    feedback: tuple[tuple[str, str], ...]
+    seen: Seen | None
+
+
 class _Malformed(ValueError):
     """The reply is not one of the page script's; the message says where it differs."""
 
 
-def read_result(raw: object, url: str) -> dict[str, Any]:
-    """Return what a step told: codes and flags, and, unless it led elsewhere, what is visible.
-
-    The visible part has ``root`` (and, for ``webrl``, ``tree`` and ``window``) as nodes, and ``aside``, which is
-    whatever JSON the page gives there.
+def read_result(raw: str, url: str) -> PageReply:
+    """Return what a step told and what is visible after it.
 
     Raises:
         EpisodeFailed: ``infra/page_reply_malformed``.
     """
     try:
-        return _result(_object(raw))
+        return _reply(_object(raw), large=len(raw) > LARGE)
     except (ValueError, RecursionError) as error:
         raise malformed(url, error) from error
 
 
-def read_inputs(raw: object, url: str) -> list[dict[str, Any]]:
+def read_inputs(raw: str, url: str) -> list[dict[str, Any]]:
     """Return the inputs that the page script asks for, as ``browser_input`` takes them.
 
     Raises:
@@ -84,8 +133,8 @@ def malformed(url: str, what: object) -> EpisodeFailed:
     return EpisodeFailed(Failure(codes.PAGE_REPLY_MALFORMED, detail))
 
 
-def _object(raw: object) -> dict[str, Any]:
-    if not isinstance(raw, str) or len(raw) > MAX_REPLY:
+def _object(raw: str) -> dict[str, Any]:
+    if len(raw) > MAX_REPLY:
         raise _Malformed(f"expected JSON text of at most {MAX_REPLY} characters")
     value = json.loads(raw)
     if _SURROGATE.search(raw) or not _encodable(raw):
@@ -102,23 +151,35 @@ def _encodable(text: str) -> bool:
         return False
 
 
-def _result(value: dict[str, Any]) -> dict[str, Any]:
-    found = _fields(value, _TOLD)
+def _reply(value: dict[str, Any], *, large: bool) -> PageReply:
+    told = _fields(value, _TOLD)
     feedback = value.get("feedback")
-    if found["code"] and found["code"] not in CODES or not isinstance(feedback, list):
+    if told["code"] and told["code"] not in CODES or not isinstance(feedback, list):
         raise _Malformed("expected a known code and a list of feedback")
-    found |= {"detail": found["detail"][:_MAX_DETAIL], "feedback": [_feedback(n) for n in feedback[:MAX_FEEDBACK]]}
-    if found["navigating"] or "root" not in value:
-        return found
-    found |= _fields(value, _SEEN) | {"aside": value.get("aside")}
-    found |= {"title": found["title"][:_MAX_TITLE], "url": found["url"][:_MAX_URL], "entry": found["entry"][:100]}
-    found["root"] = _Trees(_fact).read(value["root"])
-    if value.get("tree") is not None:
-        window = value.get("window")
-        if not isinstance(window, list) or len(window) != 2 or not all(map(_is_number, window)):
-            raise _Malformed("window: expected two numbers")
-        found |= {"tree": _Trees(_text).read(value["tree"]), "window": window}
-    return found
+    told |= {"detail": told["detail"][:_MAX_DETAIL], "entry": told["entry"][:_MAX_ENTRY]}
+    lines = tuple(_feedback(line) for line in feedback[:MAX_FEEDBACK])
+    hidden = told["navigating"] or "root" not in value
+    return PageReply(**told, feedback=lines, seen=None if hidden else _seen(value, large))
+
+
+def _seen(value: dict[str, Any], large: bool) -> Seen:
+    found = _fields(value, _SEEN)
+    return Seen(
+        url=found["url"][:_MAX_URL],
+        title=found["title"][:_MAX_TITLE],
+        status=found["status"],
+        cut=found["cut"],
+        large=large,
+        root=_Trees(_fact).read(value["root"]),
+        rich=None if value.get("tree") is None else _rich(value["tree"], value.get("window")),
+        aside=value.get("aside"),
+    )
+
+
+def _rich(tree: object, window: object) -> RichView:
+    if not isinstance(window, list) or len(window) != 2 or not all(map(_is_number, window)):
+        raise _Malformed("window: expected two numbers")
+    return RichView(_Trees(_text).read(tree), *window)
 
 
 def _fields(value: dict[str, Any], kinds: dict[str, type]) -> dict[str, Any]:
@@ -128,11 +189,11 @@ def _fields(value: dict[str, Any], kinds: dict[str, type]) -> dict[str, Any]:
     return {name: value[name] for name in kinds}
 
 
-def _feedback(value: object) -> dict[str, str]:
+def _feedback(value: object) -> tuple[str, str]:
     found: dict[str, Any] = _fields(value, _FEEDBACK) if isinstance(value, dict) else {"code": ""}
     if found["code"] not in CODES:
         raise _Malformed("feedback: expected known codes with texts")
-    return {"code": found["code"], "detail": found["detail"][:_MAX_DETAIL]}
+    return found["code"], found["detail"][:_MAX_DETAIL]
 
 
 def _input(item: object) -> dict[str, Any]:

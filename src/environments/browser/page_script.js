@@ -1,13 +1,13 @@
 /* What Waymark runs in a page: acts, waits until the page is quiet, reports what is visible.
  *
  * The parts of `page_scripts.py` are one script, installed before any script of the page. This part owns
- * the calls from outside: `step` acts by DOM events and resolves to JSON, either
- * {navigating: true} when another document is on its way, or a snapshot; `begin` says what input the browser
+ * the calls from outside: `step` acts by DOM events and resolves to JSON, which says what came of the action and,
+ * unless another document is on its way or a tab was opened, what is visible; `begin` says what input the browser
  * must give for an action, and `finish`, called before that input and released by its last event (or, where that
  * goes elsewhere, by `handed`), resolves as `step` does.
  * Decides nothing about how a page is shown. Codes are those of `feedback.py`. */
 
-const look = options => {
+const look = (options, load) => {
   const ends = now() + options.look_ms, hopeless = bottomless(), holder = [];
   const view = options.webrl ? window.__waymarkView(ends, hopeless) : null;
   const fresh = {refs: [], roots: [document], numbers: view?.numbers, left: {...ALLOWED, ends}, held: new WeakSet()};
@@ -20,10 +20,8 @@ const look = options => {
     visit(body, holder, 0, {outer: null, editing: false, inert, cut: null, clip: null, anchored: null, pointed: false}, options);
   }
   if (view) state.refs = view.elements;
-  const entry = performance.getEntriesByType("navigation")[0];
   return {aside: options.aside(), url: location.href.slice(0, MAX_LONG), title: titleOf.call(document).slice(0, MAX_SHORT), root: holder[0] ?? ["body", {}], tree: view?.tree, window: view?.window,
-    cut: hopeless || state.left.cut || Boolean(view?.cut),
-    status: entry?.responseStatus ?? 0, redirects: entry?.redirectCount ?? 0, entry: window.navigation?.currentEntry?.key ?? ""};
+    cut: hopeless || state.left.cut || Boolean(view?.cut), status: load?.responseStatus ?? 0};
 };
 
 /* ---- whether anything came of an action ---- */
@@ -60,9 +58,11 @@ const end = async options => {
   await settle(now() + options.settle_ms);
   if (state.after) state.code = state.after();
   const invalid = state.invalid === null ? -1 : state.refs.indexOf(state.invalid);
+  const load = performance.getEntriesByType("navigation")[0];
   const result = {code: state.code, detail: state.detail, invalid, new_tab: state.newTab, posted: state.posted,
-    feedback: state.feedback, navigating: work.leaving, still: still()};
-  if (!work.leaving && !state.newTab) Object.assign(result, look(options));
+    feedback: state.feedback, navigating: work.leaving, still: still(),
+    redirects: load?.redirectCount ?? 0, entry: window.navigation?.currentEntry?.key ?? ""};
+  if (!work.leaving && !state.newTab) Object.assign(result, look(options, load));
   return written(result);
 };
 

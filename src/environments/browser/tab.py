@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from dataclasses import replace
 from typing import Any
 
 from playwright.async_api import Dialog, Page, Worker
@@ -22,7 +23,7 @@ from playwright.async_api import Error as PlaywrightError
 from environments.browser.calls import failure, typed
 from environments.browser.input import commands
 from environments.browser.page_painter import COPY
-from environments.browser.page_reply import MAX_FEEDBACK, MAX_REPLY, read_inputs, read_result
+from environments.browser.page_reply import LARGE, MAX_FEEDBACK, MAX_REPLY, PageReply, read_inputs, read_result
 from environments.browser.page_scripts import PAGE_SCRIPT, WORKER_SCRIPT
 from environments.browser.settings import BrowserSettings
 from environments.browser.wire import Wire
@@ -48,8 +49,6 @@ _QUIETEN = """(() => {
 })()"""
 _QUIETEN_S = 2.0
 """Fixed: past it the tab counts as not settled, which costs the next episode a new context only."""
-_LARGE = 200_000
-"""Characters from which on a reply is read in a thread."""
 MAX_TEXT = 20_000_000
 """Longest text that evaluators and copies take from a page, in characters."""
 _BY_INPUT = frozenset({"click", "right_click", "hover", "type", "search", "press_enter", "press_key", "drag"})
@@ -67,9 +66,11 @@ _INTERRUPTED = "is interrupted by another navigation"
 _BLANK_TRIES = 5
 """Times that a page's own navigation may come between a tab and its blank page."""
 
-_NOTHING_TOLD: dict[str, Any] = {
-    "code": "", "detail": "", "feedback": [], "invalid": -1, "new_tab": False, "posted": False, "still": False,
-}  # fmt: skip
+_NOTHING_TOLD = PageReply(
+    code="", detail="", invalid=-1, new_tab=False, posted=False, navigating=True, still=False, redirects=0, entry="",
+    feedback=(), seen=None,
+)  # fmt: skip
+"""Stands for the reply of a document that went away before it gave one."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -142,7 +143,7 @@ class BrowserTab:
             quiet = False
         self.settled = self.settled and quiet is True
 
-    async def step(self, action: dict[str, Any] | None, options: dict[str, Any]) -> dict[str, Any]:
+    async def step(self, action: dict[str, Any] | None, options: dict[str, Any]) -> PageReply:
         """Act (or only look, with None), wait for quiet or for the next document, and return what is visible.
 
         ``options`` are the page script's; ``aside`` among them is an expression, whose value in the page that is shown
@@ -150,20 +151,16 @@ class BrowserTab:
         """
         self._arrived.clear()
         by_input = self._settings.trusted_input and action is not None and action["kind"] in _BY_INPUT
-        result = await (self._act(action, options) if by_input else self._call(_STEP, action, options))
-        if result is not None and not result["navigating"]:
-            return result
-        told = _NOTHING_TOLD if result is None else result
-        if self._closed_itself():
-            return {**told, "navigating": True}
+        told = await (self._act(action, options) if by_input else self._call(_STEP, action, options))
+        if not told.navigating or self._closed_itself():
+            return told
         if action is not None and not self._arrived.is_set():
             await self._arrival()
-        seen = await self._look(options)
-        if told["posted"] and not seen["redirects"]:
-            self.posted.append(seen["entry"])
-        seen["code"], seen["detail"], seen["still"] = told["code"], told["detail"], False
-        seen["feedback"] = [*told["feedback"], *seen["feedback"]]
-        return seen
+        looked = await self._look(options)
+        if told.posted and not looked.redirects:
+            self.posted.append(looked.entry)
+        feedback = (*told.feedback, *looked.feedback)
+        return replace(looked, code=told.code, detail=told.detail, still=False, feedback=feedback)
 
     async def rest_mouse(self) -> None:
         """Take the mouse off whatever it is over; without frames a movement alone would wait for one for seconds."""
@@ -208,8 +205,8 @@ class BrowserTab:
                 if not left or _INTERRUPTED not in error.failure.detail:
                     raise
 
-    async def _act(self, action: dict[str, Any] | None, options: dict[str, Any]) -> dict[str, Any] | None:
-        """Act by real input; None when the document went away under it."""
+    async def _act(self, action: dict[str, Any] | None, options: dict[str, Any]) -> PageReply:
+        """Act by real input; nothing is told when the document went away under it."""
         # In the order in which they are sent: tasks begin as they are made. The page takes both before any input.
         planning = asyncio.ensure_future(self._ask(_BEGIN, action, options))
         finishing = asyncio.ensure_future(self._call(_FINISH, None, options))
@@ -218,7 +215,7 @@ class BrowserTab:
             planned = await planning
             if planned is None:  # what the call does in the next document is over before that is looked at
                 await asyncio.wait({finishing}, timeout=self._settings.navigation_timeout_s)
-                return None
+                return _NOTHING_TOLD
             giving.append(asyncio.ensure_future(self._give(read_inputs(planned, self.page.url))))
             return await finishing
         finally:
@@ -246,15 +243,13 @@ class BrowserTab:
             # The page went away with the input; the waiting call goes with it.
             _LOG.debug("input to %s: %s", self.page.url, error)
 
-    async def _call(self, form: str, action: dict[str, Any] | None, options: dict[str, Any]) -> dict[str, Any] | None:
-        """Run the page script once and read its result; None when the document went away under it."""
+    async def _call(self, form: str, action: dict[str, Any] | None, options: dict[str, Any]) -> PageReply:
+        """Run the page script once and read its reply; nothing is told when the document went away under it."""
         raw = await self._ask(form, action, options)
         if raw is None:
-            return None
-        large = len(raw) > _LARGE
+            return _NOTHING_TOLD
         url = self.page.url
-        result = await asyncio.to_thread(read_result, raw, url) if large else read_result(raw, url)
-        return {**result, "large": large}
+        return await asyncio.to_thread(read_result, raw, url) if len(raw) > LARGE else read_result(raw, url)
 
     async def _ask(self, form: str, action: dict[str, Any] | None, options: dict[str, Any]) -> str | None:
         """Run the page script once; None when the document went away under it."""
@@ -272,13 +267,13 @@ class BrowserTab:
             raise failure(error, self.page.url) from error
         return raw if isinstance(raw, str) else ""
 
-    async def _look(self, options: dict[str, Any]) -> dict[str, Any]:
+    async def _look(self, options: dict[str, Any]) -> PageReply:
         """Look at the current document, again where it is replaced meanwhile; the caller's deadline ends this."""
         while True:
             self._arrived.clear()
-            seen = await self._call(_STEP, None, options)
-            if seen is not None and not seen["navigating"]:
-                return seen
+            told = await self._call(_STEP, None, options)
+            if not told.navigating:
+                return told
             await self._arrival()
 
     async def _arrival(self) -> None:
