@@ -94,7 +94,8 @@ async def test_no_secret_of_the_worker_is_in_the_environment_of_what_it_starts(m
     secrets = {"RAY_AUTH_TOKEN": "s3cret", "SHOPPING_PASSWORD": "s3cret", "HTTPS_PROXY": "http://me:s3cret@proxy"}
     for name, value in secrets.items():
         monkeypatch.setenv(name, value)
-    mark = f"{process_mark(os.getpid())}"
+    mark = process_mark(os.getpid())
+    assert mark is not None
     monkeypatch.setenv(owned_processes.MARK, mark)
     browser, guard = BrowserProcess(), owned_processes.start_guard("1:1", 60)
     try:

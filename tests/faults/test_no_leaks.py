@@ -50,7 +50,9 @@ class Held:
     @classmethod
     def by(cls, contexts: int, sessions: int) -> Held:
         gc.collect()
-        files, processes = len(os.listdir("/proc/self/fd")), marked_processes(process_mark(os.getpid()))
+        mark = process_mark(os.getpid())
+        assert mark is not None
+        files, processes = len(os.listdir("/proc/self/fd")), marked_processes(mark)
         return cls(len(processes), files, contexts, sessions, len(gc.get_objects()))
 
 

@@ -89,11 +89,13 @@ def demonstrations(tasks: list[Task]) -> list[EpisodeSpec]:
 
 
 def test_a_killed_browser_worker_costs_time_only(worker_config: WorkerConfig, tasks: list[Task]) -> None:
-    killed: list[str | None] = []
+    killed: list[str] = []
 
     def kill_worker() -> None:
         pid = next(iter(pool.process_ids().values()))
-        killed.append(process_mark(pid))
+        mark = process_mark(pid)
+        assert mark is not None
+        killed.append(mark)
         os.kill(pid, signal.SIGKILL)
 
     with RolloutPool(worker_config) as pool:

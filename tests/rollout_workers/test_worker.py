@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from environments.browser.owned_processes import marked_processes
+from environments.browser.owned_processes import all_marked
 from judges.kinds import Judges
 from judges.llm.interface import LlmQuestion
 from plugs.registry import load
@@ -162,8 +162,8 @@ async def test_a_worker_that_cannot_start_says_why_and_may_try_again(tmp_path: P
 async def test_stopping_leaves_none_of_the_workers_processes(tmp_path: Path) -> None:
     async with started(config(tmp_path, SETTINGS)) as worker:
         await play(worker, 0)
-        assert browsers(tmp_path)[0] in {process.pid for process in marked_processes()}
-    assert browsers(tmp_path)[0] not in {process.pid for process in marked_processes()}
+        assert browsers(tmp_path)[0] in {process.pid for process in all_marked()}
+    assert browsers(tmp_path)[0] not in {process.pid for process in all_marked()}
 
 
 async def test_stopping_spares_what_was_started_after_an_earlier_worker_had_stopped(tmp_path: Path) -> None:

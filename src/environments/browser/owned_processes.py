@@ -63,8 +63,8 @@ def unmark_children() -> None:
     os.environ.pop(MARK, None)
 
 
-def marked_processes(owner: str | None = None) -> list[MarkedProcess]:
-    """Return the living marked processes on this machine, of one owner or of all."""
+def all_marked() -> list[MarkedProcess]:
+    """Return the living marked processes on this machine, whoever owns them."""
     found = []
     prefix = f"{MARK}=".encode()
     for folder in _PROC.glob("[0-9]*"):
@@ -74,14 +74,19 @@ def marked_processes(owner: str | None = None) -> list[MarkedProcess]:
         except OSError:  # it ended meanwhile, or belongs to somebody else
             continue
         value = next((v[len(prefix) :].decode(errors="replace") for v in variables if v.startswith(prefix)), None)
-        if value and (owner is None or value == owner):
+        if value:
             found.append(MarkedProcess(int(folder.name), value, command))
     return found
 
 
+def marked_processes(owner: str) -> list[MarkedProcess]:
+    """Return the living processes on this machine that carry this owner's mark."""
+    return [process for process in all_marked() if process.owner == owner]
+
+
 def orphans() -> list[MarkedProcess]:
     """Return the marked processes whose worker is gone."""
-    return [process for process in marked_processes() if process.orphaned]
+    return [process for process in all_marked() if process.orphaned]
 
 
 def kill(processes: list[MarkedProcess]) -> int:
