@@ -44,7 +44,7 @@ from rollout_workers.gate import Gate
 from rollout_workers.leases import EpisodeLedger, EpisodeState, Event, Lease, no_journal
 from rollout_workers.nodes import STEADY
 from rollout_workers.pool import _Run
-from rollout_workers.results import EpisodeAnswer, EpisodeSummary
+from rollout_workers.results import Completed, EpisodeAnswer, EpisodeSummary
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec
 from rollout_workers.worker_group import Answered
@@ -240,7 +240,8 @@ class _StandIns:
             self._held[at], self._held[-1] = self._held[-1], self._held[at]
             run, lease = self._held.pop()
             summary = EpisodeSummary(1.0, _STEPS, 0, f"worker-{lease.holder}", 1.0, 0.1, 0.5, 0.3, 0.1)
-            answered.append(Answered(run, EpisodeAnswer(lease, summary, f"shard-{lease.episode_id}.arrow")))
+            completed = Completed(summary, f"shard-{lease.episode_id}.arrow")
+            answered.append(Answered(run, EpisodeAnswer(lease, completed)))
         self._left = time.thread_time()
         return answered
 

@@ -39,22 +39,29 @@ SaveScreenshot = Callable[[str, int, bytes], str]
 
 
 @dataclass(frozen=True, slots=True)
+class Undecided:
+    """A verdict that is still open, and what is left of the time for it."""
+
+    verdict: OpenVerdict
+    limit: Deadline
+
+
+@dataclass(frozen=True, slots=True)
 class Played:
     """An episode that was played, and the seconds that no step accounts for.
 
-    Where its verdict is ``open``, the trajectory has a failure in its place until ``settle``, which ends by ``limit``.
+    Where it is ``undecided``, the trajectory has a failure in the verdict's place until ``settle``.
     """
 
     trajectory: Trajectory
     reset_s: float
     judge_s: float
-    open: OpenVerdict | None = None
-    limit: Deadline | None = None
+    undecided: Undecided | None = None
 
     @property
     def failure(self) -> Failure | None:
         """Why there is no verdict and will be none."""
-        return None if self.open else self.trajectory.failure
+        return None if self.undecided else self.trajectory.failure
 
 
 async def run_episode(
@@ -112,13 +119,13 @@ async def play(
         await limit.run(episode.run())
     except EpisodeFailed as error:
         failure = error.failure
-    undecided = None if failure else episode.open
+    undecided = None if failure else episode.undecided
     if undecided:
         failure = Failure(codes.NO_JUDGE, "its verdict is still open")
     played = episode.trajectory(failure, worker, time.perf_counter() - started)
     if undecided:
         played = replace(played, termination=episode.termination)
-    return Played(played, episode.reset_s, episode.judge_s, undecided, episode.judge_limit)
+    return Played(played, episode.reset_s, episode.judge_s, undecided)
 
 
 async def settle(played: Played, task: Task) -> Played:
@@ -126,11 +133,11 @@ async def settle(played: Played, task: Task) -> Played:
 
     They are answered within what is left of ``rollout.judge_deadline_s``, or the trajectory has a failure.
     """
-    if played.open is None or played.limit is None:
+    if played.undecided is None:
         return played
-    started, episode = time.perf_counter(), played.trajectory
+    started, episode, limit = time.perf_counter(), played.trajectory, played.undecided.limit
     try:
-        verdict = await played.limit.run(played.open.settle(episode, task, played.limit))
+        verdict = await limit.run(played.undecided.verdict.settle(episode, task, limit))
         decided = replace(episode, outcome=verdict.outcome, failure=None, evidence=_lines(verdict))
     except EpisodeFailed as error:
         decided = replace(episode, failure=error.failure, termination=None)
@@ -157,8 +164,7 @@ class _Episode:
     answer: str | None = None
     outcome: float | None = None
     evidence: str = ""
-    open: OpenVerdict | None = None
-    judge_limit: Deadline | None = None
+    undecided: Undecided | None = None
     reset_s: float = 0.0
     judge_s: float = 0.0
     intent: str = ""
@@ -245,7 +251,7 @@ class _Episode:
         if isinstance(verdict, Verdict):
             self.outcome, self.evidence = verdict.outcome, _lines(verdict)
         else:
-            self.open, self.judge_limit = verdict, limit
+            self.undecided = Undecided(verdict, limit)
 
     async def _screenshot(self, index: int) -> str | None:
         if not self.spec.screenshots or self.save_screenshot is None:

@@ -24,9 +24,9 @@ from records.failures import Failure, FailureCode, FailureKind
 from rollout_workers.ahead import Ending
 from rollout_workers.budget import FailureBudget, FailureBudgetExceeded
 from rollout_workers.gate import Gate
-from rollout_workers.leases import EpisodeLedger, EpisodeState, Journal, no_journal
+from rollout_workers.leases import EpisodeLedger, EpisodeState, Journal, Lease, no_journal
 from rollout_workers.nodes import STEADY, Nodes
-from rollout_workers.results import EpisodeAnswer, EpisodeSummary, RolloutCounts, RolloutResult
+from rollout_workers.results import EpisodeSummary, RolloutCounts, RolloutResult
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
 from rollout_workers.worker_group import Answered, Lost, WorkerGroup
@@ -203,7 +203,7 @@ class _Run:
         waiting = ((episode_id, self._specs[episode_id].task) for episode_id in self._ledger.pending(now))
         for episode_id, decided in self._gate.admit(self._name, waiting, room).items():
             if isinstance(decided, Failure):
-                self._fail(EpisodeAnswer(self._ledger.lease_one(_DRIVER, episode_id), failure=decided), now)
+                self._fail(self._ledger.lease_one(_DRIVER, episode_id), decided, now)
                 continue
             if not emptiest or emptiest[0][0] >= self._capacity:  # those that had room took nothing
                 self._gate.keep(decided)
@@ -216,8 +216,7 @@ class _Run:
                 heapreplace(emptiest, (held + 1, worker))
                 continue
             self._gate.keep(decided)
-            not_sent = Failure(codes.NOT_SENT, f"worker {worker} took no further episode")
-            self._fail(EpisodeAnswer(lease, failure=not_sent), now)
+            self._fail(lease, Failure(codes.NOT_SENT, f"worker {worker} took no further episode"), now)
             heappop(emptiest)
 
     def _account(self, event: Answered | Lost) -> None:
@@ -230,16 +229,16 @@ class _Run:
             self._gate.lost(event.worker)
             self._ledger.release(event.worker, event.failure, now)
             return
-        self._gate.answered(event.run, event.answer.lease, event.answer.grant)
+        lease, end = event.answer.lease, event.answer.end
+        self._gate.answered(event.run, lease, event.answer.grant)
         if event.run == self._name:  # an answer to an earlier run that was stopped concerns nobody
-            answer = event.answer
-            if answer.failure is not None:
-                self._fail(answer, now)
-            elif answer.summary is not None and answer.shard is not None and self._ledger.complete(answer.lease):
-                self._summaries[answer.lease.episode_id] = answer.summary
-                self._successes += answer.summary.outcome == 1.0
-                self._steps += answer.summary.steps
-                self._located[answer.lease.episode_id] = answer.shard
+            if isinstance(end, Failure):
+                self._fail(lease, end, now)
+            elif self._ledger.complete(lease):
+                self._summaries[lease.episode_id] = end.summary
+                self._successes += end.summary.outcome == 1.0
+                self._steps += end.summary.steps
+                self._located[lease.episode_id] = end.shard
                 self._budget.succeed()
 
     def _see_off(self) -> None:
@@ -264,14 +263,13 @@ class _Run:
     def _held_up(self) -> bool:
         return self._asks_policy and bool(self._nodes.held_up())
 
-    def _fail(self, answer: EpisodeAnswer, now: float) -> None:
-        assert answer.failure is not None
-        if answer.failure.kind is FailureKind.POLICY and self._held_up():
-            self._ledger.hand_back(answer.lease, answer.failure)  # who should have answered waits for a node
+    def _fail(self, lease: Lease, failure: Failure, now: float) -> None:
+        if failure.kind is FailureKind.POLICY and self._held_up():
+            self._ledger.hand_back(lease, failure)  # who should have answered waits for a node
             return
-        if self._ledger.fail(answer.lease, answer.failure, now) is not None:
-            logger.info("episode %s, attempt %d: %s", answer.lease.episode_id, answer.lease.attempt, answer.failure)
-            self._budget.record(answer.failure)
+        if self._ledger.fail(lease, failure, now) is not None:
+            logger.info("episode %s, attempt %d: %s", lease.episode_id, lease.attempt, failure)
+            self._budget.record(failure)
 
     def _check_stalled(self) -> None:
         if self._waits_for_node():

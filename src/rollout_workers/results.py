@@ -1,6 +1,6 @@
 """What a run of episodes came to, in ids and numbers; the trajectories stay in their shards.
 
-Owns ``EpisodeSummary``, ``EpisodeAnswer``, ``RolloutCounts`` and ``RolloutResult``. Invariants: the
+Owns ``EpisodeSummary``, ``Completed``, ``EpisodeAnswer``, ``RolloutCounts`` and ``RolloutResult``. Invariants: the
 counts add up to the episodes asked for; an episode without a verdict is among the failures and never
 among the outcomes. Must not import ray.
 """
@@ -53,16 +53,22 @@ class EpisodeSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class Completed:
+    """A judged episode: its summary, and the path of the durable shard that holds it."""
+
+    summary: EpisodeSummary
+    shard: str
+
+
+@dataclass(frozen=True, slots=True)
 class EpisodeAnswer:
-    """A worker's answer to one lease: a summary and the durable shard that holds the episode, or a failure.
+    """A worker's answer to one lease: how the attempt ended.
 
     ``grant`` is the one that was sent with the episode, with what its environment noted in it.
     """
 
     lease: Lease
-    summary: EpisodeSummary | None = None
-    shard: str | None = None
-    failure: Failure | None = None
+    end: Completed | Failure
     grant: Grant | None = None
 
 

@@ -18,10 +18,10 @@ import os
 import time
 import traceback
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 
 from environments.browser.owned_processes import kill, kill_owned, mark_children, orphans, start_guard, unmark_children
 from environments.kinds import EnvironmentHost, make_host
@@ -41,7 +41,7 @@ from rollout_workers.agent import Agent, PolicyAgent, Writer
 from rollout_workers.episode import Played, play, settle
 from rollout_workers.leases import Lease
 from rollout_workers.loop_lag import LoopLag
-from rollout_workers.results import EpisodeAnswer, EpisodeSummary
+from rollout_workers.results import Completed, EpisodeAnswer, EpisodeSummary
 from rollout_workers.screenshots import ScreenshotFolder
 from rollout_workers.scripted_agent import ScriptedAgent, demonstrator
 from rollout_workers.shard_writer import ShardWriter
@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from judges.llm.interface import LanguageModel
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +126,10 @@ class RolloutWorker:
 
     async def play(self, lease: Lease, spec: EpisodeSpec) -> EpisodeAnswer:
         """Play one leased episode as soon as a slot is free; the answer comes when it is durable."""
-        answers: list[EpisodeAnswer] = []
-        failure = await self._contained(self._play(lease, spec, answers))
-        if failure:
-            meter.record(table.ATTEMPT_FAILURES, **self._played(spec), kind=failure.kind, code=failure.code.name)
-        answer = EpisodeAnswer(lease, failure=failure) if failure else answers[0]
-        return replace(answer, grant=spec.grant)
+        end = await self._contained(self._play(spec))
+        if isinstance(end, Failure):
+            meter.record(table.ATTEMPT_FAILURES, **self._played(spec), kind=end.kind, code=end.code.name)
+        return EpisodeAnswer(lease, end, spec.grant)
 
     async def stop(self) -> None:
         """Close the browser and make sure that none of its processes is left."""
@@ -184,7 +184,8 @@ class RolloutWorker:
             connection = await ask(self._service, config.settings.start_timeout_s)
         return make_host(config.environment, config.options, connection, config.browser, judge)
 
-    async def _play(self, lease: Lease, spec: EpisodeSpec, answers: list[EpisodeAnswer]) -> None:
+    async def _play(self, spec: EpisodeSpec) -> Completed:
+        """Return the judged episode once it is durable; raise ``EpisodeFailed`` where it has no verdict."""
         if self._slots is None:
             raise EpisodeFailed(Failure(codes.WORKER_NOT_STARTED, f"{self._name} has no browser yet"))
         writer, stalls = self._writer_of(spec), self._lag.stalls
@@ -213,7 +214,7 @@ class RolloutWorker:
         began = time.perf_counter()
         shard = await self._writer.add(played.trajectory)
         self._measure(played, spec, time.perf_counter() - began)
-        answers.append(EpisodeAnswer(lease, EpisodeSummary.of(played), shard))
+        return Completed(EpisodeSummary.of(played), shard)
 
     def _measure(self, played: Played, spec: EpisodeSpec, shard_s: float) -> None:
         environment, episode = self._config.environment, played.trajectory
@@ -268,18 +269,18 @@ class RolloutWorker:
             return WatchedPolicyAgent(agent, spec, planning, progress=progress, folder=folder)
         return ModelAgent(self._model, agent.writer, planning, progress=progress, folder=folder)
 
-    async def _contained(self, work: Awaitable[None]) -> Failure | None:
-        """Return what went wrong in ``work``, typed; nothing is raised but cancellation."""
-        error = await supervised(work)
-        if error is None:
-            return None
-        if isinstance(error, asyncio.CancelledError):
+    async def _contained(self, work: Awaitable[T]) -> T | Failure:
+        """Return what ``work`` returns, or what went wrong in it, typed; nothing is raised but cancellation."""
+        done = await supervised(work)
+        if not isinstance(done, Exception | asyncio.CancelledError):
+            return done
+        if isinstance(done, asyncio.CancelledError):
             return Failure(codes.CANCELLED)
-        if isinstance(error, EpisodeFailed):
-            return error.failure
-        logger.error("%s: unexpected error", self._name, exc_info=error)
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        detail = f"{type(error).__name__}: {error} ({os.path.basename(where.filename)}:{where.lineno})"
+        if isinstance(done, EpisodeFailed):
+            return done.failure
+        logger.error("%s: unexpected error", self._name, exc_info=done)
+        where = traceback.extract_tb(done.__traceback__)[-1]
+        detail = f"{type(done).__name__}: {done} ({os.path.basename(where.filename)}:{where.lineno})"
         return Failure(codes.UNEXPECTED, detail)
 
     def _health(self, failure: Failure | None) -> WorkerHealth:

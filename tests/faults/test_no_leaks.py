@@ -21,6 +21,7 @@ from policy.settings import PolicySettings
 from policy.tokenizer_training import train_tokenizer
 from records.episodes import Source, Task
 from rollout_workers.leases import Lease
+from rollout_workers.results import Completed
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
 from rollout_workers.worker import RolloutWorker
@@ -83,8 +84,8 @@ async def play(worker: RolloutWorker, tasks: list[Task], first: int) -> None:
         async with waiting:
             spec = EpisodeSpec(f"d{index}", task, Source.DEMONSTRATION, 0, index)
             answer = await worker.play(Lease(spec.episode_id, 1, 0), spec)
-            assert answer.summary is not None, answer.failure
-            assert answer.summary.outcome == 1.0
+            assert isinstance(answer.end, Completed), answer.end
+            assert answer.end.summary.outcome == 1.0
 
     await asyncio.gather(*(one(first + i, task) for i, task in enumerate(tasks)))
 

@@ -28,6 +28,7 @@ from records.deadline import Deadline
 from records.environment import Action, Element, Observation, Verdict
 from records.episodes import Milestone, Source, Task
 from records.failures import EpisodeFailed, Failure, FailureCode, FailureKind
+from rollout_workers.results import Completed, EpisodeAnswer
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
 
@@ -227,6 +228,18 @@ def config(folder: Path, settings: RolloutSettings, environment: str = f"{HERE}:
         screenshot_dir=str(folder / "screenshots"),
         options=FakeSettings(str(folder / "scratch")),
     )
+
+
+def completed(answer: EpisodeAnswer) -> Completed:
+    """The judged episode of an answer."""
+    assert isinstance(answer.end, Completed), answer.end
+    return answer.end
+
+
+def failed(answer: EpisodeAnswer) -> Failure:
+    """Why an answer has no judged episode."""
+    assert isinstance(answer.end, Failure), answer.end
+    return answer.end
 
 
 def browsers(folder: Path) -> list[int]:

@@ -28,7 +28,7 @@ from rollout_workers.leases import Lease
 from rollout_workers.results import EpisodeAnswer
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.worker import RolloutWorker
-from tests.rollout_workers.fake_world import FakeEnvironment, FakeHost, FakeSettings, config, spec
+from tests.rollout_workers.fake_world import FakeEnvironment, FakeHost, FakeSettings, completed, config, failed, spec
 
 HERE = __name__
 FUZZY = {"eval_types": ["string_match"], "reference_answers": {"fuzzy_match": ["finished"]}}
@@ -134,8 +134,7 @@ async def played(folder: Path, evaluation: dict[str, object], count: int = 1, **
 
 
 def recorded(answer: EpisodeAnswer) -> Trajectory:
-    assert answer.shard is not None, answer.failure
-    return next(e for e in read_shard(answer.shard) if e.episode_id == answer.lease.episode_id)
+    return next(e for e in read_shard(completed(answer).shard) if e.episode_id == answer.lease.episode_id)
 
 
 async def test_one_slot_plays_on_while_judges_think(tmp_path: Path) -> None:
@@ -145,8 +144,7 @@ async def test_one_slot_plays_on_while_judges_think(tmp_path: Path) -> None:
     assert [episode.outcome for episode in episodes] == [1.0] * 3
     assert {episode.termination for episode in episodes} == {Termination.EXIT}
     assert "judge gathering" in episodes[0].evidence
-    assert answers[0].summary is not None
-    assert answers[0].summary.judge_s <= episodes[0].seconds
+    assert completed(answers[0]).summary.judge_s <= episodes[0].seconds
 
 
 async def test_answer_no_is_an_outcome_of_0(tmp_path: Path) -> None:
@@ -164,15 +162,12 @@ async def test_judge_in_trouble_is_a_failure_and_no_shard(tmp_path: Path) -> Non
     asked = replace(spec(0), task=replace(spec(0).task, evaluation=FUZZY))
     answer = await worker.play(Lease("e0", 1, 0), asked)
     await worker.stop()
-    assert answer.shard is None
-    assert answer.failure is not None
-    assert (answer.failure.kind, answer.failure.code.name) == (FailureKind.JUDGE, "judge_nonsense")
+    assert (failed(answer).kind, failed(answer).code.name) == (FailureKind.JUDGE, "judge_nonsense")
 
 
 async def test_no_judge_is_a_failure_as_before(tmp_path: Path) -> None:
     (answer,) = await played(tmp_path, FUZZY)
-    assert answer.failure is not None
-    assert answer.failure.code.name == "no_judge"
+    assert failed(answer).code.name == "no_judge"
 
 
 @pytest.mark.parametrize("evaluation", [FUZZY, {}], ids=["nobody compares meanings", "no rules"])

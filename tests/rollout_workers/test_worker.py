@@ -25,12 +25,12 @@ from records.failures import FailureKind
 from replay.shards import read_shard
 from rollout_workers import shard_writer
 from rollout_workers.leases import Lease
-from rollout_workers.results import EpisodeAnswer
+from rollout_workers.results import Completed, EpisodeAnswer
 from rollout_workers.settings import PlanningSettings, RolloutSettings
 from rollout_workers.spec import WorkerConfig
 from rollout_workers.worker import RolloutWorker
 from tests.e2e.processes import runs
-from tests.rollout_workers.fake_world import CLICK, EXIT, browsers, config, spec
+from tests.rollout_workers.fake_world import CLICK, EXIT, browsers, completed, config, failed, spec
 from tests.rollout_workers.scripted_model import ScriptedModel
 
 SETTINGS = RolloutSettings(contexts_per_worker=2, shard_linger_s=0.05)
@@ -54,28 +54,26 @@ async def play(worker: RolloutWorker, index: int, fault: str = "", **options: ob
 async def test_an_answer_names_the_shard_that_already_holds_the_episode(tmp_path: Path) -> None:
     async with started(config(tmp_path, SETTINGS)) as worker:
         answer = await play(worker, 0)
-    assert answer.failure is None
-    assert answer.shard is not None
-    (trajectory,) = read_shard(answer.shard)
+    (trajectory,) = read_shard(completed(answer).shard)
     assert (trajectory.episode_id, trajectory.outcome, trajectory.worker) == ("e0", 1.0, "worker-0")
-    assert answer.summary is not None
-    assert (answer.summary.steps, answer.summary.outcome, answer.summary.policy_version) == (2, 1.0, 3)
+    summary = completed(answer).summary
+    assert (summary.steps, summary.outcome, summary.policy_version) == (2, 1.0, 3)
 
 
 async def test_episodes_that_finish_together_share_a_shard(tmp_path: Path) -> None:
     async with started(config(tmp_path, replace(SETTINGS, contexts_per_worker=4, shard_linger_s=0.3))) as worker:
         answers = await asyncio.gather(*(play(worker, i) for i in range(4)))
-    assert len({answer.shard for answer in answers}) == 1
-    assert {t.episode_id for t in read_shard(str(answers[0].shard))} == {"e0", "e1", "e2", "e3"}
+    (shard,) = {completed(answer).shard for answer in answers}
+    assert {t.episode_id for t in read_shard(shard)} == {"e0", "e1", "e2", "e3"}
 
 
 async def test_two_attempts_at_one_episode_that_finish_together_are_both_written(tmp_path: Path) -> None:
     async with started(config(tmp_path, replace(SETTINGS, contexts_per_worker=3, shard_linger_s=0.3))) as worker:
-        first, second, other = await asyncio.gather(play(worker, 0), play(worker, 0), play(worker, 1))
-    assert (first.failure, second.failure, other.failure) == (None, None, None)
-    shards = {answer.shard: {t.episode_id for t in read_shard(str(answer.shard))} for answer in (first, second, other)}
+        answers = await asyncio.gather(play(worker, 0), play(worker, 0), play(worker, 1))
+    first, second, other = (completed(answer).shard for answer in answers)
+    shards = {shard: {t.episode_id for t in read_shard(shard)} for shard in (first, second, other)}
     assert len(shards) == 2
-    assert first.shard != second.shard
+    assert first != second
     assert sorted(map(sorted, shards.values())) == [["e0"], ["e0", "e1"]]
 
 
@@ -86,7 +84,7 @@ async def test_no_more_episodes_run_at_once_than_there_are_contexts(tmp_path: Pa
         begun = len(list((tmp_path / "scratch").glob("attempts-*")))
         answers = await asyncio.gather(*playing)
     assert begun == 2
-    assert [answer.failure for answer in answers] == [None] * 5
+    assert [type(answer.end) for answer in answers] == [Completed] * 5
 
 
 @pytest.mark.parametrize(
@@ -103,11 +101,9 @@ async def test_a_failed_episode_is_answered_with_its_type_and_leaves_no_shard(
     async with started(config(tmp_path, SETTINGS)) as worker:
         answer = await play(worker, 0, fault)
         after = await play(worker, 1)
-    assert answer.failure is not None
-    assert (answer.failure.kind, answer.failure.code.name) == (kind, code)
-    assert fault != "bug" or answer.failure.detail.startswith("ZeroDivisionError: a bug in an environment (")
-    assert (answer.shard, answer.summary) == (None, None)
-    assert after.failure is None
+    assert (failed(answer).kind, failed(answer).code.name) == (kind, code)
+    assert fault != "bug" or failed(answer).detail.startswith("ZeroDivisionError: a bug in an environment (")
+    assert completed(after)
     assert [t.episode_id for path in (tmp_path / "shards").glob("*") for t in read_shard(path)] == ["e1"]
 
 
@@ -121,7 +117,7 @@ async def test_a_dead_browser_is_replaced_once_for_all_slots(tmp_path: Path) -> 
                 await asyncio.sleep(0.01)
         answers = await asyncio.gather(*(play(worker, i) for i in range(2, 6)))
         health = await worker.heartbeat()
-    assert [answer.failure for answer in answers] == [None] * 4
+    assert [type(answer.end) for answer in answers] == [Completed] * 4
     assert (len(browsers(tmp_path)), health.browser_restarts) == (2, 1)
 
 
@@ -129,9 +125,8 @@ async def test_an_episode_whose_browser_dies_fails_as_infrastructure(tmp_path: P
     async with started(config(tmp_path, SETTINGS)) as worker:
         answer = await play(worker, 0, "kill_browser")
         again = await play(worker, 0, "kill_browser")
-    assert answer.failure is not None
-    assert (answer.failure.kind, answer.failure.code.name) == (FailureKind.INFRA, "browser_crashed")
-    assert again.failure is None
+    assert (failed(answer).kind, failed(answer).code.name) == (FailureKind.INFRA, "browser_crashed")
+    assert completed(again)
 
 
 async def test_a_browser_whose_episodes_only_fail_is_replaced(tmp_path: Path) -> None:
@@ -151,11 +146,10 @@ async def test_a_worker_that_cannot_start_says_why_and_may_try_again(tmp_path: P
     assert health.failure is not None
     assert health.failure.code.name == "browser_start_failed"
     refused = await play(worker, 0)
-    assert refused.failure is not None
-    assert refused.failure.code.name == "worker_not_started"
+    assert failed(refused).code.name == "worker_not_started"
     obstacle.unlink()
     assert (await worker.start()).failure is None
-    assert (await play(worker, 1)).failure is None
+    assert completed(await play(worker, 1))
     await worker.stop()
 
 
@@ -186,9 +180,8 @@ async def test_a_shard_that_cannot_be_written_fails_its_episodes(
     async with started(config(tmp_path, SETTINGS)) as worker:
         answers = await asyncio.gather(play(worker, 0), play(worker, 1))
     for answer in answers:
-        assert answer.failure is not None
-        assert (answer.failure.kind, answer.failure.code.name) == (FailureKind.INFRA, "shard_not_written")
-        assert "No space left" in answer.failure.detail
+        assert (failed(answer).kind, failed(answer).code.name) == (FailureKind.INFRA, "shard_not_written")
+        assert "No space left" in failed(answer).detail
 
 
 async def test_a_worker_without_a_policy_refuses_policy_episodes_only(tmp_path: Path) -> None:
@@ -196,16 +189,14 @@ async def test_a_worker_without_a_policy_refuses_policy_episodes_only(tmp_path: 
         asked = await play(worker, 0)
         demonstration = replace(spec(1), source=Source.DEMONSTRATION)
         shown = await worker.play(Lease("e1", 1, 0), demonstration)
-    assert asked.failure is not None
-    assert (asked.failure.kind, asked.failure.code.name) == (FailureKind.POLICY, "no_policy")
-    assert shown.failure is not None
-    assert shown.failure.code.name == "no_demonstrator"
+    assert (failed(asked).kind, failed(asked).code.name) == (FailureKind.POLICY, "no_policy")
+    assert failed(shown).code.name == "no_demonstrator"
 
 
 async def test_screenshots_lie_where_the_record_says(tmp_path: Path) -> None:
     async with started(config(tmp_path, SETTINGS)) as worker:
         answer = await play(worker, 0, screenshots=True)
-    (trajectory,) = read_shard(str(answer.shard))
+    (trajectory,) = read_shard(completed(answer).shard)
     names = [step.screenshot for step in trajectory.steps]
     assert names == ["e0/00.png", "e0/01.png"]
     assert all((tmp_path / "screenshots" / str(name)).read_bytes() == b"png" for name in names)
@@ -239,19 +230,16 @@ async def test_an_episode_during_which_the_process_stood_still_is_not_scored(tmp
     async with started(config(tmp_path, replace(SETTINGS, loop_lag_limit_s=2.0))) as worker:
         bystander = asyncio.create_task(play(worker, 0, delay_s=2.5))
         await asyncio.sleep(0.2)
-        stalled = await play(worker, 1, "stall")
-        assert stalled.failure is not None
-        assert (stalled.failure.kind, stalled.failure.code.name) == (FailureKind.INFRA, "worker_stalled")
-        beside = await bystander
-        assert beside.failure == stalled.failure
+        stalled = failed(await play(worker, 1, "stall"))
+        assert (stalled.kind, stalled.code.name) == (FailureKind.INFRA, "worker_stalled")
+        assert failed(await bystander) == stalled
         assert (await worker.heartbeat()).loop_lag_s > 2.0
-        assert (await play(worker, 1)).failure is None
+        assert completed(await play(worker, 1))
 
 
 async def evaluated(worker: RolloutWorker, index: int, source: Source = Source.EVALUATION) -> Trajectory:
     answer = await worker.play(Lease(f"e{index}", 1, 0), replace(spec(index), source=source))
-    assert answer.shard is not None
-    return next(episode for episode in read_shard(answer.shard) if episode.episode_id == f"e{index}")
+    return next(episode for episode in read_shard(completed(answer).shard) if episode.episode_id == f"e{index}")
 
 
 async def test_evaluations_are_planned_where_the_settings_ask_for_it_and_rollouts_never(tmp_path: Path) -> None:
