@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from environments.browser.settings import BrowserSettings
 from environments.environment import Grant
@@ -19,18 +18,19 @@ from policy.client import PolicySource
 from policy.settings import PolicySettings
 from records.episodes import Source, Task
 from rollout_workers.settings import RolloutSettings
+from sites.quality import Quality
 
 
 @dataclass(frozen=True, slots=True)
 class EpisodeSpec:
     """One episode to play.
 
-    ``episode_id`` is unique in a run and, for repeatable runs, the same in each of them: with
-    ``seed`` it determines every sampling seed. ``temperature`` 0 is greedy. A ``DEMONSTRATION`` is
-    played by the task's expert, imperfectly as ``quality`` says (``sites.quality.Quality``;
-    None is flawless); other sources ask the policy, whose weights must be of ``version`` where that is given.
-    ``screenshots`` keeps a picture of every page. ``group`` names the episodes that are sampled for one task. ``grant``
-    is what the driver admitted this attempt with, where its environment has an admission.
+    ``episode_id`` is unique in a run and, for repeatable runs, the same in each of them: with ``seed`` it
+    determines every sampling seed. ``temperature`` 0 is greedy. A ``DEMONSTRATION`` is played by the task's expert,
+    imperfectly as ``quality`` says (None: flawlessly); other sources ask the policy, whose weights must be of
+    ``version`` where that is given. ``screenshots`` keeps a picture of every page. ``group`` names the episodes
+    that are sampled for one task. ``grant`` is what the driver admitted this attempt with, where its environment
+    has an admission.
     """
 
     episode_id: str
@@ -40,7 +40,7 @@ class EpisodeSpec:
     seed: int
     temperature: float = 1.0
     screenshots: bool = False
-    quality: Any = None
+    quality: Quality | None = None
     version: int | None = None
     group: str = ""
     grant: Grant | None = None

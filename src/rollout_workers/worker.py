@@ -72,6 +72,19 @@ class WorkerHealth:
     failure: Failure | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Equipment:
+    """What a worker plays with; ``model`` and ``critic`` are for planning."""
+
+    slots: Slots
+    tokenizer: TextTokenizer
+    format: PromptFormat
+    policy: PolicyClient | None
+    milestones: MilestoneJudge
+    model: LanguageModel | None
+    critic: PotentialModel | None
+
+
 class RolloutWorker:
     """One worker process; every method but ``__init__`` runs on its event loop."""
 
@@ -81,14 +94,8 @@ class RolloutWorker:
         self._orphans_killed = 0
         self._mark = ""
         self._guard: IO[bytes] | None = None
-        self._tokenizer: TextTokenizer | None = None
-        self._format: PromptFormat | None = None
-        self._policy: PolicyClient | None = None
-        self._milestones: MilestoneJudge | None = None
-        self._model: LanguageModel | None = None
-        self._critic: PotentialModel | None = None
+        self._equipment: _Equipment | None = None
         settings = config.settings
-        self._slots: Slots | None = None
         self._lag = LoopLag(settings.loop_lag_limit_s)
         self._writer = ShardWriter(
             config.shard_dir, linger_s=settings.shard_linger_s, deadline_s=settings.shard_deadline_s
@@ -115,10 +122,13 @@ class RolloutWorker:
 
         ``service`` is the actor of this node that hosts connect to, where the kind of environment has one on each.
         """
-        failure, self._service = None, service
-        if self._slots is None:
-            failure = await self._contained(self._build())
-        return self._health(failure)
+        self._service = service
+        if self._equipment is None:
+            built = await self._contained(self._build())
+            if isinstance(built, Failure):
+                return self._health(built)
+            self._equipment = built
+        return self._health(None)
 
     async def heartbeat(self) -> WorkerHealth:
         """Return a sign of life."""
@@ -134,9 +144,9 @@ class RolloutWorker:
     async def stop(self) -> None:
         """Close the browser and make sure that none of its processes is left."""
         self._lag.stop()
-        if self._slots is not None:
-            await self._slots.close()
-            self._slots = None
+        if self._equipment is not None:
+            await self._equipment.slots.close()
+            self._equipment = None
         if self._mark:
             await asyncio.to_thread(kill_owned, self._mark, self._config.browser.close_timeout_s)
             unmark_children()
@@ -145,27 +155,27 @@ class RolloutWorker:
             self._guard.close()
             self._guard = None
 
-    async def _build(self) -> None:
-        config = self._config
+    async def _build(self) -> _Equipment:
+        config, planning = self._config, self._config.settings.planning
         if config.metrics:
             cast(Callable[[str], None], load("telemetry.ray_sink:install"))(config.metrics)
         self._orphans_killed += await asyncio.to_thread(lambda: kill(orphans()))
         self._mark = mark_children()
         if self._guard is None:
             self._guard = await asyncio.to_thread(start_guard, self._mark, config.settings.start_timeout_s)
-        self._tokenizer = await asyncio.to_thread(lambda: TextTokenizer.load(bring(config.tokenizer)))
-        self._format = format_of(config.policy_settings)
+        tokenizer = await asyncio.to_thread(lambda: TextTokenizer.load(bring(config.tokenizer)))
+        policy = None
         if config.policy is not None:
-            self._policy = cast(Callable[..., PolicyClient], load(config.policy.factory))(**config.policy.options)
+            policy = cast(Callable[..., PolicyClient], load(config.policy.factory))(**config.policy.options)
         judge = config.judges.of_trajectories(config.settings.trajectory_judge)
         if isinstance(judge, PostponingJudge):
             judge = judge.postponing()
-        self._milestones = config.judges.of_milestones(config.settings.milestone_judge)
-        if config.settings.planning.model:
-            self._model = config.judges.language_model(config.settings.planning.model)
-        if config.settings.planning.potential:
-            self._critic = await asyncio.to_thread(
-                critic_for, Path(config.settings.planning.potential).expanduser(), local_path(config.tokenizer)
+        milestones = config.judges.of_milestones(config.settings.milestone_judge)
+        model = config.judges.language_model(planning.model) if planning.model else None
+        critic = None
+        if planning.potential:
+            critic = await asyncio.to_thread(
+                critic_for, Path(planning.potential).expanduser(), local_path(config.tokenizer)
             )
         slots = Slots(
             partial(self._host, judge),
@@ -174,7 +184,7 @@ class RolloutWorker:
         )
         await slots.start()
         self._lag.start()
-        self._slots = slots
+        return _Equipment(slots, tokenizer, format_of(config.policy_settings), policy, milestones, model, critic)
 
     async def _host(self, judge: TrajectoryJudge) -> EnvironmentHost:
         """Return a new host, connected with what its node runs now."""
@@ -186,18 +196,19 @@ class RolloutWorker:
 
     async def _play(self, spec: EpisodeSpec) -> Completed:
         """Return the judged episode once it is durable; raise ``EpisodeFailed`` where it has no verdict."""
-        if self._slots is None:
+        equipment, stalls = self._equipment, self._lag.stalls
+        if equipment is None:
             raise EpisodeFailed(Failure(codes.WORKER_NOT_STARTED, f"{self._name} has no browser yet"))
-        writer, stalls = self._writer_of(spec), self._lag.stalls
-        agent = self._agent(spec, writer)
-        async with self._slots.borrow() as (slot, env):
+        writer = Writer(equipment.format, equipment.tokenizer, spec, self._config.policy_settings)
+        agent = self._agent(equipment, spec, writer)
+        async with equipment.slots.borrow() as (slot, env):
             slot.note(Failure(codes.INTERRUPTED))  # stands unless the episode comes to an end
             played: Played = await play(
                 env,
                 agent,
                 spec,
                 self._config.settings,
-                milestones=self._milestones,
+                milestones=equipment.milestones,
                 writer=writer,
                 worker=self._name,
                 environment=self._config.environment,
@@ -237,24 +248,19 @@ class RolloutWorker:
         detail = f"{self._name} stood still for more than {limit_s:g} s: stopped, out of memory, or short of CPU"
         return Failure(codes.WORKER_STALLED, detail)
 
-    def _writer_of(self, spec: EpisodeSpec) -> Writer:
-        if self._tokenizer is None or self._format is None:
-            raise EpisodeFailed(Failure(codes.WORKER_NOT_STARTED, f"{self._name} has no tokenizer yet"))
-        return Writer(self._format, self._tokenizer, spec, self._config.policy_settings)
-
-    def _agent(self, spec: EpisodeSpec, writer: Writer) -> Agent:
+    def _agent(self, equipment: _Equipment, spec: EpisodeSpec, writer: Writer) -> Agent:
         limits, prompts = writer.limits, (writer.prompt_format, writer.tokenizer)
         if spec.source is Source.DEMONSTRATION:
             return ScriptedAgent(demonstrator(spec), *prompts, spec, limits=limits)
-        if self._policy is None:
+        if equipment.policy is None:
             detail = f"episode {spec.episode_id} needs a policy, and the worker was configured without one"
             raise EpisodeFailed(Failure(codes.NO_POLICY, detail))
         top_p = self._config.settings.top_p
-        agent = PolicyAgent(self._policy, *prompts, spec, top_p=top_p, limits=limits)
-        planning = self._config.settings.planning
-        return agent if planning.mode == "none" or spec.source is not Source.EVALUATION else self._planning(agent, spec)
+        agent = PolicyAgent(equipment.policy, *prompts, spec, top_p=top_p, limits=limits)
+        plans = self._config.settings.planning.mode != "none" and spec.source is Source.EVALUATION
+        return self._planning(equipment, agent, spec) if plans else agent
 
-    def _planning(self, agent: PolicyAgent, spec: EpisodeSpec) -> Agent:
+    def _planning(self, equipment: _Equipment, agent: PolicyAgent, spec: EpisodeSpec) -> Agent:
         """Return the agent of an episode that is planned: a language model, or the policy, watched."""
         # Their state is pydantic's, which a worker that plans nothing is to do without.
         from rollout_workers.planning.model_agent import ModelAgent
@@ -264,10 +270,10 @@ class RolloutWorker:
 
         planning = self._config.settings.planning
         folder = PlanFolder(Path(self._config.plan_dir)) if self._config.plan_dir else None
-        progress = CriticProgress(self._critic, agent.writer) if self._critic is not None else None
-        if self._model is None:
+        progress = CriticProgress(equipment.critic, agent.writer) if equipment.critic is not None else None
+        if equipment.model is None:
             return WatchedPolicyAgent(agent, spec, planning, progress=progress, folder=folder)
-        return ModelAgent(self._model, agent.writer, planning, progress=progress, folder=folder)
+        return ModelAgent(equipment.model, agent.writer, planning, progress=progress, folder=folder)
 
     async def _contained(self, work: Awaitable[T]) -> T | Failure:
         """Return what ``work`` returns, or what went wrong in it, typed; nothing is raised but cancellation."""
@@ -284,10 +290,9 @@ class RolloutWorker:
         return Failure(codes.UNEXPECTED, detail)
 
     def _health(self, failure: Failure | None) -> WorkerHealth:
-        slots = self._slots
         return WorkerHealth(
             pid=os.getpid(),
-            browser_restarts=slots.host_restarts if slots is not None else 0,
+            browser_restarts=self._equipment.slots.host_restarts if self._equipment is not None else 0,
             orphans_killed=self._orphans_killed,
             loop_lag_s=self._lag.take_worst_s(),
             failure=failure,

@@ -113,8 +113,8 @@ def assert_nothing_gained(before: Held, after: Held, episodes: int) -> None:
 
 async def test_two_hundred_episodes_without_a_browser_leave_nothing(tmp_path: Path) -> None:
     def counts(worker: RolloutWorker) -> tuple[int, int]:
-        assert worker._slots is not None
-        return 0, len(worker._slots._host._app.state.sessions)  # type: ignore[union-attr]
+        assert worker._equipment is not None
+        return 0, len(worker._equipment.slots._host._app.state.sessions)  # type: ignore[union-attr]
 
     before, after = await before_and_after(made(tmp_path, "browserless"), 40, 160, counts)
     assert_nothing_gained(before, after, 160)
@@ -127,8 +127,8 @@ async def test_forty_episodes_in_chromium_leave_nothing(tmp_path: Path) -> None:
     with SiteServer() as server:
 
         def counts(worker: RolloutWorker) -> tuple[int, int]:
-            assert worker._slots is not None
-            browser = worker._slots._host._browser._browser  # type: ignore[union-attr]
+            assert worker._equipment is not None
+            browser = worker._equipment.slots._host._browser._browser  # type: ignore[union-attr]
             return len(browser.contexts), sessions_of(server)
 
         before, after = await before_and_after(made(tmp_path, "embedded", server), 10, 30, counts)
