@@ -312,10 +312,6 @@ class TasksChosen(StageResult):
 
 R = TypeVar("R", bound=StageResult)
 
-WARM_START: Mapping[str, type[StageResult]] = {
-    kind.stage: kind for kind in (Cloned, CriticsPretrained, Published, Evaluated)
-}
-"""The stages that every run has before RL, in phase 0, in order."""
 POSSIBLE_BEFORE: Mapping[str, type[StageResult]] = {
     kind.stage: kind
     for kind in (
@@ -330,7 +326,7 @@ POSSIBLE_BEFORE: Mapping[str, type[StageResult]] = {
         TasksChosen,
     )
 }
-"""Those that phase 0 may have, in order."""
+"""The stages that phase 0 may have, in order."""
 OPENING = frozenset({RolloutsPlayed.stage, Labelled.stage, FirstStatesOpened.stage, TasksChosen.stage})
 """Those that phase 0 has only where the start policy's rollouts open the replay buffer."""
 POSSIBLE: Mapping[str, type[StageResult]] = {
@@ -348,11 +344,9 @@ POSSIBLE: Mapping[str, type[StageResult]] = {
         TasksChosen,
     )
 }
-"""The stages that a phase after it may have, in order."""
+"""Those that a phase after it may have, in order."""
 WHERE_NEEDED = frozenset({MilestonesWritten.stage, Labelled.stage, FirstStatesOpened.stage})
 """Those that a phase has only where there is something for them to do."""
-PHASE: Mapping[str, type[StageResult]] = {name: kind for name, kind in POSSIBLE.items() if name not in WHERE_NEEDED}
-"""Those that every phase has, in order."""
 
 
 def read_result(phase: int, stage: str, content: object) -> StageResult:

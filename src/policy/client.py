@@ -1,4 +1,4 @@
-"""What a rollout asks of a policy, whoever serves it (the torch server, vLLM, a scripted stand-in).
+"""What a rollout asks of a policy, whoever serves it (the torch server, vLLM, a test's stand-in).
 
 Owns the request and reply types and the ``PolicyClient`` protocol. Invariant: token ids in, token
 ids out; nothing on this path ever re-tokenises text.

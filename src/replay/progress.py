@@ -29,15 +29,6 @@ def milestones_reached(trajectory: Trajectory) -> float | None:
     return float(reached.mean()) if reached.size else None
 
 
-def progress_labels(
-    milestones: BoolMatrix | Sequence[Sequence[bool]],
-    milestone_count: int,
-    final_milestones: Sequence[bool] | None = None,
-) -> npt.NDArray[np.float64]:
-    """Return p* (T,) for the states before each of the T actions; see ``progress_curve``."""
-    return progress_curve(milestones, milestone_count, final_milestones)[:-1]
-
-
 def progress_curve(
     milestones: BoolMatrix | Sequence[Sequence[bool]],
     milestone_count: int,

@@ -20,16 +20,13 @@ from environments.interface.grammar import GrammarError, parse
 from judges.declarative import DeclarativeChecks
 from judges.interface import MilestoneJudge, OpenVerdict
 from judges.milestones import Acted
-from policy.client import PolicyClient
-from policy.prompts import PastAction, PromptFormat, PromptTooLong
-from policy.settings import PolicySettings
-from policy.tokenizer import TextTokenizer
+from policy.prompts import PastAction, PromptTooLong
 from records import failure_codes as codes
 from records.deadline import Deadline
 from records.environment import Action, Element, Observation, Verdict
 from records.episodes import FinalState, Source, Step, Task, Termination, Trajectory
 from records.failures import EpisodeFailed, Failure
-from rollout_workers.agent import Agent, Decision, PolicyAgent, Turn, Writer
+from rollout_workers.agent import Agent, Decision, Turn, Writer
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec
 from telemetry import meter, table
@@ -62,20 +59,6 @@ class Played:
     def failure(self) -> Failure | None:
         """Why there is no verdict and will be none."""
         return None if self.undecided else self.trajectory.failure
-
-
-async def run_episode(
-    env: Environment,
-    policy: PolicyClient,
-    prompt_format: PromptFormat,
-    tokenizer: TextTokenizer,
-    spec: EpisodeSpec,
-    settings: RolloutSettings,
-    limits: PolicySettings | None = None,
-) -> Trajectory:
-    """Let a policy play one episode; see ``play``. ``limits`` are in tokens."""
-    agent = PolicyAgent(policy, prompt_format, tokenizer, spec, top_p=settings.top_p, limits=limits)
-    return (await settle(await play(env, agent, spec, settings, writer=agent.writer), spec.task)).trajectory
 
 
 async def play(

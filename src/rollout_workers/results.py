@@ -133,11 +133,6 @@ class RolloutResult:
         return tuple(sorted(set(self.located.values())))
 
     @property
-    def episode_ids(self) -> tuple[str, ...]:
-        """Ids of the completed episodes, sorted."""
-        return tuple(sorted(self.located))
-
-    @property
     def counts(self) -> dict[str, int]:
         """Episodes by what became of them; ``completed + failed + not_dispatched`` is ``total``."""
         completed, failed = len(self.located), len(self.failures)

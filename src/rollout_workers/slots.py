@@ -55,11 +55,6 @@ class Slots:
         self._failures_in_a_row = 0
         self._hosting = asyncio.Lock()
 
-    @property
-    def host_restarts(self) -> int:
-        """How often the host had to be replaced."""
-        return max(0, self._generation)
-
     async def start(self) -> None:
         """Start the first host; raise ``EpisodeFailed`` when it does not start."""
         await self._ensure_host()

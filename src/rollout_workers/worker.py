@@ -66,7 +66,6 @@ class WorkerHealth:
     """
 
     pid: int
-    browser_restarts: int
     orphans_killed: int
     loop_lag_s: float = 0.0
     failure: Failure | None = None
@@ -292,7 +291,6 @@ class RolloutWorker:
     def _health(self, failure: Failure | None) -> WorkerHealth:
         return WorkerHealth(
             pid=os.getpid(),
-            browser_restarts=self._equipment.slots.host_restarts if self._equipment is not None else 0,
             orphans_killed=self._orphans_killed,
             loop_lag_s=self._lag.take_worst_s(),
             failure=failure,

@@ -24,8 +24,6 @@ from cluster.run_folder.ledger import LedgerFile
 from cluster.run_folder.manifest import RunManifest, read_header
 from cluster.run_folder.named_data import start_tokenizer, take_data
 from cluster.run_folder.stage_results import (
-    PHASE,
-    WARM_START,
     FirstStatesOpened,
     MilestonesWritten,
     Published,
@@ -45,7 +43,7 @@ from rollout_workers.leases import EpisodeLedger, Journal
 from rollout_workers.results import RolloutResult
 from rollout_workers.spec import EpisodeSpec
 from tests.cluster.made_episodes import result, store
-from tests.cluster.made_results import actor_update, critic_metrics
+from tests.cluster.made_results import actor_update, critic_metrics, every_stage
 
 RAW: dict[str, Any] = {
     "run": {
@@ -58,7 +56,7 @@ RAW: dict[str, Any] = {
     "warm_start": {"demonstrations": 4, "potential_demonstrations": 3, "value_demonstrations": 2},
     "curriculum": {"tasks_per_phase": 6},
 }
-ORDER = [(0, stage) for stage in WARM_START] + [(phase, stage) for phase in (1, 2) for stage in PHASE]
+ORDER = every_stage(2)
 
 
 class Killed(BaseException):

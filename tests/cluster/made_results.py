@@ -7,6 +7,8 @@ from typing import Any
 
 from cluster.run_folder.stage_data import NO_EPISODES
 from cluster.run_folder.stage_results import (
+    POSSIBLE,
+    WHERE_NEEDED,
     ActorTrained,
     Cloned,
     CriticsPretrained,
@@ -22,6 +24,13 @@ from cluster.run_folder.stage_results import (
 from learner.metrics import ActorMetrics, ActorUpdate, CriticMetrics, CriticsUpdate
 from policy.published_weights import PublishedWeights
 from replay.perplexity import FilterSummary, Histogram
+
+
+def every_stage(phases: int) -> list[tuple[int, str]]:
+    """The phase and name of each stage that every run of so many phases has, in order."""
+    before = [kind.stage for kind in (Cloned, CriticsPretrained, Published, Evaluated)]
+    each = [stage for stage in POSSIBLE if stage not in WHERE_NEEDED]
+    return [(0, stage) for stage in before] + [(phase, stage) for phase in range(1, phases + 1) for stage in each]
 
 
 def critic_metrics(loss: float | None) -> CriticMetrics:

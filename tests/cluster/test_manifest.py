@@ -20,9 +20,9 @@ from cluster.run_folder import starts, versions
 from cluster.run_folder.durable import sha256_file, write_atomic
 from cluster.run_folder.lock import RunLock
 from cluster.run_folder.manifest import RunManifest, changed_files
-from cluster.run_folder.stage_results import PHASE, WARM_START, ChosenTask, Cloned, RolloutsPlayed, TasksChosen
+from cluster.run_folder.stage_results import ChosenTask, Cloned, RolloutsPlayed, TasksChosen
 from cluster.run_folder.starts import start_files
-from tests.cluster.made_results import made
+from tests.cluster.made_results import every_stage, made
 
 RECIPE = build_recipe({"run": {"seed": 5}})
 
@@ -86,7 +86,7 @@ def test_a_result_is_what_json_gives_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize("phase", [0, 1])
 def test_each_stages_result_comes_back_as_it_was(tmp_path: Path, phase: int) -> None:
     manifest = RunManifest.open(tmp_path, RECIPE)
-    results = [made(phase, stage) for stage in (PHASE if phase else WARM_START)]
+    results = [made(phase, stage) for at, stage in every_stage(1) if at == phase]
     for result in results:
         manifest.complete_stage(phase, result)
     assert [entry.result for entry in RunManifest.read(tmp_path).entries()] == results

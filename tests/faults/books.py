@@ -87,9 +87,9 @@ class Books:
 def judged(shard_dir: str, result: RolloutResult) -> list[Trajectory]:
     """All episodes in the shards, which must be exactly those that the report counts."""
     buffer = ReplayBuffer(shard_dir)
-    assert buffer.ids() == result.episode_ids
+    assert buffer.ids() == tuple(sorted(result.located))
     assert not buffer.scan.skipped
-    return list(buffer.trajectories(result.episode_ids))
+    return list(buffer.trajectories(buffer.ids()))
 
 
 def outcomes(shard_dir: str, result: RolloutResult) -> list[float | None]:

@@ -16,8 +16,8 @@ from benchmarks.resume import Kill, KillPoint, half_written, kill_at, kill_point
 from benchmarks.runs import FinishedRun
 from benchmarks.same_runs import Comparison
 from cluster.audit.audit import audit
-from cluster.run_folder.stage_results import PHASE, WARM_START
 from cluster.run_folder.starts import start_files
+from tests.cluster.made_results import every_stage
 from tests.e2e.command import MARK, Ended, Run
 from tests.e2e.processes import Process, left_after, started_with
 from tests.e2e.test_train import TINY, assert_done, recipe
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.lengthy]
 
 AGENTS = {"ray::DashboardAgent", "ray::RuntimeEnvAgent"}
 """They wait a minute for the head that was killed with the driver, and end then (docs/decisions/0096)."""
-STAGES = [*((0, stage) for stage in WARM_START), *((1, stage) for stage in PHASE)]
+STAGES = every_stage(1)
 
 
 def point(phase: int, stage: str, *, share: float = 0.0, in_write: bool = False) -> KillPoint:

@@ -27,9 +27,10 @@ import yaml
 from ray._raylet import AuthenticationTokenLoader, Config, GcsClient  # type: ignore[attr-defined]
 
 from cluster.run_folder.manifest import RunManifest
-from cluster.run_folder.stage_results import PHASE, WARM_START, Published, WithEpisodes
+from cluster.run_folder.stage_results import Published, WithEpisodes
 from cluster.run_folder.stored_run import copied_run
 from cluster.run_folder.summary import read_summary
+from tests.cluster.made_results import every_stage
 from tests.e2e.command import Run
 from tests.e2e.test_submit import free_port, wait_for
 from tests.e2e.test_train import TINY, assert_done, recipe
@@ -235,8 +236,7 @@ class Submitted:
 
     def stages(self) -> list[tuple[int, str]]:
         """The stages of the whole run, in their order."""
-        phases = range(1, self.recipe["run"]["phases"] + 1)
-        return [*((0, stage) for stage in WARM_START), *((phase, stage) for phase in phases for stage in PHASE)]
+        return every_stage(self.recipe["run"]["phases"])
 
 
 @dataclass(frozen=True)

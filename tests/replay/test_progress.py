@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from records import failure_codes as codes
 from records.episodes import Source, Step, Termination, Trajectory
 from records.failures import Failure
-from replay.progress import milestones_reached, progress_curve, progress_labels, trajectory_progress
+from replay.progress import milestones_reached, progress_curve, trajectory_progress
 
 
 def milestones(steps: int, first_done: list[int]) -> np.ndarray:
@@ -33,12 +33,6 @@ def test_worked_example():
     curve = progress_curve(milestones(9, [2, 4, 6]), 3)
     assert curve[[1, 3, 7, 9]] == pytest.approx([1 / 6, 1 / 2, 0.4 * 2 / 3 + 0.6, 1.0])
     assert curve == pytest.approx([0, 1 / 6, 1 / 3, 1 / 2, 2 / 3, 11 / 15, 12 / 15, 13 / 15, 14 / 15, 1])
-
-
-def test_labels_leave_out_the_state_after_the_last_action():
-    labels = progress_labels(milestones(9, [2, 4, 6]), 3)
-    assert labels.shape == (9,)
-    assert labels[-1] == pytest.approx(14 / 15)
 
 
 def test_two_milestones_in_one_step_take_the_upper_end():
@@ -96,7 +90,7 @@ def test_labels_are_monotone_bounded_and_end_at_one(case):
 )
 def test_malformed_milestones_are_refused(rows, k, final):
     with pytest.raises(ValueError, match="progress labels: expected"):
-        progress_labels(rows, k, final)
+        progress_curve(rows, k, final)
 
 
 def test_a_trajectory_is_labelled_from_its_own_milestones():

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from environments.browserless.environment import BrowserlessEnvironment
-from environments.environment import Grant
+from environments.environment import Environment, Grant
 from judges.milestones import Acted
 from judges.of_milestones.recorded import action_of
-from policy.client import Completion, Sampling
+from policy.client import Completion, PolicyClient, Sampling
 from policy.formats import get_format
-from policy.prompts import Prompt, PromptTooLong
+from policy.prompts import Prompt, PromptFormat, PromptTooLong
 from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
 from policy.tokenizer_training import train_tokenizer
@@ -27,7 +27,7 @@ from records.environment import Action, Element, Observation, Verdict
 from records.episodes import NO_POLICY, Milestone, Source, Step, Task, Termination, Trajectory
 from records.failures import EpisodeFailed, Failure, FailureCode, FailureKind
 from rollout_workers.agent import PolicyAgent
-from rollout_workers.episode import play, run_episode
+from rollout_workers.episode import play, settle
 from rollout_workers.scripted_agent import ScriptedAgent, record_demonstration
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec
@@ -153,6 +153,20 @@ class TwoPages:
         return None
 
 
+async def run_episode(
+    env: Environment,
+    policy: PolicyClient,
+    prompt_format: PromptFormat,
+    tokenizer: CharacterTokenizer,
+    spec: EpisodeSpec,
+    settings: RolloutSettings,
+    limits: PolicySettings,
+) -> Trajectory:
+    """Let a policy play one episode to its verdict."""
+    agent = PolicyAgent(policy, prompt_format, tokenizer, spec, top_p=settings.top_p, limits=limits)  # type: ignore[arg-type]
+    return (await settle(await play(env, agent, spec, settings, writer=agent.writer), spec.task)).trajectory
+
+
 async def run(
     env: TwoPages,
     policy: Replies,
@@ -162,7 +176,7 @@ async def run(
     policy_s: float = 90.0,
 ) -> Trajectory:
     limits = PolicySettings(max_prompt_tokens=tokens, deadline_s=policy_s)
-    return await run_episode(env, policy, PlainFormat(), CharacterTokenizer(), spec, settings, limits)  # type: ignore[arg-type]
+    return await run_episode(env, policy, PlainFormat(), CharacterTokenizer(), spec, settings, limits)
 
 
 def asked(policy: Replies, index: int) -> dict[str, object]:
@@ -266,7 +280,7 @@ async def test_a_higher_limit_changes_nothing_of_what_came_before_it() -> None:
     formatted = get_format("waymark", instructions=True)
     limits, tokenizer = PolicySettings(max_prompt_tokens=4000), CharacterTokenizer()
     played = [
-        await run_episode(TwoPages(), policy, formatted, tokenizer, spec, SETTINGS, limits)  # type: ignore[arg-type]
+        await run_episode(TwoPages(), policy, formatted, tokenizer, spec, SETTINGS, limits)
         for policy, spec in ((short, SPEC), (long, replace(SPEC, task=replace(TASK, max_steps=2 * TASK.max_steps))))
     ]
     assert [len(episode.steps) for episode in played] == [4, 8]
@@ -426,7 +440,7 @@ def thought(words: str, answer: str) -> str:
 async def thought_about(replies: list[str]) -> tuple[Trajectory, Replies, TwoPages]:
     """What a policy that thinks plays, with what it was asked and what was done."""
     env, policy, limits = TwoPages(), Replies(replies), PolicySettings(max_prompt_tokens=4000)
-    trajectory = await run_episode(env, policy, THINKING, CharacterTokenizer(), SPEC, SETTINGS, limits)  # type: ignore[arg-type]
+    trajectory = await run_episode(env, policy, THINKING, CharacterTokenizer(), SPEC, SETTINGS, limits)
     return trajectory, policy, env
 
 

@@ -57,10 +57,8 @@ def test_every_episode_is_played_once_and_lies_in_its_shard(tmp_path: Path) -> N
     assert result.counts == {"total": 12, "dispatched": 12, "completed": 12, "failed": 0, "not_dispatched": 0}
     assert result.attempts == 12
     buffer = ReplayBuffer(tmp_path / "shards")
-    assert buffer.ids() == result.episode_ids == tuple(sorted(f"e{i}" for i in range(12)))
-    assert {t.episode_id: t.outcome for t in buffer.trajectories(result.episode_ids)} == {
-        f"e{i}": 1.0 for i in range(12)
-    }
+    assert buffer.ids() == tuple(sorted(result.located)) == tuple(sorted(f"e{i}" for i in range(12)))
+    assert {t.episode_id: t.outcome for t in buffer.trajectories(buffer.ids())} == {f"e{i}": 1.0 for i in range(12)}
     assert set(result.shards) == {str(path) for path in (tmp_path / "shards").glob("*.arrow")}
     assert (result.env_steps, result.successes, result.orphans) == (24, 12, 0)
     assert result.env_steps_per_s > 0
@@ -73,7 +71,7 @@ def test_failed_attempts_are_repeated_and_lasting_failures_are_reported_not_scor
     specs = [spec(0), spec(1, "infra"), spec(2, "infra", times=9), spec(3, "task"), spec(4, "bug")]
     with RolloutPool(config(tmp_path, SETTINGS)) as pool:
         result = pool.run(specs)
-    assert result.episode_ids == ("e0", "e1", "e4")
+    assert set(result.located) == {"e0", "e1", "e4"}
     assert {i: f.kind for i, f in result.failures.items()} == {"e2": FailureKind.INFRA, "e3": FailureKind.TASK}
     assert result.incidents == {"infra/as_asked": 4, "infra/unexpected": 1, "task/as_asked": 1}
     assert result.attempts == 1 + 2 + SETTINGS.attempts + 1 + 2

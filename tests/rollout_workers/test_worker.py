@@ -116,9 +116,8 @@ async def test_a_dead_browser_is_replaced_once_for_all_slots(tmp_path: Path) -> 
             while runs(browser):
                 await asyncio.sleep(0.01)
         answers = await asyncio.gather(*(play(worker, i) for i in range(2, 6)))
-        health = await worker.heartbeat()
     assert [type(answer.end) for answer in answers] == [Completed] * 4
-    assert (len(browsers(tmp_path)), health.browser_restarts) == (2, 1)
+    assert len(browsers(tmp_path)) == 2
 
 
 async def test_an_episode_whose_browser_dies_fails_as_infrastructure(tmp_path: Path) -> None:

@@ -10,18 +10,23 @@ import pytest
 from records.episodes import Task
 from sites.chains.atoms import ATOMS
 from sites.chains.chain import Chain
-from sites.chains.slips import Slip, Slips, planned_slips
+from sites.chains.slips import Slip, plan_slips
 from sites.demonstrations import demonstrate
 from sites.quality import Quality
 from tests.sites.chain_tasks import chains, single
 from tests.sites.player import play
 
 OFTEN = Quality(faulty=0.5, habitual=0.0)
+Slips = tuple[Slip | None, ...]
+
+
+def drawn_slips(chain: Chain, rng: random.Random, quality: Quality) -> Slips:
+    return tuple(planned.slip for planned in plan_slips(chain, rng, quality))
 
 
 def slips_of(task: Task, seed: int, quality: Quality) -> Slips:
     chain = Chain.filled(task.parameters)
-    return planned_slips(chain, random.Random(f"demonstration/{seed}/{task.task_id}"), quality)
+    return drawn_slips(chain, random.Random(f"demonstration/{seed}/{task.task_id}"), quality)
 
 
 def done_well(slips: Slips) -> set[int]:
@@ -81,11 +86,11 @@ async def test_flawless_demonstrations_succeed_and_a_seed_gives_one_demonstratio
 def test_few_slips_end_the_episode_and_atoms_have_habits():
     chain = Chain.filled(next(t for t in chains("train", 8) if t.template == "chains.4").parameters)
     rng, quality = random.Random(0), Quality(faulty=1.0, detours=0.0, habitual=0.0)
-    drawn = Counter(slip for _ in range(1000) for slip in planned_slips(chain, rng, quality))
+    drawn = Counter(slip for _ in range(1000) for slip in drawn_slips(chain, rng, quality))
     assert 0.05 < drawn[Slip.STOPPED] / drawn.total() < 0.2
     assert drawn[Slip.WRONG] > drawn[Slip.SKIPPED] > drawn[Slip.SWAPPED] > 0
     always = Quality(faulty=1.0, detours=0.0, habitual=1.0)
-    assert len({planned_slips(chain, rng, always) for _ in range(50)}) == 1
+    assert len({drawn_slips(chain, rng, always) for _ in range(50)}) == 1
 
 
 async def test_a_habit_always_goes_the_same_way(app):

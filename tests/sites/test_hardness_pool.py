@@ -135,7 +135,7 @@ def test_episodes_that_meet_server_errors_are_played_again_and_none_is_scored_0(
     assert result.attempts > 24
     assert set(result.incidents) == {"infra/site_error"}
     assert result.incidents["infra/site_error"] == result.attempts - 24
-    outcomes = [trajectory.outcome for trajectory in ReplayBuffer(tmp_path).trajectories(result.episode_ids)]
+    outcomes = [trajectory.outcome for trajectory in ReplayBuffer(tmp_path).trajectories(result.located)]
     assert outcomes == [1.0] * 24, "flawless demonstrators succeed wherever the site answers"
 
 

@@ -42,7 +42,6 @@ class Slip(StrEnum):
 
 
 _SHARES = {Slip.WRONG: 60, Slip.SKIPPED: 20, Slip.SWAPPED: 10, Slip.STOPPED: 10}
-Slips = tuple[Slip | None, ...]
 _Actions = Generator[Intent, Observation, object]
 _Part = Generator[Intent, Observation, Observation | None]
 """Part of a demonstration: returns the page on which it ends, None where none was seen yet."""
@@ -51,7 +50,7 @@ _Part = Generator[Intent, Observation, Observation | None]
 def demonstrate_chain(task: Task, seed: int, quality: Quality) -> Expert:
     """Return a demonstration of a chain, made imperfect as ``quality`` says."""
     rng, chain = random.Random(f"demonstration/{seed}/{task.task_id}"), Chain.filled(task.parameters)
-    part = _done(chain, _plan(chain, rng, quality), rng)
+    part = _done(chain, plan_slips(chain, rng, quality), rng)
 
     def demonstration() -> Expert:
         seen: Observation | None = None
@@ -66,13 +65,8 @@ def demonstrate_chain(task: Task, seed: int, quality: Quality) -> Expert:
     return demonstration()
 
 
-def planned_slips(chain: Chain, rng: random.Random, quality: Quality) -> Slips:
-    """Draw what goes wrong with each atom, None for nothing; the last one cannot be swapped."""
-    return tuple(planned.slip for planned in _plan(chain, rng, quality))
-
-
 @dataclass(frozen=True, slots=True)
-class _Planned:
+class PlannedSlip:
     """What goes wrong with an atom, None for nothing, and how: as ``rng`` draws, for a habit always the same."""
 
     slip: Slip | None
@@ -84,23 +78,24 @@ class _Planned:
         return next(iter(rivals_of(intent, seen)), None) if self.habitual else rival_of(intent, seen, self.rng)
 
 
-def _plan(chain: Chain, rng: random.Random, quality: Quality) -> tuple[_Planned, ...]:
+def plan_slips(chain: Chain, rng: random.Random, quality: Quality) -> tuple[PlannedSlip, ...]:
+    """Draw what goes wrong with each atom; the last one cannot be swapped."""
     plan = [_planned(atom.name, rng, quality) for atom in chain.atoms]
     last = plan[-1]
     return (*plan[:-1], replace(last, slip=Slip.WRONG) if last.slip is Slip.SWAPPED else last)
 
 
-def _planned(atom: str, rng: random.Random, quality: Quality) -> _Planned:
+def _planned(atom: str, rng: random.Random, quality: Quality) -> PlannedSlip:
     if rng.random() >= quality.rate(atom):
-        return _Planned(None, rng)
+        return PlannedSlip(None, rng)
     if rng.random() < quality.detours:
-        return _Planned(Slip.DETOUR, rng)
+        return PlannedSlip(Slip.DETOUR, rng)
     habitual = rng.random() < quality.habitual
     source = random.Random(f"habit/{quality.seed}/{atom}") if habitual else rng
-    return _Planned(source.choices(list(_SHARES), list(_SHARES.values()))[0], source, habitual)
+    return PlannedSlip(source.choices(list(_SHARES), list(_SHARES.values()))[0], source, habitual)
 
 
-def _done(chain: Chain, plan: Sequence[_Planned], rng: random.Random) -> _Part:
+def _done(chain: Chain, plan: Sequence[PlannedSlip], rng: random.Random) -> _Part:
     """Do the chain's atoms as planned."""
     site, at_home, wandered = chain.sites[0], True, False
     seen: Observation | None = None
@@ -121,9 +116,9 @@ def _done(chain: Chain, plan: Sequence[_Planned], rng: random.Random) -> _Part:
     return seen
 
 
-def _ordered(plan: Sequence[_Planned]) -> Sequence[tuple[int, _Planned]]:
+def _ordered(plan: Sequence[PlannedSlip]) -> Sequence[tuple[int, PlannedSlip]]:
     """Return the atoms in the order in which they are done; one that is swapped and the next one are done well."""
-    order, index = list[tuple[int, _Planned]](), 0
+    order, index = list[tuple[int, PlannedSlip]](), 0
     while index < len(plan):
         planned = plan[index]
         if planned.slip is Slip.SWAPPED:
@@ -160,7 +155,7 @@ def _carefully(actions: _Actions, seen: Observation | None, most: int = _ALL, *,
     return seen
 
 
-def _carelessly(actions: _Actions, seen: Observation | None, last: int, planned: _Planned) -> _Part:
+def _carelessly(actions: _Actions, seen: Observation | None, last: int, planned: PlannedSlip) -> _Part:
     """Follow the actions and go wrong at one choice; who has not by the ``last`` action leaves that one out."""
     rng = planned.rng
     try:

@@ -37,9 +37,7 @@ class SiteLedger:
         self._waiting: dict[int, dict[str, Mode]] = {}
         self._held: dict[int, SiteLease] = {}
         self._last_id = 0
-        self.granted = self.released = self.withdrawn = 0
-        self.unreset_writes = 0
-        """How often a unit that cannot be reset was written to by an episode that should only have read."""
+        self.granted = self.released = 0
 
     def ask(self, modes: Mapping[str, Mode]) -> int:
         """Queue a request for sites, each with its mode; return its number, which becomes the lease's.
@@ -60,7 +58,7 @@ class SiteLedger:
 
     def withdraw(self, number: int) -> None:
         """Take a request back that waits; no effect on others."""
-        self.withdrawn += self._waiting.pop(number, None) is not None
+        self._waiting.pop(number, None)
 
     def grant(self, most: int | None = None) -> list[SiteLease]:
         """Give requests (``most`` of them, None: all) their units that can have them now, oldest first.
@@ -107,8 +105,6 @@ class SiteLedger:
                 unit.writer = None
             if name in changed and unit.resettable:
                 unit.state = UnitState.DIRTY
-            elif name in changed:
-                self.unreset_writes += 1
         self.released += 1
         return True
 
