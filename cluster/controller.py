@@ -96,7 +96,7 @@ class Controller:
         self.display.phase(0)
         stage(0, Cloned, self._clone)
         stage(0, CriticsPretrained, self._pretrain_critics)
-        self.system.players.retire(DEMONSTRATED if self.recipe.run.environment != DEMONSTRATED else "")
+        self.system.rollouts.retire(DEMONSTRATED if self.recipe.run.environment != DEMONSTRATED else "")
         self.stages.go_on_from_last_checkpoint()
         stage(0, Published, self._publish)
         if tasks_without(self._shown_milestones(0)):
@@ -197,7 +197,7 @@ class Controller:
         left = [spec for spec in specs if spec.episode_id not in ahead.failures]
         result = ahead.then(self._play(phase, RolloutsPlayed.stage, left, self.recipe.run.environment))
         if not self._may_play_ahead(phase):
-            self.system.players.rest()
+            self.system.rollouts.rest()
         counts = episode_counts(specs, result, self.buffer)
         older = counts.episodes if self.recipe.rollout.max_staleness else ()
         played = RolloutsPlayed(**vars(counts), staleness=steps_by_staleness(self.buffer.stream(older)))
@@ -213,7 +213,7 @@ class Controller:
 
         A start that goes on where these weights are served no more leaves that to the phases after.
         """
-        served = self.system.players.version == newest_version(Source.ROLLOUT, phase)
+        served = self.system.rollouts.version == newest_version(Source.ROLLOUT, phase)
         return bool(self.recipe.rollout.max_staleness) and served and 0 < phase < self.recipe.run.phases
 
     @contextmanager
@@ -228,7 +228,7 @@ class Controller:
             without = {task.task_id for task in tasks_without(specs)}  # they are written before their phase
             specs = [spec for spec in specs if spec.task.task_id not in without]
         journal = self.ledger.of(phase + 1, RolloutsPlayed.stage)
-        play, driver = self.system.players.ahead, self.recipe.run.environment
+        play, driver = self.system.rollouts.ahead, self.recipe.run.environment
         with play(specs, self.buffer, self.display, driver=driver, journal=journal) as begun:
             yield
         self._ahead[phase + 1] = begun.result
@@ -344,7 +344,7 @@ class Controller:
         """Open the first pages of the training tasks that have no episode yet."""
         played = self._newest(phase)
         tasks = [task for task in self.tasks.training if task.task_id not in played]
-        opened = self.system.players.open_first_states(tasks, self.display)
+        opened = self.system.rollouts.open_first_states(tasks, self.display)
         if opened.absent:
             first = next(iter(opened.absent.values()))
             self.display.note(
@@ -386,7 +386,7 @@ class Controller:
 
     def _play(self, phase: int, stage: str, specs: list[EpisodeSpec], driver: str) -> RolloutResult:
         journal = self.ledger.of(phase, stage)
-        result = self.system.players.play(specs, self.buffer, self.display, driver=driver, journal=journal)
+        result = self.system.rollouts.play(specs, self.buffer, self.display, driver=driver, journal=journal)
         self.buffer.refresh()
         self.system.learner.bring(self.buffer.shards)
         return result

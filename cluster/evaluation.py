@@ -118,11 +118,11 @@ def _played(recipe: Recipe, folders: RunFolders, split: str, steps_factor: int) 
         players.publish(*_snapshot(recipe, folders, players.probes))
         specs, buffer = with_longer_tasks(tasks.evaluation(0), steps_factor), ReplayBuffer(folders.episodes)
         if evaluates_with_milestones(recipe) and (without := tasks_without(specs)):
-            written = players.write_milestones(without)
+            written = players.rollouts.write_milestones(without)
             if said := absent_line(written, len(without), recipe.milestones, split):
                 display.note(said)
             specs = with_milestones(specs, written.written)
-        result = players.play(specs, buffer, display, driver=recipe.run.environment)
+        result = players.rollouts.play(specs, buffer, display, driver=recipe.run.environment)
         buffer.refresh()
         found = split_results(specs, (split,), result, buffer, settings.passes)
         return with_planning(found, specs, buffer, folders.plans, recipe.rollout.planning)[split]

@@ -12,14 +12,13 @@ import logging
 import math
 import secrets
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
 
 import ray
 
-from cluster.display.run_display import RunDisplay
 from cluster.errors import ProcessLost
 from cluster.head_watch import HeadWatch
 from cluster.judging import judging
@@ -28,7 +27,7 @@ from cluster.placement import SERVER, demands
 from cluster.recipe.recipe import Recipe
 from cluster.rollouts import Rollouts
 from cluster.run_folder.layout import RunFolders
-from cluster.run_folder.stage_results import FirstStatesOpened, MilestonesWritten, Published
+from cluster.run_folder.stage_results import Published
 from cluster.task_sets import TaskSets
 from policy.backend import Serving, backend_of
 from policy.data_planes import DataPlane, by_file
@@ -36,13 +35,7 @@ from policy.formats import get_format
 from policy.publication import Ids, Probe, probe_limits, publish
 from policy.published_weights import PublishedWeights, put_in_store, write_published
 from policy.tokenizer import TextTokenizer
-from records.episodes import Task
 from records.stores.working_copy import local_path
-from replay.buffer import ReplayBuffer
-from rollout_workers.ahead import RolloutsAhead
-from rollout_workers.leases import Journal, no_journal
-from rollout_workers.results import RolloutResult
-from rollout_workers.spec import EpisodeSpec
 from telemetry import meter, table
 
 logger = logging.getLogger(__name__)
@@ -70,7 +63,6 @@ class Players:
         self._tasks = tasks
         self._model = model
         self._stack = ExitStack()
-        self._version: int | None = None
 
     def __enter__(self) -> Players:
         """Start the watch, the servers and what episodes are played on."""
@@ -102,7 +94,7 @@ class Players:
                 nodes=self._nodes,
                 tokenizer=self._folders.address(self._model),
             )
-            self._rollouts = started.enter_context(rollouts)
+            self.rollouts = started.enter_context(rollouts)
             self._stack = started.pop_all()
         return self
 
@@ -161,7 +153,7 @@ class Players:
             raise ProcessLost(
                 f"no policy server took version {version}: {publication.quarantined}; see the servers' logs"
             )
-        self._version = version
+        self.rollouts.version = version
         meter.record(table.PUBLISHED_VERSION, version)
         for name, gap in publication.probe_gaps.items():
             meter.record(table.PROBE_GAP, gap, server=name)
@@ -180,51 +172,6 @@ class Players:
         """Wait until a server that this run starts has a node; raise ``RunStopped`` where none comes."""
         if self._started_servers:
             self._nodes.settled(SERVER)
-
-    def play(
-        self,
-        specs: Sequence[EpisodeSpec],
-        buffer: ReplayBuffer,
-        display: RunDisplay,
-        *,
-        driver: str,
-        journal: Journal = no_journal,
-    ) -> RolloutResult:
-        """Play episodes with the published weights; see ``cluster.rollouts``."""
-        return self._rollouts.play(specs, buffer, display, driver=driver, version=self._version, journal=journal)
-
-    @property
-    def version(self) -> int | None:
-        """The version that was published last, None before the first publication of this start."""
-        return self._version
-
-    def ahead(
-        self,
-        specs: Sequence[EpisodeSpec],
-        buffer: ReplayBuffer,
-        display: RunDisplay,
-        *,
-        driver: str,
-        journal: Journal = no_journal,
-    ) -> AbstractContextManager[RolloutsAhead]:
-        """Play episodes with the published weights while a block works; see ``cluster.rollouts``."""
-        return self._rollouts.ahead(specs, buffer, display, driver=driver, version=self._version, journal=journal)
-
-    def write_milestones(self, tasks: Sequence[Task]) -> MilestonesWritten:
-        """Let the recipe's model write milestones from the tasks' first pages; see ``cluster.milestones.writing``."""
-        return self._rollouts.write_milestones(tasks)
-
-    def open_first_states(self, tasks: Sequence[Task], display: RunDisplay) -> FirstStatesOpened:
-        """Open first pages of tasks that nobody played, for a critic to be asked about; see ``cluster.first_pages``."""
-        return self._rollouts.open_first_states(tasks, display)
-
-    def rest(self) -> None:
-        """Let go of the workers that are not needed while nothing is played; see ``rollout.workers_min``."""
-        self._rollouts.rest()
-
-    def retire(self, driver: str) -> None:
-        """End the workers of one kind of environment, when no further episode needs them."""
-        self._rollouts.retire(driver)
 
     def _explain_lost_head(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -49,6 +49,8 @@ class Rollouts:
 
     ``judges`` judge the episodes, ``policy`` says how workers reach the policy, ``tokenizer`` is the path of a policy
     folder, ``nodes`` knows who waits for a node.
+
+    ``version`` is that of the weights that must decide, as published last; None takes whichever are served.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class Rollouts:
         self._judges = judges
         self._policy = policy
         self._tokenizer = tokenizer
+        self.version: int | None = None
         self._stack = ExitStack()
         self._services: dict[str, Service[Any]] = {}
         self._pools: dict[str, RolloutPool] = {}
@@ -92,17 +95,14 @@ class Rollouts:
         display: RunDisplay,
         *,
         driver: str,
-        version: int | None,
         journal: Journal = no_journal,
     ) -> RolloutResult:
         """Play the episodes that no shard holds yet, on the workers of one kind of environment.
 
-        ``version`` is the one of the weights that must decide; None takes whichever are served.
-
         Raises:
             RunStopped: too much failed, or nothing moved any more; finished episodes are on disk.
         """
-        missing = _missing(specs, buffer, version)
+        missing = _missing(specs, buffer, self.version)
         kept = len(specs) - len(missing)
 
         def show(now: RolloutCounts) -> None:
@@ -128,7 +128,6 @@ class Rollouts:
         display: RunDisplay,
         *,
         driver: str,
-        version: int | None,
         journal: Journal = no_journal,
     ) -> Iterator[RolloutsAhead]:
         """Play as ``play`` does while the block works, and finish what is being played at its end.
@@ -136,7 +135,7 @@ class Rollouts:
         Raises:
             RunStopped: as ``play`` does, at the end of the block.
         """
-        missing = _missing(specs, buffer, version)
+        missing = _missing(specs, buffer, self.version)
 
         def show(now: RolloutCounts) -> None:
             display.ahead(len(specs) - len(missing) + now.completed + now.failed, len(specs))

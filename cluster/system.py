@@ -66,6 +66,7 @@ class System:
             plane = Broadcast(self.learner.sender) if broadcasts else by_file
             players = Players(self.recipe, self.folders, self._tasks, model, self._nodes, plane)
             self.players = started.enter_context(players)
+            self.rollouts = self.players.rollouts
             self.learner.ready()
             self._stack = started.pop_all()
         return self
@@ -89,7 +90,7 @@ class System:
         """Let the model of ``milestones.model`` write milestones for tasks; say why where there are none."""
         if not self.recipe.milestones.model or not tasks:
             return nothing_written(tasks)
-        return self.players.write_milestones(tasks)
+        return self.rollouts.write_milestones(tasks)
 
     def publish(self, version: int) -> Published:
         """Bring every server to the learner's weights as ``version``; raise ``ProcessLost`` where none takes them."""

@@ -175,6 +175,8 @@ class FakeSystem:
         """What plays; here all is one."""
         return self
 
+    rollouts = players
+
     def rest(self) -> None:
         """Keep all workers."""
 
