@@ -8,7 +8,6 @@ in OUT/browser, so that a stopped benchmark goes on.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping
 from statistics import fmean
@@ -19,6 +18,7 @@ from benchmarks.recording import Recording, met, points, shown
 from benchmarks.runs import train
 from benchmarks.study_policies import StudyPolicies, study_options
 from cluster.finished_run import FinishedRun
+from cluster.recipe.override import override
 from cluster.studies.records import ByPhase
 
 NAME = "in_browser"
@@ -89,7 +89,7 @@ def _played(policies: StudyPolicies, arm: str, seed: int, split: str, contexts: 
     said = [
         *policies.study.settings_of(arm, seed, {}, [split]),
         "run.phases=0", "run.environment=embedded", "learner.algorithm=sft", "run.evaluation.before_rl=true",
-        f"warm_start.checkpoint={json.dumps(str(policies.trained(arm, seed).resolve()))}",
+        override("warm_start.checkpoint", str(policies.trained(arm, seed).resolve())),
         f"rollout.contexts_per_worker={contexts}",
     ]  # fmt: skip
     return train(policies.study.recipe, policies.out / "browser" / arm / f"seed-{seed}", said)

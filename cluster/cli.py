@@ -7,7 +7,6 @@ imports what it needs.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -18,19 +17,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cluster.commands.analysis import analysis_app
+from cluster.commands.data import data_app
+from cluster.commands.environments import env_app
 from cluster.commands.judge import judge_app
+from cluster.commands.loading import RecipeArgument, SetOption, load_run, require_ready
 from cluster.commands.milestones import milestones_app
+from cluster.commands.sites import sites_app
 from cluster.commands.study import study_app
-from cluster.errors import ExitCode, ManifestError, MissingError, RecipeError, RunError, RunInterrupted
+from cluster.errors import ExitCode, ManifestError, RecipeError, RunError, RunInterrupted
 from records.terminal import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
-
-    from cluster.preflight.plan import Plan
-    from cluster.recipe.recipe import Recipe
-    from records.checks import Check
 
 app = typer.Typer(
     name="waymark",
@@ -41,11 +39,8 @@ app = typer.Typer(
     epilog="Exit codes: 0 done, 1 unforeseen error, 2 wrong command line or recipe, 3 something is missing here, "
     "4 the run stopped itself, 130 interrupted.",
 )
-sites_app = typer.Typer(help="The embedded sites.", no_args_is_help=True)
 app.add_typer(sites_app, name="sites")
-env_app = typer.Typer(help="Environments: the built-in ones and your own.", no_args_is_help=True)
 app.add_typer(env_app, name="env")
-data_app = typer.Typer(help="Offline data: trajectories that others recorded.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
 app.add_typer(analysis_app)
 app.add_typer(study_app)
@@ -77,13 +72,6 @@ class Role(StrEnum):
     LEARNER = "learner"
 
 
-RecipeArgument = Annotated[
-    Path, typer.Argument(metavar="RECIPE", help="A recipe, such as cluster/recipes/laptop.yaml.")
-]
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override one setting, such as run.phases=2; may be repeated."),
-]
 OutOption = Annotated[
     Path | None, typer.Option("--out", help="The run folder. Default: runs/NAME, NAME from the recipe.")
 ]
@@ -118,12 +106,12 @@ def train(
 
     uri = out if out and is_uri(out) else ""
     place = _working_copy(uri) if uri else Path(out) if out else None
-    loaded, folder = _load(recipe, place, [*asked, *(overrides or [])])
+    loaded, folder = load_run(recipe, place, [*asked, *(overrides or [])])
     from cluster.run_folder.stored_run import require_storable
 
     if uri:
         require_storable(loaded, uri)
-    _require_ready(loaded, folder)
+    require_ready(loaded, folder)
     from cluster.train import train as run
 
     try:
@@ -167,17 +155,16 @@ def evaluate(
     overrides: SetOption = None,
 ) -> None:
     """Evaluate a policy on one split."""
-    import json
-
+    from cluster.recipe.override import override
     from cluster.recipe.run_settings import SPLITS
     from cluster.run_folder.durable import write_atomic
 
     if split not in SPLITS:
         raise RecipeError(f"--split: expected one of {', '.join(SPLITS)}; found {split!r}")
-    named = f"policy.model={json.dumps(str(policy), ensure_ascii=False)}"
+    named = override("policy.model", str(policy))
     only = f"run.evaluation.splits=[{split}]"  # the others need not exist for the recipe's tasks
-    loaded, folder = _load(recipe, None, ["policy.revision=''", *(overrides or []), named, only, *_NO_LEARNING])
-    _require_ready(loaded, folder)
+    loaded, folder = load_run(recipe, None, ["policy.revision=''", *(overrides or []), named, only, *_NO_LEARNING])
+    require_ready(loaded, folder)
     from cluster.display.result_table import evaluation_table
     from cluster.evaluation import evaluate as run
 
@@ -201,25 +188,27 @@ def check(
     import yaml
     from rich.text import Text
 
+    from cluster.display.check_table import show_checks
+    from cluster.display.plan_table import memory_table, plan_table
     from cluster.preflight.doctor import examine
     from cluster.preflight.machine import Machine
     from cluster.preflight.pace import phase_pace
     from cluster.preflight.plan import planned
     from cluster.recipe.recipe import config_hash, resolved
 
-    loaded, folder = _load(recipe, out, overrides)
+    loaded, folder = load_run(recipe, out, overrides)
     machine = Machine.here()
     console = _console()
     shown = yaml.safe_dump(resolved(loaded), sort_keys=False, allow_unicode=True)
     shown += f"\nconfig hash  {config_hash(loaded)}\nrun folder   {folder}\n"
     console.print(Text(printable(shown)), soft_wrap=True)
     plan = planned(loaded, machine)
-    console.print(_plan_table(plan))
+    console.print(plan_table(plan))
     if any(process.parts for process in plan.processes):
-        console.print(_memory_table(plan))
+        console.print(memory_table(plan))
     for line in phase_pace(loaded, tflops, measure=measure):
         console.print(Text(line), soft_wrap=True)
-    _report(console, [entry for entry in examine(loaded, folder, machine, plan) if entry.status != "ok"])
+    show_checks(console, [entry for entry in examine(loaded, folder, machine, plan) if entry.status != "ok"])
     console.print("Nothing is missing.")
 
 
@@ -260,159 +249,16 @@ def doctor(
     overrides: SetOption = None,
 ) -> None:
     """Look at this machine: Python, packages, browser, cores, memory; exit code 3 when something is missing."""
+    from cluster.display.check_table import show_checks
     from cluster.placement import DRIVER, EVERYWHERE
     from cluster.preflight.doctor import ask_language_models, examine
     from cluster.preflight.packages import check_import
     from cluster.recipe.recipe import build_recipe
 
-    loaded, folder = _load(recipe, None, overrides) if recipe else (build_recipe({}, overrides or ()), Path("runs"))
+    loaded, folder = load_run(recipe, None, overrides) if recipe else (build_recipe({}, overrides or ()), Path("runs"))
     roles = [one.value for one in role] if role else EVERYWHERE
     asked = ask_language_models(loaded) if DRIVER in roles else []
-    _report(_console(), [*examine(loaded, folder, roles=roles), check_import("ray"), *asked])
-
-
-@sites_app.command()
-def serve(
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on, on this machine only.")] = 8000,
-    seed: Annotated[int, typer.Option(help="Seed of the sites' data.")] = 0,
-) -> None:
-    """Serve the embedded sites for a person with a browser, until Ctrl-C."""
-    from rich.text import Text
-
-    from sites.app import create_app
-    from sites.registry import SITES
-    from sites.server import serve_forever
-
-    app, console = create_app(seed), _console()
-    for name, site in SITES.items():
-        line = f"{name:6} http://{name}.localhost:{port}/"
-        if site.account:
-            user, password = site.account(app.state.sessions.data[name])
-            line += f"  log in as {user} with {password}"
-        console.print(Text(line))
-    serve_forever(app, port)
-
-
-@sites_app.command(name="tasks")
-def show_tasks(
-    family: Annotated[str, typer.Option(help="templates, or chains.")] = "templates",
-    split: Annotated[str, typer.Option(help="The split to draw from.")] = "train",
-    count: Annotated[int, typer.Option(min=1, help="How many tasks.")] = 10,
-    seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
-    sites: Annotated[
-        str, typer.Option(help="Sites (and for templates collections), with commas between them. Default: all sites.")
-    ] = "",
-) -> None:
-    """Print some tasks of the embedded sites: sites, actions of the expert, milestones, instruction."""
-    from rich.table import Table
-    from rich.text import Text
-
-    from environments.kinds import KINDS
-    from sites.registry import SITES
-    from sites.settings import SitesSettings
-
-    try:
-        settings = SitesSettings(names=tuple(sites.split(",")) if sites else tuple(SITES), family=family)
-        tasks = KINDS.find("embedded").tasks(settings).task_set(seed, split, count)
-    except (ValueError, KeyError) as error:
-        raise RecipeError(str(error.args[0])) from error
-    table = Table.grid(padding=(0, 2))
-    table.add_row("sites", "actions", "milestones", "instruction", style="bold")
-    for task in tasks:
-        numbers = (str(task.horizon), str(len(task.milestones)))
-        table.add_row(", ".join(task.sites), *numbers, Text(printable(task.intent)))
-    _console().print(table)
-
-
-@env_app.command(name="audit")
-def audit_environment(
-    where: Annotated[
-        str, typer.Argument(metavar="URL|ENV", help="A page's address, or an environment with a browser.")
-    ],
-    tasks: Annotated[int, typer.Option(min=1, help="Start pages that are looked at, of an environment.")] = 3,
-    options: Annotated[str, typer.Option(help="Options of the environment's host, as a JSON object.")] = "{}",
-    deadline: Annotated[float, typer.Option(min=1.0, help="Longest time for one page, in seconds.")] = 60.0,
-) -> None:
-    """Hold what agents are shown of pages against a second opinion; exit code 1 where something is missing."""
-    import json
-
-    from cluster.preflight.page_audit import audit_pages
-    from cluster.preflight.page_audit_table import show_audits
-    from records.failures import EpisodeFailed
-
-    try:
-        found = audit_pages(where, tasks=tasks, deadline_s=deadline, options=json.loads(options))
-    except ValueError as error:
-        raise RecipeError(str(error)) from error
-    except EpisodeFailed as error:
-        raise MissingError(f"{where}: no page to look at: {error}") from error
-    show_audits(_console(), found)
-    missing = sum(len(page.audit.missing) for page in found)
-    if missing:
-        raise RunError(f"{missing} elements that a person could use are not offered, see above")
-
-
-@env_app.command(name="check")
-def check_environment(
-    path: Annotated[
-        str, typer.Argument(metavar="PATH", help="A built-in environment, an installed one's name, or module:name.")
-    ],
-    seconds: Annotated[float, typer.Option(min=0.1, help="How long each measurement takes, in seconds.")] = 5.0,
-    options: Annotated[str, typer.Option(help="Options of the environment's host, as a JSON object.")] = "{}",
-    deadline: Annotated[
-        float, typer.Option(min=0.1, help="Longest wait for one point of the contract, in seconds.")
-    ] = 120.0,
-    tasks: Annotated[int, typer.Option(min=1, help="Training tasks that it is examined on, of unlike templates.")] = 2,
-) -> None:
-    """Run an environment through its contract and measure it; exit code 1 when a point is not kept."""
-    import json
-
-    from cluster.preflight.environment import check_environment_kind
-    from cluster.preflight.environment_table import show_findings
-    from records.failures import EpisodeFailed
-
-    try:
-        found = check_environment_kind(
-            path, tasks=tasks, seconds=seconds, options=json.loads(options), deadline_s=deadline
-        )
-    except ValueError as error:
-        raise RecipeError(str(error)) from error
-    except EpisodeFailed as error:
-        raise MissingError(f"{path}: its host did not start: {error}") from error
-    show_findings(_console(), found)
-    if found.broken:
-        raise RunError(f"{path} breaks {found.broken} of {len(found.points)} points of the contract, see above")
-
-
-@data_app.command(name="import")
-def import_offline(
-    recipe: RecipeArgument,
-    source: Annotated[
-        Path,
-        typer.Argument(metavar="SOURCE", help="A .json or .jsonl file of WebRL, or a folder of VAB-WebArena-Lite."),
-    ],
-    out: Annotated[
-        Path | None, typer.Option("--out", help="The folder to make. Default: the recipe's warm_start.data.")
-    ] = None,
-    overrides: SetOption = None,
-) -> None:
-    """Turn offline trajectories into data for the recipe's policy; exit code 1 when none of them can be used."""
-    from rich.text import Text
-
-    from cluster.data_import import import_data
-    from cluster.display.import_table import show_import
-
-    loaded, _ = _load(recipe, None, overrides)
-    folder = out or (loaded.data_path if loaded.warm_start.data else None)
-    if folder is None:
-        raise RecipeError("name the folder to make: --out FOLDER, or warm_start.data in the recipe")
-    console = _console()
-    with console.status("Importing"):
-        report = import_data(loaded, source, folder)
-    show_import(console, report)
-    if not report.episodes:
-        raise RunError(f"nothing of {source} can be used, see above; no folder was made")
-    console.print(Text(printable(f"Data: {folder}. A recipe names it as warm_start.data.")), soft_wrap=True)
+    show_checks(_console(), [*examine(loaded, folder, roles=roles), check_import("ray"), *asked])
 
 
 def main() -> None:
@@ -445,83 +291,6 @@ def _working_copy(uri: str) -> Path:
         return working_copy(uri).folder
     except StoreError as error:
         raise RecipeError(f"--out: {error}") from error
-
-
-def _load(path: Path, out: Path | None, overrides: list[str] | None) -> tuple[Recipe, Path]:
-    """Return the recipe and the run folder."""
-    from cluster.recipe.recipe import load_recipe
-
-    recipe = load_recipe(path, overrides or ())
-    joined = os.environ.get("RAY_ADDRESS", "")
-    if joined and not recipe.run.resources.address:
-        recipe = load_recipe(path, [*(overrides or ()), f"run.resources.address={_cluster(joined)}"])
-    return recipe, out or Path("runs") / recipe.run.name
-
-
-def _cluster(address: str) -> str:
-    """Return the address of a cluster to join, from what the environment says."""
-    if address.startswith(("http://", "https://")):
-        raise RecipeError(
-            f"RAY_ADDRESS is {address}, a dashboard's address: hand the run to that cluster with `waymark submit`, or "
-            "unset it to run here"
-        )
-    return address
-
-
-def _require_ready(recipe: Recipe, out: Path) -> None:
-    """Raise ``MissingError`` naming everything this machine lacks for the recipe."""
-    from cluster.preflight.doctor import examine
-    from records.checks import Status
-
-    missing = [entry for entry in examine(recipe, out) if entry.status is Status.FAIL]
-    if missing:
-        raise MissingError("\n".join(f"{entry.name}: {entry.found}. {entry.advice}".rstrip() for entry in missing))
-
-
-def _report(console: Console, checks: list[Check]) -> None:
-    """Print checks as a table; raise ``MissingError`` where one of them failed."""
-    from rich.table import Table
-    from rich.text import Text
-
-    styles = {"ok": "green", "warn": "yellow", "fail": "bold red"}
-    table = Table.grid(padding=(0, 2))
-    for entry in checks:
-        detail = entry.found + (f"\n→ {entry.advice}" if entry.advice else "")
-        shown = (Text(printable(text)) for text in (entry.name, detail))
-        table.add_row(Text(entry.status.value, style=styles[entry.status]), *shown)
-    console.print(table)
-    failed = sum(entry.status == "fail" for entry in checks)
-    if failed:
-        raise MissingError(f"{failed} missing, see above")
-
-
-def _plan_table(plan: Plan) -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title="Plan", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    for heading in ("process", "count", "cores each", "GPUs each", "MiB each", ""):
-        table.add_column(heading, no_wrap=heading == "process")
-    for part in plan.processes:
-        numbers = (str(part.count), f"{part.cpus:g}", f"{part.gpus:g}", str(part.memory_mb))
-        table.add_row(part.name, *numbers, Text(printable(part.note)))
-    table.add_section()
-    table.add_row("all", "", f"{plan.ray_cpus:g}", f"{plan.ray_gpus:g}", str(plan.memory_mb))
-    return table
-
-
-def _memory_table(plan: Plan) -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    table = Table(title="Memory by part", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    for heading in ("process", "part", "MiB each", "on", ""):
-        table.add_column(heading)
-    for process in plan.processes:
-        for part in process.parts:
-            table.add_row(process.name, part.name, str(part.mib), "GPU" if part.on_gpu else "host", part.why)
-    return table
 
 
 def _console() -> Console:

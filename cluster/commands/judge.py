@@ -10,16 +10,14 @@ from typing import Annotated
 
 import typer
 
+from cluster.commands.loading import Overrides, set_option
 from cluster.errors import RecipeError
 from records.terminal import printable
 
 judge_app = typer.Typer(help="Judges of recorded episodes: labels, agreement, outcome models.", no_args_is_help=True)
 
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override one setting, such as judges.trained.folder=orm."),
-]
+SetOption = Annotated[Overrides, set_option("judges.trained.folder=orm")]
 
 
 @judge_app.command(name="label")

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from cluster.commands.loading import Overrides, set_option
 from cluster.errors import MissingError, RecipeError, RunError
 from records.terminal import printable
 
@@ -27,10 +28,7 @@ def generate(
     split: Annotated[str, typer.Option(help="Split that the tasks are drawn from.")] = "train",
     tasks: Annotated[int, typer.Option(min=1, help="Number of tasks.")] = 3,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write them to this file.")] = None,
-    overrides: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Override one setting, such as milestones.count=0."),
-    ] = None,
+    overrides: Annotated[Overrides, set_option("milestones.count=0")] = None,
 ) -> None:
     """Let a language model write milestones for a few tasks of a recipe, to look at; nothing is kept for a run."""
     import json
@@ -39,11 +37,12 @@ def generate(
 
     from cluster.display.milestone_table import show_written
     from cluster.milestones.writing import generate_milestones
+    from cluster.recipe.override import override
     from cluster.recipe.recipe import load_recipe
     from cluster.run_folder.durable import write_atomic
     from records.failures import EpisodeFailed
 
-    named = [f"milestones.model={json.dumps(model, ensure_ascii=False)}"] if model else []
+    named = [override("milestones.model", model)] if model else []
     loaded = load_recipe(recipe, [*(overrides or []), *named])
     if not loaded.milestones.model:
         raise RecipeError("name a model: --model NAME, or milestones.model in the recipe")

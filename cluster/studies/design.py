@@ -6,7 +6,6 @@ starts; of the test splits nothing enters the choice of a setting; a setting nam
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from analysis.predictions import Prediction
 from cluster.errors import RecipeError
+from cluster.recipe.override import override
 from cluster.recipe.recipe import Recipe, load_recipe
 from cluster.recipe.yaml_file import parse_yaml, read_yaml_file
 
@@ -255,7 +255,7 @@ def _overlap(first: str, second: str) -> bool:
 
 
 def _overrides(settings: Settings) -> list[str]:
-    return [f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in settings.items()]
+    return [override(name, value) for name, value in settings.items()]
 
 
 def _require(holds: bool, message: str) -> None:

@@ -25,6 +25,7 @@ from typing import Any
 from analysis.predictions import Prediction
 from cluster.errors import ManifestError, RecipeError, RunError, RunStopped
 from cluster.finished_run import FinishedRun
+from cluster.recipe.override import override
 from cluster.recipe.recipe import config_hash, load_recipe
 from cluster.run_folder.durable import sha256_file, write_atomic
 from cluster.run_folder.policy_folder import CHECKSUMS
@@ -351,7 +352,7 @@ def _children(jobs: int, out: Path, records: Path, told: Told, only_read: bool) 
 
 def checkpoint(folder: Path | str) -> str:
     """Return the override by which a run starts from a policy folder."""
-    return f"warm_start.checkpoint={json.dumps(str(folder), ensure_ascii=False)}"
+    return override("warm_start.checkpoint", str(folder))
 
 
 def _is_of(made: FinishedRun, run: StudyRun, *, started: bool) -> bool:

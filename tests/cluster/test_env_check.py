@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cluster import cli
+from cluster.commands.environments import check_environment
 from cluster.errors import ExitCode, MissingError, RecipeError
 from cluster.preflight.environment import check_environment_kind
 from cluster.recipe.recipe import build_recipe, config_hash, resolved
@@ -173,7 +174,7 @@ STUCK = kind_of(HostOfStuck)
 def test_each_point_has_as_long_as_the_command_line_says() -> None:
     found = check_environment_kind(f"{HERE}:STUCK", seconds=0.1, deadline_s=3.0)
     assert "raised TimeoutError: no end after 3 s" in str(found.points)
-    usual = inspect.signature(cli.check_environment).parameters["deadline"].default
+    usual = inspect.signature(check_environment).parameters["deadline"].default
     assert usual == POINT_DEADLINE_S
 
 

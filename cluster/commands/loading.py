@@ -1,0 +1,61 @@
+"""What commands that take a recipe share: its argument, its overrides, loading it, and whether this machine is ready.
+
+Owns what ``RAY_ADDRESS`` means to them. Invariant: as in ``cluster.cli``, what is needed is imported when it is used.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cluster.errors import MissingError, RecipeError
+
+if TYPE_CHECKING:
+    from cluster.recipe.recipe import Recipe
+
+RecipeArgument = Annotated[
+    Path, typer.Argument(metavar="RECIPE", help="A recipe, such as cluster/recipes/laptop.yaml.")
+]
+Overrides = list[str] | None
+
+
+def set_option(such_as: str) -> Any:
+    """Return the option ``--set``, which overrides a recipe's settings; its help gives an example."""
+    return typer.Option("--set", metavar="KEY=VALUE", help=f"Override one setting, such as {such_as}.")
+
+
+SetOption = Annotated[Overrides, set_option("run.phases=2; may be repeated")]
+
+
+def load_run(path: Path, out: Path | None, overrides: Overrides) -> tuple[Recipe, Path]:
+    """Return the recipe and the run folder."""
+    from cluster.recipe.recipe import load_recipe
+
+    recipe = load_recipe(path, overrides or ())
+    joined = os.environ.get("RAY_ADDRESS", "")
+    if joined and not recipe.run.resources.address:
+        recipe = load_recipe(path, [*(overrides or ()), f"run.resources.address={_cluster_to_join(joined)}"])
+    return recipe, out or Path("runs") / recipe.run.name
+
+
+def _cluster_to_join(address: str) -> str:
+    """Return the address of a cluster to join, from what the environment says."""
+    if address.startswith(("http://", "https://")):
+        raise RecipeError(
+            f"RAY_ADDRESS is {address}, a dashboard's address: hand the run to that cluster with `waymark submit`, or "
+            "unset it to run here"
+        )
+    return address
+
+
+def require_ready(recipe: Recipe, out: Path) -> None:
+    """Raise ``MissingError`` naming everything this machine lacks for the recipe."""
+    from cluster.preflight.doctor import examine
+    from records.checks import Status
+
+    missing = [entry for entry in examine(recipe, out) if entry.status is Status.FAIL]
+    if missing:
+        raise MissingError("\n".join(f"{entry.name}: {entry.found}. {entry.advice}".rstrip() for entry in missing))
