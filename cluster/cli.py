@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,6 +24,8 @@ from cluster.commands.milestones import milestones_app
 from cluster.commands.sites import sites_app
 from cluster.commands.study import study_app
 from cluster.errors import ExitCode, ManifestError, RecipeError, RunError, RunInterrupted
+from cluster.run_folder.resume import Resume
+from records.roles import Role
 from records.terminal import printable
 
 if TYPE_CHECKING:
@@ -53,23 +54,6 @@ _NO_LEARNING = ("warm_start.checkpoint=''", "warm_start.data=''", "run.phases=0"
 
 
 _TAKE_ADDRESSES = ("train", "submit", "audit")
-
-
-class Resume(StrEnum):
-    """What to do with a run that is already in the run folder."""
-
-    AUTO = "auto"
-    NEVER = "never"
-    OTHER_CODE = "other-code"
-
-
-class Role(StrEnum):
-    """What of a run may stand on a machine of its own."""
-
-    DRIVER = "driver"
-    WORKER = "worker"
-    SERVER = "server"
-    LEARNER = "learner"
 
 
 OutOption = Annotated[
@@ -115,7 +99,7 @@ def train(
     from cluster.train import train as run
 
     try:
-        run(loaded, folder, resume.value, uri)
+        run(loaded, folder, resume, uri)
     except KeyboardInterrupt as error:
         raise RunInterrupted(f"interrupted; the same command goes on with {uri or folder}") from error
 
@@ -250,14 +234,14 @@ def doctor(
 ) -> None:
     """Look at this machine: Python, packages, browser, cores, memory; exit code 3 when something is missing."""
     from cluster.display.check_table import show_checks
-    from cluster.placement import DRIVER, EVERYWHERE
+    from cluster.placement import EVERYWHERE
     from cluster.preflight.doctor import ask_language_models, examine
     from cluster.preflight.packages import check_import
     from cluster.recipe.recipe import build_recipe
 
     loaded, folder = load_run(recipe, None, overrides) if recipe else (build_recipe({}, overrides or ()), Path("runs"))
-    roles = [one.value for one in role] if role else EVERYWHERE
-    asked = ask_language_models(loaded) if DRIVER in roles else []
+    roles = role or EVERYWHERE
+    asked = ask_language_models(loaded) if Role.DRIVER in roles else []
     show_checks(_console(), [*examine(loaded, folder, roles=roles), check_import("ray"), *asked])
 
 

@@ -22,6 +22,7 @@ from cluster.preflight.doctor import examine
 from cluster.preflight.machine import Machine
 from cluster.recipe.recipe import Recipe
 from records.checks import Check, Status
+from records.roles import Role
 
 _LOG = logging.getLogger(__name__)
 _LOOK_S = 60.0
@@ -43,21 +44,21 @@ def require_equipped(recipe: Recipe) -> None:
         raise MissingError("\n".join(wrong))
 
 
-def look(recipe: Recipe, role: str, gpus: int) -> list[Check]:
+def look(recipe: Recipe, role: Role, gpus: int) -> list[Check]:
     """Return what is missing here for a role; ``gpus`` are the node's, of which a look is given none."""
     machine = replace(Machine.here(), gpus=gpus)
     checks = examine(recipe, Path(), machine, roles=(role,))
     return [check for check in checks if check.status is Status.FAIL]
 
 
-def _ask(recipe: Recipe, role: str, node: Mapping[str, Any]) -> Any:
+def _ask(recipe: Recipe, role: Role, node: Mapping[str, Any]) -> Any:
     remote: Any = ray.remote
     place = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
     there = remote(num_cpus=0, max_retries=0, scheduling_strategy=place)(look)
     return there.remote(recipe, role, int(node["Resources"].get("GPU", 0)))
 
 
-def _lacking(role: str, demand: Demand, looks: Mapping[str, Any]) -> list[str]:
+def _lacking(role: Role, demand: Demand, looks: Mapping[str, Any]) -> list[str]:
     """Return a sentence for each node that lacks something, none where enough of them do."""
     ready, _ = ray.wait(list(looks.values()), num_returns=len(looks), timeout=_LOOK_S) if looks else ([], [])
     found: dict[str, list[Check]] = {}

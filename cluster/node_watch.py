@@ -25,7 +25,8 @@ from ray.core.generated.gcs_pb2 import WorkerTableData
 from ray.exceptions import RayError, RaySystemError
 
 from cluster.errors import RunStopped
-from cluster.placement import ROLES, SERVER, Demand, has_room
+from cluster.placement import ROLES, Demand, has_room
+from records.roles import Role
 from telemetry import meter, table
 
 _LOG = logging.getLogger(__name__)
@@ -48,13 +49,13 @@ class NodeWatch:
     role declares; ``limit_s`` is how long one may wait.
     """
 
-    def __init__(self, demands: Mapping[str, Demand], limit_s: float, told: Callable[[str], None]) -> None:
+    def __init__(self, demands: Mapping[Role, Demand], limit_s: float, told: Callable[[str], None]) -> None:
         self._demands, self._limit_s, self._told = demands, limit_s, told
         self._since: dict[str, float] = {}
-        self._waiting: dict[str, str] = {}
-        self._groups: Counter[str] = Counter()
-        self._placed: Counter[str] = Counter()
-        self._impossible: set[str] = set()
+        self._waiting: dict[str, Role] = {}
+        self._groups: Counter[Role] = Counter()
+        self._placed: Counter[Role] = Counter()
+        self._impossible: set[Role] = set()
         self._leaving: dict[str, float] = {}
         self._alive: dict[str, bool] = {}
         self._ends: dict[str, bool | None] = {}
@@ -93,10 +94,10 @@ class NodeWatch:
 
     def held_up(self) -> str:
         """Return that all policy servers wait for a node, where they do; see ``Nodes``."""
-        waiting = self.waiting(SERVER)
-        return self._said if waiting and not self._placed[SERVER] else ""
+        waiting = self.waiting(Role.SERVER)
+        return self._said if waiting and not self._placed[Role.SERVER] else ""
 
-    def waiting(self, role: str) -> int:
+    def waiting(self, role: Role) -> int:
         """Return how many processes of a role wait for a node."""
         return sum(of == role for of in list(self._waiting.values())) + self._groups[role]
 
@@ -104,7 +105,7 @@ class NodeWatch:
         """Whether the process whose actor's name ends with ``label`` waits for a node."""
         return any(name.endswith(f"-{label}") for name in list(self._waiting))
 
-    def check(self, role: str) -> None:
+    def check(self, role: Role) -> None:
         """Raise ``RunStopped`` where processes of a role wait for what never comes, or have waited for too long."""
         if role in self._impossible:
             raise RunStopped(
@@ -119,7 +120,7 @@ class NodeWatch:
                 "command again to go on"
             )
 
-    def settled(self, role: str, least: int = 1) -> None:
+    def settled(self, role: Role, least: int = 1) -> None:
         """Wait until ``least`` processes of a role have a node, and each other one has one or is known to wait for one.
 
         Raises:
@@ -133,7 +134,7 @@ class NodeWatch:
                 return
             self._closing.wait(_INTERVAL_S / 4)
 
-    def group_waits(self, role: str, count: int) -> None:
+    def group_waits(self, role: Role, count: int) -> None:
         """Say that ``count`` processes of a role that are placed together wait for nodes; 0 where they wait no more."""
         self._groups[role] = count
         self._tell()
@@ -164,16 +165,17 @@ class NodeWatch:
 
     def _look_at_actors(self, now: float, nodes: list[dict[str, Any]]) -> None:
         job = ray.get_runtime_context().get_job_id()
-        actors = [a for a in state.actor_table(None, job_id=ray.JobID.from_hex(job)).values() if _role(a["Name"])]
-        unplaced = {a["Name"] for a in actors if a["State"] in _UNPLACED and not a["Address"]["IPAddress"]}
-        self._placed = Counter(_role(a["Name"]) for a in actors if a["State"] != "DEAD" and a["Name"] not in unplaced)
+        listed = state.actor_table(None, job_id=ray.JobID.from_hex(job)).values()
+        actors = [(actor, role) for actor in listed if (role := _role(actor["Name"]))]
+        unplaced = {a["Name"]: role for a, role in actors if a["State"] in _UNPLACED and not a["Address"]["IPAddress"]}
+        self._placed = Counter(role for a, role in actors if a["State"] != "DEAD" and a["Name"] not in unplaced)
         self._since = {name: self._since.get(name, now) for name in unplaced}
         room = {role: any(has_room(demand, node) for node in nodes) for role, demand in self._demands.items()}
         self._waiting = {
-            name: _role(name) for name, since in self._since.items() if not room[_role(name)] or now - since > _ROOM_S
+            name: role for name, role in unplaced.items() if not room[role] or now - self._since[name] > _ROOM_S
         }
 
-    def _infeasible(self) -> set[str]:
+    def _infeasible(self) -> set[Role]:
         """Return the roles of which the autoscaler, if there is one, says that no node of its will do."""
         reply = GetClusterStatusReply.FromString(self._gcs.get_cluster_status())
         refused = [dict(request.resources_bundle) for request in reply.autoscaling_state.infeasible_resource_requests]
@@ -201,9 +203,9 @@ def _told_to_end(process: str) -> bool | None:
     return None if record is None or record.is_alive else _BY_SIGTERM in record.exit_detail
 
 
-def _role(name: str) -> str:
+def _role(name: str) -> Role | None:
     found = _ROLE.search(name)
-    return found[1] if found else ""
+    return Role(found[1]) if found else None
 
 
 def _same(one: Mapping[str, float], other: Mapping[str, float]) -> bool:

@@ -13,12 +13,14 @@ from typing import Any
 
 from cluster.recipe.recipe import Recipe
 from policy.backend import backend_of
+from records.roles import Role
 
-LEARNER, SERVER, WORKER = "learner", "server", "worker"
-DRIVER = "driver"
-EVERYWHERE = (DRIVER, WORKER, SERVER, LEARNER)
-"""All that a run consists of; the driver stands where its command was started."""
-ROLES = {LEARNER: "learner", SERVER: "policy server", WORKER: "rollout worker"}
+LEARNER, SERVER, WORKER, DRIVER = Role.LEARNER, Role.SERVER, Role.WORKER, Role.DRIVER
+EVERYWHERE = tuple(Role)
+"""All that a run consists of."""
+ROLES: Mapping[Role, str] = {
+    Role.LEARNER: "learner", Role.SERVER: "policy server", Role.WORKER: "rollout worker",
+}  # fmt: skip
 """What a role is called to people; actors' names end with the role and a number."""
 SHARE = 0.001
 """Of a custom resource: what one process takes, so that a node that has one of it holds as many as it has cores for."""
@@ -61,17 +63,17 @@ class Demand:
         return ", ".join(parts) or "nothing"
 
 
-def demands(recipe: Recipe) -> Mapping[str, Demand]:
+def demands(recipe: Recipe) -> Mapping[Role, Demand]:
     """Return what one process of each role declares."""
     resources, rollout = recipe.run.resources, recipe.rollout
     backend, options = backend_of(recipe.policy)
     server = backend.processes(options)
     return {
-        LEARNER: Demand(
+        Role.LEARNER: Demand(
             resources.learner_cpus, resources.learner_gpus, resources.learner_memory_mb, resources.learner_nodes
         ),
-        SERVER: Demand(server.cpus, server.gpus, server.memory_mb, resources.policy_nodes),
-        WORKER: Demand(rollout.worker_cpus, 0.0, worker_memory_mb(recipe), resources.rollout_nodes),
+        Role.SERVER: Demand(server.cpus, server.gpus, server.memory_mb, resources.policy_nodes),
+        Role.WORKER: Demand(rollout.worker_cpus, 0.0, worker_memory_mb(recipe), resources.rollout_nodes),
     }
 
 

@@ -23,7 +23,7 @@ from cluster.errors import ProcessLost
 from cluster.head_watch import HeadWatch
 from cluster.judging import judging
 from cluster.node_watch import NodeWatch
-from cluster.placement import SERVER, demands
+from cluster.placement import demands
 from cluster.recipe.recipe import Recipe
 from cluster.rollouts import Rollouts
 from cluster.run_folder.layout import RunFolders
@@ -35,6 +35,7 @@ from policy.formats import get_format
 from policy.publication import Ids, Probe, probe_limits, publish
 from policy.published_weights import PublishedWeights, put_in_store, write_published
 from policy.tokenizer import TextTokenizer
+from records.roles import Role
 from records.stores.working_copy import local_path
 from telemetry import meter, table
 
@@ -75,7 +76,7 @@ class Players:
             run,
             self._folders.logs.resolve(),
             self._recipe.learner.adapters.rank,
-            demands(self._recipe)[SERVER].resources,
+            demands(self._recipe)[Role.SERVER].resources,
             self._plane,
         )
         with ExitStack() as started:
@@ -171,7 +172,7 @@ class Players:
     def _require_servers(self) -> None:
         """Wait until a server that this run starts has a node; raise ``RunStopped`` where none comes."""
         if self._started_servers:
-            self._nodes.settled(SERVER)
+            self._nodes.settled(Role.SERVER)
 
     def _explain_lost_head(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

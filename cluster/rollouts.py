@@ -18,7 +18,7 @@ from cluster.display.run_display import RunDisplay
 from cluster.errors import RunStopped
 from cluster.first_pages import FirstPrompts, first_states_stage, open_first_states, tasks_to_open
 from cluster.milestones.writing import WritingLimits, write_for
-from cluster.placement import WORKER, demands
+from cluster.placement import demands
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.stage_results import FirstStatesOpened, MilestonesWritten
@@ -30,6 +30,7 @@ from policy.formats import format_of
 from policy.tokenizer import TextTokenizer
 from records.episodes import Task
 from records.failures import EpisodeFailed
+from records.roles import Role
 from records.stores.working_copy import bring
 from replay.buffer import ReplayBuffer
 from rollout_workers.ahead import RolloutsAhead
@@ -215,7 +216,7 @@ class Rollouts:
 
     def _pool(self, driver: str) -> RolloutPool:
         if driver not in self._pools:
-            demand = demands(self._recipe)[WORKER]
+            demand = demands(self._recipe)[Role.WORKER]
             self._pools[driver] = RolloutPool(
                 WorkerConfig(
                     shard_dir=self._folders.address(self._folders.episodes),

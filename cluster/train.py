@@ -23,7 +23,8 @@ from cluster.run_folder.driving import driving
 from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.ledger import LedgerFile
 from cluster.run_folder.lock import RunLock
-from cluster.run_folder.manifest import Resume, RunManifest
+from cluster.run_folder.manifest import RunManifest
+from cluster.run_folder.resume import Resume
 from cluster.run_folder.stage_data import summarise
 from cluster.run_folder.stage_results import Evaluated, TasksChosen
 from cluster.run_folder.stored_run import StoredRun
@@ -37,7 +38,7 @@ logger = logging.getLogger(__name__)
 _GO_ON = "start the same command again to go on"
 
 
-def train(recipe: Recipe, out: Path, resume: Resume = "auto", uri: str = "") -> None:
+def train(recipe: Recipe, out: Path, resume: Resume = Resume.AUTO, uri: str = "") -> None:
     """Run a recipe in the folder ``out``, or what is left of it, and write its summary and report.
 
     ``uri`` is the address of the run where it is in a store; ``out`` is its working copy then.

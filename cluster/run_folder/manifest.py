@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Any, TypedDict
 
 from cluster.demonstrated import demonstrated_sites
 from cluster.errors import ManifestError
@@ -21,6 +21,7 @@ from cluster.recipe.recipe import Recipe, config_hash, flatten, identity, resolv
 from cluster.run_folder.durable import digests_as_written, sha256_file, write_atomic
 from cluster.run_folder.named_data import data_record, require_same_data
 from cluster.run_folder.named_model import model_record, require_same_model
+from cluster.run_folder.resume import Resume
 from cluster.run_folder.stage_files import StageEntry, scan_stages, write_stage
 from cluster.run_folder.stage_results import R, StageResult, read_result
 from cluster.run_folder.starts import note_start, require_same_code, start_files
@@ -30,7 +31,6 @@ from records.stores.lease import LeaseLost
 
 FORMAT = 6
 FILE_NAME = "manifest.json"
-Resume = Literal["auto", "never", "other-code"]
 
 
 class RunHeader(TypedDict):
@@ -65,7 +65,7 @@ class RunManifest:
         """Called when a manifest or a start was written; makes it durable where the run is in a store."""
 
     @classmethod
-    def open(cls, out: Path, recipe: Recipe, resume: Resume = "auto") -> RunManifest:
+    def open(cls, out: Path, recipe: Recipe, resume: Resume = Resume.AUTO) -> RunManifest:
         """Start a run in an empty folder, or continue the one there.
 
         Raises ``ManifestError`` when a run is there and ``resume`` is ``never``; when it was made under another
@@ -75,7 +75,7 @@ class RunManifest:
         path = out / FILE_NAME
         if not path.exists():
             write_atomic(path, json.dumps(_new_header(recipe), indent=1) + "\n")
-        elif resume == "never":
+        elif resume is Resume.NEVER:
             raise ManifestError(
                 f"{out} already holds a run; choose another --out, or use --resume auto to go on with it"
             )
@@ -83,7 +83,7 @@ class RunManifest:
         manifest._require_recipe(recipe)
         require_same_model(recipe.policy, manifest.header["model"])
         require_same_data(recipe, manifest.header["data"])
-        if resume != "other-code":
+        if resume is not Resume.OTHER_CODE:
             require_same_code(out)
         return manifest
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from records.roles import Role
+
 
 class Nodes(Protocol):
     """The cluster's nodes as the driver sees them; answers at once, from what was last looked at."""
@@ -30,11 +32,11 @@ class Nodes(Protocol):
         """Return why no episode can be played now although workers are ready; empty where they can."""
         ...
 
-    def waiting(self, role: str) -> int:
+    def waiting(self, role: Role) -> int:
         """Return how many processes of a role wait for a node."""
         ...
 
-    def check(self, role: str) -> None:
+    def check(self, role: Role) -> None:
         """Raise an error for the user where a role waits in vain, or has waited for too long."""
         ...
 
@@ -54,10 +56,10 @@ class _Steady:
     def held_up(self) -> str:
         return ""
 
-    def waiting(self, role: str) -> int:
+    def waiting(self, role: Role) -> int:
         return 0
 
-    def check(self, role: str) -> None:
+    def check(self, role: Role) -> None:
         return None
 
 

@@ -21,6 +21,7 @@ from environments.browser.owned_processes import kill, orphans
 from records import failure_codes as codes
 from records.episodes import Source
 from records.failures import Failure, FailureCode, FailureKind
+from records.roles import Role
 from rollout_workers.ahead import Ending
 from rollout_workers.budget import FailureBudget, FailureBudgetExceeded
 from rollout_workers.gate import Gate
@@ -291,11 +292,11 @@ class _Run:
     def _waits_for_node(self) -> bool:
         """Whether nothing can move before a node comes; raise where it will not."""
         if self._held_up():
-            self._nodes.check("server")
+            self._nodes.check(Role.SERVER)
             return True
-        if self._group.ready() or not self._nodes.waiting("worker"):
+        if self._group.ready() or not self._nodes.waiting(Role.WORKER):
             return False
-        self._nodes.check("worker")
+        self._nodes.check(Role.WORKER)
         return True
 
     def _tell(self) -> None:

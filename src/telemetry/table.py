@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from records.episodes import Source, Termination
 from records.failures import FailureKind
+from records.roles import Role
 
 OTHER = "other"
 """What a label says in place of a value that it may not have."""
@@ -161,7 +162,7 @@ QUEUE = _gauge(
 WORKERS = _gauge("workers", "workers", Place.DRIVER, "Rollout workers that take episodes.")
 AWAITED_NODES = _gauge(
     "processes_without_node", "processes", Place.DRIVER, "Processes of a role that wait for a node.",
-    Label("role", ("learner", "server", "worker")),
+    Label("role", (Role.LEARNER, Role.SERVER, Role.WORKER)),
 )  # fmt: skip
 WORKER_LOSSES = _counter("worker_losses", "workers", Place.DRIVER, "Rollout workers that died or hung.")
 REPLAY = _gauge(

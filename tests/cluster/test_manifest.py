@@ -20,6 +20,7 @@ from cluster.run_folder import starts, versions
 from cluster.run_folder.durable import sha256_file, write_atomic
 from cluster.run_folder.lock import RunLock
 from cluster.run_folder.manifest import RunManifest, changed_files
+from cluster.run_folder.resume import Resume
 from cluster.run_folder.stage_results import ChosenTask, Cloned, RolloutsPlayed, TasksChosen
 from cluster.run_folder.starts import start_files
 from tests.cluster.made_results import every_stage, made
@@ -191,7 +192,7 @@ def test_other_code_is_refused_by_the_name_of_what_differs_unless_it_is_asked_fo
     with pytest.raises(ManifestError, match=r"(?s)other code:.*numpy: was \S+, is 9.9.*--resume other-code") as caught:
         RunManifest.open(tmp_path, RECIPE)
     assert "torch" not in str(caught.value)
-    RunManifest.open(tmp_path, RECIPE, resume="other-code").note_start(RECIPE)
+    RunManifest.open(tmp_path, RECIPE, resume=Resume.OTHER_CODE).note_start(RECIPE)
     RunManifest.open(tmp_path, RECIPE)
 
 
@@ -210,9 +211,9 @@ def test_starts_are_numbered(tmp_path: Path) -> None:
 
 
 def test_resume_never_refuses_a_run_that_is_there(tmp_path: Path) -> None:
-    RunManifest.open(tmp_path, RECIPE, resume="never")
+    RunManifest.open(tmp_path, RECIPE, resume=Resume.NEVER)
     with pytest.raises(ManifestError, match="already holds a run"):
-        RunManifest.open(tmp_path, RECIPE, resume="never")
+        RunManifest.open(tmp_path, RECIPE, resume=Resume.NEVER)
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"format": 99}'])
