@@ -14,7 +14,7 @@ import statistics
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,11 +40,15 @@ _TOKENIZER_TASKS, _VOCABULARY = 60, 1536
 
 @dataclass(frozen=True)
 class Setup:
-    """Which driver, how many workers, and how many episodes at once in each."""
+    """Which environment, how many workers, and how many episodes at once in each."""
 
-    driver: str
+    environment: str
     workers: int
     contexts: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the setup as results name it."""
+        return {"driver": self.environment, "workers": self.workers, "contexts": self.contexts}
 
 
 def main() -> None:
@@ -61,10 +65,11 @@ def main() -> None:
             for setup in setups if repetition % 2 == 0 else reversed(setups):
                 measured[setup].append(_numbers(_measure(setup, base, tasks)))
     medians = [
-        asdict(setup) | _medians(repetitions, setup.workers * setup.contexts) for setup, repetitions in measured.items()
+        setup.as_json() | _medians(repetitions, setup.workers * setup.contexts)
+        for setup, repetitions in measured.items()
     ]
     columns = [
-        "driver",
+        "environment",
         "workers",
         "contexts",
         "steps/s",
@@ -83,7 +88,7 @@ def main() -> None:
         "cores_used": cores,
         "episodes": options.episodes,
         "medians": medians,
-        "repetitions": [asdict(setup) | {"measured": runs} for setup, runs in measured.items()],
+        "repetitions": [setup.as_json() | {"measured": runs} for setup, runs in measured.items()],
     })  # fmt: skip
 
 
@@ -119,7 +124,7 @@ def _measure(setup: Setup, base: WorkerConfig, tasks: Sequence[Task]) -> Rollout
     from rollout_workers.pool import RolloutPool  # Ray reads its access token when it is first imported
 
     settings = RolloutSettings(workers=setup.workers, contexts_per_worker=setup.contexts)
-    config = replace(base, environment=setup.driver, settings=settings)
+    config = replace(base, environment=setup.environment, settings=settings)
     with RolloutPool(config) as pool:
         pool.run(_demonstrations("warm", tasks[: 2 * setup.workers * setup.contexts]))
         return pool.run(_demonstrations("play", tasks))

@@ -228,8 +228,8 @@ class Controller:
             without = {task.task_id for task in tasks_without(specs)}  # they are written before their phase
             specs = [spec for spec in specs if spec.task.task_id not in without]
         journal = self.ledger.of(phase + 1, RolloutsPlayed.stage)
-        play, driver = self.system.rollouts.ahead, self.recipe.run.environment
-        with play(specs, self.buffer, self.display, driver=driver, journal=journal) as begun:
+        play, environment = self.system.rollouts.ahead, self.recipe.run.environment
+        with play(specs, self.buffer, self.display, environment=environment, journal=journal) as begun:
             yield
         self._ahead[phase + 1] = begun.result
         done = len(begun.result.located)
@@ -384,9 +384,9 @@ class Controller:
     def _show_losses(self, losses: Mapping[str, float | None]) -> None:
         self.display.losses({part: loss for part, loss in losses.items() if loss is not None})
 
-    def _play(self, phase: int, stage: str, specs: list[EpisodeSpec], driver: str) -> RolloutResult:
+    def _play(self, phase: int, stage: str, specs: list[EpisodeSpec], environment: str) -> RolloutResult:
         journal = self.ledger.of(phase, stage)
-        result = self.system.rollouts.play(specs, self.buffer, self.display, driver=driver, journal=journal)
+        result = self.system.rollouts.play(specs, self.buffer, self.display, environment=environment, journal=journal)
         self.buffer.refresh()
         self.system.learner.bring(self.buffer.shards)
         return result

@@ -122,7 +122,7 @@ def _played(recipe: Recipe, folders: RunFolders, split: str, steps_factor: int) 
             if said := absent_line(written, len(without), recipe.milestones, split):
                 display.note(said)
             specs = with_milestones(specs, written.written)
-        result = players.rollouts.play(specs, buffer, display, driver=recipe.run.environment)
+        result = players.rollouts.play(specs, buffer, display, environment=recipe.run.environment)
         buffer.refresh()
         found = split_results(specs, (split,), result, buffer, settings.passes)
         return with_planning(found, specs, buffer, folders.plans, recipe.rollout.planning)[split]

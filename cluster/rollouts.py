@@ -95,7 +95,7 @@ class Rollouts:
         buffer: ReplayBuffer,
         display: RunDisplay,
         *,
-        driver: str,
+        environment: str,
         journal: Journal = no_journal,
     ) -> RolloutResult:
         """Play the episodes that no shard holds yet, on the workers of one kind of environment.
@@ -117,7 +117,7 @@ class Rollouts:
             )
 
         with _stops():
-            result = self._pool(driver).run(missing, show, journal)
+            result = self._pool(environment).run(missing, show, journal)
         self._bring(result)
         return result
 
@@ -128,7 +128,7 @@ class Rollouts:
         buffer: ReplayBuffer,
         display: RunDisplay,
         *,
-        driver: str,
+        environment: str,
         journal: Journal = no_journal,
     ) -> Iterator[RolloutsAhead]:
         """Play as ``play`` does while the block works, and finish what is being played at its end.
@@ -141,7 +141,7 @@ class Rollouts:
         def show(now: RolloutCounts) -> None:
             display.ahead(len(specs) - len(missing) + now.completed + now.failed, len(specs))
 
-        with _stops(), RolloutsAhead(self._pool(driver), missing, show, journal) as begun:
+        with _stops(), RolloutsAhead(self._pool(environment), missing, show, journal) as begun:
             yield begun
         self._bring(begun.result)
 
@@ -209,25 +209,25 @@ class Rollouts:
         for pool in self._pools.values():
             pool.rest()
 
-    def retire(self, driver: str) -> None:
+    def retire(self, environment: str) -> None:
         """End the workers of one kind of environment, when no further episode needs them."""
-        if driver in self._pools:
-            self._pools.pop(driver).close()
+        if environment in self._pools:
+            self._pools.pop(environment).close()
 
-    def _pool(self, driver: str) -> RolloutPool:
-        if driver not in self._pools:
+    def _pool(self, environment: str) -> RolloutPool:
+        if environment not in self._pools:
             demand = demands(self._recipe)[Role.WORKER]
-            self._pools[driver] = RolloutPool(
+            self._pools[environment] = RolloutPool(
                 WorkerConfig(
                     shard_dir=self._folders.address(self._folders.episodes),
                     tokenizer=self._tokenizer,
-                    environment=driver,
+                    environment=environment,
                     policy=self._policy,
                     policy_settings=self._recipe.policy,
                     settings=self._recipe.rollout,
                     browser=self._recipe.browser,
-                    options=self._recipe.environment_settings(driver),
-                    connection=self._service(driver).connection,
+                    options=self._recipe.environment_settings(environment),
+                    connection=self._service(environment).connection,
                     judges=self._judges,
                     screenshot_dir=self._folders.address(self._folders.screenshots),
                     plan_dir=str(self._folders.plans),
@@ -236,27 +236,27 @@ class Rollouts:
                     memory_mb=demand.memory_mb,
                     resources=demand.resources,
                 ),
-                self._service(driver).admission,
+                self._service(environment).admission,
                 self._nodes,
             )
-        return self._pools[driver]
+        return self._pools[environment]
 
-    def _service(self, driver: str) -> Service[Any]:
+    def _service(self, environment: str) -> Service[Any]:
         """Return what the driver runs for one kind of environment, nothing where each node does; start it once."""
-        if driver not in self._services:
-            kind, settings = KINDS.find(driver), self._recipe.environment_settings(driver)
+        if environment not in self._services:
+            kind, settings = KINDS.find(environment), self._recipe.environment_settings(environment)
             service = no_service(settings) if kind.each_node else kind.service(settings)
-            self._services[driver] = self._stack.enter_context(service)
-        return self._services[driver]
+            self._services[environment] = self._stack.enter_context(service)
+        return self._services[environment]
 
     @contextmanager
-    def _here(self, driver: str) -> Iterator[Service[Any]]:
+    def _here(self, environment: str) -> Iterator[Service[Any]]:
         """Run what hosts in the driver's own process need of one kind of environment."""
-        kind = KINDS.find(driver)
+        kind = KINDS.find(environment)
         if not kind.each_node:
-            yield self._service(driver)
+            yield self._service(environment)
             return
-        with kind.service(self._recipe.environment_settings(driver)) as service:
+        with kind.service(self._recipe.environment_settings(environment)) as service:
             yield service
 
 

@@ -180,8 +180,8 @@ class FakeSystem:
     def rest(self) -> None:
         """Keep all workers."""
 
-    def retire(self, driver: str) -> None:
-        self.note("retire", driver)
+    def retire(self, environment: str) -> None:
+        self.note("retire", environment)
 
     def write_milestones(self, tasks: Sequence[Task]) -> MilestonesWritten:
         self.note("write_milestones", [task.task_id for task in tasks])
@@ -207,10 +207,10 @@ class FakeSystem:
         buffer: ReplayBuffer,
         display: RunDisplay,
         *,
-        driver: str,
+        environment: str,
         journal: Journal,
     ) -> RolloutResult:
-        return self._play(specs, buffer, driver, journal)
+        return self._play(specs, buffer, environment, journal)
 
     @contextmanager
     def ahead(
@@ -219,16 +219,18 @@ class FakeSystem:
         buffer: ReplayBuffer,
         display: RunDisplay,
         *,
-        driver: str,
+        environment: str,
         journal: Journal,
     ) -> Iterator[Any]:
         """Play what ``plays_ahead`` at the block's beginning."""
         begun = SimpleNamespace(result=None)
-        result = self._play([spec for spec in specs if self.plays_ahead(spec)], buffer, driver, journal)
+        result = self._play([spec for spec in specs if self.plays_ahead(spec)], buffer, environment, journal)
         yield begun
         begun.result = result
 
-    def _play(self, specs: Sequence[EpisodeSpec], buffer: ReplayBuffer, driver: str, journal: Journal) -> RolloutResult:
+    def _play(
+        self, specs: Sequence[EpisodeSpec], buffer: ReplayBuffer, environment: str, journal: Journal
+    ) -> RolloutResult:
         buffer.refresh()
         missing = {spec.episode_id: spec for spec in specs if spec.episode_id not in buffer}
         ledger = EpisodeLedger(missing, max_attempts=1, journal=journal)
@@ -237,7 +239,7 @@ class FakeSystem:
             if self.loses(spec):
                 ledger.fail(leases[0], Failure(codes.BROWSER_CRASHED))
                 continue
-            self.note("play", driver, spec.source, spec.phase)
+            self.note("play", environment, spec.source, spec.phase)
             self.specs.append(spec)
             version = -1 if spec.source is Source.DEMONSTRATION or self.version is None else self.version
             outcome = float(zlib.crc32((spec.episode_id + self.luck).encode()) % 2)
