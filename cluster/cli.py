@@ -23,6 +23,7 @@ from cluster.commands.loading import RecipeArgument, SetOption, load_run, requir
 from cluster.commands.milestones import milestones_app
 from cluster.commands.sites import sites_app
 from cluster.commands.study import study_app
+from cluster.commands.targets import json_option, new_folder_option
 from cluster.errors import ExitCode, ManifestError, RecipeError, RunError, RunInterrupted
 from cluster.run_folder.resume import Resume
 from records.roles import Role
@@ -132,9 +133,9 @@ def evaluate(
     steps_factor: Annotated[
         int, typer.Option(min=1, help="Multiple of its task's limit of actions that an episode gets.")
     ] = 1,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Also write the result to this file.")] = None,
+    json_file: Annotated[Path | None, json_option("the result")] = None,
     keep: Annotated[
-        Path | None, typer.Option("--out", help="Keep episodes and result in this new folder: for `analyze`, `gate`.")
+        Path | None, new_folder_option("Keep episodes and result in this new folder: for `analyze`, `gate`.")
     ] = None,
     overrides: SetOption = None,
 ) -> None:
@@ -153,9 +154,9 @@ def evaluate(
     from cluster.evaluation import evaluate as run
 
     result = run(loaded, policy=policy, split=split, passes=passes, keep=keep, steps_factor=steps_factor)
+    _console().print(evaluation_table(split, result))
     if json_file is not None:
         write_atomic(json_file, result.as_json())
-    _console().print(evaluation_table(split, result))
 
 
 @app.command()

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from cluster.commands.targets import file_option, json_option
 from cluster.errors import RecipeError
 from records.terminal import printable
 
@@ -21,7 +22,7 @@ analysis_app.add_typer(critic_app, name="critic")
 @analysis_app.command()
 def analyze(
     folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Run folders, or folders of `eval --out`.")],
-    page: Annotated[Path | None, typer.Option(help="Also write one page about all of them to this file.")] = None,
+    page: Annotated[Path | None, file_option("--page", "Also write one page about all of them to this file.")] = None,
     overrides: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Override a setting of the rules, such as same_actions=5."),
@@ -81,7 +82,7 @@ def gate(
         float, typer.Option(min=0.0, max=1.0, help="How much worse NEW may be; 0: it has to be better.")
     ] = 0.1,
     level: Annotated[float, typer.Option(min=0.5, max=0.999, help="Confidence of the limits, each by itself.")] = 0.95,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Also write the result to this file.")] = None,
+    json_file: Annotated[Path | None, json_option("the result")] = None,
 ) -> None:
     """Compare two evaluations on long tasks; exit code 1 when NEW is worse, 3 when there are too few tasks to tell."""
     import json

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from cluster.commands.loading import Overrides, set_option
+from cluster.commands.targets import json_option
 from cluster.errors import RecipeError
 from records.terminal import printable
 
@@ -76,7 +77,7 @@ def train_judge(
     seed: Annotated[int, typer.Option(help="Draws the split by templates and the order of episodes.")] = 0,
     device: Annotated[str, typer.Option(help="Torch device.")] = "cpu",
     threads: Annotated[int, typer.Option(min=1, help="Threads of torch.")] = 1,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Also write the report to this file.")] = None,
+    json_file: Annotated[Path | None, json_option("the report")] = None,
 ) -> None:
     """Train an outcome model on judged episodes, and report on held-out templates what it is worth."""
     import json

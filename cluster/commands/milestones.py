@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from cluster.commands.loading import Overrides, set_option
+from cluster.commands.targets import json_option
 from cluster.errors import MissingError, RecipeError, RunError
 from records.terminal import printable
 
@@ -27,7 +28,7 @@ def generate(
     ] = "",
     split: Annotated[str, typer.Option(help="Split that the tasks are drawn from.")] = "train",
     tasks: Annotated[int, typer.Option(min=1, help="Number of tasks.")] = 3,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Also write them to this file.")] = None,
+    json_file: Annotated[Path | None, json_option("them")] = None,
     overrides: Annotated[Overrides, set_option("milestones.count=0")] = None,
 ) -> None:
     """Let a language model write milestones for a few tasks of a recipe, to look at; nothing is kept for a run."""
@@ -65,7 +66,7 @@ def validate(
     checker: Annotated[
         Path | None, typer.Option(help="Also ask the trained checker in this folder, on templates it does not know.")
     ] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Also write the statistics to this file.")] = None,
+    json_file: Annotated[Path | None, json_option("the statistics")] = None,
 ) -> None:
     """Hold a run's milestones against its episodes' outcomes, beside bad ones; exit code 1 where they are no good."""
     from rich.console import Console
@@ -124,7 +125,7 @@ def calibrate(
         int, typer.Option(min=0, help="Leave one template in so many out, to measure on; 0 leaves out none.")
     ] = 5,
     encoder: Annotated[str, typer.Option(help="Sentence encoder, as in judges.milestone_matching.encoder.")] = "",
-    json_file: Annotated[Path | None, typer.Option("--json", help="Also write the numbers to this file.")] = None,
+    json_file: Annotated[Path | None, json_option("the numbers")] = None,
 ) -> None:
     """Find the likeness above which an action reaches a milestone, for judges.milestone_matching.threshold."""
     import json

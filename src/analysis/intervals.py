@@ -32,13 +32,32 @@ def wilson(successes: int, n: int, z: float = Z95) -> Interval:
     """
     if not 0 <= successes <= n:
         raise ValueError(f"expected 0 <= successes <= n, found {successes} of {n}")
-    if n == 0:
-        return Interval(math.nan, 0.0, 1.0)
-    rate = successes / n
+    return _wilson(successes / n, n, z) if n else Interval(math.nan, 0.0, 1.0)
+
+
+def wilson_of_tasks(by_task: Sequence[Sequence[bool]], z: float = Z95) -> Interval:
+    """Return the success rate of tasks that were played several times each, with Wilson's interval for so many tasks.
+
+    Passes of one task are alike, so that the episodes count as fewer: as many independent ones as would give the mean
+    the variance that it has over tasks (Korn and Graubard 1998). They are never more than there are episodes, and as
+    many as tasks where all tasks ended alike. With one pass each it is ``wilson``.
+    """
+    played = [np.asarray(task, dtype=np.float64) for task in by_task if len(task)]
+    episodes = sum(len(task) for task in played)
+    solved = int(sum(task.sum() for task in played))
+    if len(played) in (0, episodes):
+        return wilson(solved, episodes, z)
+    rate, tasks = solved / episodes, len(played)
+    spread = sum(float((task - rate).sum()) ** 2 for task in played) / episodes**2 * tasks / max(tasks - 1, 1)
+    counted = min(rate * (1 - rate) / spread, float(episodes)) if spread else float(tasks)
+    return _wilson(rate, counted if tasks > 1 else 1.0, z)
+
+
+def _wilson(rate: float, n: float, z: float) -> Interval:
     centre = (rate + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
-    low = 0.0 if successes == 0 else max(0.0, centre - half)
-    high = 1.0 if successes == n else min(1.0, centre + half)
+    low = 0.0 if rate == 0 else max(0.0, centre - half)
+    high = 1.0 if rate == 1 else min(1.0, centre + half)
     return Interval(rate, low, high)
 
 

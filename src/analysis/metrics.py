@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from analysis.intervals import wilson
+from analysis.intervals import wilson, wilson_of_tasks
 from records.episodes import Trajectory
 from records.failures import Failure
 
@@ -23,7 +23,10 @@ HORIZON_ENDS = (5, 10, 15, 20, 30)
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A success rate in [0, 1] over ``n`` judged episodes, with Wilson's 95 % interval; nan over none."""
+    """A success rate in [0, 1] over ``n`` judged episodes, with Wilson's 95 % interval; nan over none.
+
+    Of tasks that were played several times the interval is that of ``wilson_of_tasks``.
+    """
 
     success: float
     n: int
@@ -36,6 +39,15 @@ class Rate:
         flags = list(outcomes)
         interval = wilson(sum(flags), len(flags))
         return cls(interval.value, len(flags), interval.low, interval.high)
+
+    @classmethod
+    def of_episodes(cls, episodes: Iterable[Episode]) -> Rate:
+        """Return the rate of judged episodes, of which several may be of one task."""
+        by_task: dict[str, list[bool]] = {}
+        for episode in episodes:
+            by_task.setdefault(episode.task_id, []).append(episode.outcome == 1.0)
+        interval = wilson_of_tasks(list(by_task.values()))
+        return cls(interval.value, sum(map(len, by_task.values())), interval.low, interval.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +112,7 @@ def success_table(episodes: Iterable[Episode], failures: Iterable[Failure] = ())
     judged = [episode for episode in everything if episode.outcome is not None]
     own = [e.failure for e in everything if isinstance(e, Trajectory) and e.failure is not None]
     return SuccessTable(
-        total=Rate.of(episode.outcome == 1.0 for episode in judged),
+        total=Rate.of_episodes(judged),
         by_site=_grouped(judged, lambda episode: episode.site),
         by_horizon=_grouped(sorted(judged, key=lambda e: e.horizon), lambda e: horizon_bucket(e.horizon), False),
         by_template=_grouped(judged, lambda episode: episode.template),
@@ -137,8 +149,8 @@ def mean_pass_at_k(episodes: Iterable[Episode], k: int) -> float:
 
 def _grouped(episodes: Sequence[Episode], key: Callable[[Episode], str], by_name: bool = True) -> dict[str, Rate]:
     """Return the rate of each group, by name or in order of first appearance."""
-    groups: dict[str, list[bool]] = {}
+    groups: dict[str, list[Episode]] = {}
     for episode in episodes:
-        groups.setdefault(key(episode), []).append(episode.outcome == 1.0)
+        groups.setdefault(key(episode), []).append(episode)
     names = sorted(groups) if by_name else list(groups)
-    return {name: Rate.of(groups[name]) for name in names}
+    return {name: Rate.of_episodes(groups[name]) for name in names}

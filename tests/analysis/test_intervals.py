@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from analysis.intervals import bootstrap_seeds, mcnemar, paired_permutation, wilson
+from analysis.intervals import bootstrap_seeds, mcnemar, paired_permutation, wilson, wilson_of_tasks
 
 stats = pytest.importorskip("scipy.stats")
 
@@ -91,3 +91,18 @@ def test_permutation_of_many_pairs_approximates_and_is_never_zero() -> None:
     assert 0 < paired_permutation(better, np.zeros(200), resamples=999) <= 0.002
     balanced = np.tile([1.0, -1.0], 50)
     assert paired_permutation(balanced, np.zeros(100), resamples=999) == pytest.approx(1.0)
+
+
+def test_passes_of_one_task_count_as_what_they_are_worth() -> None:
+    # 50 tasks, of which half are always solved: eight passes tell no more than one.
+    once = wilson(25, 50)
+    again = wilson_of_tasks([[True] * 8] * 25 + [[False] * 8] * 25)
+    assert (again.value, again.low, again.high) == pytest.approx((0.5, once.low, once.high), abs=0.003)
+    # Passes that are as independent as tasks count as episodes do.
+    fair = wilson_of_tasks([[(i >> bit) & 1 == 1 for bit in range(4)] for i in range(16)])
+    assert fair.high - fair.low == pytest.approx(wilson(32, 64).high - wilson(32, 64).low, rel=0.04)
+    assert wilson_of_tasks([[True], [False], [True]]) == wilson(2, 3)
+    alike = wilson_of_tasks([[True] * 8] * 10)
+    assert (alike.value, alike.low) == (1.0, wilson(10, 10).low)
+    assert wilson_of_tasks([[True, False]]).high - wilson_of_tasks([[True, False]]).low > 0.8, "one task says little"
+    assert math.isnan(wilson_of_tasks([]).value)

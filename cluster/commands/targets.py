@@ -1,0 +1,55 @@
+"""Options that name what a command writes, looked at before the command does anything.
+
+Owns ``json_option``, ``file_option`` and ``new_folder_option``. Invariant: what cannot be written there is said before
+the work whose result it is.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from cluster.errors import RecipeError
+
+
+def json_option(what: str) -> Any:
+    """Return the option ``--json`` of a command that also writes ``what`` to a file."""
+    return file_option("--json", f"Also write {what} to this file.")
+
+
+def file_option(name: str, help_text: str) -> Any:
+    """Return an option that names a file to write, or to replace."""
+    return typer.Option(name, help=help_text, callback=_file)
+
+
+def new_folder_option(help_text: str) -> Any:
+    """Return the option ``--out`` of a command that makes a folder, which must not be there yet."""
+    return typer.Option("--out", help=help_text, callback=_new_folder)
+
+
+def _file(param: typer.CallbackParam, value: Path | None) -> Path | None:
+    if value is not None:
+        if value.is_dir():
+            raise RecipeError(f"{param.opts[0]}: expected a file to write, found a folder: {value}; name a file in it")
+        _require_place(param.opts[0], value)
+    return value
+
+
+def _new_folder(param: typer.CallbackParam, value: Path | None) -> Path | None:
+    if value is not None:
+        if value.exists():
+            raise RecipeError(f"{param.opts[0]} {value}: is there already; name a folder that is not")
+        _require_place(param.opts[0], value)
+    return value
+
+
+def _require_place(option: str, path: Path) -> None:
+    """Refuse a path below a file, or below a folder that cannot be written to."""
+    place = next(parent for parent in path.absolute().parents if parent.exists())
+    if not place.is_dir():
+        raise RecipeError(f"{option} {path}: {place} is no folder; name another place")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise RecipeError(f"{option} {path}: {place} cannot be written to; name another place, or make it writable")
