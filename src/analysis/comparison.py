@@ -43,8 +43,8 @@ def level(seeds: Seeds, split: str) -> dict[str, Any]:
 def difference(first: Seeds, second: Seeds, split: str) -> dict[str, Any]:
     """Compare two arms on the seeds and tasks that both have; where there are none, nothing is known (nan).
 
-    The interval is a bootstrap's over seeds and tasks, or that of ``paired_difference`` over tasks (the mean of their
-    seeds) as far as that is wider: where few tasks differ, or all seeds agree, a bootstrap says more than they know.
+    The interval is a bootstrap's over seeds and tasks, or that of ``paired_difference`` over all pairs as far as that is
+    wider: where hardly a pair differs a bootstrap says more than they know.
     The permutation test flips whole tasks, because seeds that share tasks, and perhaps the start, are not independent;
     it is about these runs, not about others. McNemar's test is given for each seed.
     """
@@ -61,14 +61,15 @@ def difference(first: Seeds, second: Seeds, split: str) -> dict[str, Any]:
     means = [float(np.mean(of_task)) for of_task in gaps.values()]
     by_seed = [[a - b for a, b in pair.values()] for pair in pairs]
     return {
-        "mean": asdict(_interval(by_seed, means) if pairs else Interval(math.nan, math.nan, math.nan)),
+        "mean": asdict(_interval(by_seed) if pairs else Interval(math.nan, math.nan, math.nan)),
         "by_seed": [float(np.mean(of_seed)) for of_seed in by_seed],
         "p_permutation": paired_permutation(means, [0.0] * len(means)),
         "p_mcnemar": [mcnemar(*zip(*[(a == 1.0, b == 1.0) for a, b in pair.values()], strict=True)) for pair in pairs],
     }
 
 
-def _interval(by_seed: Sequence[Sequence[float]], by_task: Sequence[float]) -> Interval:
-    """Return the mean of differences by seed and task with the wider ends of both intervals, 95 % each."""
-    seeds, tasks = bootstrap_seeds(by_seed), paired_difference(by_task, level=0.975)
-    return Interval(seeds.value, min(seeds.low, tasks.low), max(seeds.high, tasks.high))
+def _interval(by_seed: Sequence[Sequence[float]]) -> Interval:
+    """Return the mean of paired differences by seed and task, with the wider ends of both intervals, 95 % each."""
+    resampled = bootstrap_seeds(by_seed)
+    counted = paired_difference([gap for of_seed in by_seed for gap in of_seed], level=0.975)
+    return Interval(resampled.value, min(resampled.low, counted.low), max(resampled.high, counted.high))

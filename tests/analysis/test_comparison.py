@@ -45,14 +45,15 @@ def test_a_seed_without_a_judged_task_is_left_out() -> None:
 
 @pytest.mark.parametrize("solved", [0, 1, 3])
 def test_where_few_tasks_or_none_differ_the_interval_still_has_a_width(solved: int) -> None:
-    """Bonett and Price, over 12 tasks: one pair more of each kind, so that nothing is sure of so few."""
-    first, second = ({str(task): float(task < ones) for task in range(12)} for ones in (solved, 0))
-    found = difference(seeds(first, first), seeds(second, second), "test")["mean"]
+    """Bonett and Price, over two seeds of six tasks: one pair more of each kind, so that nothing is sure of so few."""
+    first = [{str(task): float(6 * seed + task < solved) for task in range(6)} for seed in (0, 1)]
+    second = {str(task): 0.0 for task in range(6)}
+    found = difference(seeds(*first), seeds(second, second), "test")["mean"]
     assert found["value"] == pytest.approx(solved / 12)
     gaps = np.array([1.0] * solved + [0.0] * (12 - solved) + [1.0, -1.0])
     half = 1.959964 * gaps.std() / np.sqrt(14)
     assert found["low"] == pytest.approx(gaps.mean() - half, abs=1e-6)
-    assert found["low"] < 0 < found["high"], "three of twelve are no evidence"
+    assert found["low"] < 0 < found["high"], "three of twelve pairs are no evidence"
     assert found["high"] >= gaps.mean() + half - 1e-6
 
 
