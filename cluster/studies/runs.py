@@ -58,11 +58,13 @@ class StudyRun:
         """Return ``identity`` under further overrides."""
         return config_hash(load_recipe(self.recipe, [*self.overrides, *further]))
 
-    def is_of(self, recipe: str) -> bool:
-        """Whether a record of ``recipe`` is of this run. Which arm tells what the start does changes as arms come."""
-        return recipe == self.identity or any(
-            recipe == self.identity_with(f"{BEFORE_RL}={told}") for told in ("true", "false")
-        )
+    def is_of(self, recipe: str, *further: str) -> bool:
+        """Whether a run of ``recipe`` is this one, under further overrides.
+
+        Which arm tells what the start does changes as arms are added, and makes no other run.
+        """
+        told: list[tuple[str, ...]] = [(), (f"{BEFORE_RL}=true",), (f"{BEFORE_RL}=false",)]
+        return any(recipe == self.identity_with(*further, *one) for one in told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +360,7 @@ def checkpoint(folder: Path | str) -> str:
 def _is_of(made: FinishedRun, run: StudyRun, *, started: bool) -> bool:
     """Whether a folder holds this run; one that was ``started`` from another's policy names the folder of that."""
     start = (checkpoint(made.recipe.warm_start.checkpoint),) if started else ()
-    return config_hash(made.recipe) == run.identity_with(*start)
+    return run.is_of(config_hash(made.recipe), *start)
 
 
 @dataclass(slots=True)
