@@ -140,12 +140,20 @@ def _registered(file: Path) -> dict[str, Any]:
     try:
         found = json.loads(read_text(file))
         told = {name: found[name] for name in ("name", "when", "sha256", *(["groups"] if "groups" in found else []))}
-        return {**told, "predictions": [Prediction(**one) for one in found["predictions"]]}
+        return {**told, "predictions": _predictions(found["predictions"])}
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise ManifestError(
             f"{file}: is not what a study predicted ({type(error).__name__}: {error}); restore it, from version "
             "control or a copy: what was predicted is not written down anew"
         ) from error
+
+
+def _predictions(registered: Sequence[Mapping[str, Any]]) -> list[Prediction] | None:
+    """Return the predictions that were written down; None where they are none that this version knows."""
+    try:
+        return [Prediction(**one) for one in registered]
+    except (TypeError, ValueError):
+        return None
 
 
 def run_study(
