@@ -43,8 +43,8 @@ def level(seeds: Seeds, split: str) -> dict[str, Any]:
 def difference(first: Seeds, second: Seeds, split: str) -> dict[str, Any]:
     """Compare two arms on the seeds and tasks that both have; where there are none, nothing is known (nan).
 
-    The interval is a bootstrap's over seeds and tasks, or that of ``paired_difference`` over all pairs as far as that is
-    wider: where hardly a pair differs a bootstrap says more than they know.
+    The interval is a bootstrap's over seeds and tasks, or that of ``paired_difference`` over all pairs as far as that
+    is wider: where hardly a pair differs a bootstrap says more than they know.
     The permutation test flips whole tasks, because seeds that share tasks, and perhaps the start, are not independent;
     it is about these runs, not about others. McNemar's test is given for each seed.
     """
