@@ -28,7 +28,7 @@ import numpy as np
 from analysis.intervals import wilson
 from benchmarks.process_tree import descendants, living, with_variable
 from benchmarks.recording import Recording, option_parser, percent
-from benchmarks.runs import FOLDER, LAPTOP, FinishedRun, RunFailed, start_training, train
+from benchmarks.runs import FOLDER, LAPTOP, RecordedRun, RunFailed, start_training, train
 from cluster.errors import ExitCode
 from cluster.run_folder.ledger import FOLDER as LEDGER
 from environments.browser.owned_processes import process_mark
@@ -147,7 +147,7 @@ class Chaos:
     def _progress(self) -> int:
         """Return a number that grows with every stored episode and every complete stage."""
         buffer = ReplayBuffer(self.out / "episodes")
-        stages = FinishedRun(self.out).manifest.stages() if (self.out / "manifest.json").exists() else []
+        stages = RecordedRun(self.out).manifest.stages() if (self.out / "manifest.json").exists() else []
         return len(buffer.ids()) + len(list(stages))
 
     def _attempts_lost(self) -> int:
@@ -167,7 +167,7 @@ def main() -> None:
     options = _options()
     recording = Recording(NAME, options.results)
     shutil.rmtree(options.out / "disturbed", ignore_errors=True)
-    control = FinishedRun(options.control) if options.control else _undisturbed(options)
+    control = RecordedRun(options.control) if options.control else _undisturbed(options)
     chaos = Chaos(
         options.recipe, options.out / "disturbed", options.overrides, options.faults, options.every,
         options.minutes * 60, random.Random(options.seed),
@@ -178,7 +178,7 @@ def main() -> None:
     columns = ["fault", "times", "recovery, median s", "p95 s", "attempts lost", "seconds lost"]
     recording.table(f"A fault every {options.every:g} s for {options.minutes:g} minutes",
                     columns, [list(row.values()) for row in rows])  # fmt: skip
-    success = {name: _success(run) for name, run in (("control", control), ("disturbed", FinishedRun(chaos.out)))}
+    success = {name: _success(run) for name, run in (("control", control), ("disturbed", RecordedRun(chaos.out)))}
     for name, found in success.items():
         recording.note(f"{name}: {percent(found['value'])} % ({percent(found['low'])} to {percent(found['high'])})")
     recording.note(f"Done in {seconds:.0f} s with {chaos.starts} starts; processes left behind: {orphans}")
@@ -203,7 +203,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _undisturbed(options: argparse.Namespace) -> FinishedRun:
+def _undisturbed(options: argparse.Namespace) -> RecordedRun:
     shutil.rmtree(options.out / "control", ignore_errors=True)
     return train(options.recipe, options.out / "control", options.overrides)
 
@@ -237,7 +237,7 @@ def _by_fault(blows: Sequence[Blow]) -> list[dict[str, Any]]:
     return rows
 
 
-def _success(run: FinishedRun) -> dict[str, float]:
+def _success(run: RecordedRun) -> dict[str, float]:
     """Return the success after the last phase on the first evaluated split, with Wilson's interval."""
     outcomes = list(run.outcomes(run.phases, run.recipe.run.evaluation.splits[0]).values())
     return asdict(wilson(sum(outcome == 1.0 for outcome in outcomes), len(outcomes)))

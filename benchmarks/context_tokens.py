@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.recording import Recording, met, option_parser
 from cluster.errors import RunError
-from cluster.finished_run import FinishedRun
+from cluster.recorded_run import RecordedRun
 from policy.formats import format_of
 from policy.kept_prompts import common_length
 from policy.prompts import PromptFormat
@@ -111,7 +111,7 @@ def counted(run: Path, most: int) -> list[EpisodeTokens]:
     Raises:
         RunError: the folder holds no run.
     """
-    finished = FinishedRun(run)
+    finished = RecordedRun(run)
     if not finished.folders.policy.is_dir():
         raise RunError(f"{run}: expected a run folder with a policy, found none")
     tokenizer, prompt_format = TextTokenizer.load(finished.model), format_of(finished.recipe.policy)

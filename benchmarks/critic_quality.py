@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.runs import FinishedRun
+from benchmarks.runs import RecordedRun
 from learner.statistics import Array, auc, kendall, spearman
 from learner.trainer import Learner
 from records.episodes import FloatArray, Trajectory
 from replay.progress import trajectory_progress
 
 
-def critic_quality(run: FinishedRun) -> dict[str, dict[str, Any]]:
+def critic_quality(run: RecordedRun) -> dict[str, dict[str, Any]]:
     """Return ``{"potential": …, "value": …}`` of the run's last checkpoint, as far as its algorithm has them."""
     learner = Learner(run.recipe.learner, run.model)
     learner.load(run.last_checkpoint)

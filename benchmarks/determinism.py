@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.recording import Recording, option_parser
-from benchmarks.runs import FOLDER, FinishedRun, train
+from benchmarks.runs import FOLDER, RecordedRun, train
 from benchmarks.same_runs import Comparison
 
 NAME = "determinism"
@@ -46,7 +46,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _fresh(options: argparse.Namespace, name: str) -> FinishedRun:
+def _fresh(options: argparse.Namespace, name: str) -> RecordedRun:
     shutil.rmtree(options.out / name, ignore_errors=True)
     return train(options.recipe, options.out / name, options.overrides)
 

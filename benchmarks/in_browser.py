@@ -17,8 +17,8 @@ from analysis.comparison import Outcomes, difference
 from benchmarks.recording import Recording, met, points, shown
 from benchmarks.runs import train
 from benchmarks.study_policies import StudyPolicies, study_options
-from cluster.finished_run import FinishedRun
 from cluster.recipe.override import override
+from cluster.recorded_run import RecordedRun
 from cluster.studies.records import ByPhase
 
 NAME = "in_browser"
@@ -85,7 +85,7 @@ def _last(by_phase: ByPhase, split: str) -> Outcomes:
     return by_phase[max(by_phase)][split]
 
 
-def _played(policies: StudyPolicies, arm: str, seed: int, split: str, contexts: int) -> FinishedRun:
+def _played(policies: StudyPolicies, arm: str, seed: int, split: str, contexts: int) -> RecordedRun:
     said = [
         *policies.study.settings_of(arm, seed, {}, [split]),
         "run.phases=0", "run.environment=embedded", "learner.algorithm=sft", "run.evaluation.before_rl=true",

@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks.process_tree import descendants, living, with_variable
 from benchmarks.recording import Recording, option_parser
-from benchmarks.runs import FOLDER, FinishedRun, check, start_training, train
+from benchmarks.runs import FOLDER, RecordedRun, check, start_training, train
 from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.stage_results import RolloutsPlayed
 from environments.browser.owned_processes import marked_processes, process_mark
@@ -97,11 +97,11 @@ def main() -> None:
     orphans = disturbance.left_behind(tag)
     if len(disturbance.killed) < len(victims):
         sys.exit(f"only {len(disturbance.killed)} of {len(victims)} were killed in time; lower --after, or play longer")
-    rows = [_row(kill, control, FinishedRun(out)) for kill in disturbance.killed]
+    rows = [_row(kill, control, RecordedRun(out)) for kill in disturbance.killed]
     recording.table("One SIGKILL in the rollouts of each phase, against the same run without",
                     [name.replace("_", " ") for name in rows[0]], [list(row.values()) for row in rows])  # fmt: skip
     recording.note(f"Processes of the disturbed run that outlived it: {orphans}")
-    recording.write({"kills": rows, "orphans": orphans, "episodes": len(FinishedRun(out).buffer)})
+    recording.write({"kills": rows, "orphans": orphans, "episodes": len(RecordedRun(out).buffer)})
     good = not orphans and all(_harmless(row) for row in rows)
     sys.exit(0 if good else 1)
 
@@ -129,7 +129,7 @@ def _pids(run: int, victim: str) -> list[int]:
     return [p.pid for p in main if not p.command.startswith("/bin/")]  # not the shell script that may start it
 
 
-def _row(kill: dict[str, Any], control: FinishedRun, disturbed: FinishedRun) -> dict[str, Any]:
+def _row(kill: dict[str, Any], control: RecordedRun, disturbed: RecordedRun) -> dict[str, Any]:
     """Return what became of the phase of one kill, and of the same phase in the undisturbed run."""
     phase = kill["phase"]
     data, before = (run.manifest.result(phase, RolloutsPlayed) for run in (disturbed, control))

@@ -27,7 +27,7 @@ from benchmarks.critic_quality import value_quality
 from benchmarks.learner_at_size import SHAPES, alone, run_at_size
 from benchmarks.plain_learner import Numbers, PlainLearner
 from benchmarks.recording import Recording, option_parser
-from benchmarks.runs import FOLDER, LAPTOP, FinishedRun, train
+from benchmarks.runs import FOLDER, LAPTOP, RecordedRun, train
 from learner.dataset import decisions, with_verdict
 from learner.matmul_rate import matmul_rate
 from learner.pace import ACHIEVED, PhaseData, phase_work
@@ -55,7 +55,7 @@ def main() -> None:
         run_at_size(options)
         return
     recording = Recording(NAME, options.results)
-    run = FinishedRun(options.run) if options.run else train(LAPTOP, FOLDER / NAME, OVERRIDES)
+    run = RecordedRun(options.run) if options.run else train(LAPTOP, FOLDER / NAME, OVERRIDES)
     episodes = with_verdict([run.buffer.trajectory(i) for i in run.buffer.ids(sources=[Source.ROLLOUT], phases=[1])])
     settings = replace(run.recipe.learner, threads=options.threads)
     timed = episodes[: options.episodes]

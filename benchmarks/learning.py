@@ -20,7 +20,7 @@ from typing import Any
 from analysis.comparison import Outcomes, Seeds, difference, level
 from benchmarks.critic_quality import critic_quality
 from benchmarks.recording import Recording, option_parser, percent
-from benchmarks.runs import FOLDER, LAPTOP, FinishedRun, RunFailed, train
+from benchmarks.runs import FOLDER, LAPTOP, RecordedRun, RunFailed, train
 from cluster.errors import ManifestError
 from cluster.run_folder.summary import read_summary
 
@@ -51,7 +51,7 @@ def main() -> None:
     with ThreadPoolExecutor(options.jobs) as pool:
         found = list(pool.map(lambda job: _finished(options, *job), jobs))
     failures = [str(run) for run in found if isinstance(run, RunFailed)]
-    runs = [_read(arm, seed, run) for (arm, seed), run in zip(jobs, found, strict=True) if isinstance(run, FinishedRun)]
+    runs = [_read(arm, seed, run) for (arm, seed), run in zip(jobs, found, strict=True) if isinstance(run, RecordedRun)]
     for failure in failures:
         recording.note(f"left out: {failure}")
     if not runs:
@@ -83,10 +83,10 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _finished(options: argparse.Namespace, arm: str, seed: int) -> FinishedRun | RunFailed:
+def _finished(options: argparse.Namespace, arm: str, seed: int) -> RecordedRun | RunFailed:
     out = options.out / f"{arm}-seed{seed}"
     if options.only_read:
-        return FinishedRun(out) if _complete(out) else RunFailed(f"{out}: not complete")
+        return RecordedRun(out) if _complete(out) else RunFailed(f"{out}: not complete")
     settings = [f"run.seed={seed}", f"learner.seed={seed}", f"learner.algorithm={arm}"]
     try:
         return train(options.recipe, out, [*options.overrides, *settings])
@@ -101,7 +101,7 @@ def _complete(out: Path) -> bool:
         return False
 
 
-def _read(arm: str, seed: int, run: FinishedRun) -> ArmRun:
+def _read(arm: str, seed: int, run: RecordedRun) -> ArmRun:
     summary, splits = read_summary(run.out), run.recipe.run.evaluation.splits
     return ArmRun(
         arm,

@@ -30,6 +30,7 @@ from cluster.milestones.validation import (
     left_out,
     validate_milestones,
 )
+from cluster.recorded_run import RecordedRun
 from cluster.run_folder.manifest import read_header
 from judges.of_milestones.checker import Known, MilestoneChecker, train_checker
 from judges.of_milestones.encoder import Remembering, encoder_named
@@ -139,9 +140,7 @@ def _left_out_once(known: Sequence[Known], features: Features) -> list[dict[str,
 
 def _agreement(run: Path, known: Sequence[Known]) -> dict[str, float]:
     """Return how often the checks on recorded pages say what was played: of all values, and of whole episodes' ends."""
-    from cluster.run_tasks import tasks_of_run
-
-    tasks = tasks_of_run(run)
+    tasks = RecordedRun(run).tasks
     again = [milestones_of_record(one.episode, tasks[one.episode.episode_id].milestones) for one in known]
     values = np.concatenate([(a == one.reached).ravel() for a, one in zip(again, known, strict=True)])
     ends = [bool((a[-1] == one.reached[-1]).all()) for a, one in zip(again, known, strict=True)]

@@ -16,7 +16,7 @@ from typing import Any
 from analysis.discrimination import OutcomeReport
 from benchmarks.recording import Recording, met, option_parser, percent
 from benchmarks.runs import FOLDER, LAPTOP, train
-from cluster.judge_commands import RULES, judged_episodes
+from cluster.judge_commands import RULES, episodes_judged_by
 from cluster.outcome_training import OutcomeTraining, train_outcome_model
 
 NAME = "orm"
@@ -86,7 +86,7 @@ def _report(name: str, runs: Sequence[Path], options: argparse.Namespace, record
     settings = replace(settings, shuffled=name == SHUFFLED, page=name != BLIND)
     out = options.out / name.replace(" ", "-")
     start = options.start or runs[0] / "policy"
-    episodes = judged_episodes(runs, RULES)
+    episodes = episodes_judged_by(runs, RULES)
     report = train_outcome_model(episodes, start, out, settings, lambda done, loss: None)
     recording.note(f"{name}: AUC {report.auc.value:.3f} on {report.n} episodes of {report.templates} templates")
     return report

@@ -16,7 +16,7 @@ from typing import Any
 from analysis.comparison import Seeds, difference, level
 from benchmarks.orm import MODEL, SHUFFLED
 from benchmarks.recording import Recording, met, option_parser, percent, points
-from benchmarks.runs import FOLDER, ROOT, FinishedRun, train
+from benchmarks.runs import FOLDER, ROOT, RecordedRun, train
 from cluster.run_folder.stage_results import Labelled
 
 NAME = "orm_learning"
@@ -86,16 +86,16 @@ def _judged_by(model: Path) -> list[str]:
     return ["replay.outcomes=trained", f"judges.trained.folder={model.resolve()}"]
 
 
-def _learned(source: str, seed: int, more: Sequence[str], options: argparse.Namespace) -> FinishedRun:
+def _learned(source: str, seed: int, more: Sequence[str], options: argparse.Namespace) -> RecordedRun:
     settings = [f"run.seed={seed}", f"run.environment={options.environment}", *more, *options.set]
     return train(RECIPE, options.out / f"{source.replace(' ', '-')}-seed{seed}", settings)
 
 
-def _outcomes(runs: dict[int, FinishedRun]) -> Seeds:
+def _outcomes(runs: dict[int, RecordedRun]) -> Seeds:
     return {seed: {SPLIT: run.outcomes(run.phases, SPLIT)} for seed, run in runs.items()}
 
 
-def _agreement(runs: dict[int, FinishedRun]) -> list[Numbers]:
+def _agreement(runs: dict[int, RecordedRun]) -> list[Numbers]:
     """Return how a model's labels of each phase agreed with the rules, over all seeds."""
     return [
         asdict(found)

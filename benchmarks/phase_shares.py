@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from benchmarks.recording import Recording, option_parser, percent
-from benchmarks.runs import FOLDER, LAPTOP, FinishedRun, train
+from benchmarks.runs import FOLDER, LAPTOP, RecordedRun, train
 from cluster.errors import ManifestError
 from cluster.run_folder.stage_results import WithEpisodes
 from cluster.run_folder.summary import read_summary
@@ -57,15 +57,15 @@ def main() -> None:
     })  # fmt: skip
 
 
-def _run(options: argparse.Namespace) -> FinishedRun:
+def _run(options: argparse.Namespace) -> RecordedRun:
     try:
         complete = read_summary(options.run)["complete"]
     except ManifestError:
         complete = False
-    return FinishedRun(options.run) if complete else train(options.recipe, options.run)
+    return RecordedRun(options.run) if complete else train(options.recipe, options.run)
 
 
-def _phase(run: FinishedRun, phase: int, leave_out: Iterable[str] = ()) -> dict[str, float]:
+def _phase(run: RecordedRun, phase: int, leave_out: Iterable[str] = ()) -> dict[str, float]:
     """Return wall seconds by part of one phase."""
     parts = dict.fromkeys(PARTS, 0.0)
     for stage, seconds in run.manifest.seconds[phase].items():

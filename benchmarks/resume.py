@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Protocol
 
 from benchmarks.recording import Recording, option_parser
-from benchmarks.runs import FOLDER, FinishedRun, RunFailed, start_training, train
+from benchmarks.runs import FOLDER, RecordedRun, RunFailed, start_training, train
 from benchmarks.same_runs import Comparison
 from cluster.audit.audit import audit
 from cluster.run_folder.stage_files import stage_folders
@@ -94,7 +94,7 @@ def main() -> None:
     sys.exit(1 if found.examples or any(wrong.values()) else 0)
 
 
-def kill_points(run: FinishedRun, count: int, seed: int) -> list[KillPoint]:
+def kill_points(run: RecordedRun, count: int, seed: int) -> list[KillPoint]:
     """Return ``count`` points in the order of the run, no stage twice before each had its turn."""
     stages = run.manifest.stages()
     rng = random.Random(seed)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cluster import training_process
-from cluster.finished_run import FinishedRun
+from cluster.recorded_run import RecordedRun
 from cluster.run_folder.layout import RESULT
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,7 +38,7 @@ def start_training(
     return training_process.start_training(recipe, out, overrides, child_environment(**environment))
 
 
-def train(recipe: Path, out: Path, overrides: Sequence[str] = ()) -> FinishedRun:
+def train(recipe: Path, out: Path, overrides: Sequence[str] = ()) -> RecordedRun:
     """Train, or finish, or only read the run in ``out``.
 
     Raises:
@@ -52,7 +52,7 @@ def train(recipe: Path, out: Path, overrides: Sequence[str] = ()) -> FinishedRun
         process.wait()
         raise
     check(code, out)
-    return FinishedRun(out)
+    return RecordedRun(out)
 
 
 def evaluate(

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.runs import FinishedRun
+from benchmarks.runs import RecordedRun
 from cluster.run_folder.durable import sha256_file
 from cluster.run_folder.stage_results import (
     Evaluated,
@@ -39,7 +39,7 @@ class Comparison:
     examples: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, first: FinishedRun, second: FinishedRun) -> Comparison:
+    def of(cls, first: RecordedRun, second: RecordedRun) -> Comparison:
         """Compare two complete runs."""
         found = cls()
         found._episodes(first, second)
@@ -59,7 +59,7 @@ class Comparison:
             self.unequal[what] += 1
             self.examples.append(f"{where}: {what}")
 
-    def _episodes(self, first: FinishedRun, second: FinishedRun) -> None:
+    def _episodes(self, first: RecordedRun, second: RecordedRun) -> None:
         ids = first.buffer.ids()
         self.compare("set of episodes", ids, second.buffer.ids(), "run")
         shared = [episode_id for episode_id in ids if episode_id in second.buffer]
@@ -70,7 +70,7 @@ class Comparison:
                 for what, value in _step_facts(one).items():
                     self.compare(what, value, _step_facts(other)[what], f"{a.episode_id} step {one.index}")
 
-    def _numbers(self, first: FinishedRun, second: FinishedRun) -> None:
+    def _numbers(self, first: RecordedRun, second: RecordedRun) -> None:
         """Compare everything that the learner reported but times, the replay choices, tasks, and evaluations."""
         self.compare("stages", first.manifest.stages(), second.manifest.stages(), "run")
         for phase, stage in first.manifest.stages():
@@ -84,7 +84,7 @@ class Comparison:
             for choice in sorted({*_choices(a), *_choices(b)}):
                 self.compare(choice, _choices(a).get(choice), _choices(b).get(choice), where)
 
-    def _files(self, first: FinishedRun, second: FinishedRun) -> None:
+    def _files(self, first: RecordedRun, second: RecordedRun) -> None:
         for name in sorted({p.name for run in (first, second) for p in _tensors(run.last_checkpoint)}):
             one, other = (_digest(run.last_checkpoint / name) for run in (first, second))
             self.compare("files of the last checkpoint", one, other, name)

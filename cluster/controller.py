@@ -16,13 +16,7 @@ from cluster.demonstrated import DEMONSTRATED
 from cluster.display.run_display import RunDisplay
 from cluster.errors import RunStopped
 from cluster.labelling import Labeller, count_failures
-from cluster.milestones.writing import (
-    absent_line,
-    evaluates_with_milestones,
-    tasks_without,
-    with_milestones,
-    written_before,
-)
+from cluster.milestones.writing import absent_line, evaluates_with_milestones, tasks_without
 from cluster.monitors.monitor import Monitors
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.layout import CLONED, checkpoint_name, critics_name
@@ -51,7 +45,7 @@ from cluster.run_folder.stage_results import (
     RolloutsPlayed,
     TasksChosen,
 )
-from cluster.run_tasks import recorded_rollouts
+from cluster.run_tasks import RunTasks
 from cluster.stage_runner import StageRunner
 from cluster.system import System
 from cluster.task_sets import TaskSets
@@ -82,6 +76,7 @@ class Controller:
         self.manifest = manifest
         self.system = system
         self.tasks = tasks
+        self.run_tasks = RunTasks(tasks, manifest)
         self.display = display
         self.ledger = ledger
         self.buffer = ReplayBuffer(system.folders.episodes)
@@ -180,12 +175,11 @@ class Controller:
     def _shown_milestones(self, phase: int) -> list[EpisodeSpec]:
         """Return what is to have milestones from a phase on: its rollouts, and in phase 0 also the evaluations."""
         evaluated = self.tasks.evaluation(0) if phase == 0 and evaluates_with_milestones(self.recipe) else []
-        return [*evaluated, *(self._asked_rollouts(phase) if self._looks_for_milestones else ())]
+        return [*evaluated, *(self.run_tasks.chosen(phase) if self._looks_for_milestones else ())]
 
     def _milestones(self, phase: int) -> MilestonesWritten:
         """Let milestones be written for tasks that have none."""
-        asked = with_milestones(self._shown_milestones(phase), written_before(self.manifest, phase - 1))
-        tasks = tasks_without(asked)
+        tasks = tasks_without(self.run_tasks.with_written(self._shown_milestones(phase), phase - 1))
         written = self.system.write_milestones(tasks)
         if said := absent_line(written, len(tasks), self.recipe.milestones, f"phase {phase}"):
             self.display.note(said)
@@ -193,7 +187,7 @@ class Controller:
 
     def _rollouts(self, phase: int) -> RolloutsPlayed:
         """Play the phase's tasks with the current policy; episodes that were finished before are kept."""
-        specs, ahead = self._rollout_specs(phase), self._ahead.pop(phase, NOTHING_PLAYED)
+        specs, ahead = self.run_tasks.rollouts(phase), self._ahead.pop(phase, NOTHING_PLAYED)
         left = [spec for spec in specs if spec.episode_id not in ahead.failures]
         result = ahead.then(self._play(phase, RolloutsPlayed.stage, left, self.recipe.run.environment))
         if not self._may_play_ahead(phase):
@@ -222,8 +216,7 @@ class Controller:
         if not self._may_play_ahead(phase) or self.manifest.stage_done(phase, ActorTrained.stage):
             yield
             return
-        asked = self.tasks.rollouts(phase + 1, self._curriculum(phase).tasks)
-        specs = with_milestones(asked, written_before(self.manifest, phase))
+        specs = self.run_tasks.with_written(self.tasks.rollouts(phase + 1, self._curriculum(phase).tasks), phase)
         if self._looks_for_milestones:
             without = {task.task_id for task in tasks_without(specs)}  # they are written before their phase
             specs = [spec for spec in specs if spec.task.task_id not in without]
@@ -242,7 +235,9 @@ class Controller:
         """Ask the judges that the recipe names about the phase's episodes."""
         counted, judges = self._counted(phase), self.system.players.judges
         labeller = Labeller(self.recipe, judges, self.buffer, self.labelled.labels)
-        tasks = {spec.episode_id: spec.task for spec in self._rollout_specs(phase) if spec.episode_id in set(counted)}
+        tasks = {
+            spec.episode_id: spec.task for spec in self.run_tasks.rollouts(phase) if spec.episode_id in set(counted)
+        }
         questions = labeller.missing(tasks, self.recipe.replay.judges)
         failures = labeller.label(questions, f"p{phase:03d}", self.display.asked)
         by_subject = {subject: count_failures(failures, subject) for subject in self.recipe.replay.judges}
@@ -307,8 +302,7 @@ class Controller:
         settings, last = self.recipe.run.evaluation, phase == self.recipe.run.phases
         if not last and (phase % settings.every if phase else not settings.before_rl):
             return Evaluated(**vars(NO_EPISODES), splits={})
-        asked = self.tasks.evaluation(phase, screenshots=settings.screenshots if last else 0)
-        specs = with_milestones(asked, written_before(self.manifest, phase))
+        specs = self.run_tasks.evaluation(phase, screenshots=settings.screenshots if last else 0)
         result = self._play(phase, Evaluated.stage, specs, self.recipe.run.environment)
         splits = split_results(specs, settings.splits, result, self.buffer, settings.passes)
         planning = self.recipe.rollout.planning
@@ -328,7 +322,7 @@ class Controller:
         if self.recipe.curriculum.value_band:
             opened = self.manifest.result(self.tasks.first_phase, FirstStatesOpened).state_files
             values = self.system.learner.ask_first("value", sorted(self._newest(phase).values()), opened)
-        played = [spec for one in phases for spec in self._rollout_specs(one)]
+        played = [spec for one in phases for spec in self.run_tasks.rollouts(one)]
         try:
             chosen = self.tasks.choose(phase + 1, failed, played, values)
         except EmptyBandError as error:
@@ -369,12 +363,6 @@ class Controller:
         if self.recipe.replay.per == "trajectory":
             return len(episode_ids)
         return sum(len(episode.steps) for episode in self.buffer.stream(episode_ids))
-
-    def _rollout_specs(self, phase: int) -> list[EpisodeSpec]:
-        return with_milestones(self._asked_rollouts(phase), written_before(self.manifest, phase))
-
-    def _asked_rollouts(self, phase: int) -> list[EpisodeSpec]:
-        return recorded_rollouts(phase, self.tasks, self.manifest)
 
     def _learned_from(self, phase: int) -> tuple[list[str], list[Kept]]:
         """Return the ids of the phase's episodes, and what the replay filter kept of earlier ones."""

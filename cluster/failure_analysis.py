@@ -16,10 +16,10 @@ from analysis.failures import FailureReport, failure_report
 from analysis.routes import Route
 from analysis.settings import AnalysisSettings
 from cluster.errors import ManifestError
+from cluster.recorded_run import RecordedRun
 from cluster.run_folder.durable import write_atomic
 from cluster.run_folder.layout import RunFolders
-from cluster.run_folder.manifest import FILE_NAME, RunManifest
-from cluster.run_folder.stage_data import recorded_files
+from cluster.run_folder.manifest import FILE_NAME
 from replay.buffer import ReplayBuffer
 from replay.shards import SUFFIX
 
@@ -59,10 +59,7 @@ def episodes_of(folder: Path) -> ReplayBuffer:
         raise ManifestError(
             f"{folder}: expected a run folder or an evaluation's with episodes, found no *{SUFFIX} there"
         )
-    buffer = ReplayBuffer(found)
-    if (folder / FILE_NAME).exists():
-        buffer.record(recorded_files(RunManifest.read(folder).entries()))
-    return buffer
+    return RecordedRun(folder).buffer if (folder / FILE_NAME).exists() else ReplayBuffer(found)
 
 
 def routes_of(buffer: ReplayBuffer, episode_ids: Sequence[str] | None = None) -> Iterator[Route]:

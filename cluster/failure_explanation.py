@@ -16,9 +16,10 @@ from pathlib import Path
 from analysis.failures import FailedEpisode, FailureReport, newest_failures
 from cluster.errors import RecipeError, RunStopped
 from cluster.failure_analysis import Explain
-from cluster.recipe.recipe import Recipe, build_recipe, load_recipe
+from cluster.recipe.recipe import Recipe, load_recipe
+from cluster.recorded_run import RecordedRun
 from cluster.run_folder.layout import RunFolders
-from cluster.run_folder.manifest import FILE_NAME, read_header
+from cluster.run_folder.manifest import FILE_NAME
 from judges.llm.explainer import Explanation, explain_failure
 from judges.llm.interface import LanguageModel
 from judges.llm.service import JudgeService
@@ -50,7 +51,7 @@ class Asking:
         if self.recipe is not None:
             recipe = load_recipe(self.recipe)
         elif (folder / FILE_NAME).exists():
-            recipe = build_recipe(read_header(folder)["config"], origin=str(folder))
+            recipe = RecordedRun(folder).recipe
         else:
             raise RecipeError(f"{folder} is no run folder: name a recipe that describes the model, with --recipe")
         if self.model not in recipe.llm.models:

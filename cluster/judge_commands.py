@@ -14,14 +14,10 @@ from pathlib import Path
 from analysis.agreement import Agreement
 from cluster.errors import RunStopped
 from cluster.labelling import Labeller
-from cluster.recipe.recipe import build_recipe
-from cluster.run_folder.layout import LABELS
-from cluster.run_folder.manifest import RunManifest, read_header
-from cluster.run_folder.stage_data import recorded_files
-from cluster.run_tasks import tasks_of_run
+from cluster.recorded_run import RecordedRun
 from records.episodes import Source, Trajectory
 from records.labels import LabelSubject
-from replay.buffer import Entry, ReplayBuffer
+from replay.buffer import Entry
 from replay.labels import LabelStore
 
 RULES = "rules"
@@ -38,15 +34,6 @@ class LabelledRun:
     failures: dict[str, int]
 
 
-def episodes_of(run: Path) -> tuple[ReplayBuffer, LabelStore]:
-    """Return a run's episodes and labels; raise ``ManifestError`` where ``run`` is no run folder."""
-    recorded = recorded_files(RunManifest.read(run).entries())
-    buffer, labels = ReplayBuffer(run / "episodes"), LabelStore(run / LABELS)
-    buffer.record(recorded)
-    labels.record(recorded)
-    return buffer, labels
-
-
 def label_run(
     run: Path,
     judge: str,
@@ -61,10 +48,9 @@ def label_run(
     Raises:
         RunStopped: the run has none, or the judge was in trouble too often; labels that were given are kept.
     """
-    recipe = build_recipe(read_header(run)["config"], overrides, origin=str(run))
-    buffer, labels = episodes_of(run)
-    tasks = {i: task for i, task in tasks_of_run(run).items() if i in buffer}
-    tasks = dict(list(tasks.items())[:limit])
+    recorded = RecordedRun(run)
+    recipe, buffer, labels = recorded.recipe_with(overrides), recorded.buffer, recorded.labels
+    tasks = dict([(i, task) for i, task in recorded.tasks.items() if i in buffer][:limit])
     if not tasks:
         raise RunStopped(f"{run} has no rollouts or evaluations to label")
     subject = recipe.judges_of_run.of_episodes(judge).subject
@@ -84,7 +70,8 @@ def agreement_of(run: Path, first: str, second: str) -> dict[str, Agreement]:
     Raises:
         RunStopped: there is no episode that both judged.
     """
-    buffer, labels = episodes_of(run)
+    recorded = RecordedRun(run)
+    buffer, labels = recorded.buffer, recorded.labels
     entries = [buffer.entry(i) for i in buffer.ids(sources=[Source.ROLLOUT, Source.EVALUATION])]
     said = [(e, _said(e, labels, first), _said(e, labels, second)) for e in entries]
     both = [(e.site, one, other) for e, one, other in said if one is not None and other is not None]
@@ -95,13 +82,13 @@ def agreement_of(run: Path, first: str, second: str) -> dict[str, Agreement]:
     return {name: Agreement.of([x[1] for x in group], [x[2] for x in group]) for name, group in groups.items()}
 
 
-def judged_episodes(runs: Sequence[Path], judge: str) -> list[Trajectory]:
+def episodes_judged_by(runs: Sequence[Path], judge: str) -> list[Trajectory]:
     """Return the episodes of ``runs`` with at least one step under the verdicts of ``judge``, each one once."""
     found: dict[str, Trajectory] = {}
     for run in runs:
-        buffer, labels = episodes_of(run)
-        said = {i: _said(buffer.entry(i), labels, judge) for i in buffer.ids()}
-        for episode in buffer.trajectories(i for i, outcome in said.items() if outcome is not None):
+        recorded = RecordedRun(run)
+        said = {i: _said(recorded.buffer.entry(i), recorded.labels, judge) for i in recorded.buffer.ids()}
+        for episode in recorded.buffer.trajectories(i for i, outcome in said.items() if outcome is not None):
             if episode.steps:
                 verdict = replace(episode, outcome=float(bool(said[episode.episode_id])), failure=None)
                 found.setdefault(f"{run}/{episode.episode_id}", verdict)

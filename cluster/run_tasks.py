@@ -1,43 +1,46 @@
-"""The tasks of a run's episodes, drawn again from what the run folder says.
+"""The episodes that a run plays, drawn from its recipe and from what its folder records.
 
-Owns ``tasks_of_run`` and ``recorded_rollouts``. Invariant: tasks depend on the recipe and the recorded choices alone;
-so what is drawn here is what was played; milestones that were written for a task are with it.
+Owns ``RunTasks``. Invariant: tasks depend on the recipe and the recorded choices alone, so that what is drawn again is
+what was played; milestones that were written for a task are with it.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from cluster.milestones.writing import with_milestones, written_before
-from cluster.recipe.recipe import build_recipe
 from cluster.run_folder.manifest import RunManifest
-from cluster.run_folder.stage_results import Evaluated, RolloutsPlayed, TasksChosen
+from cluster.run_folder.stage_results import TasksChosen
 from cluster.task_sets import TaskSets
-from records.episodes import Task
 from rollout_workers.spec import EpisodeSpec
 
 
-def recorded_rollouts(phase: int, tasks: TaskSets, manifest: RunManifest) -> list[EpisodeSpec]:
-    """Return the rollouts of a phase, whose tasks were chosen at the end of the one before; none before the first."""
-    if phase < tasks.first_phase:
-        return []
-    first = phase == tasks.first_phase
-    return tasks.rollouts(phase, None if first else manifest.result(phase - 1, TasksChosen).tasks)
+@dataclass(frozen=True, slots=True)
+class RunTasks:
+    """What a run plays in each phase: ``sets`` are its recipe's tasks, ``manifest`` has what it chose and wrote."""
 
+    sets: TaskSets
+    manifest: RunManifest
 
-def tasks_of_run(out: Path) -> dict[str, Task]:
-    """Return the task of every rollout and evaluation that the run folder ``out`` records, by the episode's id.
+    def rollouts(self, phase: int) -> list[EpisodeSpec]:
+        """Return the rollouts of a phase; none before the first that has some."""
+        return self.with_written(self.chosen(phase), phase)
 
-    Raises:
-        RunError: the folder holds no run, or its recipe cannot be read by this version.
-    """
-    manifest = RunManifest.read(out)
-    recipe = build_recipe(manifest.header["config"], origin=f"{out}")
-    tasks = TaskSets(recipe)
-    specs: list[EpisodeSpec] = []
-    for phase, stage in manifest.stages():
-        if stage == Evaluated.stage:
-            specs += with_milestones(tasks.evaluation(phase), written_before(manifest, phase))
-        elif stage == RolloutsPlayed.stage:
-            specs += with_milestones(recorded_rollouts(phase, tasks, manifest), written_before(manifest, phase))
-    return {spec.episode_id: spec.task for spec in specs}
+    def evaluation(self, phase: int, *, screenshots: int = 0) -> list[EpisodeSpec]:
+        """Return the evaluation after a phase; the first ``screenshots`` episodes are recorded with pictures."""
+        return self.with_written(self.sets.evaluation(phase, screenshots=screenshots), phase)
+
+    def chosen(self, phase: int) -> list[EpisodeSpec]:
+        """Return the rollouts of a phase without what was written for their tasks.
+
+        The tasks were chosen at the end of the phase before.
+        """
+        if phase < self.sets.first_phase:
+            return []
+        first = phase == self.sets.first_phase
+        return self.sets.rollouts(phase, None if first else self.manifest.result(phase - 1, TasksChosen).tasks)
+
+    def with_written(self, specs: Iterable[EpisodeSpec], phase: int) -> list[EpisodeSpec]:
+        """Return the episodes with the milestones that were written for their tasks up to a phase."""
+        return with_milestones(specs, written_before(self.manifest, phase))

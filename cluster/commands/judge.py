@@ -87,7 +87,7 @@ def train_judge(
     from rich.text import Text
 
     from cluster.display.judge_table import show_outcome_report
-    from cluster.judge_commands import judged_episodes
+    from cluster.judge_commands import episodes_judged_by
     from cluster.outcome_training import OutcomeTraining, train_outcome_model
     from cluster.run_folder.durable import write_atomic
 
@@ -99,7 +99,7 @@ def train_judge(
     try:
         with console.status("Reading episodes") as status:
             report = train_outcome_model(
-                judged_episodes(runs, by), start or runs[0] / "policy", out, settings,
+                episodes_judged_by(runs, by), start or runs[0] / "policy", out, settings,
                 lambda done, loss: status.update(f"{done}/{updates} updates, loss {loss:.3f}"),
             )  # fmt: skip
     except (OSError, ValueError) as error:

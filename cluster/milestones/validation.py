@@ -17,16 +17,11 @@ from pathlib import Path
 import numpy as np
 
 from analysis.milestone_validity import Completion, Validity, validity
-from cluster.run_folder.layout import RunFolders
-from cluster.run_folder.manifest import RunManifest
-from cluster.run_folder.stage_data import recorded_files
-from cluster.run_tasks import tasks_of_run
+from cluster.recorded_run import RecordedRun
 from judges.of_milestones.checker import Known, MilestoneChecker
 from judges.of_milestones.recorded import milestones_of_record
 from records.episodes import Source, Task, Trajectory
 from records.labels import BoolArray, LabelSubject
-from replay.buffer import ReplayBuffer
-from replay.labels import LabelStore
 
 PLAYED = "as played"
 RECHECKED = "checks on the record"
@@ -59,9 +54,10 @@ def validate_milestones(
     Raises:
         RunError: the folder holds no run, or one that this version cannot read.
     """
-    tasks, buffer = tasks_of_run(out), _recorded_buffer(out)
-    episodes = [episode for episode in _judged(buffer, sources) if episode.episode_id in tasks]
-    asked = {PLAYED: _as_played, RECHECKED: _rechecked, **_labels(out, buffer), **(others or {})}
+    run = RecordedRun(out)
+    tasks = run.tasks
+    episodes = [episode for episode in run.judged(sources) if episode.episode_id in tasks]
+    asked = {PLAYED: _as_played, RECHECKED: _rechecked, **_labels(run), **(others or {})}
     ends: dict[str, list[Sequence[bool]]] = {
         name: [tuple(source(episode, tasks[episode.episode_id])) for episode in episodes]
         for name, source in asked.items()
@@ -87,10 +83,11 @@ def by_checker(checker: MilestoneChecker) -> FinalMilestones:
 
 def known_milestones(out: Path, sources: Collection[Source]) -> list[Known]:
     """Return the run's judged episodes whose milestones have checks, with what was reached as they were played."""
-    tasks = tasks_of_run(out)
+    run = RecordedRun(out)
+    tasks = run.tasks
     return [
         Known(episode, tuple(one.description for one in tasks[episode.episode_id].milestones), _played(episode))
-        for episode in judged_episodes(out, sources)
+        for episode in run.judged(sources)
         if episode.episode_id in tasks
         and episode.final_milestones
         and all(one.check for one in tasks[episode.episode_id].milestones)
@@ -108,22 +105,6 @@ def validity_json(found: Sequence[SourceValidity]) -> str:
     return json.dumps(json.loads(plain, parse_constant=lambda _: None), indent=1) + "\n"
 
 
-def judged_episodes(out: Path, sources: Collection[Source]) -> list[Trajectory]:
-    """Return the run's episodes of these sources that have a verdict, by their ids."""
-    return _judged(_recorded_buffer(out), sources)
-
-
-def _recorded_buffer(out: Path) -> ReplayBuffer:
-    """Return the run's episodes, of which those that a stage recorded count before others."""
-    buffer = ReplayBuffer(RunFolders(out).episodes)
-    buffer.record(recorded_files(RunManifest.read(out).entries()))
-    return buffer
-
-
-def _judged(buffer: ReplayBuffer, sources: Collection[Source]) -> list[Trajectory]:
-    return [one for one in buffer.trajectories(buffer.ids(sources=sources)) if one.outcome is not None]
-
-
 def _measured(name: str, episodes: Sequence[Trajectory], ends: Sequence[Sequence[bool]]) -> SourceValidity:
     known = [
         Completion(sum(final), len(final), episode.success, episode.template)
@@ -133,18 +114,17 @@ def _measured(name: str, episodes: Sequence[Trajectory], ends: Sequence[Sequence
     return SourceValidity(name, validity(known), len(episodes) - len(known))
 
 
-def _labels(out: Path, buffer: ReplayBuffer) -> dict[str, FinalMilestones]:
+def _labels(run: RecordedRun) -> dict[str, FinalMilestones]:
     """Return every judge's labels of milestones as a source."""
-    store = LabelStore(RunFolders(out).labels)
 
     def by(judge: str) -> FinalMilestones:
         def final(episode: Trajectory, task: Task) -> Sequence[bool]:
-            label = store.find(buffer.entry(episode.episode_id), judge, LabelSubject.MILESTONES)
+            label = run.labels.find(run.buffer.entry(episode.episode_id), judge, LabelSubject.MILESTONES)
             return () if label is None else tuple(label.decided[-1].tolist())
 
         return final
 
-    return {f"labels of {judge}": by(judge) for judge in store.judges(LabelSubject.MILESTONES)}
+    return {f"labels of {judge}": by(judge) for judge in run.labels.judges(LabelSubject.MILESTONES)}
 
 
 def _played(episode: Trajectory) -> BoolArray:

@@ -16,7 +16,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from cluster.errors import ManifestError
-from cluster.finished_run import FinishedRun
+from cluster.recorded_run import RecordedRun
 from cluster.run_folder.durable import write_atomic
 from cluster.run_folder.summary import read_summary
 from records.durable import read_text
@@ -67,7 +67,7 @@ class RunRecord:
                 raise ValueError(f"outcomes, milestones: expected shares in [0, 1], found {value} of {task!r}")
 
     @classmethod
-    def of(cls, run: FinishedRun, recipe: str, start: str) -> Self:
+    def of(cls, run: RecordedRun, recipe: str, start: str) -> Self:
         """Return the record of a complete run."""
         summary = read_summary(run.out)
         sampled, mechanism = dict[int, float](), dict[str, dict[int, float]]()

@@ -24,9 +24,9 @@ from typing import Any
 
 from analysis.predictions import Prediction
 from cluster.errors import ManifestError, RecipeError, RunError, RunStopped
-from cluster.finished_run import FinishedRun
 from cluster.recipe.override import override
 from cluster.recipe.recipe import config_hash, load_recipe
+from cluster.recorded_run import RecordedRun
 from cluster.run_folder.durable import sha256_file, write_atomic
 from cluster.run_folder.policy_folder import CHECKSUMS
 from cluster.run_folder.summary import read_summary
@@ -312,7 +312,7 @@ class _Children:
             return record
         return failed.reason
 
-    def _complete(self, run: StudyRun, further: Sequence[str]) -> FinishedRun | str:
+    def _complete(self, run: StudyRun, further: Sequence[str]) -> RecordedRun | str:
         """Return a run's folder, complete, or why it is not."""
         folder = self._out / run.name
         if not _complete(folder):
@@ -324,7 +324,7 @@ class _Children:
                 said = _last_words(folder)
                 self._told(f"{run.name}: exit code {code}: {said}")
                 return f"exit code {code}; see {training_log(folder)}: {said}"
-        made = FinishedRun(folder)
+        made = RecordedRun(folder)
         if not _is_of(made, run, started=bool(further)):
             return f"{folder}: is of a run with other settings; move it away to begin {run.name} anew"
         self._told(f"{run.name}: complete")
@@ -365,7 +365,7 @@ def checkpoint(folder: Path | str) -> str:
     return override("warm_start.checkpoint", str(folder))
 
 
-def _is_of(made: FinishedRun, run: StudyRun, *, started: bool) -> bool:
+def _is_of(made: RecordedRun, run: StudyRun, *, started: bool) -> bool:
     """Whether a folder holds this run; one that was ``started`` from another's policy names the folder of that."""
     start = (checkpoint(made.recipe.warm_start.checkpoint),) if started else ()
     return run.is_of(config_hash(made.recipe), *start)

@@ -13,9 +13,9 @@ import pytest
 
 from cluster.audit.audit import audit
 from cluster.recipe.recipe import identity
+from cluster.recorded_run import RecordedRun
 from cluster.run_folder.durable import sha256_text
 from cluster.run_folder.stage_results import ReplayFiltered, RolloutsPlayed, TasksChosen
-from cluster.run_tasks import tasks_of_run
 from records.episodes import Source
 from replay.buffer import ReplayBuffer
 from tests.cluster.fake_run import ORDER, Killed, Run, at
@@ -52,7 +52,7 @@ def test_what_the_start_policy_solves_is_replayed_and_what_it_fails_is_practised
     origins = run.manifest.result(0, TasksChosen).origins
     assert sum(count for name, count in origins.items() if name != "fresh") > 0, origins
     assert audit(run.out).findings == []
-    assert set(tasks_of_run(run.out)) >= set(outcomes(run, 0))
+    assert set(RecordedRun(run.out).tasks) >= set(outcomes(run, 0))
 
 
 def test_without_them_phase_1_has_neither_and_the_recipe_is_the_one_of_before(tmp_path: Path) -> None:

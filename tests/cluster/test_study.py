@@ -21,8 +21,8 @@ from typer.testing import CliRunner
 import benchmarks.study
 from cluster import cli
 from cluster.errors import ManifestError, RecipeError, RunInterrupted, RunStopped
-from cluster.finished_run import FinishedRun
 from cluster.recipe.recipe import load_recipe
+from cluster.recorded_run import RecordedRun
 from cluster.run_folder.stage_data import summarise
 from cluster.run_folder.summary import FILE_NAME, read_summary, write_summary
 from cluster.studies import runs
@@ -270,7 +270,7 @@ def test_a_record_has_the_numbers_that_say_how_a_method_works(tmp_path: Path, pl
         phase["losses"] = {}
     summary["phases"][-1]["losses"] = {**told, "value.loss": 0.4, "actor.tokens_per_s": 5.0, "seconds.actor": 3.0}
     (folder / FILE_NAME).write_text(json.dumps(summary))
-    found = RunRecord.of(FinishedRun(folder), "x", "y").mechanism
+    found = RunRecord.of(RecordedRun(folder), "x", "y").mechanism
     assert found == {name: {2: value} for name, value in told.items()}
 
 

@@ -13,12 +13,12 @@ import pytest
 
 from cluster.audit.audit import audit
 from cluster.errors import RunStopped
-from cluster.judge_commands import episodes_of, label_run
+from cluster.judge_commands import label_run
 from cluster.milestones.writing import NOT_ASKED, WritingLimits, nothing_written, write_for
 from cluster.preflight.doctor import check_tasks
 from cluster.recipe.recipe import Recipe, build_recipe
+from cluster.recorded_run import RecordedRun
 from cluster.run_folder.stage_results import MilestonesWritten
-from cluster.run_tasks import tasks_of_run
 from environments.hosted import hosted
 from judges.settings import MilestoneSettings
 from records import failure_codes as codes
@@ -62,7 +62,7 @@ def test_milestones_are_written_once_a_task_before_it_is_played(tmp_path: Path) 
     played = [spec for spec in run.system.specs if spec.source is Source.ROLLOUT]
     assert {len(spec.task.milestones) for spec in played} == {2}
     assert sorted(asked(run)) == sorted({spec.task.task_id for spec in played}), "each task once"
-    assert all(tasks_of_run(tmp_path)[spec.episode_id] == spec.task for spec in played)
+    assert all(RecordedRun(tmp_path).tasks[spec.episode_id] == spec.task for spec in played)
     assert not audit(tmp_path).findings
 
 
@@ -96,7 +96,7 @@ def test_evaluated_tasks_get_some_where_the_policy_is_told_of_them(
     assert ((0, "milestones") in run.manifest.stages()) is told
     assert len(asked(run)) == len(set(asked(run))), "each task once, whatever it is evaluated"
     assert {spec.task.task_id for spec in evaluated} <= set(asked(run)) or not told
-    assert all(tasks_of_run(tmp_path)[spec.episode_id] == spec.task for spec in evaluated)
+    assert all(RecordedRun(tmp_path).tasks[spec.episode_id] == spec.task for spec in evaluated)
     assert not audit(tmp_path).findings
 
 
@@ -105,7 +105,8 @@ def test_a_judge_that_is_asked_later_is_told_of_them_too(tmp_path: Path) -> None
     run.start()
     judge = f"{label_judges.HERE}:TOLD"
     labelled = label_run(tmp_path, judge, lambda done, total, lost: None)
-    buffer, labels = episodes_of(tmp_path)
+    recorded = RecordedRun(tmp_path)
+    buffer, labels = recorded.buffer, recorded.labels
     said = {
         source: {
             label.outcome

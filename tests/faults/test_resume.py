@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.resume import Kill, KillPoint, half_written, kill_at, kill_points
-from benchmarks.runs import FinishedRun
+from benchmarks.runs import RecordedRun
 from benchmarks.same_runs import Comparison
 from cluster.audit.audit import audit
 from cluster.run_folder.starts import start_files
@@ -87,7 +87,7 @@ def test_the_same_command_goes_on_to_the_end_and_leaves_nothing_half_written(kil
 
 
 def test_the_killed_run_is_the_same_bit_for_bit(killed: Killed) -> None:
-    found = Comparison.of(FinishedRun(killed.undisturbed.out), FinishedRun(killed.run.out))
+    found = Comparison.of(RecordedRun(killed.undisturbed.out), RecordedRun(killed.run.out))
     assert found.examples == []
     assert found.compared["steps: log-probabilities"] > 50
     assert found.compared["files of the last checkpoint"] == 6, "actor, two critics and their optimisers"
@@ -102,7 +102,7 @@ def test_both_runs_add_up(killed: Killed) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_points_are_spread_over_all_stages_in_order(killed: Killed, seed: int) -> None:
-    points = kill_points(FinishedRun(killed.undisturbed.out), 14, seed)
+    points = kill_points(RecordedRun(killed.undisturbed.out), 14, seed)
     assert {(p.phase, p.stage) for p in points} == set(STAGES)
     assert [p.number for p in points] == sorted(p.number for p in points)
 
@@ -111,4 +111,4 @@ def test_a_comparison_finds_what_differs(killed: Killed, tmp_path: Path) -> None
     other = shutil.copytree(killed.run.out, tmp_path / "other")
     path = other / "trained" / "model.safetensors"
     path.write_bytes(path.read_bytes()[:-1] + b"?")
-    assert Comparison.of(FinishedRun(killed.run.out), FinishedRun(other)).examples == ["trained: trained policy"]
+    assert Comparison.of(RecordedRun(killed.run.out), RecordedRun(other)).examples == ["trained: trained policy"]

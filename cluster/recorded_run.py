@@ -1,11 +1,11 @@
-"""A run folder as somebody reads it who compares runs: its recipe, its episodes, its evaluations' outcomes.
+"""A run folder as somebody reads it who plays no part in it: its recipe, tasks, episodes, labels, and outcomes.
 
-Owns ``FinishedRun``. Invariant: nothing in the folder is written; what its manifests do not record does not count.
+Owns ``RecordedRun``. Invariant: nothing in the folder is written; what its manifests do not record does not count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,17 +13,23 @@ from statistics import fmean
 
 from cluster.recipe.recipe import Recipe, build_recipe
 from cluster.run_folder.layout import RunFolders, checkpoint_name
-from cluster.run_folder.manifest import RunManifest
+from cluster.run_folder.manifest import FILE_NAME, RunManifest
 from cluster.run_folder.stage_data import recorded_files
 from cluster.run_folder.stage_results import Evaluated, RolloutsPlayed
-from records.episodes import Trajectory
+from cluster.run_tasks import RunTasks
+from cluster.task_sets import TaskSets
+from records.episodes import Source, Task, Trajectory
 from replay.buffer import Entry, ReplayBuffer
+from replay.labels import LabelStore
 from replay.progress import milestones_reached
 
 
 @dataclass(frozen=True)
-class FinishedRun:
-    """A run folder."""
+class RecordedRun:
+    """A run folder, of a run that is complete or is not.
+
+    Whatever is asked of it raises ``ManifestError`` where ``out`` holds no run, or one that this version cannot read.
+    """
 
     out: Path
 
@@ -35,14 +41,33 @@ class FinishedRun:
     @cached_property
     def recipe(self) -> Recipe:
         """The recipe that the run was started with."""
-        return build_recipe(self.manifest.header["config"], origin=str(self.out / "manifest.json"))
+        return self.recipe_with(())
+
+    def recipe_with(self, overrides: Sequence[str]) -> Recipe:
+        """Return the run's recipe with ``key=value`` overrides; raise ``RecipeError`` where one is wrong."""
+        return build_recipe(self.manifest.header["config"], overrides, origin=str(self.out / FILE_NAME))
 
     @cached_property
     def buffer(self) -> ReplayBuffer:
-        """The run's episodes."""
+        """The run's episodes, of which those that a stage recorded count before others."""
         buffer = ReplayBuffer(self.folders.episodes)
         buffer.record(recorded_files(self.manifest.entries()))
         return buffer
+
+    @cached_property
+    def labels(self) -> LabelStore:
+        """What judges said of the run's episodes, of which what a stage recorded counts before the rest."""
+        labels = LabelStore(self.folders.labels)
+        labels.record(recorded_files(self.manifest.entries()))
+        return labels
+
+    @cached_property
+    def tasks(self) -> dict[str, Task]:
+        """The task of every rollout and evaluation that the run records, by the episode's id."""
+        drawn = RunTasks(TaskSets(self.recipe), self.manifest)
+        played = {Evaluated.stage: drawn.evaluation, RolloutsPlayed.stage: drawn.rollouts}
+        specs = [spec for phase, stage in self.manifest.stages() if stage in played for spec in played[stage](phase)]
+        return {spec.episode_id: spec.task for spec in specs}
 
     @property
     def folders(self) -> RunFolders:
@@ -63,6 +88,10 @@ class FinishedRun:
     def last_checkpoint(self) -> Path:
         """The learner after the last phase."""
         return self.folders.checkpoint(checkpoint_name(self.phases))
+
+    def judged(self, sources: Collection[Source]) -> list[Trajectory]:
+        """Return the episodes of these sources that have a verdict, by their ids."""
+        return [one for one in self.buffer.trajectories(self.buffer.ids(sources=sources)) if one.outcome is not None]
 
     def evaluation(self, phase: int) -> list[Trajectory]:
         """Return the judged episodes of the evaluation after a phase."""
