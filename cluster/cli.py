@@ -50,10 +50,6 @@ app.add_typer(judge_app, name="judge")
 app.add_typer(milestones_app, name="milestones")
 
 
-_NO_LEARNING = ("warm_start.checkpoint=''", "warm_start.data=''", "run.phases=0")
-"""What an evaluation, which learns nothing, does not ask of a recipe."""
-
-
 _TAKE_ADDRESSES = ("train", "submit", "audit")
 
 
@@ -140,20 +136,19 @@ def evaluate(
     overrides: SetOption = None,
 ) -> None:
     """Evaluate a policy on one split."""
-    from cluster.recipe.override import override
+    from cluster.recipe.evaluated import as_evaluated
     from cluster.recipe.run_settings import SPLITS
     from cluster.run_folder.durable import write_atomic
 
     if split not in SPLITS:
         raise RecipeError(f"--split: expected one of {', '.join(SPLITS)}; found {split!r}")
-    named = override("policy.model", str(policy))
-    only = f"run.evaluation.splits=[{split}]"  # the others need not exist for the recipe's tasks
-    loaded, folder = load_run(recipe, None, ["policy.revision=''", *(overrides or []), named, only, *_NO_LEARNING])
-    require_ready(loaded, folder)
+    loaded, folder = load_run(recipe, None, overrides)
+    evaluated = as_evaluated(loaded, policy=policy, split=split, passes=passes, steps_factor=steps_factor)
+    require_ready(evaluated, folder, learns=False)
     from cluster.display.result_table import evaluation_table
     from cluster.evaluation import evaluate as run
 
-    result = run(loaded, policy=policy, split=split, passes=passes, keep=keep, steps_factor=steps_factor)
+    result = run(evaluated, keep=keep, steps_factor=steps_factor)
     _console().print(evaluation_table(split, result))
     if json_file is not None:
         write_atomic(json_file, result.as_json())

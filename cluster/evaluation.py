@@ -29,25 +29,20 @@ from cluster.run_folder.named_model import lay_out_model
 from cluster.run_folder.stage_data import split_results, with_planning
 from cluster.run_folder.stage_results import Evaluated
 from cluster.task_sets import TaskSets
-from learner.settings import AdapterSettings
 from policy.publication import Ids, Probe
 from policy.published_weights import PublishedWeights
 from policy.snapshot import take_snapshot
 from replay.buffer import ReplayBuffer
-from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec
 
 _STOPPED = "stopped; nothing of an evaluation is kept. Start the same command again to evaluate anew."
 
 
-def evaluate(
-    recipe: Recipe, *, policy: Path, split: str, passes: int = 1, keep: Path | None = None, steps_factor: int = 1
-) -> SplitResult:
-    """Evaluate the policy folder ``policy`` on one split, greedily or, with several passes, sampled.
+def evaluate(recipe: Recipe, *, keep: Path | None = None, steps_factor: int = 1) -> SplitResult:
+    """Evaluate as ``recipe``, which ``cluster.recipe.evaluated`` made, says.
 
     The episodes and the result (``RESULT``) are kept in the folder ``keep``, where one is named; it must not exist yet,
-    and is there with all of it or not at all. Each episode may have ``steps_factor`` times as many actions as its task
-    allows, and as much more time.
+    and is there with all of it or not at all. Each task allows ``steps_factor`` times as many actions as it says.
 
     Raises:
         RecipeError: ``keep`` is there already.
@@ -55,12 +50,6 @@ def evaluate(
     """
     if keep is not None and keep.exists():
         raise RecipeError(f"--out {keep}: is there already; name a folder that is not, for this evaluation's episodes")
-    settings = replace(recipe.run.evaluation, splits=(split,), passes=passes)
-    run = replace(recipe.run, evaluation=settings, phases=0)
-    whole = replace(recipe.learner, adapters=AdapterSettings(), precision="float32")  # as a snapshot is taken
-    served = replace(recipe.policy, model=str(policy), publication="file")  # there is no learner to send weights
-    update = {"run": run, "policy": served, "learner": whole, "rollout": longer(recipe.rollout, steps_factor)}
-    recipe = recipe.model_copy(update=update)
     with (
         interruptible(_STOPPED),
         _scratch() as out,
@@ -69,7 +58,7 @@ def evaluate(
         ray_runtime(recipe),
         interruptible(_STOPPED),  # Ray takes the signals for itself when it starts: take them back
     ):
-        result = _played(recipe, RunFolders(out.resolve()), split, steps_factor)
+        result = _played(recipe, RunFolders(out.resolve()), steps_factor)
         if keep is not None:
             _keep(result, RunFolders(out), keep)
         return result
@@ -86,27 +75,18 @@ def _keep(result: SplitResult, made: RunFolders, keep: Path) -> None:
     put_folder(scratch, keep)
 
 
-def longer(rollout: RolloutSettings, factor: int) -> RolloutSettings:
-    """Return the settings under which an episode has ``factor`` times the actions, and the time for them."""
-    return replace(
-        rollout,
-        max_steps=factor * rollout.max_steps,
-        episode_deadline_s=factor * rollout.episode_deadline_s,
-        stall_timeout_s=factor * rollout.stall_timeout_s,
-    )
-
-
 def with_longer_tasks(specs: Sequence[EpisodeSpec], factor: int) -> list[EpisodeSpec]:
     """Return the episodes with ``factor`` times the limit of their tasks; a task without one of its own stays so."""
     return [replace(spec, task=replace(spec.task, max_steps=factor * spec.task.max_steps)) for spec in specs]
 
 
-def _played(recipe: Recipe, folders: RunFolders, split: str, steps_factor: int) -> SplitResult:
+def _played(recipe: Recipe, folders: RunFolders, steps_factor: int) -> SplitResult:
     """Start the players, publish the policy's weights to them, and play."""
     from cluster.node_watch import NodeWatch
     from cluster.players import Players  # with Ray, which reads its environment when it is first imported
 
     tasks, settings = TaskSets(recipe), recipe.run.evaluation
+    (split,) = settings.splits
     lay_out_model(recipe.policy, folders.policy, os.symlink)
     with (
         RunDisplay(0) as display,

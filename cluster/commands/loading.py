@@ -51,11 +51,11 @@ def _cluster_to_join(address: str) -> str:
     return address
 
 
-def require_ready(recipe: Recipe, out: Path) -> None:
-    """Raise ``MissingError`` naming everything this machine lacks for the recipe."""
+def require_ready(recipe: Recipe, out: Path, *, learns: bool = True) -> None:
+    """Raise ``MissingError`` naming everything this machine lacks for the recipe; see ``examine``."""
     from cluster.preflight.doctor import examine
     from records.checks import Status
 
-    missing = [entry for entry in examine(recipe, out) if entry.status is Status.FAIL]
+    missing = [entry for entry in examine(recipe, out, learns=learns) if entry.status is Status.FAIL]
     if missing:
         raise MissingError("\n".join(f"{entry.name}: {entry.found}. {entry.advice}".rstrip() for entry in missing))

@@ -39,10 +39,13 @@ def examine(
     machine: Machine | None = None,
     plan: Plan | None = None,
     roles: Collection[str] | None = None,
+    *,
+    learns: bool = True,
 ) -> list[Check]:
     """Return every check for what runs here of ``recipe`` (``roles``) into ``out``, on this machine or on ``machine``.
 
     Without ``roles`` that is all of it, or, where a cluster is joined, the driver: what else there is runs elsewhere.
+    An evaluation, which ``learns`` nothing, asks for no judges of what would be learned from, and for no learner.
     """
     machine = machine or Machine.here()
     here = roles or ((DRIVER,) if recipe.run.resources.address else EVERYWHERE)
@@ -66,7 +69,8 @@ def examine(
     if WORKER in here:
         checks += check_planning(recipe)
     if DRIVER in here:
-        checks += [*check_labels(recipe), *check_plan(plan or planned(recipe, machine))]
+        checks += check_labels(recipe) if learns else []
+        checks += check_plan(plan or planned(recipe, machine, learns=learns))
     return checks
 
 

@@ -16,7 +16,7 @@ from policy.backend import backend_of
 from policy.hub import names_folder
 from policy.model_size import ModelSize, size_in_folder, size_of_tiny, size_on_hub
 from policy.settings import TINY
-from records.memory import MemoryPart
+from records.memory import TORCH_PROCESS_MIB, MemoryPart
 
 Parts = Sequence[MemoryPart]
 _FULL_SHARE = 0.9
@@ -45,6 +45,16 @@ def size_of_start(recipe: Recipe) -> ModelSize:
 def parts_of_learner(recipe: Recipe, size: ModelSize) -> Parts:
     """Return what the learner holds."""
     return learner_memory(recipe.learner, size, recipe.policy.max_prompt_tokens + recipe.policy.max_new_tokens)
+
+
+def parts_of_snapshot(recipe: Recipe, size: ModelSize) -> Parts:
+    """Return what ``policy.snapshot`` holds, which reads a policy for an evaluation, in float32."""
+    model, on_gpu = 4 * size.parameters, recipe.learner.device.startswith("cuda")
+    return (
+        MemoryPart.of_bytes("weights", model, on_gpu, "4 bytes a parameter"),
+        MemoryPart.of_bytes("files", model, False, "the model while it is loaded or written, in float32"),
+        MemoryPart("process", TORCH_PROCESS_MIB, False, "torch and transformers"),
+    )
 
 
 def parts_of_server(recipe: Recipe, size: ModelSize) -> Parts:

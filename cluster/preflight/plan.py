@@ -18,6 +18,7 @@ from cluster.preflight.memory import (
     on_gpus,
     parts_of_learner,
     parts_of_server,
+    parts_of_snapshot,
     size_of_start,
     total_mib,
 )
@@ -56,19 +57,21 @@ class Plan:
     warnings: tuple[str, ...] = ()
 
 
-def planned(recipe: Recipe, machine: Machine) -> Plan:
-    """Return the plan of a recipe on a machine with the model that the run starts from, as far as its size is known."""
+def planned(recipe: Recipe, machine: Machine, *, learns: bool = True) -> Plan:
+    """Return the plan of a recipe on a machine with the model that it starts from, as far as its size is known."""
     try:
-        return make_plan(recipe, machine, size_of_start(recipe))
+        return make_plan(recipe, machine, size_of_start(recipe), learns=learns)
     except ModelSizeUnknown as unknown:
         counted = "the plan counts what run.resources.learner_memory_mb and policy.options.memory_mb say"
         line = f"memory: the size of the model is not known, so {counted}: {unknown}"
-    plan = make_plan(recipe, machine)
+    plan = make_plan(recipe, machine, learns=learns)
     return replace(plan, warnings=(*plan.warnings, line))
 
 
-def make_plan(recipe: Recipe, machine: Machine, size: ModelSize | None = None) -> Plan:
+def make_plan(recipe: Recipe, machine: Machine, size: ModelSize | None = None, *, learns: bool = True) -> Plan:
     """Return the plan of a recipe with a model of ``size`` on a machine; without a size, memory is what settings say.
+
+    Where nothing is learned, the learner's place is taken by a process that reads the policy.
 
     A run that joins a cluster (``run.resources.address``) is not held against this machine: its
     actors live elsewhere and the cluster grows for them.
@@ -76,7 +79,8 @@ def make_plan(recipe: Recipe, machine: Machine, size: ModelSize | None = None) -
     resources = recipe.run.resources
     backend, options = backend_of(recipe.policy)
     servers = backend.processes(options)
-    learner = tuple(parts_of_learner(recipe, size)) if size else ()
+    name, note = ("learner", "actor and its critics") if learns else ("snapshot", "reads the policy's weights")
+    learner = tuple((parts_of_learner if learns else parts_of_snapshot)(recipe, size)) if size else ()
     server = tuple(parts_of_server(recipe, size)) if size else ()
     processes = (
         *_around(recipe),
@@ -85,8 +89,8 @@ def make_plan(recipe: Recipe, machine: Machine, size: ModelSize | None = None) -
             max(servers.memory_mb, total_mib(server, on_gpu=False)), f"model {recipe.policy.model}", server,
         ),
         ProcessPlan(
-            "learner", recipe.learner.ranks, resources.learner_cpus, resources.learner_gpus,
-            max(resources.learner_memory_mb, total_mib(learner, on_gpu=False)), "actor and its critics", learner,
+            name, recipe.learner.ranks, resources.learner_cpus, resources.learner_gpus,
+            max(resources.learner_memory_mb, total_mib(learner, on_gpu=False)), note, learner,
         ),
     )  # fmt: skip
     cpus = sum(process.count * process.cpus for process in processes)

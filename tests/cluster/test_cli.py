@@ -18,6 +18,8 @@ from analysis.results import GroupResult, SplitResult
 from cluster import cli
 from cluster.errors import ExitCode, MissingError, RecipeError, RunError, RunInterrupted, RunStopped
 from cluster.preflight import doctor
+from cluster.recipe.override import override
+from cluster.recipe.recipe import Recipe, load_recipe
 from records.checks import Check, Status
 
 RUNNER = CliRunner()
@@ -46,10 +48,9 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
     def train(recipe: Any, out: Path, resume: str, uri: str = "") -> None:
         seen.append(("train", (recipe.run.phases, out, resume, *([uri] if uri else []))))
 
-    def evaluate(
-        recipe: Any, *, policy: Path, split: str, passes: int, keep: Path | None, steps_factor: int
-    ) -> SplitResult:
-        seen.append(("evaluate", (policy, split, passes, keep, steps_factor)))
+    def evaluate(recipe: Any, *, keep: Path | None, steps_factor: int) -> SplitResult:
+        asked = recipe.run.evaluation
+        seen.append(("evaluate", (recipe.policy.model, asked.splits, asked.passes, keep, steps_factor)))
         return result
 
     training.train, evaluation.evaluate = train, evaluate  # type: ignore[attr-defined]
@@ -136,7 +137,7 @@ def test_eval_prints_a_table_and_writes_json(
         "2",
     ]
     done = RUNNER.invoke(cli.app, [*arguments, "--json", str(tmp_path / "r.json")], catch_exceptions=False)
-    assert calls == [("evaluate", (Path("p"), "test", 3, Path("kept"), 2))]
+    assert calls == [("evaluate", ("p", ("test",), 3, Path("kept"), 2))]
     assert "50.0" in done.output
     assert "1 lost" in done.output
     assert json.loads((tmp_path / "r.json").read_text())["by_site"]["shop"]["n"] == 4
@@ -149,6 +150,28 @@ def test_eval_needs_no_other_split_than_its_own() -> None:
         with pytest.raises(MissingError, match="policy.model") as refused:
             RUNNER.invoke(cli.app, [*words, split], catch_exceptions=False)
         assert ("chains have no split" in str(refused.value)) is missing
+
+
+def test_the_machine_is_to_be_ready_for_the_evaluation_and_not_for_the_training(
+    recipe: Path, calls: list[tuple[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at: list[tuple[Recipe, bool]] = []
+    monkeypatch.setattr(doctor, "examine", lambda asked, out, learns: looked_at.append((asked, learns)) or [])
+    words = ["eval", str(recipe), "--policy", "p", "--split", "test", "--steps-factor", "2"]
+    trained = {
+        "warm_start.checkpoint": "/gone", "policy.publication": "broadcast", "policy.revision": "abc",
+        "policy.model": "some/model", "learner.adapters.rank": 8, "learner.precision": "bfloat16",
+        "learner.ranks": 2, "learner.device": "cuda",
+    }  # fmt: skip
+    words += [word for key, value in trained.items() for word in ("--set", override(key, value))]
+    RUNNER.invoke(cli.app, words, catch_exceptions=False)
+    ((asked, learns),) = looked_at
+    assert not learns
+    assert (asked.policy.model, asked.policy.revision, asked.policy.publication) == ("p", "", "file")
+    assert (asked.warm_start.checkpoint, asked.run.phases) == ("", 0)
+    assert (asked.learner.adapters.rank, asked.learner.precision, asked.learner.ranks) == (0, "float32", 1)
+    assert asked.rollout.episode_deadline_s == 2 * load_recipe(recipe).rollout.episode_deadline_s
+    assert len(calls) == 1
 
 
 def test_an_unknown_split_is_refused_before_anything_starts(recipe: Path, calls: list[tuple[str, Any]]) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from cluster.preflight.machine import Machine, smallest_gpu_mb
 from cluster.preflight.plan import Plan, ProcessPlan, make_plan, planned
+from cluster.recipe.evaluated import as_evaluated
 from cluster.recipe.recipe import Recipe, build_recipe, load_recipe
 from learner.memory import learner_memory
 from learner.settings import AdapterSettings, LearnerSettings
@@ -270,6 +271,22 @@ def test_a_model_too_large_for_the_machine_is_missing_before_anything_starts(lla
     assert missing.startswith("memory: the plan needs ")
     assert "choose a smaller model" in missing
     assert process(planned(recipe, MACHINE), "learner").memory_mb == sum(BY_HAND.values())
+
+
+def test_an_evaluation_needs_no_learner(size: ModelSize) -> None:
+    words = ["learner.device=cuda", "learner.ranks=4", "run.resources.learner_gpus=1", "policy.options.gpus=1"]
+    recipe = build_recipe({}, ["policy.backend=vllm", *words])
+    machine = dataclasses.replace(LARGE, gpus=2, gpu_memory_mb=80_000)
+    assert any("GPUs: the plan needs 5" in line for line in make_plan(recipe, machine, size).missing)
+    evaluated = as_evaluated(recipe, policy=Path("trained"), split="test")
+    plan = make_plan(evaluated, machine, size, learns=False)
+    assert plan.missing == ()
+    snapshot = process(plan, "snapshot")
+    # 4 bytes for each of 8.03e9 parameters, on the GPU, and as many on the host while it is loaded.
+    assert {part.name: (part.mib, part.on_gpu) for part in snapshot.parts} == {
+        "weights": (30_634, True), "files": (30_634, False), "process": (400, False),
+    }  # fmt: skip
+    assert (snapshot.count, snapshot.memory_mb) == (1, 31_034)
 
 
 def test_no_part_is_left_out_of_what_must_fit(size: ModelSize) -> None:

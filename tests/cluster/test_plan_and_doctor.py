@@ -274,3 +274,13 @@ def test_a_driver_on_a_cluster_needs_no_browser_and_no_torch(bare: None, tmp_pat
 def test_what_plays_without_a_browser_needs_none(bare: None, tmp_path: Path) -> None:
     recipe = build_recipe({}, ["run.environment=browserless", f"browser.executable={tmp_path / 'none'}"])
     assert not {"browser", "playwright"} & {check.name for check in examine(recipe, tmp_path, MACHINE)}
+
+
+def test_an_evaluation_needs_no_judges_of_what_would_be_learned_from(tmp_path: Path) -> None:
+    recipe = build_recipe({}, ["replay.outcomes=nobody"])
+
+    def refused(*, learns: bool) -> set[str]:
+        found = examine(recipe, tmp_path, MACHINE, learns=learns)
+        return {check.name for check in found if check.status is Status.FAIL}
+
+    assert refused(learns=True) - refused(learns=False) == {"labels"}

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from cluster.evaluation import longer, with_longer_tasks
+from cluster.evaluation import with_longer_tasks
+from cluster.recipe.evaluated import longer
 from cluster.recipe.recipe import build_recipe
 from cluster.run_folder.stage_results import TasksChosen, read_result
 from cluster.task_sets import TaskSets
