@@ -16,6 +16,7 @@ from cluster.demonstrated import DEMONSTRATED
 from cluster.display.run_display import RunDisplay
 from cluster.errors import RunStopped
 from cluster.labelling import Labeller, count_failures
+from cluster.milestones.distilling import distilled_before, distilled_line, examples_of, owner
 from cluster.milestones.writing import absent_line, evaluates_with_milestones, tasks_without
 from cluster.monitors.monitor import Monitors
 from cluster.recipe.recipe import Recipe
@@ -39,6 +40,7 @@ from cluster.run_folder.stage_results import (
     Evaluated,
     FirstStatesOpened,
     Labelled,
+    MilestonesDistilled,
     MilestonesWritten,
     Published,
     ReplayFiltered,
@@ -121,6 +123,8 @@ class Controller:
     def _collect(self, phase: int) -> None:
         """Have the phase's rollouts played and labelled."""
         self.stages.run(phase, RolloutsPlayed, self._rollouts)
+        if self._distils:
+            self.stages.run(phase, MilestonesDistilled, self._distil)
         if self.recipe.replay.judges:
             self.stages.run(phase, Labelled, self._label)
 
@@ -170,7 +174,12 @@ class Controller:
 
     @property
     def _looks_for_milestones(self) -> bool:
-        return bool(self.recipe.milestones.model) or self.system.algorithm.needs_milestones
+        wanted = bool(self.recipe.milestones.model) or self.system.algorithm.needs_milestones
+        return wanted and not self._distils
+
+    @property
+    def _distils(self) -> bool:
+        return self.recipe.milestones.source == "successes"
 
     def _shown_milestones(self, phase: int) -> list[EpisodeSpec]:
         """Return what is to have milestones from a phase on: its rollouts, and in phase 0 also the evaluations."""
@@ -231,6 +240,18 @@ class Controller:
             f"{newest_version(Source.ROLLOUT, phase)}"
         )
 
+    def _distil(self, phase: int) -> MilestonesDistilled:
+        """Let milestones be distilled from the phase's successes, where they are first ones or shorter than before."""
+        settings, counted = self.recipe.milestones, self._counted(phase)
+        known = distilled_before(self.manifest, phase - 1)
+        tasks = {spec.episode_id: spec.task for spec in self.run_tasks.rollouts(phase)}
+        found, absent = self.system.distil_milestones(examples_of(self.buffer.stream(counted), tasks, known, settings))
+        met = {owner(tasks[episode_id], settings) for episode_id in counted}
+        cost = sum(one.cost_usd - (known[of].cost_usd if of in known else 0.0) for of, one in found.items())
+        result = MilestonesDistilled(found, absent, len(met), len(met & {*known, *found}), cost)
+        self.display.note(distilled_line(result, settings, phase))
+        return result
+
     def _label(self, phase: int) -> Labelled:
         """Ask the judges that the recipe names about the phase's episodes."""
         counted, judges = self._counted(phase), self.system.players.judges
@@ -238,7 +259,7 @@ class Controller:
         tasks = {
             spec.episode_id: spec.task for spec in self.run_tasks.rollouts(phase) if spec.episode_id in set(counted)
         }
-        questions = labeller.missing(tasks, self.recipe.replay.judges)
+        questions = labeller.missing(tasks, self.recipe.replay.judges, self.run_tasks.told(phase))
         failures = labeller.label(questions, f"p{phase:03d}", self.display.asked)
         by_subject = {subject: count_failures(failures, subject) for subject in self.recipe.replay.judges}
         labelled = labelled_stage(counted, self.labelled, by_subject)

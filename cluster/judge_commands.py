@@ -50,10 +50,11 @@ def label_run(
     """
     recorded = RecordedRun(run)
     recipe, buffer, labels = recorded.recipe_with(overrides), recorded.buffer, recorded.labels
-    tasks = dict([(i, task) for i, task in recorded.tasks.items() if i in buffer][:limit])
+    subject = recipe.judges_of_run.of_episodes(judge).subject
+    asked_about = recorded.told if subject is LabelSubject.MILESTONES else recorded.tasks
+    tasks = dict([(i, task) for i, task in asked_about.items() if i in buffer][:limit])
     if not tasks:
         raise RunStopped(f"{run} has no rollouts or evaluations to label")
-    subject = recipe.judges_of_run.of_episodes(judge).subject
     labeller = Labeller(recipe, recipe.judges_of_run, buffer, labels)
     questions = labeller.missing(tasks, {subject: judge})
     failures = labeller.label(questions, f"{judge.rpartition(':')[2].lower()}", told)

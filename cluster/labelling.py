@@ -58,10 +58,15 @@ class Labeller:
         self._buffer = buffer
         self._labels = labels
 
-    def missing(self, tasks: Mapping[str, Task], judges: Mapping[LabelSubject, str]) -> list[Asked]:
-        """Return what is still to be asked of the episodes ``tasks`` (by id), in order."""
+    def missing(
+        self, tasks: Mapping[str, Task], judges: Mapping[LabelSubject, str], told: Mapping[str, Task] | None = None
+    ) -> list[Asked]:
+        """Return what is still to be asked of the episodes ``tasks`` (by id), in order.
+
+        Judges of milestones are told of the tasks in ``told`` instead, where it is given.
+        """
         return [
-            Asked(episode_id, task, subject, judge)
+            Asked(episode_id, told[episode_id] if told and subject is LabelSubject.MILESTONES else task, subject, judge)
             for episode_id, task in sorted(tasks.items())
             for subject, judge in judges.items()
             if self._labels.find(self._buffer.entry(episode_id), judge, subject) is None

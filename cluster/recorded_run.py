@@ -64,10 +64,19 @@ class RecordedRun:
     @cached_property
     def tasks(self) -> dict[str, Task]:
         """The task of every rollout and evaluation that the run records, by the episode's id."""
-        drawn = RunTasks(TaskSets(self.recipe), self.manifest)
-        played = {Evaluated.stage: drawn.evaluation, RolloutsPlayed.stage: drawn.rollouts}
+        played = {Evaluated.stage: self._drawn.evaluation, RolloutsPlayed.stage: self._drawn.rollouts}
         specs = [spec for phase, stage in self.manifest.stages() if stage in played for spec in played[stage](phase)]
         return {spec.episode_id: spec.task for spec in specs}
+
+    @cached_property
+    def told(self) -> dict[str, Task]:
+        """The same tasks as a judge of milestones is told of them: rollouts' with what was distilled, where it was."""
+        phases = [phase for phase, stage in self.manifest.stages() if stage == RolloutsPlayed.stage]
+        return self.tasks | {name: task for phase in phases for name, task in self._drawn.told(phase).items()}
+
+    @cached_property
+    def _drawn(self) -> RunTasks:
+        return RunTasks(TaskSets(self.recipe), self.manifest)
 
     @property
     def folders(self) -> RunFolders:

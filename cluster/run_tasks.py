@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from cluster.milestones.distilling import as_told, distilled_before
 from cluster.milestones.writing import with_milestones, written_before
 from cluster.run_folder.manifest import RunManifest
-from cluster.run_folder.stage_results import TasksChosen
+from cluster.run_folder.stage_results import MilestonesDistilled, TasksChosen
 from cluster.task_sets import TaskSets
+from records.episodes import Task
 from rollout_workers.spec import EpisodeSpec
 
 
@@ -26,6 +28,14 @@ class RunTasks:
     def rollouts(self, phase: int) -> list[EpisodeSpec]:
         """Return the rollouts of a phase; none before the first that has some."""
         return self.with_written(self.chosen(phase), phase)
+
+    def told(self, phase: int) -> dict[str, Task]:
+        """Return the tasks of a phase's rollouts as a judge of milestones is told of them, by the episode's id."""
+        tasks = {spec.episode_id: spec.task for spec in self.rollouts(phase)}
+        if not self.manifest.stage_done(phase, MilestonesDistilled.stage):
+            return tasks
+        distilled = distilled_before(self.manifest, phase)
+        return {episode_id: as_told(task, distilled) for episode_id, task in tasks.items()}
 
     def evaluation(self, phase: int, *, screenshots: int = 0) -> list[EpisodeSpec]:
         """Return the evaluation after a phase; the first ``screenshots`` episodes are recorded with pictures."""

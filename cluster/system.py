@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from types import TracebackType
 
 from cluster.learner_client import start_learner
+from cluster.milestones.distilling import Example, distil_all
 from cluster.milestones.writing import nothing_written
 from cluster.node_watch import NodeWatch
 from cluster.players import Players
@@ -22,6 +23,7 @@ from cluster.run_folder.named_model import copy_model
 from cluster.run_folder.policy_folder import build_policy, check_policy, copy_checkpoint
 from cluster.run_folder.stage_results import MilestonesWritten, Published
 from cluster.task_sets import TaskSets
+from judges.of_milestones.distillation import Distilled
 from learner.algorithms import Algorithm, resolve
 from learner.headway import Headway
 from policy.data_planes import Broadcast, by_file
@@ -91,6 +93,13 @@ class System:
         if not self.recipe.milestones.model or not tasks:
             return nothing_written(tasks)
         return self.rollouts.write_milestones(tasks)
+
+    def distil_milestones(self, examples: Sequence[Example]) -> tuple[dict[str, Distilled], dict[str, str]]:
+        """Let the model of ``milestones.model`` distil milestones from successes; see ``distil_all``."""
+        if not examples:
+            return {}, {}
+        model = self.players.judges.language_model(self.recipe.milestones.model)
+        return distil_all(examples, model, self.recipe.milestones.at_once)
 
     def publish(self, version: int) -> Published:
         """Bring every server to the learner's weights as ``version``; raise ``ProcessLost`` where none takes them."""

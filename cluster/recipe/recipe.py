@@ -110,6 +110,27 @@ class Recipe(BaseModel):
         return self
 
     @model_validator(mode="after")
+    def _successes_are_known(self) -> Recipe:
+        """Refuse milestones from successes without a model or a judge of them, or before it is known what succeeded."""
+        if self.milestones.source != "successes":
+            return self
+        if not self.milestones.model:
+            raise ValueError(
+                "milestones.model: expected one of judges.llm.models, to distil milestones from successes, found none"
+            )
+        if not self.replay.milestones:
+            raise ValueError(
+                "replay.milestones: expected a judge that says which of the distilled milestones are reached, such as "
+                "'milestone_matching', found none"
+            )
+        if self.replay.outcomes:
+            raise ValueError(
+                "replay.outcomes: expected none with milestones.source 'successes', for which the verdicts of play say "
+                f"what succeeded, before recorded episodes are judged, found {self.replay.outcomes!r}"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _may_play_ahead(self) -> Recipe:
         """Refuse rollouts of older weights where they teach something else, and where their tasks are not known yet."""
         if not self.rollout.max_staleness:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, TypeVar
 from analysis.agreement import Agreement
 from analysis.results import GroupResult, SplitResult
 from cluster.run_folder.layout import RunFolders
+from judges.of_milestones.distillation import Distilled
 from learner.metrics import ActorUpdate, CloneUpdate, CriticMetrics, CriticsUpdate
 from plugs.options import reader_of
 from policy.published_weights import PublishedWeights
@@ -159,6 +160,32 @@ class RolloutsPlayed(WithEpisodes):
         """Return the result without a staleness that is not counted."""
         plain = super().to_json()
         return plain if self.staleness else {name: value for name, value in plain.items() if name != "staleness"}
+
+
+@dataclass(frozen=True)
+class MilestonesDistilled(StageResult):
+    """Milestones from a phase's successes, new or changed, by what they are of: a template, or a task.
+
+    ``met`` counts what the phase's episodes are of, ``covered`` those of them that have milestones now. ``absent`` says
+    of which the model was asked in vain, and why. ``cost_usd`` is what asking cost.
+    """
+
+    stage: ClassVar[str] = "distil"
+    distilled: dict[str, Distilled]
+    absent: dict[str, str]
+    met: int
+    covered: int
+    cost_usd: float
+
+    def numbers(self) -> dict[str, float]:
+        """Return the counts and the cost."""
+        counts = {
+            "distilled": len(self.distilled),
+            "absent": len(self.absent),
+            "met": self.met,
+            "covered": self.covered,
+        }
+        return {**counts, "cost_usd": self.cost_usd}
 
 
 @dataclass(frozen=True)
@@ -321,19 +348,23 @@ POSSIBLE_BEFORE: Mapping[str, type[StageResult]] = {
         MilestonesWritten,
         Evaluated,
         RolloutsPlayed,
+        MilestonesDistilled,
         Labelled,
         FirstStatesOpened,
         TasksChosen,
     )
 }
 """The stages that phase 0 may have, in order."""
-OPENING = frozenset({RolloutsPlayed.stage, Labelled.stage, FirstStatesOpened.stage, TasksChosen.stage})
+OPENING = frozenset(
+    kind.stage for kind in (RolloutsPlayed, MilestonesDistilled, Labelled, FirstStatesOpened, TasksChosen)
+)
 """Those that phase 0 has only where the start policy's rollouts open the replay buffer."""
 POSSIBLE: Mapping[str, type[StageResult]] = {
     kind.stage: kind
     for kind in (
         MilestonesWritten,
         RolloutsPlayed,
+        MilestonesDistilled,
         Labelled,
         ReplayFiltered,
         CriticsTrained,
@@ -345,7 +376,7 @@ POSSIBLE: Mapping[str, type[StageResult]] = {
     )
 }
 """Those that a phase after it may have, in order."""
-WHERE_NEEDED = frozenset({MilestonesWritten.stage, Labelled.stage, FirstStatesOpened.stage})
+WHERE_NEEDED = frozenset(kind.stage for kind in (MilestonesWritten, MilestonesDistilled, Labelled, FirstStatesOpened))
 """Those that a phase has only where there is something for them to do."""
 
 

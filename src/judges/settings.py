@@ -40,15 +40,30 @@ class EvaluatorSettings:
 
 @dataclass(frozen=True)
 class MilestoneSettings:
-    """Milestones of the tasks that bring none, such as WebArena's: who writes them, and what a task without any means.
+    """Milestones that a language model writes: who does, from what, and what a task without any means.
 
-    They are written once a task, from its instruction and its first page, before the phase that first plays it.
+    Tasks that bring none, such as WebArena's, get them once, from instruction and first page, before the phase that
+    first plays them. Or they are distilled from what succeeded, after each phase's rollouts.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+    unset: ClassVar[Mapping[str, object]] = {"source": "first_page", "per": "template", "refined": True}
 
     model: str = ""
     """Language model that writes them, by its name in ``judges.llm.models``; empty: none are written."""
+
+    source: str = "first_page"
+    """``first_page``: a task that brings none gets some before it is first played. ``successes``: actions, distilled
+    from rollouts that succeeded (ADMIRE, section 3.1), in place of those that tasks bring, for the judge that labels
+    rollouts: ``replay.milestones``, such as ``milestone_matching``."""
+
+    per: str = "template"
+    """Whose milestones a success gives: those of all tasks of its ``template``, with placeholders for what differs, or
+    of the ``task`` alone, where tasks of a template are solved in different ways. Used with ``source: successes``."""
+
+    refined: bool = True
+    """Whether a success of fewer steps changes what was distilled before. False: static milestones, an ablation of
+    ADMIRE (section 5.2). Used with ``source: successes``."""
 
     count: int = 4
     """Milestones of each task; 0 leaves the number to the model (2 to 8)."""
@@ -68,7 +83,8 @@ class MilestoneSettings:
     """Times that a model is asked for a task's milestones, each time with what was wrong, before it goes without."""
 
     at_once: int = 4
-    """Tasks whose first pages are opened and whose milestones are written at the same time."""
+    """Tasks whose first pages are opened and whose milestones are written at the same time, or templates whose
+    milestones are distilled."""
 
     absent: str = "refuse"
     """What happens when an algorithm that learns from milestones (MiRA's potential) meets a task without any.
@@ -79,6 +95,8 @@ class MilestoneSettings:
         """Refuse numbers of milestones that no task has, and words that mean nothing."""
         require(self.count == 0 or 2 <= self.count <= 8, "count", "0, or 2 to 8", self.count)
         one_of(self, "checks", ("declared", "none"))
+        one_of(self, "source", ("first_page", "successes"))
+        one_of(self, "per", ("template", "task"))
         one_of(self, "absent", ("refuse", "warn"))
         at_least(self, 0, "examples_seed")
         at_least(self, 1, "attempts", "at_once")

@@ -17,6 +17,7 @@ from rich.console import Console
 
 from cluster.controller import Controller
 from cluster.display.run_display import RunDisplay
+from cluster.milestones.distilling import Example, distil_all
 from cluster.monitors.monitor import Monitors
 from cluster.recipe.recipe import Recipe, build_recipe
 from cluster.run_folder.layout import RunFolders
@@ -30,6 +31,8 @@ from cluster.run_folder.stage_results import (
     TaskMilestones,
 )
 from cluster.task_sets import TaskSets
+from judges.llm.interface import LanguageModel
+from judges.of_milestones.distillation import Distilled
 from learner.algorithms import resolve
 from learner.metrics import ActorUpdate, CloneUpdate, CriticMetrics, CriticsUpdate
 from policy.published_weights import PublishedWeights
@@ -44,6 +47,7 @@ from rollout_workers.results import RolloutResult
 from rollout_workers.spec import EpisodeSpec
 from tests.cluster.made_episodes import result, store
 from tests.cluster.made_results import actor_update, critic_metrics, every_stage
+from tests.judges.of_milestones.scripted_model import ScriptedModel
 
 RAW: dict[str, Any] = {
     "run": {
@@ -146,6 +150,7 @@ class FakeSystem:
         self.learner = FakeLearner(self.note, self.folders)
         self.version: int | None = None
         self.plays_ahead: Callable[[EpisodeSpec], bool] = lambda spec: True
+        self.model: LanguageModel = ScriptedModel({"milestones": ["Answer done"]})
         self._fate = fate
         self._recipe = recipe
 
@@ -192,6 +197,10 @@ class FakeSystem:
             {task.task_id: "judge/judge_nonsense: no" for task in tasks if task.task_id not in written},
             0.5,
         )
+
+    def distil_milestones(self, examples: Sequence[Example]) -> tuple[dict[str, Distilled], dict[str, str]]:
+        self.note("distil_milestones", [one.of for one in examples])
+        return distil_all(examples, self.model, at_once=2)
 
     def open_first_states(self, tasks: Sequence[Task], display: RunDisplay) -> FirstStatesOpened:
         self.note("open_first_states", [task.task_id for task in tasks])
@@ -312,12 +321,14 @@ class Run:
         opens: Callable[[Task], bool] = lambda task: True,
         value: Callable[[str], float] = lambda task_id: 0.5,
         held: tuple[str, ...] = (),
+        model: LanguageModel | None = None,
     ) -> FakeSystem:
         self.system = FakeSystem(self.recipe, self.out, fate)
         self.system.plays_ahead = plays_ahead
         self.system.loses, self.system.clones, self.system.luck = loses, clones, luck
         self.system.writes, self.system.opens, self.system.learner.value = writes, opens, value
         self.system.learner.held = held
+        self.system.model = model or self.system.model
         display = RunDisplay(self.recipe.run.phases, Console(file=self.output, force_terminal=False))
         tasks = task_sets(self.recipe.model_dump_json())
         manifest = RunManifest.open(self.out, self.recipe)

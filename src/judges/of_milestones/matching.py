@@ -111,6 +111,8 @@ def match_episode(
 
 def likeness_of(episode: Trajectory, milestones: Sequence[str], encoder: SentenceEncoder) -> npt.NDArray[np.floating]:
     """Return (T, K), the cosine of each action's sentence with each milestone's; -1 for a step that was no action."""
+    if not (episode.steps and milestones):
+        return np.zeros((len(episode.steps), len(milestones)))
     actions = [action_sentence(step) for step in episode.steps]
     likeness = encoder.encode(actions) @ encoder.encode(milestones).T
     likeness[[not action for action in actions]] = -1
