@@ -97,6 +97,11 @@ class Recipe(BaseModel):
                 "run.attempts_per_task: expected 2 or more, the episodes of a task that learner.algorithm "
                 f"{self.learner.algorithm!r} compares, found {self.run.attempts_per_task}"
             )
+        if resolve(self.learner).needs_groups and self.rollout.temperature == 0:
+            raise ValueError(
+                "rollout.temperature: expected above 0 with learner.algorithm "
+                f"{self.learner.algorithm!r}, or all episodes of a task are the same one, found 0"
+            )
         return self
 
     @model_validator(mode="after")

@@ -16,7 +16,7 @@ import torch
 from learner.batching import epoch_batches
 from learner.credit import Credit
 from learner.language_model import LanguageModel
-from learner.losses import PolicyLoss
+from learner.losses import PolicyLoss, TokenLoss
 from learner.metrics import ActorMetrics, Mismatch, RatioMetrics, ratio_metrics
 from learner.objective import ActorData, Scores, make_objective
 from learner.optimiser import Compute, learning_rate_factor, set_learning_rate, update
@@ -66,9 +66,12 @@ def update_actor(
         )  # fmt: skip
         training.note(value, norm, sum(samples[i].length for i in chosen))
     training.end()
+    trained = sum(samples[i].length for chosen in batches[: training.updates] for i in chosen)
     losses, norms, seconds = training.losses, training.norms, training.seconds()
 
     credit = data.credit
+    # A loss of tokens moves the policy away from where the phase began; its reference is for a penalty alone.
+    before = start if isinstance(policy_loss, TokenLoss) else compared
     return ActorMetrics(
         decisions=len(samples),
         updates=len(losses),
@@ -81,8 +84,8 @@ def update_actor(
         shaping=summarise(credit.shaping) if credit is not None else None,
         negative_share=_negative_share(credit, np.ones(len(samples), dtype=np.bool_)),
         negative_share_of_successes=_negative_share(credit, data.outcomes == 1.0),
-        ratio=_achieved(actor, data, compared, own, generator, compute),
-        tokens_per_s=own.epochs * sum(sample.length for sample in samples) / seconds if losses else None,
+        ratio=_achieved(actor, data, before, own, generator, compute),
+        tokens_per_s=trained / seconds if losses else None,
     )
 
 

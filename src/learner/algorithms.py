@@ -110,6 +110,9 @@ DATA: dict[str, DataChoice] = {
 }
 """Choices of data by name."""
 
+_OF_SUCCESSES = frozenset({"demonstrations", "successful_rollouts", "successful_rollouts_and_replay"})
+"""Choices of data without failures."""
+
 POTENTIAL_SOURCES = ("critic", "milestones", "clock")
 """Where the potential comes from: the critic, the recorded share of milestones, or, as a control, the step number."""
 
@@ -234,6 +237,14 @@ def resolve(settings: LearnerSettings) -> Algorithm:
             f"policy loss {algorithm.policy_loss!r} uses no advantage, found advantage={settings.advantage!r} and "
             f"reward={settings.reward!r}: leave both out of the learner's settings"
         )
+    if not needs.advantage and algorithm.data not in _OF_SUCCESSES:
+        raise ValueError(
+            f"policy loss {algorithm.policy_loss!r} clones what it is given, failures too, found data="
+            f"{algorithm.data!r} of algorithm {settings.algorithm!r}: choose algorithm 'filtered_bc', or data of "
+            f"successes alone ({', '.join(sorted(_OF_SUCCESSES))})"
+        )
+    if not needs.advantage:
+        algorithm = replace(algorithm, reward="outcome" if algorithm.reward else None, advantage=None)
     if needs.advantage and (algorithm.advantage is None or not algorithm.reward):
         raise ValueError(
             f"policy loss {algorithm.policy_loss!r} needs an advantage and a reward, found advantage="
@@ -244,6 +255,11 @@ def resolve(settings: LearnerSettings) -> Algorithm:
         raise ValueError(
             f"reward {algorithm.reward!r} uses no potential, found potential_source={settings.potential_source!r}: "
             "leave it out of the learner's settings"
+        )
+    if settings.better_than_clock and algorithm.potential_source != "critic":
+        raise ValueError(
+            f"potential_source {algorithm.potential_source!r} is not the critic's, found better_than_clock, which asks "
+            "whether the critic is: leave it out of the learner's settings"
         )
     if (settings.shaping_baseline != "none" or settings.better_than_clock) and not algorithm.shapes:
         raise ValueError(
@@ -267,10 +283,21 @@ def _go_together(algorithm: Algorithm) -> None:
             f"advantages {', '.join(STEP_ADVANTAGES)} and rewards {', '.join(STEP_TOTALS)} go together, found "
             f"advantage={algorithm.advantage!r} and reward={algorithm.reward!r}: set both in the learner's settings"
         )
+    if algorithm.reward == "pbrs" and algorithm.advantage in (*UNDISCOUNTED, *GROUP_ADVANTAGES):
+        raise ValueError(
+            f"reward 'pbrs' is discounted, and advantage {algorithm.advantage!r} is not, so that what it adds would "
+            "count against progress: set reward to 'difference', or choose another advantage in the learner's settings"
+        )
     if algorithm.needs_groups and algorithm.data_choice.replay != "none":
         raise ValueError(
             f"advantage {algorithm.advantage!r} compares episodes that were sampled side by side, found "
             f"data={algorithm.data!r}, which brings stored ones: set data to 'rollouts' in the learner's settings"
+        )
+    if LOSS_NEEDS[algorithm.policy_loss].on_policy and algorithm.data_choice.replay != "none":
+        raise ValueError(
+            f"policy loss {algorithm.policy_loss!r} keeps the policy close to the one that sampled, found data="
+            f"{algorithm.data!r}, which brings what older ones sampled: set data to 'rollouts' in the learner's "
+            "settings"
         )
 
 

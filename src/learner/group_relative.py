@@ -44,8 +44,9 @@ def group_step_advantages(batch: PhaseBatch, rewards: Sequence[Array], settings:
     """
     every = _joined(rewards)
     relative = np.zeros_like(every)
-    for mine in map(batch.steps, _groups(batch)):
-        if np.ptp(every[mine]) > _SAME:
+    for group in _groups(batch):
+        mine = batch.steps(group)
+        if group.sum() > 1 and np.ptp(every[mine]) > _SAME:
             relative[mine] = (every[mine] - every[mine].mean()) / every[mine].std()
     return Advantages(relative)
 

@@ -5,6 +5,7 @@ Owns how ``learner.metrics.Mechanism`` is worked out, over a phase's own episode
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -33,7 +34,7 @@ def mechanism_of(batch: PhaseBatch, potentials: Sequence[Array], advantages: Adv
     return Mechanism(
         auc_outcome=auc(np.asarray([p[-1] for _, p, _ in own]), outcomes),
         auc_outcome_clock=auc(np.asarray([c[-1] for _, _, c in own]), outcomes),
-        auc_outcome_template=auc(_means_of_others(rollouts, outcomes), outcomes),
+        auc_outcome_template=auc(_means_of_other_halves(rollouts, outcomes), outcomes),
         auc_steps=auc(_joined([_rises(p) for _, p, _ in failures]), reaches),
         auc_steps_clock=auc(_joined([_rises(c) for _, _, c in failures]), reaches),
         clock_rank=mean_or_none(
@@ -55,15 +56,21 @@ def _reaching(trajectory: Trajectory) -> Array:
     return np.asarray(np.diff(counts) > 0, dtype=np.float64)
 
 
-def _means_of_others(trajectories: Sequence[Trajectory], outcomes: Array) -> Array:
-    """Return for each trajectory the mean outcome of its template's others; of all others where it has none."""
+def _means_of_other_halves(trajectories: Sequence[Trajectory], outcomes: Array) -> Array:
+    """Return for each trajectory the mean outcome of that half of its template's which it is not in.
+
+    With its own outcome in it the mean would know the answer; with that alone left out it would be lower for a success
+    than for a failure beside it. Where there is no other half it is the mean of all other templates, or 0.
+    """
     names = np.asarray([trajectory.template for trajectory in trajectories], dtype=np.str_)
+    order = np.asarray([zlib.crc32(trajectory.episode_id.encode()) for trajectory in trajectories])
     means = np.zeros(len(outcomes), dtype=np.float64)
-    for i, name in enumerate(names):
-        others = (names == name) & (np.arange(len(names)) != i)
-        if not others.any():
-            others = np.arange(len(names)) != i
-        means[i] = outcomes[others].mean() if others.any() else 0.0
+    for name in np.unique(names):
+        mine = np.flatnonzero(names == name)
+        mine = mine[np.argsort(order[mine], kind="stable")]
+        for half, other in ((mine[::2], mine[1::2]), (mine[1::2], mine[::2])):
+            known = outcomes[other] if len(other) else outcomes[names != name]
+            means[half] = known.mean() if len(known) else 0.0
     return means
 
 

@@ -69,6 +69,8 @@ def _rating(name: str, metrics: CriticMetrics) -> float | None:
 class RatioMetrics:
     """Asked against achieved: A / beta and log(pi / pi_ref) after the update, on a sample of the decisions.
 
+    Of a loss with a clipped ratio pi_ref is the policy that the phase began with, whatever its penalty compares with.
+
     ``slope`` is that of the least-squares line of achieved on asked (1 = as asked, 0 = no relation) and ``r2`` the
     share of the achieved ratios' variance that this line explains,
     ``agreement`` the share of decisions whose log-ratio has the advantage's sign.
@@ -149,8 +151,9 @@ class Mechanism:
     ``final_states``: share of episodes whose state after the last action is recorded. There it is the last state and
     the last action a step; elsewhere the last state is the one before that action, of which nothing is seen.
     ``auc_outcome``: AUC of P at the last state for success; ``auc_outcome_clock``: of the step number over the expert's
-    there; ``auc_outcome_template``: of the mean outcome of the template's *other* episodes. ``auc_steps``: AUC of
-    P(s_{t+1}) - P(s_t) for steps within failures that reach a milestone; ``auc_steps_clock``: of the clock's.
+    there; ``auc_outcome_template``: of the mean outcome of that half of the template's which it is not in.
+    ``auc_steps``: AUC of P(s_{t+1}) - P(s_t) for steps within failures that reach a milestone; ``auc_steps_clock``: of
+    the clock's.
     ``clock_rank``: Spearman's correlation of P with the step number, the mean over failures.
     ``positive_share_of_failures``: share of decisions in failed episodes with a positive advantage.
     """

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from learner.settings import LearnerSettings
 from records.episodes import Trajectory
-from replay.progress import BoolMatrix, reached_after
+from replay.progress import hit_in_order, reached_after
 
 Array = npt.NDArray[np.floating]
 
@@ -53,19 +53,3 @@ def milestone_rewards(trajectory: Trajectory, settings: LearnerSettings) -> Arra
     if trajectory.success:
         return np.asarray(hits + (base if own.base_of_successes else 0.0), dtype=np.float64)
     return np.asarray(own.hit_bonus * hits + (base if own.base_of_failures else 0.0), dtype=np.float64)
-
-
-def hit_in_order(reached: BoolMatrix) -> npt.NDArray[np.int64]:
-    """Return (T + 1,) how many milestones were hit, by ADMIRE's pointer (section 3.2.1): only the next one counts.
-
-    ``reached`` is (T + 1, K), as of ``reached_after``. What is reached before its turn is no hit, then or later; what
-    the first state has already is passed over when its turn comes.
-    """
-    count = reached.shape[1]
-    pointer = int(np.logical_and.accumulate(reached[0]).sum())
-    hit = np.full(len(reached), pointer, dtype=np.int64)
-    for t in range(1, len(reached)):
-        while pointer < count and reached[t, pointer] and (reached[0, pointer] or not reached[t - 1, pointer]):
-            pointer += 1
-        hit[t] = pointer
-    return hit

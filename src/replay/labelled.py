@@ -19,6 +19,7 @@ from records.failures import Failure, FailureKind
 from records.labels import Label, LabelSubject
 from replay.buffer import Entry, ReplayBuffer
 from replay.labels import LabelStore
+from replay.progress import hit_in_order
 
 
 class LabelledBuffer:
@@ -98,10 +99,16 @@ class LabelledBuffer:
 
 
 def _likeness(label: Label) -> list[float]:
-    """Return for each step what the label says of the milestones that it reaches, the most of several; 1 for none."""
-    reaches = label.decided[1:] & ~label.decided[:-1]
-    said = np.where(reaches, label.values[1:], 0.0).max(axis=1, initial=0.0)
-    return np.where(reaches.any(axis=1), said, 1.0).tolist()
+    """Return for each step what the label says of the milestones that it hits in their turn, the most of several.
+
+    It is 1 for a step that hits none.
+    """
+    decided, counts = label.decided, hit_in_order(label.decided)
+    turns = np.arange(decided.shape[1])
+    in_turn = (counts[:-1, None] <= turns) & (turns < counts[1:, None])
+    hits = decided[1:] & ~decided[:-1] & in_turn
+    said = np.where(hits, label.values[1:], 0.0).max(axis=1, initial=0.0)
+    return np.where(hits.any(axis=1), said, 1.0).tolist()
 
 
 def _with_steps(played: Trajectory, name: str, values: Iterable[Any]) -> Trajectory:

@@ -29,6 +29,22 @@ def milestones_reached(trajectory: Trajectory) -> float | None:
     return float(reached.mean()) if reached.size else None
 
 
+def hit_in_order(reached: BoolMatrix) -> npt.NDArray[np.int64]:
+    """Return (T + 1,) how many milestones were hit, by ADMIRE's pointer (section 3.2.1): only the next one counts.
+
+    ``reached`` is (T + 1, K), as of ``reached_after``. What is reached before its turn is no hit, then or later; what
+    the first state has already is passed over when its turn comes.
+    """
+    count = reached.shape[1]
+    pointer = int(np.logical_and.accumulate(reached[0]).sum())
+    hit = np.full(len(reached), pointer, dtype=np.int64)
+    for t in range(1, len(reached)):
+        while pointer < count and reached[t, pointer] and (reached[0, pointer] or not reached[t - 1, pointer]):
+            pointer += 1
+        hit[t] = pointer
+    return hit
+
+
 def progress_curve(
     milestones: BoolMatrix | Sequence[Sequence[bool]],
     milestone_count: int,

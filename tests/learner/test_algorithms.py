@@ -45,6 +45,14 @@ def test_names_are_checked() -> None:
         LearnerSettings(reference="last_week")
     with pytest.raises(ValueError, match="policy loss 'awr' compares with no reference"):
         LearnerSettings(algorithm="awr", reference="warm_start")
+    for choices in ({"algorithm": "mira"}, {"algorithm": "webagent_r1"}, {"data": "rollouts"}):
+        with pytest.raises(ValueError, match="clones what it is given, failures too.*filtered_bc"):
+            LearnerSettings(**{"algorithm": "filtered_bc", "policy_loss": "cross_entropy", **choices})
+    for source in ("clock", "milestones"):
+        with pytest.raises(ValueError, match="asks whether the critic is"):
+            LearnerSettings(algorithm="mira", potential_source=source, better_than_clock=True)
     explicit = resolve(LearnerSettings(algorithm="mira", reward="outcome"))
     assert explicit.annotators == ("value",)
     assert explicit.policy_loss == "squared_regression"
+    clones = LearnerSettings(algorithm="mira", policy_loss="cross_entropy", data="successful_rollouts")
+    assert resolve(clones).annotators == (), "what is cloned needs no critic"

@@ -30,10 +30,10 @@ from learner.settings import (
     MGrpoSettings,
     RewardSettings,
 )
-from learner.step_totals import hit_in_order, milestone_rewards
+from learner.step_totals import milestone_rewards
 from learner.trainer import Learner
 from records.episodes import Trajectory
-from replay.progress import BoolMatrix
+from replay.progress import BoolMatrix, hit_in_order
 from tests.learner.conftest import make_trajectory
 from tests.learner.phases import run_phase
 
@@ -153,6 +153,16 @@ def test_the_left_out_baseline_by_hand(trajectory: Make) -> None:
     np.testing.assert_allclose(found.advantages.steps, [1, -1 / 2, -1 / 2, -1 / 3])
 
 
+@pytest.mark.parametrize("name", ["admire_grpo", "admire_rloo", "webagent_r1"])
+def test_an_episode_alone_in_its_group_is_compared_with_nothing(trajectory: Make, name: str) -> None:
+    """Its steps differ: the first reaches a milestone. The others have no verdict, and are not here."""
+    settings = LearnerSettings(algorithm=name)
+    batch = batch_of(trajectory(steps(2), outcome=0.0, reached=[0, 1, 1], group="a"))
+    found = assign_credit(batch, resolve(settings), settings)
+    assert found.advantages.steps.tolist() == [0, 0]
+    assert silent_steps(batch, found.advantages)[1] == GroupCounts(groups=1, equal=1, single=1, skipped=2)
+
+
 GROUPS = st.lists(st.lists(st.floats(-5, 5), min_size=1, max_size=6), min_size=1, max_size=6)
 
 
@@ -242,6 +252,10 @@ def test_the_ratio_of_tokens_has_more_room_above() -> None:
         ({"algorithm": "admire_grpo", "advantage": "group_relative"}, "go together"),
         ({"algorithm": "webagent_r1", "advantage": "group_steps"}, "go together"),
         ({"algorithm": "webagent_r1", "data": "rollouts_and_replay"}, "which brings stored ones"),
+        ({"algorithm": "mira", "policy_loss": "clipped_tokens"}, "brings what older ones sampled"),
+        ({"algorithm": "awr", "policy_loss": "clipped_actions"}, "brings what older ones sampled"),
+        ({"algorithm": "webagent_r1", "reward": "pbrs"}, "would count against progress"),
+        ({"algorithm": "webrl", "reward": "pbrs"}, "would count against progress"),
     ],
 )
 def test_choices_that_say_nothing_together_are_refused(changes: dict[str, str], message: str) -> None:

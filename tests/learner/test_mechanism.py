@@ -101,7 +101,8 @@ def test_a_potential_that_reacts_beats_the_clock(batch: PhaseBatch) -> None:
     assert (found.auc_steps, found.auc_steps_clock) == (1.0, 0.5)
     # P at the end: 0.5 against 0.25 and 0. The success is shorter: 1/2 against 3/4. All templates are the same.
     assert (found.auc_outcome, found.auc_outcome_clock) == (1.0, 0.0)
-    assert found.auc_outcome_template == 0.0
+    # Halves: first and last know the second's outcome, 0, and the second their mean, 1/2: it beats the success.
+    assert found.auc_outcome_template == 0.25
     assert found.positive_share_of_failures == pytest.approx(2 / 8)
     assert found.final_states == 0.0
     found.require_better_than_clock()
@@ -178,3 +179,19 @@ def test_an_untaught_critic_is_refused_where_the_recipe_says_so(model_dir: Path,
 def test_sources_have_names_that_settings_know() -> None:
     for source in RECORDED:
         assert resolve(LearnerSettings(potential_source=source)).potential_source == source
+
+
+@pytest.mark.parametrize(("spread", "low", "high"), [(0.0, 0.45, 0.55), (0.5, 0.65, 0.8)])
+def test_the_templates_mean_tells_what_the_template_knows_and_no_more(
+    trajectory: Make, spread: float, low: float, high: float
+) -> None:
+    """300 templates of four episodes: coins are told at chance, rates that differ above it; a rate itself has 0.83."""
+    rng, made = np.random.default_rng(0), []
+    for number, rate in enumerate(0.5 + rng.uniform(-spread, spread, 300)):
+        for attempt, drawn in enumerate(rng.random(4)):
+            one = trajectory(steps(1), outcome=float(drawn < rate), reached=[0, 0], episode_id=f"e{number}-{attempt}")
+            made.append(replace(one, template=f"shop.t{number}"))
+    batch = PhaseBatch(tuple(made), fresh=len(made), phase=1)
+    found = mechanism_of(batch, [np.zeros(1)] * len(made), Advantages(np.zeros(len(made))))
+    assert found.auc_outcome_template is not None
+    assert low < found.auc_outcome_template < high
