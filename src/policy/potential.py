@@ -77,7 +77,9 @@ class PotentialModel:
         try:
             import onnxruntime
         except ImportError as error:
-            raise ImportError("an exported critic needs onnxruntime: pip install 'waymark[onnx]'") from error
+            raise ImportError(
+                "an exported critic needs onnxruntime: from the checkout, pip install -e '.[onnx]'"
+            ) from error
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
         self._session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])

@@ -330,17 +330,27 @@ def test_tasks_that_do_not_exist_are_refused(options: list[str], said: str) -> N
         RUNNER.invoke(cli.app, ["sites", "tasks", *options], catch_exceptions=False)
 
 
-def commands(group: typer.core.TyperGroup, before: str = "waymark") -> list[str]:
-    """The whole line of each command, those of groups too."""
-    found = []
+def commands(group: typer.core.TyperGroup, before: str = "waymark") -> dict[str, list[tuple[str, ...]]]:
+    """The whole line of each command, those of groups too, and the ways to write each of its options."""
+    found: dict[str, list[tuple[str, ...]]] = {}
     for name, command in group.commands.items():
-        inner = isinstance(command, typer.core.TyperGroup)
-        found += commands(command, f"{before} {name}") if inner else [f"{before} {name}"]
+        if isinstance(command, typer.core.TyperGroup):
+            found |= commands(command, f"{before} {name}")
+        else:
+            options = [one for one in command.params if one.param_type_name == "option" and "--help" not in one.opts]
+            found[f"{before} {name}"] = [(*one.opts, *one.secondary_opts) for one in options]
     return found
 
 
-def test_the_reference_has_every_command() -> None:
+def test_the_reference_has_every_command_with_its_options() -> None:
     told = (Path(__file__).parents[2] / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
     known = commands(typer.main.get_command(cli.app))
     assert "waymark milestones calibrate" in known
     assert [line for line in known if f"| `{line} " not in told] == []
+    rows = {line: next(row for row in told.splitlines() if row.startswith(f"| `{line} ")) for line in known}
+    lacking = {
+        line: missing
+        for line, options in known.items()
+        if (missing := [ways for ways in options if not any(way in rows[line] for way in ways)])
+    }
+    assert lacking == {}

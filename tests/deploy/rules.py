@@ -272,6 +272,19 @@ def what_a_pod_names_is_there(documents: list[Document]) -> Iterator[str]:
                 yield f"{name}: no {kind} {named}"
 
 
+@rule
+def what_a_pod_names_has_no_other_name_here(documents: list[Document]) -> Iterator[str]:
+    """Kustomize appends a hash to what it generates and follows none in a RayJob; what is optional may be missing."""
+    there = {d["metadata"]["name"] for d in of_kind(documents, "ConfigMap")}
+    for name, _, pod in pods(documents):
+        for container in pod["containers"]:
+            for source in container.get("envFrom", []):
+                named = source.get("configMapRef", {}).get("name", "")
+                hashed = [one for one in there if named and re.fullmatch(re.escape(named) + "-[a-z0-9]{10}", one)]
+                if hashed and named not in there:
+                    yield f"{name}: names {named}, which is {hashed[0]} here"
+
+
 def _named(pod: Document) -> Iterator[tuple[str, str]]:
     """Yield kind and name of all that a pod cannot start without."""
     if "serviceAccountName" in pod:

@@ -85,6 +85,12 @@ MISTAKES: list[tuple[str, tuple[str, str], tuple[Any, ...], Any]] = [
     ("selectors_find_pods", policy("learner"), ("spec", "podSelector", "matchLabels"), {"app": "learner"}),
     ("selectors_find_pods", ("Service", "redis"), ("spec", "selector"), {"app": "redis"}),
     ("selectors_find_pods", ("PodMonitor", "waymark"), ("spec", "selector", "matchLabels"), {"app": "waymark"}),
+    (
+        "what_a_pod_names_has_no_other_name_here",
+        ("ConfigMap", "waymark-sites"),
+        ("metadata", "name"),
+        "waymark-sites-km886d262m",
+    ),
     ("what_a_pod_names_is_there", ("ServiceAccount", "waymark-head"), ("metadata", "name"), "head"),
     ("what_a_pod_names_is_there", ("PersistentVolumeClaim", "waymark-runs"), ("metadata", "name"), "runs"),
     (

@@ -58,7 +58,7 @@ def test_an_sdk_that_is_not_installed_is_told_with_what_installs_it(
     monkeypatch.setattr("judges.llm.preflight._installed", lambda module: False)
     checks = look(replace(settings(server), cache="redis://127.0.0.1:6379/1"))
     assert {check.status for check in checks} == {Status.FAIL}
-    assert {check.advice for check in checks} == {"pip install 'waymark[judges]'"}
+    assert {check.advice for check in checks} == {"from the checkout: pip install -e '.[judges]'"}
 
 
 def test_each_endpoint_is_asked_one_question(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,14 @@ def look(settings: LlmSettings) -> list[Check]:
     """Return a check for each model, and one for Redis where it keeps the answers."""
     checks = [_model(name, model) for name, model in sorted(settings.models.items())]
     if settings.cache.startswith("redis") and not _installed("redis"):
-        checks.append(Check("judges.llm.cache", Status.FAIL, "redis is not installed", "pip install 'waymark[judges]'"))
+        checks.append(
+            Check(
+                "judges.llm.cache",
+                Status.FAIL,
+                "redis is not installed",
+                "from the checkout: pip install -e '.[judges]'",
+            )
+        )
     return checks
 
 
@@ -86,7 +93,10 @@ async def _answers(settings: LlmSettings, models: Sequence[str]) -> list[Check]:
 def _model(name: str, model: ModelSettings) -> Check:
     if not _installed(_SDKS[model.client]):
         return Check(
-            _named(name), Status.FAIL, f"{_SDKS[model.client]} is not installed", "pip install 'waymark[judges]'"
+            _named(name),
+            Status.FAIL,
+            f"{_SDKS[model.client]} is not installed",
+            "from the checkout: pip install -e '.[judges]'",
         )
     try:
         find_key(model)

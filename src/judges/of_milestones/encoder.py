@@ -145,7 +145,7 @@ class _Named:
         try:
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
-            raise ValueError(f"sentence encoder {name!r}: pip install 'waymark[milestones]'") from error
+            raise ValueError(f"sentence encoder {name!r}: from the checkout, pip install -e '.[milestones]'") from error
         self.name = name
         try:
             self._model = SentenceTransformer(name, device="cpu")
