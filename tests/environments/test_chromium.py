@@ -77,6 +77,19 @@ def test_ensure_tries_playwright_then_apt(machine: Path, monkeypatch: pytest.Mon
     ]
 
 
+def test_a_browser_that_lacks_libraries_is_told_of_at_once(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lacking = "error while loading shared libraries: libnss3.so: cannot open shared object file"
+    there = program(machine / "bin" / "chromium")
+    there.write_text(f"#!/bin/sh\necho '{lacking}' >&2\nexit 127\n")
+    tried: list[list[str]] = []
+    monkeypatch.setattr(chromium, "_run", lambda command, timeout_s: tried.append(command))
+    with pytest.raises(BrowserMissing, match=r"does not start \(.*libnss3.*playwright install-deps chromium"):
+        chromium.ensure()
+    assert len(tried) == 1, "an installation that brings the libraries is tried first"
+    there.write_text("#!/bin/sh\n")
+    assert chromium.ensure() == there
+
+
 def test_an_attempt_that_hangs_or_fails_is_given_up(machine: Path, caplog: pytest.LogCaptureFixture) -> None:
     chromium._run(["/bin/sh", "-c", "exec /bin/sleep 60"], 0.2)
     chromium._run(["/bin/sh", "-c", "echo no network >&2; exit 3"], 5.0)

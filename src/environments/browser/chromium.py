@@ -14,6 +14,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from records.terminal import printable
+
 _LOG = logging.getLogger(__name__)
 
 _NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
@@ -32,6 +34,8 @@ _DISABLED_FEATURES = (
 )  # fmt: skip
 INSTALL_TIMEOUT_S = 300.0
 """Fixed: whoever has a slower network installs a browser by hand, as the error says."""
+_START_S = 60.0
+"""Fixed: to say its version takes a browser a second, and a minute on a machine that is busy with other things."""
 _APT_PACKAGES = ("chromium-headless-shell", "chromium")
 
 
@@ -63,12 +67,12 @@ def find(explicit: str = "") -> Path:
 
 
 def ensure(explicit: str = "", timeout_s: float = INSTALL_TIMEOUT_S) -> Path:
-    """Return the browser to use, trying to install one where there is none.
+    """Return the browser to use, trying to install one where there is none, or where the one found does not start.
 
     ``timeout_s`` bounds each of the two attempts: Playwright's download, then apt as root.
 
     Raises:
-        BrowserMissing: when none is found and none could be installed.
+        BrowserMissing: when none is found that starts and none could be installed.
     """
     if explicit:
         return find(explicit)
@@ -79,10 +83,28 @@ def ensure(explicit: str = "", timeout_s: float = INSTALL_TIMEOUT_S) -> Path:
         if command is not None:
             _run(command, timeout_s)
         try:
-            return find()
+            found = find()
         except BrowserMissing as error:
             missing = error
+            continue
+        wrong = _why_not_started(found)
+        if not wrong:
+            return found
+        missing = BrowserMissing(
+            f"{found} does not start ({wrong}); where libraries are missing, `playwright install-deps chromium` as root"
+            " installs them, or your system's package of Chromium"
+        )
     raise missing
+
+
+def _why_not_started(browser: Path) -> str:
+    """Return why a browser cannot say its version, in a line; empty where it can."""
+    try:
+        done = subprocess.run([browser, "--version"], timeout=_START_S, capture_output=True, text=True, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return printable(str(error))
+    said = (done.stderr or done.stdout).strip().splitlines() or [f"exit code {done.returncode}"]
+    return printable(said[-1]) if done.returncode else ""
 
 
 LOOPBACK_ONLY = "MAP * ~NOTFOUND, EXCLUDE *.localhost, EXCLUDE localhost, EXCLUDE 127.0.0.1"
