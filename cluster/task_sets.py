@@ -19,9 +19,11 @@ from cluster.errors import RecipeError
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.stage_results import ChosenTask, TasksChosen
 from curriculum.resample import next_tasks
+from curriculum.similarity import EmbeddingSimilarity, Similarity
 from curriculum.training_tasks import HeldOut, TrainingTasks
 from environments.kinds import KINDS
 from environments.task_sources import TaskSource
+from judges.of_milestones.encoder import Remembering, encoder_named
 from records.episodes import Source, Task
 from rollout_workers.spec import EpisodeSpec
 from sites.quality import Quality
@@ -151,12 +153,24 @@ class TaskSets:
             self._recipe.curriculum,
             seed=self._recipe.run.seed,
             phase=phase,
+            similarity=self._similarity,
             perturb=self._perturb,
             values=values,
         )
         tasks = tuple(ChosenTask(task.template, task.parameters) for task in chosen.tasks)
         outside = chosen.outside_band if self._recipe.curriculum.value_band else None
         return TasksChosen(tasks=tasks, origins=chosen.counts(), outside_band=outside)
+
+    @cached_property
+    def _similarity(self) -> Similarity | None:
+        """What ``curriculum.encoder`` names; None for the curriculum's own."""
+        name = self._recipe.curriculum.encoder
+        if name == "tfidf":
+            return None
+        try:
+            return EmbeddingSimilarity(Remembering(encoder_named(name)))
+        except ValueError as error:
+            raise RecipeError(f"curriculum.encoder: {error}") from error
 
     def _evaluated(self, split: str, most: int) -> list[Task]:
         settings = self._recipe.run.evaluation

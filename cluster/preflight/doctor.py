@@ -22,6 +22,7 @@ from cluster.recipe.recipe import Recipe
 from environments.kinds import KINDS, Wanted
 from judges.kinds import JUDGES
 from judges.llm.settings import named_model
+from judges.of_milestones.encoder import what_lacks
 from learner.algorithms import resolve
 from policy.backend import backend_of
 from records.checks import Check, Status
@@ -219,7 +220,11 @@ def check_tasks(recipe: Recipe) -> list[Check]:
     except (LookupError, ValueError) as error:
         return [Check("tasks", Status.FAIL, str(error.args[0]), "see run.evaluation and run.training_tasks")]
     counts = ", ".join(f"{len(tasks)} of {split}" for split, tasks in found.items())
-    return [Check("tasks", Status.OK, counts), *check_milestones(recipe, found["train"])]
+    checks = [Check("tasks", Status.OK, counts), *check_milestones(recipe, found["train"])]
+    encoder = recipe.curriculum.encoder
+    if encoder != "tfidf" and (advice := what_lacks(encoder)):
+        checks.append(Check("curriculum.encoder", Status.FAIL, f"{encoder}: not installed", advice))
+    return checks
 
 
 def check_milestones(recipe: Recipe, training: Sequence[Task]) -> list[Check]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -13,12 +14,18 @@ class CurriculumSettings:
     """How the next phase's tasks are put together (MiRA alg. 2)."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+    unset: ClassVar[Mapping[str, object]] = {"encoder": "tfidf"}
 
     tasks_per_phase: int = 400
     """Number of tasks a phase plays, repetitions included."""
 
     failures: Literal["all", "phase"] = "all"
     """Which failed tasks count: those of all phases so far (MiRA alg. 2: the failure set grows), or of the last one."""
+
+    encoder: str = "tfidf"
+    """What finds the tasks most similar to a failed one, by their instructions. ``tfidf`` goes by wording and needs no
+    model. Any other name is a sentence encoder, which goes by meaning, as in ``judges.milestone_matching.encoder``:
+    ``all-MiniLM-L6-v2``, or a model of sentence-transformers."""
 
     neighbours: int = 5
     """How many of the most similar training tasks each failed task calls for (top-k)."""
@@ -53,6 +60,7 @@ class CurriculumSettings:
 
     def __post_init__(self) -> None:
         one_of(self, "failures", ("all", "phase"))
+        require(bool(self.encoder), "encoder", "'tfidf' or the name of a sentence encoder", self.encoder)
         at_least(self, 1, "tasks_per_phase", "neighbours", "perturbation_attempts")
         at_least(self, 0, "thin_site_tasks")
         share(self, "coverage_share", "replayed_share", "perturbed_share", "value_low", "value_high")

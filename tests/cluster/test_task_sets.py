@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
 
+from cluster.errors import RecipeError
 from cluster.evaluation import with_longer_tasks
+from cluster.preflight.doctor import check_tasks
 from cluster.recipe.evaluated import longer
 from cluster.recipe.recipe import build_recipe
 from cluster.run_folder.stage_results import TasksChosen, read_result
 from cluster.task_sets import TaskSets
+from records.checks import Status
 from records.episodes import Source, Task
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec
@@ -244,3 +248,23 @@ def test_an_evaluation_may_give_tasks_a_multiple_of_their_steps_and_the_time_for
     scaled = longer(rollout, 3)
     assert (scaled.max_steps, scaled.episode_deadline_s, scaled.stall_timeout_s) == (60, 900, 1800)
     assert longer(rollout, 1) == rollout
+
+
+def test_instructions_are_compared_by_what_the_recipe_names(tasks: TaskSets) -> None:
+    named = TaskSets(build_recipe({**SMALL, "curriculum": {**SMALL["curriculum"], "encoder": "all-MiniLM-L6-v2"}}))
+    failed = [task.task_id for task in tasks.training.tasks[:3]]
+    by_wording, by_meaning = (one.choose(2, failed, one.rollouts(1, None), {}) for one in (tasks, named))
+    assert by_wording.origins == by_meaning.origins
+    assert by_wording.tasks != by_meaning.tasks
+    assert by_meaning.tasks == named.choose(2, failed, named.rollouts(1, None), {}).tasks
+
+
+def test_an_encoder_that_is_not_there_is_named_before_a_run_and_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = build_recipe({**SMALL, "curriculum": {**SMALL["curriculum"], "encoder": "some/model"}})
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    (found,) = [check for check in check_tasks(recipe) if check.status is Status.FAIL]
+    assert (found.name, found.advice) == ("curriculum.encoder", "from the checkout, pip install -e '.[milestones]'")
+    tasks = TaskSets(recipe)
+    with pytest.raises(RecipeError, match=r"curriculum\.encoder: sentence encoder 'some/model'"):
+        tasks.choose(2, [tasks.training.tasks[0].task_id], tasks.rollouts(1, None), {})

