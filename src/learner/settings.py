@@ -390,7 +390,8 @@ class LearnerSettings:
     adapters: AdapterSettings = field(default_factory=AdapterSettings)
     """Adapters in place of full models."""
     seed: int = 0
-    """Seed of the critics' heads, of adapters' first weights and of every shuffle."""
+    """Seed of the critics' heads, of adapters' first weights and of the shuffles before the first phase. Those of a
+    phase go by ``run.seed``."""
     device: str = "cpu"
     """Torch device: ``cpu``, ``cuda``, ``cuda:N`` or ``mps``."""
     precision: str = "float32"
