@@ -71,12 +71,13 @@ LOOKED_UP = {
     "environments.webarena.credentials_file", "judges.llm.cache", "judges.llm.cache_password_variable",
     "milestones.model", "judges.autorater.model",
     "replay.outcomes", "replay.milestones", "replay.step_rewards", "judges.trained.folder", "judges.trained.url",
-    "judges.milestone_checker.folder", "judges.milestone_matching.encoder", "rollout.planning.potential",
+    "judges.milestone_checker.folder", "judges.milestone_matching.encoder", "curriculum.encoder",
+    "rollout.planning.potential",
 }  # fmt: skip
 """Texts that only the machine can tell to be wrong; ``waymark check`` does (tests/cluster/test_plan_and_doctor.py)."""
 FREE_TEXTS = {"run.name", *LOOKED_UP}
 MAY_BE_EMPTY = {"run.resources.address", "judges.llm.model", "rollout.planning.model", *LOOKED_UP} - {
-    "policy.model", "policy.backend", "judges.llm.cache", "judges.milestone_matching.encoder",
+    "policy.model", "policy.backend", "judges.llm.cache", "judges.milestone_matching.encoder", "curriculum.encoder",
 }  # fmt: skip
 
 
