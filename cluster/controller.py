@@ -244,7 +244,7 @@ class Controller:
         """Let milestones be distilled from the phase's successes, where they are first ones or shorter than before."""
         settings, counted = self.recipe.milestones, self._counted(phase)
         known = distilled_before(self.manifest, phase - 1)
-        tasks = {spec.episode_id: spec.task for spec in self.run_tasks.rollouts(phase)}
+        tasks = self.run_tasks.tasks(phase)
         found, absent = self.system.distil_milestones(examples_of(self.buffer.stream(counted), tasks, known, settings))
         met = {owner(tasks[episode_id], settings) for episode_id in counted}
         cost = sum(one.cost_usd - (known[of].cost_usd if of in known else 0.0) for of, one in found.items())
@@ -256,10 +256,9 @@ class Controller:
         """Ask the judges that the recipe names about the phase's episodes."""
         counted, judges = self._counted(phase), self.system.players.judges
         labeller = Labeller(self.recipe, judges, self.buffer, self.labelled.labels)
-        tasks = {
-            spec.episode_id: spec.task for spec in self.run_tasks.rollouts(phase) if spec.episode_id in set(counted)
-        }
-        questions = labeller.missing(tasks, self.recipe.replay.judges, self.run_tasks.told(phase))
+        played, told = self.run_tasks.tasks(phase), self.run_tasks.told(phase) if self._distils else None
+        tasks = {episode_id: played[episode_id] for episode_id in counted}
+        questions = labeller.missing(tasks, self.recipe.replay.judges, told)
         failures = labeller.label(questions, f"p{phase:03d}", self.display.asked)
         by_subject = {subject: count_failures(failures, subject) for subject in self.recipe.replay.judges}
         labelled = labelled_stage(counted, self.labelled, by_subject)

@@ -15,7 +15,7 @@ from cluster.recipe.recipe import Recipe, build_recipe
 from cluster.run_folder.layout import RunFolders, checkpoint_name
 from cluster.run_folder.manifest import FILE_NAME, RunManifest
 from cluster.run_folder.stage_data import recorded_files
-from cluster.run_folder.stage_results import Evaluated, RolloutsPlayed
+from cluster.run_folder.stage_results import Evaluated, MilestonesDistilled, RolloutsPlayed
 from cluster.run_tasks import RunTasks
 from cluster.task_sets import TaskSets
 from records.episodes import Source, Task, Trajectory
@@ -71,7 +71,7 @@ class RecordedRun:
     @cached_property
     def told(self) -> dict[str, Task]:
         """The same tasks as a judge of milestones is told of them: rollouts' with what was distilled, where it was."""
-        phases = [phase for phase, stage in self.manifest.stages() if stage == RolloutsPlayed.stage]
+        phases = [phase for phase, stage in self.manifest.stages() if stage == MilestonesDistilled.stage]
         return self.tasks | {name: task for phase in phases for name, task in self._drawn.told(phase).items()}
 
     @cached_property

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from cluster.milestones.distilling import as_told, distilled_before
 from cluster.milestones.writing import with_milestones, written_before
 from cluster.run_folder.manifest import RunManifest
-from cluster.run_folder.stage_results import MilestonesDistilled, TasksChosen
+from cluster.run_folder.stage_results import TasksChosen
 from cluster.task_sets import TaskSets
 from records.episodes import Task
 from rollout_workers.spec import EpisodeSpec
@@ -29,13 +29,14 @@ class RunTasks:
         """Return the rollouts of a phase; none before the first that has some."""
         return self.with_written(self.chosen(phase), phase)
 
+    def tasks(self, phase: int) -> dict[str, Task]:
+        """Return the tasks of a phase's rollouts by the episode's id."""
+        return {spec.episode_id: spec.task for spec in self.rollouts(phase)}
+
     def told(self, phase: int) -> dict[str, Task]:
-        """Return the tasks of a phase's rollouts as a judge of milestones is told of them, by the episode's id."""
-        tasks = {spec.episode_id: spec.task for spec in self.rollouts(phase)}
-        if not self.manifest.stage_done(phase, MilestonesDistilled.stage):
-            return tasks
+        """Return the same tasks as a judge of milestones is told of them, with what was distilled up to the phase."""
         distilled = distilled_before(self.manifest, phase)
-        return {episode_id: as_told(task, distilled) for episode_id, task in tasks.items()}
+        return {episode_id: as_told(task, distilled) for episode_id, task in self.tasks(phase).items()}
 
     def evaluation(self, phase: int, *, screenshots: int = 0) -> list[EpisodeSpec]:
         """Return the evaluation after a phase; the first ``screenshots`` episodes are recorded with pictures."""

@@ -19,6 +19,7 @@ from cluster.errors import RecipeError
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.stage_results import ChosenTask, TasksChosen
 from curriculum.resample import next_tasks
+from curriculum.settings import TFIDF
 from curriculum.similarity import EmbeddingSimilarity, Similarity
 from curriculum.training_tasks import HeldOut, TrainingTasks
 from environments.kinds import KINDS
@@ -165,7 +166,7 @@ class TaskSets:
     def _similarity(self) -> Similarity | None:
         """What ``curriculum.encoder`` names; None for the curriculum's own."""
         name = self._recipe.curriculum.encoder
-        if name == "tfidf":
+        if name == TFIDF:
             return None
         try:
             return EmbeddingSimilarity(Remembering(encoder_named(name)))

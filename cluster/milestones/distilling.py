@@ -39,11 +39,7 @@ class Example:
 
 def distilled_before(manifest: RunManifest, phase: int) -> dict[str, Distilled]:
     """Return what the run distilled up to ``phase``, the newest by what it is of."""
-    found: dict[str, Distilled] = {}
-    for entry in manifest.entries():
-        if isinstance(entry.result, MilestonesDistilled) and entry.phase <= phase:
-            found |= entry.result.distilled
-    return found
+    return {of: one for result in manifest.results(MilestonesDistilled, phase) for of, one in result.distilled.items()}
 
 
 def owner(task: Task, settings: MilestoneSettings) -> str:
@@ -63,11 +59,9 @@ def examples_of(
     """
     shortest: dict[str, Trajectory] = {}
     for episode in episodes:
-        if not episode.success:
-            continue
-        before = shortest.setdefault(owner(tasks[episode.episode_id], settings), episode)
-        if (len(episode.steps), episode.episode_id) < (len(before.steps), before.episode_id):
-            shortest[owner(tasks[episode.episode_id], settings)] = episode
+        if episode.success:
+            of = owner(tasks[episode.episode_id], settings)
+            shortest[of] = min(shortest.get(of, episode), episode, key=lambda one: (len(one.steps), one.episode_id))
     found = [Example(of, tasks[one.episode_id], one, known.get(of)) for of, one in sorted(shortest.items())]
     return [
         one for one in found if one.known is None or (settings.refined and len(one.success.steps) < one.known.steps)

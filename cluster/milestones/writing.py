@@ -65,11 +65,7 @@ def absent_line(written: MilestonesWritten, asked: int, settings: MilestoneSetti
 
 def written_before(manifest: RunManifest, phase: int) -> dict[str, TaskMilestones]:
     """Return the milestones by task id that the run wrote up to ``phase``."""
-    found: dict[str, TaskMilestones] = {}
-    for entry in manifest.entries():
-        if isinstance(entry.result, MilestonesWritten) and entry.phase <= phase:
-            found |= entry.result.written
-    return found
+    return {name: one for result in manifest.results(MilestonesWritten, phase) for name, one in result.written.items()}
 
 
 def with_milestones(specs: Iterable[EpisodeSpec], written: Mapping[str, TaskMilestones]) -> list[EpisodeSpec]:

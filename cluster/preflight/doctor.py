@@ -19,6 +19,7 @@ from cluster.preflight.packages import check_packages, check_python, uses_browse
 from cluster.preflight.plan import Plan, planned
 from cluster.preflight.start import check_devices, check_start
 from cluster.recipe.recipe import Recipe
+from curriculum.settings import TFIDF
 from environments.kinds import KINDS, Wanted
 from judges.kinds import JUDGES
 from judges.llm.settings import named_model
@@ -222,7 +223,7 @@ def check_tasks(recipe: Recipe) -> list[Check]:
     counts = ", ".join(f"{len(tasks)} of {split}" for split, tasks in found.items())
     checks = [Check("tasks", Status.OK, counts), *check_milestones(recipe, found["train"])]
     encoder = recipe.curriculum.encoder
-    if encoder != "tfidf" and (advice := what_lacks(encoder)):
+    if encoder != TFIDF and (advice := what_lacks(encoder)):
         checks.append(Check("curriculum.encoder", Status.FAIL, f"{encoder}: not installed", advice))
     return checks
 

@@ -126,6 +126,10 @@ class RunManifest:
             raise KeyError(f"phase {phase} stage {kind.stage!r} left {type(found).__name__}, expected {kind.__name__}")
         return found
 
+    def results(self, kind: type[R], up_to: int) -> list[R]:
+        """Return what the stages of this kind left, in their order, of all phases up to one."""
+        return [one.result for one in self._entries.values() if isinstance(one.result, kind) and one.phase <= up_to]
+
     def entry(self, phase: int, stage: str) -> StageEntry:
         """Return a complete stage's entry; raise ``KeyError`` naming what is complete where this one is not."""
         try:

@@ -8,13 +8,16 @@ from typing import ClassVar, Literal
 
 from records.bounds import at_least, one_of, require, share
 
+TFIDF = "tfidf"
+"""The encoder that is the curriculum's own (``curriculum.similarity``)."""
+
 
 @dataclass(frozen=True)
 class CurriculumSettings:
     """How the next phase's tasks are put together (MiRA alg. 2)."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-    unset: ClassVar[Mapping[str, object]] = {"encoder": "tfidf"}
+    unset: ClassVar[Mapping[str, object]] = {"encoder": TFIDF}
 
     tasks_per_phase: int = 400
     """Number of tasks a phase plays, repetitions included."""
@@ -22,7 +25,7 @@ class CurriculumSettings:
     failures: Literal["all", "phase"] = "all"
     """Which failed tasks count: those of all phases so far (MiRA alg. 2: the failure set grows), or of the last one."""
 
-    encoder: str = "tfidf"
+    encoder: str = TFIDF
     """What finds the tasks most similar to a failed one, by their instructions. ``tfidf`` goes by wording and needs no
     model. Any other name is a sentence encoder, which goes by meaning, as in ``judges.milestone_matching.encoder``:
     ``all-MiniLM-L6-v2``, or a model of sentence-transformers."""

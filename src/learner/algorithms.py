@@ -91,27 +91,25 @@ class DataChoice:
 
     ``replay``: which stored successes the caller brings to a phase: ``none``, ``all``, or those within the
     ``perplexity`` band of the current policy. ``phases``: whether there are phases at all. ``asks``: the annotators
-    whose answers the choice uses.
+    whose answers the choice uses. ``failures``: whether failed episodes are among them.
     """
 
     replay: str = "none"
     phases: bool = True
     asks: tuple[str, ...] = ()
+    failures: bool = True
 
 
 DATA: dict[str, DataChoice] = {
-    "demonstrations": DataChoice(phases=False),
-    "successful_rollouts": DataChoice(),
-    "successful_rollouts_and_replay": DataChoice(replay="all"),
+    "demonstrations": DataChoice(phases=False, failures=False),
+    "successful_rollouts": DataChoice(failures=False),
+    "successful_rollouts_and_replay": DataChoice(replay="all", failures=False),
     "rollouts": DataChoice(),
     "rollouts_and_replay": DataChoice(replay="all"),
     "rollouts_and_replay_by_instruction": DataChoice(replay="all", asks=("value",)),
     "rollouts_and_filtered_replay": DataChoice(replay="perplexity"),
 }
 """Choices of data by name."""
-
-_OF_SUCCESSES = frozenset({"demonstrations", "successful_rollouts", "successful_rollouts_and_replay"})
-"""Choices of data without failures."""
 
 POTENTIAL_SOURCES = ("critic", "milestones", "clock")
 """Where the potential comes from: the critic, the recorded share of milestones, or, as a control, the step number."""
@@ -237,11 +235,11 @@ def resolve(settings: LearnerSettings) -> Algorithm:
             f"policy loss {algorithm.policy_loss!r} uses no advantage, found advantage={settings.advantage!r} and "
             f"reward={settings.reward!r}: leave both out of the learner's settings"
         )
-    if not needs.advantage and algorithm.data not in _OF_SUCCESSES:
+    if not needs.advantage and algorithm.data_choice.failures:
         raise ValueError(
             f"policy loss {algorithm.policy_loss!r} clones what it is given, failures too, found data="
             f"{algorithm.data!r} of algorithm {settings.algorithm!r}: choose algorithm 'filtered_bc', or data of "
-            f"successes alone ({', '.join(sorted(_OF_SUCCESSES))})"
+            f"successes alone ({', '.join(sorted(name for name, data in DATA.items() if not data.failures))})"
         )
     if not needs.advantage:
         algorithm = replace(algorithm, reward="outcome" if algorithm.reward else None, advantage=None)

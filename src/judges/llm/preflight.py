@@ -21,6 +21,7 @@ from records.checks import Check, Status
 from records.deadline import Deadline
 from records.failures import EpisodeFailed
 
+_INSTALL = "from the checkout: pip install -e '.[judges]'"
 _SDKS = {"openai": "openai", "gemini": "google.genai"}
 _ASKED_S = 30.0
 """Fixed: who runs `waymark doctor` waits for it."""
@@ -30,14 +31,7 @@ def look(settings: LlmSettings) -> list[Check]:
     """Return a check for each model, and one for Redis where it keeps the answers."""
     checks = [_model(name, model) for name, model in sorted(settings.models.items())]
     if settings.cache.startswith("redis") and not _installed("redis"):
-        checks.append(
-            Check(
-                "judges.llm.cache",
-                Status.FAIL,
-                "redis is not installed",
-                "from the checkout: pip install -e '.[judges]'",
-            )
-        )
+        checks.append(Check("judges.llm.cache", Status.FAIL, "redis is not installed", _INSTALL))
     return checks
 
 
@@ -92,12 +86,7 @@ async def _answers(settings: LlmSettings, models: Sequence[str]) -> list[Check]:
 
 def _model(name: str, model: ModelSettings) -> Check:
     if not _installed(_SDKS[model.client]):
-        return Check(
-            _named(name),
-            Status.FAIL,
-            f"{_SDKS[model.client]} is not installed",
-            "from the checkout: pip install -e '.[judges]'",
-        )
+        return Check(_named(name), Status.FAIL, f"{_SDKS[model.client]} is not installed", _INSTALL)
     try:
         find_key(model)
     except KeyMissing as error:
