@@ -174,7 +174,7 @@ def test_an_algorithm_of_one_policys_samples_refuses_older_ones(name: str) -> No
 
 
 def test_a_clipped_loss_refuses_them_whatever_its_advantage() -> None:
-    learner = {"algorithm": "mira", "policy_loss": "clipped_tokens"}
+    learner = {"algorithm": "mira", "policy_loss": "clipped_tokens", "data": "rollouts"}
     assert build_recipe({"learner": learner})
     with pytest.raises(RecipeError, match="max_staleness: expected 0"):
         build_recipe({"learner": learner, **AHEAD})
