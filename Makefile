@@ -9,6 +9,8 @@ VLLM   ?= .venv-vllm
 
 # One thread per process: oversubscribed OpenMP makes small torch loops 20-60 times slower.
 export OMP_NUM_THREADS := 1
+# Where the environment forbids it to keep what it compiled, Python compiles Waymark in every process that starts.
+unexport PYTHONDONTWRITEBYTECODE
 
 PIP := -m pip install --quiet --disable-pip-version-check
 
