@@ -62,7 +62,7 @@ def _verdict(outcome: Outcome) -> str:
     said, found = outcome.prediction.says, outcome.found
     if found is None:
         return f"{said}: no runs yet: missed"
-    figures = f"{points(asdict(found.mean))}, {len(found.by_seed)} seeds"
+    figures = f"{points(asdict(found.mean))}, {len(found.by_seed)} of {outcome.seeds} seeds"
     return f"{said}: {figures}, {outcome.bearing}: {met(outcome.bearing is Bearing.HELD)}"
 
 

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from analysis.intervals import Interval
 from analysis.predictions import Measure
-from cluster.studies.results import StudyResults
+from cluster.studies.results import Outcome, StudyResults
 from records.terminal import printable
 
 
@@ -33,10 +33,14 @@ def show_study(console: Console, results: StudyResults) -> None:
     for outcome in results.outcomes:
         line = f"{outcome.bearing.value}: {outcome.prediction.says}"
         if outcome.found is not None:
-            line += f" ({_interval(outcome.found.mean, signed=True)} points)"
+            line += f" ({_interval(outcome.found.mean, signed=True)} points{_missing(outcome)})"
         console.print(Text(printable(line)), soft_wrap=True)
     for name, why in results.failed.items():
         console.print(Text(printable(f"missing: {name}: {why}"), style="red"), soft_wrap=True)
+
+
+def _missing(outcome: Outcome) -> str:
+    return f", {outcome.missing} of {outcome.seeds} seeds missing" if outcome.missing else ""
 
 
 def _interval(found: Interval, *, signed: bool = False) -> str:

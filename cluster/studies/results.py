@@ -7,7 +7,7 @@ both have; what failed is named and in no number; nothing is computed that the p
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
@@ -60,11 +60,21 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A prediction beside what came out; ``found`` is None where an arm has no runs."""
+    """A prediction beside what came out; ``found`` is None where an arm has no runs.
+
+    ``seeds`` are those that both arms are trained with. Before all of them are there it is undecided, whatever those
+    that are say: who looks at every new run, and may stop at any, finds what was predicted sooner or later.
+    """
 
     prediction: Prediction
     bearing: Bearing
     found: Difference | None
+    seeds: int
+
+    @property
+    def missing(self) -> int:
+        """How many of the seeds are not there yet."""
+        return self.seeds - (0 if self.found is None else len(self.found.by_seed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +105,7 @@ def results_of(design: StudyDesign, runs: StudyRuns, registered: dict[str, Any])
         for measure, split, name in asked
         if (arms := outcomes_by_arm(runs, measure, split, groups[name]))
     }
-    outcomes = [_outcome(one, tables.get((one.measure, one.split, one.group))) for one in design.predictions]
+    outcomes = [_outcome(design, one, tables.get((one.measure, one.split, one.group))) for one in design.predictions]
     every = {arm: list(of_seed.values()) for arm, of_seed in runs.arms.items()}
     curves = {
         Measure.SUCCESS: {arm: _curve(run.sampled for run in found) for arm, found in every.items()},
@@ -180,12 +190,16 @@ def _difference(arm: str, over: str, first: Seeds, second: Seeds, split: str) ->
     return Difference(arm, over, mean, found["by_seed"], found["p_permutation"], smallest_shown(mean))
 
 
-def _outcome(prediction: Prediction, table: Table | None) -> Outcome:
+def _outcome(design: StudyDesign, prediction: Prediction, table: Table | None) -> Outcome:
     """Return the prediction beside the difference that its table has; there is none where an arm has no runs."""
     pair = (prediction.arm, prediction.over)
     differences = [] if table is None else table.differences
     found = next((one for one in differences if (one.arm, one.over) == pair), None)
-    return Outcome(prediction, Bearing.OPEN if found is None else prediction.borne_out(found.mean), found)
+    both = set(design.seeds_of(prediction.arm))
+    if prediction.over != START:
+        both &= set(design.seeds_of(prediction.over))
+    outcome = Outcome(prediction, Bearing.OPEN, found, len(both))
+    return outcome if found is None or outcome.missing else replace(outcome, bearing=prediction.borne_out(found.mean))
 
 
 def _curve(by_phase: Iterable[Mapping[int, float]]) -> dict[int, float]:

@@ -158,6 +158,23 @@ def test_arms_and_seeds_are_run_compared_and_told(tmp_path: Path, played: Played
     assert page.count("<svg") >= 1
 
 
+def test_nothing_is_decided_before_all_seeds_of_a_prediction_are_there(tmp_path: Path, played: Played) -> None:
+    like = {"says": "MiRA is like cloning", "arm": "mira", "over": "filtered_bc", "split": "test", "within": 1.0}
+    path = write(tmp_path, predictions=[like])
+    played.fails = lambda run: run.name == "arms/mira/seed-1"
+    with pytest.raises(RunStopped, match="1 runs are missing"):
+        invoke(path)
+    (early,) = json.loads((tmp_path / "out" / "study.json").read_text())["outcomes"]
+    assert (early["bearing"], early["seeds"], len(early["found"]["by_seed"])) == ("undecided", 2, 1)
+    assert "1 of 2 seeds missing" in (tmp_path / "out" / "study.html").read_text()
+    played.fails = lambda run: False
+    shown = invoke(path)
+    (whole,) = json.loads((tmp_path / "out" / "study.json").read_text())["outcomes"]
+    assert (whole["bearing"], len(whole["found"]["by_seed"])) == ("held", 2)
+    assert "held: MiRA is like cloning" in shown
+    assert "missing" not in shown
+
+
 def test_an_arm_may_take_what_the_grid_chose_for_another(tmp_path: Path, played: Played) -> None:
     like = {"set": {**STUDY["arms"]["mira"].get("set", {}), "learner.alpha": 0.5}, "like": "mira"}
     invoke(write(tmp_path, grid=GRID, arms={**STUDY["arms"], "half": like}))
