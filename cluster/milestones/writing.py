@@ -18,6 +18,7 @@ from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.stage_results import MilestonesWritten, TaskMilestones
 from environments.hosted import Hosted, hosted_on
 from environments.kinds import KINDS
+from judges.answers import with_answer
 from judges.llm.asking import Read
 from judges.llm.interface import LanguageModel
 from judges.of_milestones.writer import PROMPT, write_milestones
@@ -134,7 +135,13 @@ async def write_for(
     found = dict(zip((task.task_id for task in tasks), answers, strict=True))
     written = {name: one for name, one in found.items() if isinstance(one, Read)}
     return MilestonesWritten(
-        {name: TaskMilestones(one.value, one.model, PROMPT) for name, one in written.items()},
+        {task.task_id: _of_task(task, one, limits.milestones)
+         for task in tasks if (one := written.get(task.task_id)) is not None},
         {name: str(one) for name, one in found.items() if isinstance(one, EpisodeFailed)},
         sum(one.cost_usd for one in written.values()),
-    )
+    )  # fmt: skip
+
+
+def _of_task(task: Task, written: Read[tuple[Milestone, ...]], settings: MilestoneSettings) -> TaskMilestones:
+    whole = replace(task, milestones=written.value)
+    return TaskMilestones((with_answer(whole) if settings.answer else whole).milestones, written.model, PROMPT)

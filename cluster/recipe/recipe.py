@@ -136,6 +136,16 @@ class Recipe(BaseModel):
         return self
 
     @model_validator(mode="after")
+    def _answers_are_checked(self) -> Recipe:
+        """Refuse answers as milestones where a judge, who does not know them, says which milestones are reached."""
+        if self.milestones.answer and self.replay.milestones:
+            raise ValueError(
+                "milestones.answer: expected false with replay.milestones, whose judge does not know right answers, "
+                "found true"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _may_play_ahead(self) -> Recipe:
         """Refuse rollouts of older weights where they teach something else, and where their tasks are not known yet."""
         if not self.rollout.max_staleness:

@@ -58,5 +58,7 @@ class ListedTasks:
 
     def similar(self, task: Task, rng: random.Random) -> Task | None:
         """Return another training task of the same template."""
-        others = [t for t in self._tasks if (t.template, t.split) == (task.template, "train") and t != task]
+        others = [
+            t for t in self._tasks if (t.template, t.split) == (task.template, "train") and t.task_id != task.task_id
+        ]
         return rng.choice(others) if others else None

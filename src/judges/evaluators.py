@@ -9,9 +9,9 @@ scored 0.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
+from judges.answers import match_answer
 from judges.findings import Findings
 from judges.functions import FUNCTIONS
 from judges.interface import AnswerJudge, EndedEpisode, PageView
@@ -63,7 +63,7 @@ async def read_pages(ended: EndedEpisode) -> Findings:
     findings = Findings(ended.rules or WEBARENA, ended.task.intent, str(evaluation.get("string_note") or ""))
     try:
         if "string_match" in kinds:
-            _string_match(evaluation.get("reference_answers"), ended.answer, findings)
+            match_answer(evaluation.get("reference_answers"), ended.answer, findings)
         if "url_match" in kinds:
             _url_match(evaluation, await page.url(), findings)
         if "program_html" in kinds:
@@ -77,26 +77,6 @@ async def read_pages(ended: EndedEpisode) -> Findings:
     except RuleError as error:
         raise _invalid(str(error)) from error
     return findings
-
-
-def _string_match(references: object, given: str | None, findings: Findings) -> None:
-    if not isinstance(references, Mapping) or not references:
-        raise RuleError(f"reference_answers: expected an object with at least one rule, found {references!r}")
-    if given is None:
-        findings.add(False, "string_match", references, "no exit, hence no answer")
-        return
-    # Cleaned here and again by each rule, as WebArena does: two layers of quotes come off.
-    rules, answer = findings.rules, findings.rules.clean(given)
-    for rule, wanted in references.items():
-        only = not isinstance(wanted, (list, tuple)) or len(wanted) == 1
-        findings.check(
-            rule,
-            wanted,
-            answer,
-            includes=partial(rules.answer_includes, answer=answer, only=only),
-            where="string_match",
-            joined=rules.join_references,
-        )
 
 
 def _url_match(evaluation: Mapping[str, Any], found: str, findings: Findings) -> None:

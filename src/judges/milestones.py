@@ -1,6 +1,6 @@
 """Declarative milestone checks: is a milestone true of what the agent sees now and has done so far?
 
-Owns the little language of checks (``url``, ``text``, ``element``, ``acted``, ``all``, ``any``) and its
+Owns the little language of checks (``url``, ``text``, ``element``, ``acted``, ``answer``, ``all``, ``any``) and its
 validation. Pure: reads an observation and a list of past actions, nothing else. ``reached`` keeps
 milestone vectors monotone (once done, done).
 """
@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from judges.answers import is_right
+from judges.rule_errors import RuleError
 from records.environment import Action, Element, Observation
 from records.episodes import Milestone, Task
 
@@ -36,7 +38,7 @@ def check(milestone_check: Mapping[str, Any], observation: Observation, action_h
     ``url`` is an fnmatch pattern on the canonical URL with its query; ``text`` a list of strings that
     must all be in the visible text, in any case; ``element`` an element with this exact name (and role,
     and value); ``acted`` an earlier action of this kind (on an element of this name, with this argument);
-    ``all`` and ``any`` combine.
+    ``answer`` an exit whose message passes these ``reference_answers``; ``all`` and ``any`` combine.
 
     Raises:
         ValueError: for a malformed check; run ``validate`` when tasks are loaded.
@@ -77,6 +79,8 @@ def validate(milestone_check: object, where: str = "check") -> None:
             validate(inner, f"{where}[{index}]")
     elif kind == "url":
         _string(argument, where)
+    elif kind == "answer":
+        _references(argument, where)
     elif kind == "text":
         for index, text in enumerate(_non_empty_list(argument, where)):
             _string(text, f"{where}[{index}]")
@@ -119,6 +123,10 @@ def _acted(wanted: Mapping[str, str], observation: Observation, history: Sequenc
     )
 
 
+def _answer(references: Mapping[str, Any], observation: Observation, history: Sequence[Acted]) -> bool:
+    return any(one.kind == "exit" and is_right(references, one.argument or "") for one in history)
+
+
 def _same_text(wanted: str, found: str | None) -> bool:
     return found is not None and wanted.strip().casefold() == found.strip().casefold()
 
@@ -136,6 +144,7 @@ _CHECKS: dict[str, Callable[[Any, Observation, Sequence[Acted]], bool]] = {
     "text": _page_text,
     "element": _element,
     "acted": _acted,
+    "answer": _answer,
     "all": _all,
     "any": _any,
 }
@@ -153,6 +162,13 @@ def _fields(argument: object, where: str, required: tuple[str, ...], optional: t
     for key, value in argument.items():
         if not isinstance(value, str):
             raise _malformed(f"{where}.{key}", "a string", value)
+
+
+def _references(argument: object, where: str) -> None:
+    try:
+        is_right(argument, "")
+    except RuleError as error:
+        raise ValueError(f"{where}: {error}") from error
 
 
 def _string(value: object, where: str) -> None:

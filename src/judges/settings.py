@@ -40,14 +40,24 @@ class EvaluatorSettings:
 
 @dataclass(frozen=True)
 class MilestoneSettings:
-    """Milestones that a language model writes: who does, from what, and what a task without any means.
+    """Milestones of tasks: whether an answer is one, who writes them and from what, and what a task without any means.
 
     Tasks that bring none, such as WebArena's, get them once, from instruction and first page, before the phase that
     first plays them. Or they are distilled from what succeeded, after each phase's rollouts.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-    unset: ClassVar[Mapping[str, object]] = {"source": "first_page", "per": "template", "refined": True}
+    unset: ClassVar[Mapping[str, object]] = {
+        "answer": False,
+        "source": "first_page",
+        "per": "template",
+        "refined": True,
+    }
+
+    answer: bool = False
+    """Whether a task that asks a question has its right answer as one more, last milestone, brought or written. Without
+    it a failure that looks at the right page and answers wrongly has reached all that there is. Answers that only a
+    judge of meaning can rate (``fuzzy_match``) are no milestone."""
 
     model: str = ""
     """Language model that writes them, by its name in ``judges.llm.models``; empty: none are written."""

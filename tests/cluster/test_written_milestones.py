@@ -12,14 +12,16 @@ from typing import Any
 import pytest
 
 from cluster.audit.audit import audit
-from cluster.errors import RunStopped
+from cluster.errors import RecipeError, RunStopped
 from cluster.judge_commands import label_run
 from cluster.milestones.writing import NOT_ASKED, WritingLimits, nothing_written, write_for
 from cluster.preflight.doctor import check_tasks
 from cluster.recipe.recipe import Recipe, build_recipe
 from cluster.recorded_run import RecordedRun
 from cluster.run_folder.stage_results import MilestonesWritten
+from cluster.task_sets import TaskSets
 from environments.hosted import hosted
+from judges.answers import ANSWERED
 from judges.settings import MilestoneSettings
 from records import failure_codes as codes
 from records.checks import Status
@@ -236,3 +238,44 @@ async def test_a_spent_budget_is_no_tasks_own_trouble() -> None:
         limits = WritingLimits(MilestoneSettings(model="m"), RolloutSettings(attempts=1))
         with pytest.raises(EpisodeFailed, match="judge/judge_budget: nothing is left"):
             await write_for(running.tasks.task_set(0, "train", 2), running, Spent(), limits)
+
+
+def test_answers_are_milestones_of_all_that_is_played_where_the_recipe_asks(tmp_path: Path) -> None:
+    plain, asked = (build_recipe({"milestones": {"answer": answer}}) for answer in (False, True))
+    for name in ("demonstrations", "rollouts", "evaluation"):
+        of = {"demonstrations": ("d", 60), "rollouts": (1, None), "evaluation": (0,)}[name]
+        without, whole = (getattr(TaskSets(recipe), name)(*of) for recipe in (plain, asked))
+        questions = [spec for spec in whole if "string_match" in spec.task.evaluation["eval_types"]]
+        assert questions, name
+        assert {spec.task.milestones[-1].description for spec in questions} == {ANSWERED}
+        assert {len(spec.task.milestones) for spec in whole if spec not in questions} == {4}
+        assert [spec.episode_id for spec in whole] == [spec.episode_id for spec in without], "the same tasks otherwise"
+        assert all(ANSWERED not in [one.description for one in spec.task.milestones] for spec in without)
+    run = Run(tmp_path, milestones={"answer": True})
+    run.start()
+    recorded = RecordedRun(tmp_path).tasks
+    played = [spec for spec in run.system.specs if spec.source is not Source.DEMONSTRATION]
+    assert all(recorded[spec.episode_id] == spec.task for spec in played)
+    assert not audit(tmp_path).findings
+
+
+async def test_an_answer_is_added_to_what_a_model_wrote() -> None:
+    asked = {"eval_types": ["string_match"], "reference_answers": {"exact_match": "12"}}
+    async with hosted("browserless", {"names": ["shop"]}) as running:
+        question, other = (
+            replace(task, evaluation=evaluation, milestones=())
+            for task, evaluation in zip(
+                running.tasks.task_set(0, "train", 2), (asked, {"eval_types": ["url_match"]}), strict=True
+            )
+        )
+        for settings, counts in ((MilestoneSettings(answer=True), [5, 4]), (MilestoneSettings(), [4, 4])):
+            limits = WritingLimits(settings, RolloutSettings())
+            found = await write_for([question, other], running, ScriptedModel(answer("x")), limits)
+            written = [found.written[task.task_id].milestones for task in (question, other)]
+            assert [len(one) for one in written] == counts
+            assert (written[0][-1].check == {"answer": {"exact_match": "12"}}) is settings.answer
+
+
+def test_an_answer_is_no_milestone_of_a_judge_who_does_not_know_it() -> None:
+    with pytest.raises(RecipeError, match="milestones.answer: expected false with replay.milestones"):
+        build_recipe({"milestones": {"answer": True}, "replay": {"milestones": "milestone_checker"}})

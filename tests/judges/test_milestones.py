@@ -74,7 +74,7 @@ def test_the_first_state_has_no_earlier_milestones():
         (None, r"check: expected an object with one of .*found None"),
         ({}, "expected an object with one of"),
         ({"url": "a", "text": ["b"]}, "expected an object with one of"),
-        ({"uri": "a"}, r"expected one of \['acted', 'all', 'any', 'element', 'text', 'url'\], found 'uri'"),
+        ({"uri": "a"}, r"expected one of \['acted', 'all', 'answer', 'any', 'element', 'text', 'url'\], found 'uri'"),
         ({"url": ""}, "check.url: expected a non-empty string"),
         ({"text": "kettle"}, "check.text: expected a non-empty list, found 'kettle'"),
         ({"text": ["a", 3]}, r"check.text\[1\]: expected a non-empty string, found 3"),

@@ -13,8 +13,9 @@ import pytest
 
 from environments.browserless.environment import BrowserlessEnvironment
 from environments.environment import Environment, Grant
+from judges.answers import with_answer
 from judges.milestones import Acted
-from judges.of_milestones.recorded import action_of
+from judges.of_milestones.recorded import action_of, milestones_of_record
 from policy.client import Completion, PolicyClient, Sampling
 from policy.formats import get_format
 from policy.prompts import Prompt, PromptFormat, PromptTooLong
@@ -202,6 +203,19 @@ async def test_milestones_belong_to_the_state_before_the_action_and_stay_reached
     trajectory = await run(TwoPages(), Replies([CLICK, BACK, EXIT]))
     assert [step.milestones for step in trajectory.steps] == [(False, False), (True, True), (True, True)]
     assert trajectory.final_milestones == (True, True)
+
+
+@pytest.mark.parametrize(("answer", "reached"), [("done", True), ("finished", False)])
+async def test_the_answer_of_a_question_is_its_last_milestone_as_played_and_as_recorded(
+    answer: str, reached: bool
+) -> None:
+    asked = {"eval_types": ["string_match"], "reference_answers": {"exact_match": "done"}}
+    question = with_answer(replace(TASK, evaluation=asked))
+    played = await run(TwoPages(), Replies([CLICK, f'exit(message="{answer}")']), replace(SPEC, task=question))
+    assert [step.milestones for step in played.steps] == [(False, False, False), (True, True, False)]
+    assert played.final_milestones == (True, True, reached)
+    assert played.outcome == float(reached)
+    assert milestones_of_record(played, question.milestones)[-1, -1] == reached
 
 
 async def test_text_that_is_not_an_action_costs_a_step_and_is_told_to_the_agent() -> None:
