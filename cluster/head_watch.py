@@ -1,8 +1,8 @@
-"""Notices that Ray's head is gone, and ends the run before Ray ends its process without a word.
+"""Notices that Ray's head is gone, and ends what the run is doing before Ray ends its process without a word.
 
 Owns the watching thread. A head that has restarted knows nothing of this run's actors, and Ray ends a driver that
-cannot reach it for a minute; the run is therefore stopped in time and goes on from its folder when it is started
-again. Invariants: the main thread is interrupted once, as by Ctrl-C, and ``lost`` says why.
+cannot reach it for a minute; what it does is therefore ended in time, and goes on from its folder with all processes
+started afresh. Invariants: the main thread is interrupted once, as by Ctrl-C, and ``lost`` says why.
 """
 
 from __future__ import annotations

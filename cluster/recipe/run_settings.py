@@ -258,7 +258,8 @@ class RunSettings:
     seconds. How long a stage takes has no limit. Loading a model, publishing and each checkpoint count as one thing."""
 
     head_timeout_s: float = 30.0
-    """Seconds without Ray's head after which the run stops; Ray itself ends the process without a word after 60."""
+    """Seconds without Ray's head after which the run starts its processes afresh (``recoveries``); Ray itself ends the
+    process without a word after 60."""
 
     node_timeout_s: float = 3600.0
     """Longest wait for a node on which a process of the run has room, in seconds: an autoscaler starts a machine, loads

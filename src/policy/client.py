@@ -60,7 +60,7 @@ class EngineStopped(RuntimeError):
 
 
 class PolicyClient(Protocol):
-    """A policy endpoint. Raises ``records.episodes.EpisodeFailed`` (kind policy) when it cannot answer in time."""
+    """A policy endpoint. Raises ``records.failures.EpisodeFailed`` (kind policy) when it cannot answer in time."""
 
     async def complete(self, prompt_ids: Sequence[int], sampling: Sampling, *, episode: str) -> Completion:
         """Return one completion; ``episode`` is the id of the one that asks."""

@@ -1,6 +1,6 @@
 /* Work that is under way in a document, and documents that are about to be left.
  *
- * Owns the counts of requests, short timers and scripts on their way, what the page may not do by itself (dialogs, file samplers, leaving
+ * Owns the counts of requests, short timers and scripts on their way, what the page may not do by itself (dialogs, file choosers, leaving
  * the task's sites), and `settle`. Timers that set timers are counted a few links deep only, so that a page that
  * polls is still quiet; frames that ask for frames for half a second, and no more once a document did so for longer. */
 

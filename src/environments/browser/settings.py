@@ -30,7 +30,7 @@ class BrowserSettings:
     paint: bool = False
     """Whether Chromium draws frames. Without it a page load costs a quarter less; screenshots are then drawn from a
     copy of the page, ``requestAnimationFrame`` is a timer, animations end within the step (those longer than
-    ``settle_timeout_s`` once their time has passed), and observers of size or intersection stay silent."""
+    ``settle_timeout_s`` once their time has passed), and observers of size or intersection are called by a script."""
 
     trusted_input: bool = True
     """Whether mouse and keyboard are the browser's own, which pages cannot tell from a person's; otherwise actions are

@@ -90,7 +90,7 @@ PAGES: dict[str, Page] = {
 }
 """The pages that are played, by name."""
 
-_DRAG = "things are dragged with the mouse, for which the grammar has no action"
+_DRAG = "things are dragged to free points, to edges or by a distance, and the grammar drags onto elements"
 _POINT = "wants a click at a point, and the grammar clicks elements"
 _DRAWING = "wants a line drawn with the mouse"
 _TIME = "real time is part of the task, and the time in which an agent thinks would decide it"

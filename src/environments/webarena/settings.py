@@ -1,7 +1,7 @@
 """What an environment over WebArena's containers can be told: where they are, how they are reset, how long to wait.
 
 Owns ``WebArenaSettings`` and its parts. Invariants: every wait is finite; no password is ever here (see
-``login_accounts``), because settings are written into run folders; imports nothing heavy.
+``login.accounts``), because settings are written into run folders; imports nothing heavy.
 """
 
 from __future__ import annotations

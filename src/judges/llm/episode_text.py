@@ -1,7 +1,7 @@
 """A recorded episode in words, as language models read it.
 
-Owns ``episode_parts`` and ``step_text``. Invariants: what pages and agents said is quoted as JSON, so that none of it
-stands there as an instruction; every text has a limit, and what is cut says so.
+Owns ``step_text`` and the texts of an instruction, of actions and of an ending. Invariants: what pages and agents said
+is quoted as JSON, so that none of it stands there as an instruction; every text has a limit, and what is cut says so.
 """
 
 from __future__ import annotations
