@@ -42,10 +42,11 @@ class PlanningSettings:
     tell: bool = False
     """Say in a stuck policy's prompt that its last actions did not help; for policies that read plain language."""
     thinking: str = "auto"
-    """When a language model that plays thinks: ``auto`` (where it cannot tell whether a milestone is reached, and to
-    plan anew) or ``fixed`` (always)."""
+    """When a language model that plays thinks: ``auto`` (to plan, and where it cannot tell whether a milestone is
+    reached) or ``fixed`` (always)."""
     thinking_tokens: int = 2048
-    """Thinking budget of one question in tokens; 0 thinks never."""
+    """Thinking budget of one question in tokens; 0 thinks never. An endpoint of OpenAI's protocol has no such budget:
+    what keeps its model from thinking is ``judges.llm.models.NAME.without_thinking``."""
 
     def __post_init__(self) -> None:
         """Refuse modes that do not exist and windows of nothing."""

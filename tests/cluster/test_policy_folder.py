@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
+from safetensors import safe_open
 
 from cluster.errors import MissingError
 from cluster.recipe.recipe import build_recipe, load_recipe
@@ -188,4 +190,9 @@ def test_the_policy_of_the_laptop_recipe_is_whole_and_small(tmp_path: Path) -> N
     assert recipe.warm_start.checkpoint
     copy_checkpoint(recipe.checkpoint_path, tmp_path / "policy")
     assert {"config.json", "model.safetensors", "tokenizer.json"} <= left_in(tmp_path / "policy")
-    assert sum(path.stat().st_size for path in (tmp_path / "policy").iterdir()) < 10 * 2**20
+    files = [path for path in (tmp_path / "policy").rglob("*") if path.is_file()]
+    assert [path for path in files if path.parent.name == "critics"], "the critics come with it"
+    assert sum(path.stat().st_size for path in files) < 10 * 2**20
+    with safe_open(tmp_path / "policy" / "model.safetensors", "np") as weights:
+        shapes = [weights.get_slice(name).get_shape() for name in weights.keys()]  # noqa: SIM118 - it is no mapping
+    assert sum(math.prod(shape) for shape in shapes) < 2_500_000

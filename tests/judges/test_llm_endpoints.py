@@ -8,6 +8,7 @@ import json
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -128,6 +129,23 @@ async def test_thinking_budget_goes_with_the_question(server: ModelServer, servi
         assert body["max_completion_tokens"] == 350
 
 
+@pytest.mark.parametrize(("budget", "sent"), [(0, True), (300, False), (None, False)])
+async def test_a_model_is_kept_from_thinking_where_a_question_is_to_be_answered_without(
+    server: ModelServer, budget: int | None, sent: bool
+) -> None:
+    fields = {"reasoning_effort": "none", "chat_template_kwargs": {"enable_thinking": False}}
+    asking = make_client(model(server, "openai", without_thinking=fields), Key(KEY))
+    await asking.complete(replace(QUESTION, thinking_tokens=budget), 20.0)
+    await asking.close()
+    (asked,) = server.asked
+    assert {name: asked.body.get(name) for name in fields} == (fields if sent else dict.fromkeys(fields))
+
+
+def test_googles_models_have_a_budget_instead() -> None:
+    with pytest.raises(ValueError, match="without_thinking must be nothing with client gemini"):
+        ModelSettings("gemini-2.5-flash", client="gemini", without_thinking={"reasoning_effort": "none"})
+
+
 TROUBLES = {
     "stalls": (STALL, "judge_timeout"),
     "503": (Status(503), "judge_unreachable"),
@@ -188,7 +206,7 @@ async def test_what_the_endpoint_said_is_told_however_long_its_failure_takes_to_
 
     monkeypatch.setattr(service._accounts, "add", slowly)
     server.script = [Status(503)] * 1000
-    error = await failure(service, 1)
+    error = await failure(service, 3)
     assert error.failure.code.name == "judge_unreachable"
 
 

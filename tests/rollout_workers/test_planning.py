@@ -115,7 +115,7 @@ async def test_a_model_plans_then_verifies_before_each_action_and_solves_the_tas
     assert agent.state.reached == [True, True, True]
     assert (agent.state.replans, agent.state.events) == (0, [])
     usage = agent.state.usage
-    assert (usage.questions, usage.thought, usage.input_tokens) == (8, 0, 800)
+    assert (usage.questions, usage.thought, usage.input_tokens) == (8, 1, 800), "the plan is thought about"
     assert usage.cost_usd == pytest.approx(0.008)
 
 
@@ -229,6 +229,16 @@ async def test_thought_is_given_where_the_verification_is_ambiguous(
         await agent.decide(turn(2))
         assert [question.thinking_tokens for question in model.asked[4:]] == [0, 0]
         assert agent.state.usage.thought == 2
+
+
+@pytest.mark.parametrize("thinking", ["auto", "fixed"])
+@pytest.mark.parametrize("tokens", [0, 512])
+async def test_a_plan_is_thought_about_unless_nothing_is(thinking: str, tokens: int) -> None:
+    model = ScriptedModel(at_ease)
+    agent = ModelAgent(model, writer(UNPLANNED), replace(REPLAN, thinking=thinking, thinking_tokens=tokens))
+    await agent.decide(turn(0))
+    budgets = dict(zip(model.prompts, (question.thinking_tokens for question in model.asked), strict=True))
+    assert budgets == {"plan": tokens, "act": tokens if thinking == "fixed" else 0}
 
 
 async def test_what_stays_unclear_is_not_reached_and_what_was_reached_stays_so() -> None:

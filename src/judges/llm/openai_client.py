@@ -51,6 +51,7 @@ class OpenAiClient:
 
     def __init__(self, settings: ModelSettings, key: Key) -> None:
         self._model = settings.model
+        self._without_thinking = dict(settings.without_thinking)
         self._structured = True
         self._sdk = openai.AsyncOpenAI(
             api_key=key.reveal() or _NO_KEY, base_url=settings.base_url or _OWN, max_retries=0
@@ -95,6 +96,7 @@ class OpenAiClient:
             temperature=question.temperature,
             max_completion_tokens=question.max_tokens + (question.thinking_tokens or 0),
             timeout=timeout_s,
+            extra_body=self._without_thinking if question.thinking_tokens == 0 else None,
             **({"response_format": shape} if shape else {}),
         )
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from records.bounds import above, at_least, one_of, require, share
@@ -26,6 +26,7 @@ class ModelSettings:
         "base_url", "key_variable", "key_file", "usd_per_million_input", "usd_per_million_output",
         "requests_per_minute", "tokens_per_minute", "concurrent_requests",
     )  # fmt: skip
+    unset: ClassVar[Mapping[str, object]] = {"without_thinking": {}}
 
     model: str
     """The model as its provider calls it, such as ``gemini-2.5-flash``."""
@@ -51,12 +52,21 @@ class ModelSettings:
     nonsense_attempts: int = 3
     """Times that a question is sent whose replies do not fit what was asked for."""
 
+    without_thinking: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the request that keep this model from thinking, for questions that are to be answered without, such as
+    ``{reasoning_effort: none}`` or vLLM's ``{chat_template_kwargs: {enable_thinking: false}}``. For ``openai`` alone:
+    Google's models are told a budget of 0."""
+
     def __post_init__(self) -> None:
         """Refuse what no endpoint can be asked with."""
         require(bool(self.model), "model", "the name of a model", self.model)
         one_of(self, "client", CLIENTS)
         require(not self.base_url or _is_plain(self.base_url), "base_url", _PLAIN, _without_user(self.base_url))
         require(not (self.key_variable and self.key_file), "key_file", "empty beside key_variable", self.key_file)
+        require(
+            not self.without_thinking or self.client == "openai", "without_thinking", "nothing with client gemini",
+            self.without_thinking,
+        )  # fmt: skip
         at_least(self, 0, "usd_per_million_input", "usd_per_million_output")
         at_least(self, 1, "requests_per_minute", "tokens_per_minute", "concurrent_requests", "nonsense_attempts")
 

@@ -89,7 +89,7 @@ class _Deciding:
         state, turn, settings = self._state, self._turn, self._settings
         state.see(turn, settings.observations)
         if not state.milestones:
-            plan = await self._ask(plan_question(turn))
+            plan = await self._ask(plan_question(turn, self._budget(clear=False)))
             state.milestones, state.reached = plan.milestones, [False] * len(plan.milestones)
         clear = await self._verify() if state.moves else True
         how = state.look(turn.index, settings)

@@ -60,11 +60,11 @@ class Digest(BaseModel):
     summary: str = Field(min_length=1, max_length=4000)
 
 
-def plan_question(turn: Turn) -> LlmQuestion[Plan]:
+def plan_question(turn: Turn, thinking_tokens: int | None) -> LlmQuestion[Plan]:
     """Ask for the milestones of a task, from its instruction and the first page."""
     wanted = f"List the milestones of this task in order, at most {_LONGEST_PLAN}: each a state of the pages that one "
     wanted += "can see to be true or not, the last one true when the task is done."
-    return _question("sgo-plan/1", Plan, [_task(turn), _page(turn), wanted])
+    return _question("sgo-plan/1", Plan, [_task(turn), _page(turn), wanted], thinking_tokens)
 
 
 def reflection_question(turn: Turn, state: PlanState, thinking_tokens: int | None) -> LlmQuestion[Reflection]:
