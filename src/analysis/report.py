@@ -168,6 +168,7 @@ def data_uri(image: bytes) -> str:
 
 MECHANISM = {
     "mechanism.auc_outcome": "tells successes from failures at the end (AUC)",
+    "mechanism.auc_outcome_within": "does so among episodes of the same template (AUC)",
     "mechanism.auc_outcome_clock": "the step number does (AUC)",
     "mechanism.auc_outcome_template": "the template's other episodes do (AUC)",
     "mechanism.auc_steps": "rises where a failure reaches a milestone (AUC)",

@@ -31,8 +31,10 @@ def mechanism_of(batch: PhaseBatch, potentials: Sequence[Array], advantages: Adv
     failures = [(t, p, c) for t, p, c in own if not t.success]
     reaches = _joined([_reaching(t)[: len(p) - 1] for t, p, _ in failures])
     failed = batch.steps(batch.is_fresh & ~batch.succeeded)
+    at_end = np.asarray([p[-1] for _, p, _ in own])
     return Mechanism(
-        auc_outcome=auc(np.asarray([p[-1] for _, p, _ in own]), outcomes),
+        auc_outcome=auc(at_end, outcomes),
+        auc_outcome_within=_auc_within(at_end, outcomes, [t.template for t in rollouts]),
         auc_outcome_clock=auc(np.asarray([c[-1] for _, _, c in own]), outcomes),
         auc_outcome_template=auc(_means_of_other_halves(rollouts, outcomes), outcomes),
         auc_steps=auc(_joined([_rises(p) for _, p, _ in failures]), reaches),
@@ -43,6 +45,22 @@ def mechanism_of(batch: PhaseBatch, potentials: Sequence[Array], advantages: Adv
         positive_share_of_failures=float(np.mean(advantages.steps[failed] > 0)) if failed.any() else None,
         final_states=float(np.mean([len(p) > len(t.steps) for t, p, _ in own])) if own else None,
     )
+
+
+def _auc_within(scores: Array, outcomes: Array, templates: Sequence[str]) -> float | None:
+    """Return the AUC over pairs of one template each, of all pairs; None where no template has both outcomes.
+
+    What tells templates apart alone, as their difficulty does, is worth nothing here.
+    """
+    names, won, pairs = np.asarray(templates, dtype=np.str_), 0.0, 0
+    for name in np.unique(names):
+        mine = names == name
+        successes = int((outcomes[mine] > 0.5).sum())
+        of_template = successes * (int(mine.sum()) - successes)
+        found = auc(scores[mine], outcomes[mine])
+        if found is not None:
+            won, pairs = won + found * of_template, pairs + of_template
+    return won / pairs if pairs else None
 
 
 def _rises(potentials: Array) -> Array:

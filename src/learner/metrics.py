@@ -151,7 +151,8 @@ class Mechanism:
     ``final_states``: share of episodes whose state after the last action is recorded. There it is the last state and
     the last action a step; elsewhere the last state is the one before that action, of which nothing is seen.
     ``auc_outcome``: AUC of P at the last state for success; ``auc_outcome_clock``: of the step number over the expert's
-    there; ``auc_outcome_template``: of the mean outcome of that half of the template's which it is not in.
+    there; ``auc_outcome_template``: of the mean outcome of that half of the template's which it is not in;
+    ``auc_outcome_within``: of P at the last state, over pairs of episodes of the same template.
     ``auc_steps``: AUC of P(s_{t+1}) - P(s_t) for steps within failures that reach a milestone; ``auc_steps_clock``: of
     the clock's.
     ``clock_rank``: Spearman's correlation of P with the step number, the mean over failures.
@@ -166,6 +167,7 @@ class Mechanism:
     clock_rank: float | None
     positive_share_of_failures: float | None
     final_states: float | None = None
+    auc_outcome_within: float | None = None
 
     def require_better_than_clock(self) -> None:
         """Raise ``NoBetterThanClock`` where both AUCs of steps exist and the potential's is not the larger one."""

@@ -14,7 +14,7 @@ from learner.algorithms import resolve
 from learner.credit import assign_credit
 from learner.errors import NoBetterThanClock
 from learner.mechanism import mechanism_of
-from learner.metrics import ratio_metrics
+from learner.metrics import Mechanism, ratio_metrics
 from learner.phase_batch import PhaseBatch
 from learner.potentials import RECORDED, clock, milestone_share, without_step_means
 from learner.settings import ActorSettings, LearnerSettings
@@ -106,6 +106,29 @@ def test_a_potential_that_reacts_beats_the_clock(batch: PhaseBatch) -> None:
     assert found.positive_share_of_failures == pytest.approx(2 / 8)
     assert found.final_states == 0.0
     found.require_better_than_clock()
+
+
+def test_what_tells_templates_apart_is_worth_nothing_within_them(trajectory: Make) -> None:
+    """Two of three easy ones and one of three hard ones succeed."""
+    outcomes = {"easy": [1.0, 1.0, 0.0], "hard": [1.0, 0.0, 0.0]}
+    made = [
+        replace(trajectory(steps(1), outcome=outcome), template=name, episode_id=f"{name}{i}")
+        for name, of_template in outcomes.items() for i, outcome in enumerate(of_template)
+    ]  # fmt: skip
+
+    def found(*at_end: float) -> Mechanism:
+        batch = PhaseBatch(tuple(made), fresh=6, phase=1)
+        return mechanism_of(batch, [np.array([p]) for p in at_end], Advantages(np.zeros(6)))
+
+    difficulty = found(0.9, 0.9, 0.9, 0.1, 0.1, 0.1)
+    # Of nine pairs it decides 2 * 2 rightly, 1 * 1 wrongly, and four ties: (4 + 2) / 9.
+    assert difficulty.auc_outcome == pytest.approx(6 / 9)
+    assert difficulty.auc_outcome_within == 0.5
+    # Easy: 2 pairs, one won and one tied; hard: 2 pairs, both lost: 1.5 of 4.
+    assert found(0.9, 0.8, 0.8, 0.1, 0.2, 0.3).auc_outcome_within == pytest.approx(1.5 / 4)
+    assert found(0.9, 0.8, 0.1, 0.3, 0.2, 0.1).auc_outcome_within == 1.0
+    alike = PhaseBatch(tuple(made[:2]), fresh=2, phase=1)
+    assert mechanism_of(alike, [np.zeros(1)] * 2, Advantages(np.zeros(2))).auc_outcome_within is None
 
 
 def test_the_last_state_is_the_one_after_the_last_action_where_it_is_known(trajectory: Make) -> None:
