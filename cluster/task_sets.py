@@ -11,7 +11,6 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from curriculum.settings import TFIDF
 from curriculum.similarity import EmbeddingSimilarity, Similarity
 from curriculum.training_tasks import HeldOut, TrainingTasks
 from environments.kinds import KINDS
-from environments.task_sources import TaskSource
+from environments.task_sources import ChangedTasks, TaskSource
 from judges.answers import with_answer
 from judges.of_milestones.encoder import Remembering, encoder_named
 from records.episodes import Source, Task
@@ -191,25 +190,8 @@ class TaskSets:
         return self._source.similar(task, random.Random(int(rng.integers(2**62))))
 
 
-class _Asking:
-    """Tasks of another source, each that asks a question with the right answer as its last milestone."""
-
-    def __init__(self, source: TaskSource) -> None:
-        self._source = source
-
-    def task_set(self, seed: int, split: str, count: int, *, at_least: int | None = None) -> list[Task]:
-        return [with_answer(task) for task in self._source.task_set(seed, split, count, at_least=at_least)]
-
-    def task(self, template: str, parameters: dict[str, Any]) -> Task:
-        return with_answer(self._source.task(template, parameters))
-
-    def similar(self, task: Task, rng: random.Random) -> Task | None:
-        found = self._source.similar(task, rng)
-        return None if found is None else with_answer(found)
-
-
 def _asking(recipe: Recipe, source: TaskSource) -> TaskSource:
-    return _Asking(source) if recipe.milestones.answer else source
+    return ChangedTasks(source, with_answer) if recipe.milestones.answer else source
 
 
 def _source(recipe: Recipe, environment: str) -> TaskSource:

@@ -132,14 +132,13 @@ async def write_for(
                 return error
 
     answers = await asyncio.gather(*(of_task(task) for task in tasks))
-    found = dict(zip((task.task_id for task in tasks), answers, strict=True))
-    written = {name: one for name, one in found.items() if isinstance(one, Read)}
+    found = list(zip(tasks, answers, strict=True))
+    written = [(task, one) for task, one in found if isinstance(one, Read)]
     return MilestonesWritten(
-        {task.task_id: _of_task(task, one, limits.milestones)
-         for task in tasks if (one := written.get(task.task_id)) is not None},
-        {name: str(one) for name, one in found.items() if isinstance(one, EpisodeFailed)},
-        sum(one.cost_usd for one in written.values()),
-    )  # fmt: skip
+        {task.task_id: _of_task(task, one, limits.milestones) for task, one in written},
+        {task.task_id: str(one) for task, one in found if isinstance(one, EpisodeFailed)},
+        sum(one.cost_usd for _, one in written),
+    )
 
 
 def _of_task(task: Task, written: Read[tuple[Milestone, ...]], settings: MilestoneSettings) -> TaskMilestones:

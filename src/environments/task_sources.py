@@ -1,13 +1,13 @@
 """Where an environment's tasks come from.
 
-Owns the ``TaskSource`` protocol and ``ListedTasks``, for environments that bring a list. Invariants: what a source
-draws depends on its arguments alone; a task of one split is in no other. Must not import ray or torch.
+Owns the ``TaskSource`` protocol, ``ListedTasks``, for environments that bring a list, and ``ChangedTasks``. Invariants:
+what a source draws depends on its arguments alone; a task of one split is in no other. Must not import ray or torch.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from records.episodes import Task
@@ -62,3 +62,23 @@ class ListedTasks:
             t for t in self._tasks if (t.template, t.split) == (task.template, "train") and t.task_id != task.task_id
         ]
         return rng.choice(others) if others else None
+
+
+class ChangedTasks:
+    """The tasks of another source, each as ``change`` returns it; their ids stay."""
+
+    def __init__(self, source: TaskSource, change: Callable[[Task], Task]) -> None:
+        self._source, self._change = source, change
+
+    def task_set(self, seed: int, split: str, count: int, *, at_least: int | None = None) -> list[Task]:
+        """Return the source's set, changed; see ``TaskSource``."""
+        return [self._change(task) for task in self._source.task_set(seed, split, count, at_least=at_least)]
+
+    def task(self, template: str, parameters: dict[str, Any]) -> Task:
+        """Return the source's task, changed."""
+        return self._change(self._source.task(template, parameters))
+
+    def similar(self, task: Task, rng: random.Random) -> Task | None:
+        """Return what the source finds, changed."""
+        found = self._source.similar(task, rng)
+        return None if found is None else self._change(found)
