@@ -20,6 +20,8 @@ Facts = dict[str, dict[str, Any]]
 _RENAMED = {"subgoals": "milestones", "final_subgoals": "final_milestones", "notice": "feedback"}
 """Columns that were called otherwise in shards of version 1."""
 _BY_CHANCE = {"worker", "seconds", "browser_s", "policy_s", "group"}
+_LATER = {"refused", "final_state"}
+"""Columns that earlier versions of shards do not have; without a value they say nothing."""
 _SPEEDS = ("seconds", "tokens_per_s")
 
 
@@ -43,7 +45,8 @@ def _episodes(folder: Path) -> Iterator[tuple[str, str]]:
 
 def _kept(value: Any) -> Any:
     if isinstance(value, dict):
-        return {_RENAMED.get(name, name): _kept(held) for name, held in value.items() if name not in _BY_CHANCE}
+        told = {name: held for name, held in value.items() if held or name not in _LATER}
+        return {_RENAMED.get(name, name): _kept(held) for name, held in told.items() if name not in _BY_CHANCE}
     return [_kept(held) for held in value] if isinstance(value, list) else value
 
 

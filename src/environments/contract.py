@@ -136,6 +136,8 @@ class _Check:
             self._same(first, seen, f"{action.kind}, which is impossible here, leaves the page alone")
             if not seen.feedback:
                 self._say(f"{action.kind}: expected feedback that it could not be done, found none")
+            if not seen.refused:
+                self._say(f"{action.kind}: expected refused=True where it could not be done, found False")
         for kind in ("wait", "scroll_down", "scroll_up", "press_enter"):
             self._observation(await self.one.step(Action(kind), self._soon()), kind)
 

@@ -26,7 +26,8 @@ class Observation:
 
     ``url`` is canonical: hosts are replaced by the site's placeholder (``__SHOP__/cart``), so that
     records do not depend on ports or sessions. ``page_text`` is the whole visible text with white
-    space collapsed, for milestone checks. ``feedback`` tells the agent what its last action did not do.
+    space collapsed, for milestone checks. ``feedback`` tells the agent what its last action did not do, and
+    ``refused`` says whether that is the action itself: it was not carried out.
     ``intent`` is there on an episode's first observation only, and only where the environment itself makes the
     instruction up: it then takes the place of the task's.
     """
@@ -38,6 +39,7 @@ class Observation:
     elements: tuple[Element, ...]
     feedback: str | None = None
     intent: str | None = None
+    refused: bool = False
 
     def find(self, name: str, role: str | None = None, nth: int = 0) -> Element:
         """Return the ``nth`` element with this exact name (and role); raise ``LookupError`` naming what is there."""

@@ -96,8 +96,9 @@ class Step:
     policy's natural-log probabilities of ``action_ids`` at ``temperature``. ``milestones`` (K,) says
     which milestones had been reached in the state *before* the action. ``feedback`` is the one line
     the agent was told about its previous action; ``parse_error`` is set when this action did not
-    parse; ``element`` describes the element acted on. ``truncated_tokens`` counts observation
-    tokens left out of the prompt. Times are seconds. ``reward`` is what a judge says of the step, in [0, 1], where
+    parse; ``element`` describes the element acted on; ``refused`` says that the action was not carried
+    out, False too where a record does not tell. ``truncated_tokens`` counts observation tokens left out of
+    the prompt. Times are seconds. ``reward`` is what a judge says of the step, in [0, 1], where
     learning asks for it, and ``likeness`` in [0, 1] what one says of the milestone that the action reaches, 1 where
     that is a yes or no; both come from labels and are in no shard.
     """
@@ -119,6 +120,7 @@ class Step:
     browser_s: float = 0.0
     policy_s: float = 0.0
     screenshot: str | None = None
+    refused: bool = False
     reward: float | None = None
     likeness: float = 1.0
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from records.durable import force_to_disk
 from replay.buffer import ReplayBuffer
-from replay.schema import SCHEMA, SOURCES_KEY, as_in
+from replay.schema import SCHEMA, SOURCES_KEY, as_written_now
 from replay.shards import SUFFIX, ShardReader, named_by_digest
 
 STEM = "packed"
@@ -92,20 +92,10 @@ class _Hashing:
         self._file.flush()
 
 
-def _columns(sources: Sequence[Path]) -> pa.Schema:
-    """Return the schema of the source that has the most columns, which has those of all others."""
-    schema = SCHEMA
-    for path in sources:
-        with ShardReader(path, verify=False) as reader:
-            schema = max(schema, reader.schema, key=len)
-    return schema
-
-
 def _write(directory: Path, sources: Sequence[Path]) -> Path:
     """Write one packed shard durably, batch by batch."""
-    columns = _columns(sources)
-    named = {**(columns.metadata or {}), SOURCES_KEY: json.dumps([path.name for path in sources]).encode()}
-    schema = columns.with_metadata(named)
+    named = {**(SCHEMA.metadata or {}), SOURCES_KEY: json.dumps([path.name for path in sources]).encode()}
+    schema = SCHEMA.with_metadata(named)
     options = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", _ZSTD_LEVEL))
     scratch = directory / f".{STEM}.{uuid4().hex}.tmp"
     try:
@@ -115,7 +105,7 @@ def _write(directory: Path, sources: Sequence[Path]) -> Path:
                 for path in sources:
                     with ShardReader(path, verify=False) as reader:  # the digest was compared when it was indexed
                         for batch in reader.batches():
-                            writer.write_batch(as_in(batch, schema))
+                            writer.write_batch(as_written_now(batch))
             file.flush()
             os.fsync(file.fileno())
         path = directory / named_by_digest(STEM, SUFFIX, hashing.digest.hexdigest())

@@ -1,16 +1,14 @@
 """The Arrow schema of a shard: how a ``Trajectory`` becomes one row and back.
 
-Owns the column layout, its versions, and both conversions. Version 3 is version 2 with a column of final states; a
-shard that holds none is of version 2. Invariants: a round trip changes nothing that
-a learner reads (ids, log-probabilities, masks are bit for bit the same); numpy arrays that come back are
-read-only views into the file's memory. Text must be UTF-8 on disk: lone surrogates, which pages can
-contain, are replaced by "?" so that an episode is never lost to one odd character. Imports only the
-standard library, numpy and pyarrow.
+Owns the column layout, its versions, and both conversions. Version 4 is written. Versions 2 and 3 are read: their steps
+do not say whether their action was refused, and version 2 has no final states. Invariants: a round trip changes nothing
+that a learner reads (ids, log-probabilities, masks are bit for bit the same); numpy arrays that come back are read-only
+views into the file's memory. Text must be UTF-8 on disk: lone surrogates, which pages can contain, are replaced by "?"
+so that an episode is never lost to one odd character. Imports only the standard library, numpy and pyarrow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -25,27 +23,27 @@ KIND = b"trajectories"
 SOURCES_KEY = b"waymark.sources"
 """In a packed shard: the names of those that it was made from, as JSON."""
 
-STEP_TYPE = pa.struct(
-    [
-        pa.field("index", pa.int32(), nullable=False),
-        pa.field("url", pa.string(), nullable=False),
-        pa.field("observation", pa.string(), nullable=False),
-        pa.field("prompt_ids", pa.list_(pa.int32()), nullable=False),
-        pa.field("action_ids", pa.list_(pa.int32()), nullable=False),
-        pa.field("logprobs", pa.list_(pa.float32()), nullable=False),
-        pa.field("policy_version", pa.int64(), nullable=False),
-        pa.field("temperature", pa.float64(), nullable=False),
-        pa.field("action_text", pa.string(), nullable=False),
-        pa.field("milestones", pa.list_(pa.bool_()), nullable=False),
-        pa.field("parse_error", pa.string()),
-        pa.field("feedback", pa.string()),
-        pa.field("element", pa.string()),
-        pa.field("truncated_tokens", pa.int32(), nullable=False),
-        pa.field("browser_s", pa.float64(), nullable=False),
-        pa.field("policy_s", pa.float64(), nullable=False),
-        pa.field("screenshot", pa.string()),
-    ]
-)
+_STEP_FIELDS = [
+    pa.field("index", pa.int32(), nullable=False),
+    pa.field("url", pa.string(), nullable=False),
+    pa.field("observation", pa.string(), nullable=False),
+    pa.field("prompt_ids", pa.list_(pa.int32()), nullable=False),
+    pa.field("action_ids", pa.list_(pa.int32()), nullable=False),
+    pa.field("logprobs", pa.list_(pa.float32()), nullable=False),
+    pa.field("policy_version", pa.int64(), nullable=False),
+    pa.field("temperature", pa.float64(), nullable=False),
+    pa.field("action_text", pa.string(), nullable=False),
+    pa.field("milestones", pa.list_(pa.bool_()), nullable=False),
+    pa.field("parse_error", pa.string()),
+    pa.field("feedback", pa.string()),
+    pa.field("element", pa.string()),
+    pa.field("truncated_tokens", pa.int32(), nullable=False),
+    pa.field("browser_s", pa.float64(), nullable=False),
+    pa.field("policy_s", pa.float64(), nullable=False),
+    pa.field("screenshot", pa.string()),
+]
+REFUSED = "refused"
+STEP_TYPE = pa.struct([*_STEP_FIELDS, pa.field(REFUSED, pa.bool_())])
 
 FAILURE_TYPE = pa.struct(
     [
@@ -66,52 +64,50 @@ FINAL_STATE_TYPE = pa.struct(
     ]
 )
 
-SCHEMA = pa.schema(
-    [
-        pa.field("episode_id", pa.string(), nullable=False),
-        pa.field("task_id", pa.string(), nullable=False),
-        pa.field("template", pa.string(), nullable=False),
-        pa.field("site", pa.string(), nullable=False),
-        pa.field("split", pa.string(), nullable=False),
-        pa.field("intent", pa.string(), nullable=False),
-        pa.field("source", pa.string(), nullable=False),
-        pa.field("phase", pa.int32(), nullable=False),
-        pa.field("seed", pa.int64(), nullable=False),
-        pa.field("group", pa.string(), nullable=False),
-        pa.field("termination", pa.string()),
-        pa.field("answer", pa.string()),
-        pa.field("outcome", pa.float64()),
-        pa.field("failure", FAILURE_TYPE),
-        pa.field("final_milestones", pa.list_(pa.bool_()), nullable=False),
-        pa.field("evidence", pa.string(), nullable=False),
-        pa.field("horizon", pa.int32(), nullable=False),
-        pa.field("policy_version", pa.int64(), nullable=False),
-        pa.field("worker", pa.string(), nullable=False),
-        pa.field("seconds", pa.float64(), nullable=False),
-        pa.field("steps", pa.list_(pa.field("item", STEP_TYPE, nullable=False)), nullable=False),
-    ],
-    metadata={KIND_KEY: KIND, VERSION_KEY: b"2"},
-)
-WITH_FINAL_STATES = SCHEMA.append(pa.field(FINAL_STATE, FINAL_STATE_TYPE)).with_metadata(
-    {KIND_KEY: KIND, VERSION_KEY: b"3"}
-)
-SCHEMAS = {schema.metadata[VERSION_KEY].decode(): schema for schema in (SCHEMA, WITH_FINAL_STATES)}
-"""What shards of each version that is read look like."""
-
-_ARRAYS = {"prompt_ids": np.int32, "action_ids": np.int32, "logprobs": np.float32}
-_STEP_SCALARS = [field.name for field in STEP_TYPE if field.name not in {*_ARRAYS, "milestones"}]
-_EPISODE_SCALARS = [
-    name for name in SCHEMA.names if name not in {"steps", "final_milestones", "failure", "source", "termination"}
+_EPISODE_FIELDS = [
+    pa.field("episode_id", pa.string(), nullable=False),
+    pa.field("task_id", pa.string(), nullable=False),
+    pa.field("template", pa.string(), nullable=False),
+    pa.field("site", pa.string(), nullable=False),
+    pa.field("split", pa.string(), nullable=False),
+    pa.field("intent", pa.string(), nullable=False),
+    pa.field("source", pa.string(), nullable=False),
+    pa.field("phase", pa.int32(), nullable=False),
+    pa.field("seed", pa.int64(), nullable=False),
+    pa.field("group", pa.string(), nullable=False),
+    pa.field("termination", pa.string()),
+    pa.field("answer", pa.string()),
+    pa.field("outcome", pa.float64()),
+    pa.field("failure", FAILURE_TYPE),
+    pa.field("final_milestones", pa.list_(pa.bool_()), nullable=False),
+    pa.field("evidence", pa.string(), nullable=False),
+    pa.field("horizon", pa.int32(), nullable=False),
+    pa.field("policy_version", pa.int64(), nullable=False),
+    pa.field("worker", pa.string(), nullable=False),
+    pa.field("seconds", pa.float64(), nullable=False),
 ]
 
 
-def schema_of(trajectories: Iterable[Trajectory]) -> pa.Schema:
-    """Return the schema of a shard of these trajectories."""
-    return WITH_FINAL_STATES if any(t.final_state is not None for t in trajectories) else SCHEMA
+def _schema(version: bytes, step: pa.StructType, *further: pa.Field) -> pa.Schema:
+    steps = pa.field("steps", pa.list_(pa.field("item", step, nullable=False)), nullable=False)
+    return pa.schema([*_EPISODE_FIELDS, steps, *further], metadata={KIND_KEY: KIND, VERSION_KEY: version})
 
 
-def to_batch(trajectory: Trajectory, schema: pa.Schema = SCHEMA) -> pa.RecordBatch:
-    """Return a record batch of one row; a final state is in it where ``schema`` has one.
+_FINAL = pa.field(FINAL_STATE, FINAL_STATE_TYPE)
+SCHEMA = _schema(b"4", STEP_TYPE, _FINAL)
+"""What is written."""
+_EARLIER = (_schema(b"2", pa.struct(_STEP_FIELDS)), _schema(b"3", pa.struct(_STEP_FIELDS), _FINAL))
+SCHEMAS = {schema.metadata[VERSION_KEY].decode(): schema for schema in (*_EARLIER, SCHEMA)}
+"""What shards of each version that is read look like."""
+
+_ARRAYS = {"prompt_ids": np.int32, "action_ids": np.int32, "logprobs": np.float32}
+_STEP_SCALARS = [field.name for field in _STEP_FIELDS if field.name not in {*_ARRAYS, "milestones"}]
+_CONVERTED = {"final_milestones", "failure", "source", "termination"}
+_EPISODE_SCALARS = [field.name for field in _EPISODE_FIELDS if field.name not in _CONVERTED]
+
+
+def to_batch(trajectory: Trajectory) -> pa.RecordBatch:
+    """Return a record batch of one row.
 
     Raises:
         TypeError: where an array is not of the type that ``Step`` promises; nothing is cast in silence.
@@ -130,15 +126,22 @@ def to_batch(trajectory: Trajectory, schema: pa.Schema = SCHEMA) -> pa.RecordBat
             "detail": _storable(failure.detail),
         }
     row["steps"] = [_step_row(trajectory.episode_id, step) for step in trajectory.steps]
-    if FINAL_STATE in schema.names and trajectory.final_state is not None:
+    if trajectory.final_state is not None:
         row[FINAL_STATE] = _final_state_row(trajectory.episode_id, trajectory.final_state)
-    return pa.RecordBatch.from_pylist([row], schema=schema)
+    return pa.RecordBatch.from_pylist([row], schema=SCHEMA)
 
 
-def as_in(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Return a record of any version as one of ``schema``'s, which lacks none of its columns."""
-    columns = [batch.column(n) if n in batch.schema.names else pa.nulls(1, schema.field(n).type) for n in schema.names]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+def as_written_now(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a record of any version as one of ``SCHEMA``; what its version does not tell is null."""
+    columns = {name: batch.column(name) for name in batch.schema.names}
+    columns.setdefault(FINAL_STATE, pa.nulls(batch.num_rows, FINAL_STATE_TYPE))
+    steps = columns["steps"]
+    if steps.type != SCHEMA.field("steps").type:
+        rows = steps.values
+        known = [rows.field(field.name) for field in _STEP_FIELDS]
+        lifted = pa.StructArray.from_arrays([*known, pa.nulls(len(rows), pa.bool_())], fields=list(STEP_TYPE))
+        columns["steps"] = pa.ListArray.from_arrays(steps.offsets, lifted, type=SCHEMA.field("steps").type)
+    return pa.RecordBatch.from_arrays([columns[name] for name in SCHEMA.names], schema=SCHEMA)
 
 
 def from_batch(batch: pa.RecordBatch, *, pages: bool = True) -> Trajectory:
@@ -149,7 +152,7 @@ def from_batch(batch: pa.RecordBatch, *, pages: bool = True) -> Trajectory:
     Raises:
         ValueError: what the batch holds is no trajectory.
     """
-    row = {name: batch.column(name)[0].as_py() for name in SCHEMA.names if name != "steps"}
+    row = {field.name: batch.column(field.name)[0].as_py() for field in _EPISODE_FIELDS}
     failure, termination = row.pop("failure"), row.pop("termination")
     return Trajectory(
         **{name: row[name] for name in _EPISODE_SCALARS},
@@ -166,6 +169,8 @@ def _steps(rows: pa.StructArray, pages: bool) -> tuple[Step, ...]:
     read = _STEP_SCALARS if pages else [name for name in _STEP_SCALARS if name != "observation"]
     columns: dict[str, list[Any]] = {name: rows.field(name).to_pylist() for name in read}
     columns.setdefault("observation", [""] * len(rows))
+    told = rows.field(REFUSED).to_pylist() if rows.type.get_field_index(REFUSED) >= 0 else [None] * len(rows)
+    columns[REFUSED] = [bool(refused) for refused in told]
     columns["milestones"] = [tuple(values) for values in rows.field("milestones").to_pylist()]
     for name in _ARRAYS:
         columns[name] = _views(rows.field(name))
@@ -197,6 +202,7 @@ def _views(lists: pa.ListArray) -> list[Any]:
 def _step_row(episode_id: str, step: Step) -> dict[str, Any]:
     row: dict[str, Any] = {name: _storable(getattr(step, name)) for name in _STEP_SCALARS}
     row["milestones"] = [bool(done) for done in step.milestones]
+    row[REFUSED] = bool(step.refused)
     where = f"episode {episode_id}, step {step.index}"
     row |= {name: _array(getattr(step, name), dtype, f"{where}: {name}") for name, dtype in _ARRAYS.items()}
     _require_logprobs(step, where)

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from records.durable import NotAFile, open_file, replace_file
 from records.episodes import Trajectory
-from replay.schema import KIND, KIND_KEY, SCHEMA, SCHEMAS, SOURCES_KEY, VERSION_KEY, from_batch, schema_of, to_batch
+from replay.schema import KIND, KIND_KEY, SCHEMA, SCHEMAS, SOURCES_KEY, VERSION_KEY, from_batch, to_batch
 
 SUFFIX = ".arrow"
 _DIGEST_IN_NAME = re.compile(r"-([0-9a-f]{32})\.[a-z]+$")
@@ -41,7 +41,8 @@ class ShardError(Exception):
         self.advice = advice
 
     def __str__(self) -> str:
-        versions = " or ".join(SCHEMAS)
+        *earlier, newest = SCHEMAS
+        versions = f"{', '.join(earlier)} or {newest}"
         return f"{self.path}: expected a trajectory shard of version {versions}, found {self.found}; {self.advice}"
 
 
@@ -167,11 +168,6 @@ class ShardReader:
             yield self._batch(position, self._reader)
 
     @property
-    def schema(self) -> pa.Schema:
-        """The columns of its version."""
-        return SCHEMAS[_version(self._reader.schema)]
-
-    @property
     def sources(self) -> tuple[str, ...]:
         """Names of the shards that a packed one was made from (``replay.packing``); none for others."""
         with translated(self.path):
@@ -212,10 +208,10 @@ def translated(path: Path) -> Iterator[None]:
 
 
 def _serialise(trajectories: Sequence[Trajectory]) -> bytes:
-    sink, schema = pa.BufferOutputStream(), schema_of(trajectories)
-    with pa.ipc.new_file(sink, schema) as writer:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, SCHEMA) as writer:
         for trajectory in trajectories:
-            writer.write_batch(to_batch(trajectory, schema))
+            writer.write_batch(to_batch(trajectory))
     return bytes(sink.getvalue())
 
 

@@ -180,6 +180,7 @@ class _Episode:
             element = _target(action, observation)
             acted = time.perf_counter()
             following = await self._act(action, observation)
+            refused = following is not observation and following.refused
             self.steps.append(
                 _step(
                     turn,
@@ -188,6 +189,7 @@ class _Episode:
                     parse_error,
                     element,
                     screenshot,
+                    refused=refused,
                     browser_s=time.perf_counter() - acted,
                     policy_s=policy_s,
                 )
@@ -195,7 +197,7 @@ class _Episode:
             self._measure(self.steps[-1])
             feedback = parse_error or (following.feedback if following is not observation else None)
             self.history.append(PastAction(decision.action_ids.tolist(), feedback))
-            if action is not None and (element is not None or action.element_id is None):
+            if action is not None and not refused and (element is not None or action.element_id is None):
                 self.acted.append(Acted.of(action, element))
             await self._check_milestones(following)
             observation = following
@@ -288,6 +290,7 @@ def _step(
     element: Element | None,
     screenshot: str | None,
     *,
+    refused: bool,
     browser_s: float,
     policy_s: float,
 ) -> Step:
@@ -309,6 +312,7 @@ def _step(
         browser_s=browser_s,
         policy_s=policy_s,
         screenshot=screenshot,
+        refused=refused,
     )
 
 

@@ -131,6 +131,7 @@ async def test_scripts_are_waited_for(env: BrowserEnvironment, button: str, beco
     assert seen.page_text.endswith(becomes)
     if button == "Ask":
         assert seen.feedback == "The page showed a message and it was accepted: Really?"
+        assert not seen.refused
 
 
 async def test_a_page_change_by_script_is_followed(env: BrowserEnvironment) -> None:
@@ -159,6 +160,8 @@ async def test_an_element_that_went_away_is_told(env: BrowserEnvironment) -> Non
     stale = await env.step(Action("click", element_id=len(seen.elements) - 1))
     assert stale.feedback is not None
     assert "no longer on the page" in stale.feedback
+    assert stale.refused
+    assert not after.refused
     assert vanish.name == "Vanish"
 
 

@@ -12,7 +12,7 @@ from environments.browser.process import BrowserProcess
 from environments.browser.settings import BrowserSettings
 from environments.embedded.sessions import SiteSessions
 from environments.embedded.world import EmbeddedWorld
-from environments.interface.feedback import sentence
+from environments.interface.feedback import line
 
 
 async def test_a_tab_that_does_not_come_is_told_after_a_short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,6 +26,6 @@ async def test_a_tab_that_does_not_come_is_told_after_a_short_wait(monkeypatch: 
     browser = BrowserProcess(BrowserSettings())
     env = BrowserEnvironment(browser, EmbeddedWorld(SiteSessions(port=0)))
     monkeypatch.setattr(asyncio, "wait_for", never)
-    assert await env.pages.follow_new_tab() == [sentence("slow")]
+    assert await env.pages.follow_new_tab() == [line("slow")]
     assert waits == [3.0]
     await browser.close()

@@ -57,6 +57,7 @@ async def test_what_cannot_be_sent_is_told(env: BrowserlessEnvironment) -> None:
     seen = await do(env, seen, "click", "Send")
     assert seen.url == "__LAB__/form"
     assert seen.feedback == "The form was not sent: Count is not filled in as it must be."
+    assert seen.refused
     seen = await do(env, seen, "type", "Count", "many")
     assert seen.feedback == "Element 2 (textbox Count) does not accept 'many'."
 
@@ -75,8 +76,9 @@ async def test_impossible_actions_are_told(
 ) -> None:
     seen = await env.reset(lab_task("/form"))
     after = await do(env, seen, kind, name, argument)
-    assert after.feedback == feedback
+    assert (after.feedback, after.refused) == (feedback, True)
     assert after.text == seen.text
+    assert not (await env.step(Action("wait"))).refused, "the next action is another one"
 
 
 async def test_going_back_restores_what_was_typed(env: BrowserlessEnvironment) -> None:
@@ -110,6 +112,7 @@ async def test_tabs_open_switch_and_have_an_end(env: BrowserlessEnvironment) -> 
     for _ in range(5):
         seen = await do(env, await env.step(Action("switch_tab", "0")), "click", "New tab")
     assert seen.feedback == "Too many tabs are open; the new one was closed."
+    assert not seen.refused, "the link was clicked"
 
 
 @pytest.mark.parametrize("link", ["Away", "Hidden way out"])
@@ -119,6 +122,7 @@ async def test_other_hosts_are_refused(env: BrowserlessEnvironment, link: str) -
     assert after.url == "__LAB__/"
     assert after.feedback is not None
     assert "outside this task's sites" in after.feedback
+    assert after.refused
 
 
 async def test_a_start_outside_the_sites_is_the_tasks_fault(env: BrowserlessEnvironment) -> None:

@@ -20,6 +20,13 @@ class Silent(BrowserlessEnvironment):
         return replace(await super().step(action, deadline), feedback=None)
 
 
+class Obliging(BrowserlessEnvironment):
+    """Tells what could not be done, and says that it was done."""
+
+    async def step(self, action: Action, deadline: Deadline | None = None) -> Observation:
+        return replace(await super().step(action, deadline), refused=False)
+
+
 class Renumbering(BrowserlessEnvironment):
     """Numbers elements from one."""
 
@@ -75,6 +82,7 @@ class Undecided(BrowserlessEnvironment):
     ("kind", "complaint"),
     [
         (Silent, "expected feedback that it could not be done, found none"),
+        (Obliging, "expected refused=True where it could not be done, found False"),
         (Renumbering, "expected element ids from 0 in order, found 1 at 0"),
         (Leaking, "a second reset gives the same first observation"),
         (RealAddresses, "expected a canonical url"),

@@ -16,6 +16,7 @@ from replay.buffer import ReplayBuffer
 from replay.packing import STEM, pack, tidy
 from replay.schema import to_batch
 from replay.shards import ShardReader, write_shard
+from tests.replay.earlier import write_earlier
 
 COUNT = 12
 PAGE = "[1] button 'Add to cart'\n" * 4000
@@ -68,16 +69,23 @@ def test_records_are_the_same_and_sources_go_when_a_stage_has_recorded_it(
     assert [found.path.name for found in ReplayBuffer(buffer.directory).scan.skipped] == [name]
 
 
-def test_records_with_and_without_a_final_state_are_packed_together(tmp_path: Path) -> None:
+def test_records_of_all_versions_are_packed_together(tmp_path: Path) -> None:
     state = FinalState("__SHOP__/", PAGE, np.arange(9, dtype=np.int32))
-    write_shard(tmp_path, [episode(0)])
-    write_shard(tmp_path, [dataclasses.replace(episode(1), final_state=state), episode(2)])
+    write_earlier(tmp_path / "first.arrow", "2", episode(0))
+    write_earlier(tmp_path / "second.arrow", "3", dataclasses.replace(episode(1), final_state=state), episode(2))
+    (step,) = episode(3).steps
+    write_shard(tmp_path, [dataclasses.replace(episode(3), steps=(dataclasses.replace(step, refused=True), step))])
     buffer = ReplayBuffer(tmp_path)
     (name,) = pack(buffer, buffer.ids(), set())
     tidy(buffer, {name})
     found = [episode.final_state for episode in buffer.trajectories(buffer.ids())]
-    assert [None if one is None else one.prompt_ids.tolist() for one in found] == [None, list(range(9)), None]
-    assert [len(episode.steps) for episode in buffer.trajectories(buffer.ids())] == [1, 1, 1]
+    assert [None if one is None else one.prompt_ids.tolist() for one in found] == [
+        None, list(range(9)), None, None,
+    ]  # fmt: skip
+    refused = [[step.refused for step in episode.steps] for episode in buffer.trajectories(buffer.ids())]
+    assert refused == [[False], [False], [False], [True, False]]
+    ids = [episode.steps[0].prompt_ids[0] for episode in buffer.trajectories(buffer.ids())]
+    assert ids == [0, 1, 2, 3]
 
 
 def test_what_was_not_recorded_is_made_again_while_its_sources_are_there(

@@ -25,6 +25,7 @@ from replay.shards import (
     read_shard,
     write_shard,
 )
+from tests.replay.earlier import write_earlier
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 MILESTONES = st.lists(st.booleans(), max_size=4).map(tuple)
@@ -42,7 +43,7 @@ def steps(draw, index=0):
         temperature=draw(st.floats(0, 2)), action_text=draw(TEXT), milestones=draw(MILESTONES),
         parse_error=draw(st.none() | TEXT), feedback=draw(st.none() | TEXT), element=draw(st.none() | TEXT),
         truncated_tokens=draw(st.integers(0, 10**6)), browser_s=0.25, policy_s=0.5,
-        screenshot=draw(st.none() | TEXT),
+        screenshot=draw(st.none() | TEXT), refused=draw(st.booleans()),
     )  # fmt: skip
 
 
@@ -124,11 +125,20 @@ def versions(path) -> bytes:
         return pa.ipc.open_file(source).schema.metadata[VERSION_KEY]
 
 
-def test_a_shard_without_final_states_is_of_the_version_that_had_none(tmp_path):
-    without = write_shard(tmp_path, [example("a"), example("b")]).path
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_shards_of_earlier_versions_are_read(tmp_path, version):
+    recorded = ended() if version == "3" else example()
+    path = tmp_path / "earlier.arrow"
+    write_earlier(path, version, recorded)
+    assert versions(path) == version.encode()
+    (read,) = read_shard(path)
+    assert_same(read, recorded)
+    assert not any(step.refused for step in read.steps)
+    assert versions(write_shard(tmp_path, [read]).path) == b"4"
+
+
+def test_a_final_state_is_recorded_where_there_is_one(tmp_path):
     mixed = write_shard(tmp_path, [example("c"), ended("d")]).path
-    assert (versions(without), versions(mixed)) == (b"2", b"3")
-    assert [t.final_state for t in read_shard(without)] == [None, None]
     absent, there = read_shard(mixed)
     assert absent.final_state is None
     assert there.final_state.prompt_ids.tolist() == list(range(60))
@@ -265,7 +275,7 @@ def test_other_arrow_data_is_foreign_and_another_version_is_named(tmp_path):
         read_shard(tmp_path / "other.arrow")
     later = SCHEMA.with_metadata({**SCHEMA.metadata, VERSION_KEY: b"99"})
     write_arrow(tmp_path / "later.arrow", later, to_batch(example()).replace_schema_metadata(later.metadata))
-    with pytest.raises(ShardVersionError, match="expected a trajectory shard of version 2 or 3, found version '99'"):
+    with pytest.raises(ShardVersionError, match="expected a trajectory shard of version 2, 3 or 4, found version '99'"):
         read_shard(tmp_path / "later.arrow")
 
 

@@ -218,6 +218,21 @@ async def test_the_answer_of_a_question_is_its_last_milestone_as_played_and_as_r
     assert milestones_of_record(played, question.milestones)[-1, -1] == reached
 
 
+@pytest.mark.parametrize("refused", [False, True])
+async def test_an_action_that_was_refused_reaches_no_milestone_as_played_and_as_recorded(refused: bool) -> None:
+    class Covered(TwoPages):
+        async def step(self, action: Action, deadline: Deadline | None = None) -> Observation:
+            seen = await super().step(action, deadline)
+            return replace(seen, refused=refused) if action.kind == "click" else seen
+
+    clicked = Milestone("the lamp is clicked", {"acted": {"kind": "click", "name": "Lamp"}})
+    task = replace(TASK, milestones=(clicked,))
+    played = await run(Covered(), Replies([CLICK, "nonsense", BACK, EXIT]), replace(SPEC, task=task))
+    assert [step.refused for step in played.steps] == [refused, False, False, False]
+    assert [step.milestones for step in played.steps] == [(False,), *[(not refused,)] * 3]
+    assert milestones_of_record(played, task.milestones)[:, 0].tolist() == [False, *[not refused] * 4]
+
+
 async def test_text_that_is_not_an_action_costs_a_step_and_is_told_to_the_agent() -> None:
     env, policy = TwoPages(), Replies(["click the lamp", CLICK, EXIT])
     trajectory = await run(env, policy)

@@ -16,7 +16,7 @@ from environments.browser.page_reply import PageReply, Seen, malformed
 from environments.browser.slot import BrowserSlot
 from environments.browserless.tabs import raise_for_status
 from environments.interface.element_names import squeeze
-from environments.interface.feedback import joined, sentence
+from environments.interface.feedback import Line, line, sentence, told
 from environments.interface.keys import read_keys
 from environments.interface.observation import Rendered, render
 from environments.interface.snapshot import Snapshot
@@ -60,7 +60,7 @@ class Interaction:
             await slot.tabs[index].goto(url, self.deadline.left())
         slot.current, slot.watching = 0, True
 
-    async def look(self, lines: Sequence[str] = (), *, first: bool = False) -> Observation:
+    async def look(self, lines: Sequence[Line] = (), *, first: bool = False) -> Observation:
         """Return what is to be seen in the current tab; ``lines`` are feedback, ``first`` makes it the tab's start."""
         return await self._show(await self._read(), list(lines), first)
 
@@ -69,7 +69,7 @@ class Interaction:
         slot, element = self.slot, self.shown.element(action.element_id) if self.shown else None
         refusal = await self._refusal(action, element)
         if refusal:
-            return await self.look([sentence(refusal, action, element)])
+            return await self.look([line(refusal, action, element)])
         if action.kind == "switch_tab":
             slot.current = int(action.argument or 0)
             await typed(slot.tab.page.bring_to_front(), slot.tab.page.url)
@@ -94,15 +94,15 @@ class Interaction:
         idle = action.kind in _PRESSES and reply.still and seen.feedback is None and seen.text == text
         return replace(seen, feedback=sentence("nothing")) if idle else seen
 
-    async def follow_new_tab(self) -> list[str]:
+    async def follow_new_tab(self) -> list[Line]:
         """Wait for the tab that the page opened and make it the current one; return feedback about it."""
         slot = self.slot
         try:
             await asyncio.wait_for(slot.opened.wait(), _NEW_TAB_S)
         except TimeoutError:
-            return [sentence("slow")]
+            return [line("slow")]
         if slot.refused:
-            return [sentence("too_many_tabs")]
+            return [line("too_many_tabs")]
         slot.current = len(slot.tabs) - 1
         wait_ms = slot.settings.navigation_timeout_s * 1000
         await typed(slot.tab.page.wait_for_load_state("domcontentloaded", timeout=wait_ms), slot.tab.page.url)
@@ -152,15 +152,15 @@ class Interaction:
         known = self.shown is not None and number.isascii() and number.isdigit()
         return self.shown.element(int(number)) if known and self.shown is not None else None
 
-    async def _show(self, reply: PageReply, lines: list[str], first: bool = False) -> Observation:
+    async def _show(self, reply: PageReply, lines: list[Line], first: bool = False) -> Observation:
         slot, addresses, tab = self.slot, self.slot.addresses, self.slot.tab
         seen = await self._seen_in(reply)
         if seen.url.startswith(("chrome-error:", "http")) and not addresses.allows(seen.url):
             seen, extra = await self._recover(first)
             lines = [*lines, *extra]
-        lines = [*lines, *(sentence(code, detail=detail) for code, detail in tab.take_feedback())]
+        lines = [*lines, *(line(code, detail=detail) for code, detail in tab.take_feedback())]
         if seen.cut:
-            lines.append(sentence("large"))
+            lines.append(line("large"))
         self.told_aside = seen.aside
         url = addresses.canonical(seen.url)
         raise_for_status(url, seen.status)
@@ -179,9 +179,12 @@ class Interaction:
         self.shown = shown = render(snapshot, slot.settings) if work is None else await work
         if first:
             await tab.forget_history()
-        return Observation(shown.text, url, squeeze(seen.title), shown.page_text, shown.elements, joined(lines))
+        feedback, refused = told(lines)
+        return Observation(
+            shown.text, url, squeeze(seen.title), shown.page_text, shown.elements, feedback, refused=refused
+        )
 
-    async def _recover(self, first: bool) -> tuple[Seen, list[str]]:
+    async def _recover(self, first: bool) -> tuple[Seen, list[Line]]:
         """Step back from an error page that a refused address led to; a site that is down fails the episode.
 
         A tab that a page opened and that shows nothing of the task's sites from the first is closed.
@@ -196,7 +199,7 @@ class Interaction:
             await typed(tab.page.close(), wanted)
         else:
             await typed(tab.page.go_back(wait_until="domcontentloaded"), wanted)
-        return await self._seen_in(await self._read()), [sentence("refused", detail=wanted)]
+        return await self._seen_in(await self._read()), [line("refused", detail=wanted)]
 
     def _options(self) -> dict[str, Any]:
         settings = self.slot.settings
@@ -209,11 +212,11 @@ class Interaction:
             "aside": self.aside,
         }
 
-    def _lines(self, reply: PageReply, action: Action, element: Element | None) -> list[str]:
+    def _lines(self, reply: PageReply, action: Action, element: Element | None) -> list[Line]:
         """Turn the page script's codes into lines for the agent."""
-        lines = [sentence(reply.code, action, element, reply.detail)] if reply.code else []
+        lines = [line(reply.code, action, element, reply.detail)] if reply.code else []
         if reply.invalid >= 0 and self.shown is not None and reply.invalid in self.shown.targets:
             wrong = self.shown.elements[self.shown.targets.index(reply.invalid)]
-            lines.append(sentence("invalid", detail=wrong.name))
-        lines += [sentence(code, detail=self.slot.addresses.canonical(detail)) for code, detail in reply.feedback]
+            lines.append(line("invalid", detail=wrong.name))
+        lines += [line(code, detail=self.slot.addresses.canonical(detail)) for code, detail in reply.feedback]
         return lines

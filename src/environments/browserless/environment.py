@@ -25,7 +25,7 @@ from environments.browserless.html_page import HtmlPage
 from environments.browserless.tabs import Tabs
 from environments.environment import Grant
 from environments.interface.element_names import squeeze
-from environments.interface.feedback import joined, sentence
+from environments.interface.feedback import Line, line, sentence, told
 from environments.interface.keys import read_keys
 from environments.interface.observation import Rendered, inner_text, render
 from judges.interface import EndedEpisode, OpenVerdict, TrajectoryJudge
@@ -88,7 +88,7 @@ class BrowserlessEnvironment:
         if not effect.code:
             return self._observe([])
         detail = self._addresses.canonical(effect.detail)
-        return self._observe([sentence(effect.code, action, self._element(action), detail)])
+        return self._observe([line(effect.code, action, self._element(action), detail)])
 
     async def evaluate(self, answer: str | None, deadline: Deadline | None = None) -> Verdict | OpenVerdict:
         """Judge the episode by its task's evaluators."""
@@ -128,17 +128,19 @@ class BrowserlessEnvironment:
     def _element(self, action: Action) -> Element | None:
         return self._shown.element(action.element_id) if self._shown else None
 
-    def _observe(self, lines: list[str]) -> Observation:
+    def _observe(self, lines: list[Line]) -> Observation:
         tabs = self._open_tabs
         snapshot = tabs.page.snapshot(tabs.titles(), tabs.current)
         self._shown = render(snapshot, self._settings)
+        feedback, refused = told(lines)
         return Observation(
             text=self._shown.text,
             url=self._addresses.canonical(snapshot.url),
             title=squeeze(snapshot.title),
             page_text=self._shown.page_text,
             elements=self._shown.elements,
-            feedback=joined(lines),
+            feedback=feedback,
+            refused=refused,
         )
 
     async def _apply(self, tabs: Tabs, action: Action) -> Effect:

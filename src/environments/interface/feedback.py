@@ -1,10 +1,14 @@
 """What the agent is told when an action did not do what it asks for, in one place for both drivers.
 
-Owns the sentences. Drivers (the in-page script, ``html_page``) report a short code and maybe a
-detail; ``sentence`` turns it into the line the agent reads, so both drivers say the same.
+Owns the sentences, and which of them say that the action was not carried out. Drivers (the in-page script,
+``html_page``) report a short code and maybe a detail; ``line`` turns it into what the agent reads, so both drivers
+say the same.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from records.environment import Action, Element
 
@@ -43,6 +47,21 @@ _SENTENCES = {
 CODES = frozenset(_SENTENCES)
 """Every code that a driver may report."""
 
+REMARKS = frozenset({"nothing", "file_chooser", "too_many_tabs", "download", "slow", "large", "dialog"})
+"""Codes of what an action led to that was carried out; all others say that it was not."""
+
+
+class Line(NamedTuple):
+    """What the agent is told: the text, and whether it says that the action was not carried out."""
+
+    text: str
+    refusal: bool
+
+
+def line(code: str, action: Action | None = None, element: Element | None = None, detail: str = "") -> Line:
+    """Return what the agent is told for ``code``; see ``sentence``."""
+    return Line(sentence(code, action, element, detail), code not in REMARKS)
+
 
 def sentence(code: str, action: Action | None = None, element: Element | None = None, detail: str = "") -> str:
     """Return the line for ``code``; fields that do not apply stay empty."""
@@ -54,6 +73,11 @@ def sentence(code: str, action: Action | None = None, element: Element | None = 
     )
 
 
-def joined(lines: list[str]) -> str | None:
-    """Join lines into one text; None when there are none."""
-    return " ".join(lines) or None
+def told(lines: Sequence[Line]) -> tuple[str | None, bool]:
+    """Return lines as one text, None when there are none, and whether one of them is a refusal."""
+    return joined([one.text for one in lines]), any(one.refusal for one in lines)
+
+
+def joined(texts: Sequence[str]) -> str | None:
+    """Join texts into one; None when there are none."""
+    return " ".join(texts) or None

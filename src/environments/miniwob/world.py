@@ -74,7 +74,7 @@ class MiniwobWorld:
         """Let the agent act while the episode goes on, and look whether its page has ended it."""
         assert self._last is not None
         if self._score.done:
-            return replace(self._last, intent=None, feedback=_ENDED)
+            return replace(self._last, intent=None, feedback=_ENDED, refused=True)
         seen = await pages.act(action)
         self._score = _score(pages.told_aside)
         if self._score.done:

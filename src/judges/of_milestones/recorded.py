@@ -59,9 +59,9 @@ def plain_lines(step: Step) -> list[str]:
 
 
 def action_of(step: Step) -> Acted:
-    """Return what a step did: the kind of action, the real name of its element, its argument."""
+    """Return what a step did: the kind of action, the real name of its element, its argument; "" for nothing."""
     call, argument = _CALL.search(step.action_text), _ARGUMENT.search(step.action_text)
-    if call is None or step.parse_error is not None:
+    if call is None or step.parse_error is not None or step.refused:
         return Acted("")
     kind = (call[2] or call[1]).lower().replace(" ", "_")
     said = argument[1].replace('\\"', '"') if argument else None

@@ -75,6 +75,15 @@ def test_what_did_not_parse_did_nothing() -> None:
     assert action_of(wrong) == Acted("")
 
 
+def test_what_was_refused_did_nothing() -> None:
+    clicked = step('do(action="Click", element="4")', "link View")
+    viewed = [Milestone("View is clicked", {"acted": {"kind": "click", "name": "View"}})]
+    assert milestones_of_record(episode(clicked), viewed).tolist() == [[False], [True]]
+    refused = replace(clicked, refused=True)
+    assert action_of(refused) == Acted("")
+    assert milestones_of_record(episode(refused), viewed).tolist() == [[False], [False]]
+
+
 def test_milestones_are_checked_step_by_step_and_stay_reached() -> None:
     milestones = [
         Milestone("the cart is open", {"url": "__SHOP__/cart"}),
