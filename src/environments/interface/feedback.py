@@ -47,8 +47,8 @@ _SENTENCES = {
 CODES = frozenset(_SENTENCES)
 """Every code that a driver may report."""
 
-REMARKS = frozenset({"nothing", "file_chooser", "too_many_tabs", "download", "slow", "large", "dialog"})
-"""Codes of what an action led to that was carried out; all others say that it was not."""
+REMARKS = frozenset({"nothing", "refused", "file_chooser", "too_many_tabs", "download", "slow", "large", "dialog"})
+"""Codes of what came of an action that was carried out, or of the page itself; all others say that it was not."""
 
 
 class Line(NamedTuple):
