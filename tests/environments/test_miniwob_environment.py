@@ -146,7 +146,8 @@ async def test_what_a_page_gave_stays_whatever_is_done_afterwards(env: BrowserEn
     assert ended.feedback == "The page has ended the task; nothing more can be done on it."
     for action in (Action("click", None, first.find("TWO").element_id), Action("wait"), Action("go_backward")):
         later = await env.step(action)
-        assert later == replace(ended, feedback="The page has ended the task already; nothing was done.")
+        told = "The page has ended the task already; nothing was done."
+        assert later == replace(ended, feedback=told, refused=True)
     assert (await env.evaluate(None)).outcome == 1.0
 
 
