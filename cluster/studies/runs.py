@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, TypeVar
 
 from analysis.predictions import Prediction
 from cluster.errors import ManifestError, RecipeError, RunError, RunStopped
@@ -38,6 +38,7 @@ from records.durable import read_text
 REGISTERED = "registered.json"
 BEFORE_RL = "run.evaluation.before_rl"
 Told = Callable[[str], None]
+_Made = TypeVar("_Made", bound="StartPolicy | RunRecord | str")
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,12 +225,16 @@ def _played(study: StudyFile, children: _Children, runs: StudyRuns, asked: Seque
     seeds = sorted({run.seed for run in missing})
     starts: dict[int, Future[StartPolicy | str] | None] = {}
     begun: dict[str, Future[RunRecord | str]] = {}
+    same = {
+        seed: {found[run.name].start: run.name for run in asked if run.seed == seed and run.name in found}
+        for seed in seeds
+    }
     for number, seed in enumerate(seeds):
         for near in seeds[number : number + 2]:
             if near not in starts:
-                starts[near] = None if study.design.start is None else children.start(_start_run(study, near))
-        same = {found[run.name].start: run.name for run in asked if run.seed == seed and run.name in found}
-        begun |= {run.name: children.arm(run, starts[seed], same) for run in missing if run.seed == seed}
+                start = None if study.design.start is None else children.start(_start_run(study, near), same[near])
+                starts[near] = start
+        begun |= {run.name: children.arm(run, starts[seed], same[seed]) for run in missing if run.seed == seed}
     ended = {seed: made.result() for seed, made in starts.items() if made is not None}
     runs.failed |= {f"start/seed-{seed}": made for seed, made in ended.items() if isinstance(made, str)}
     if ended and not found and not children.only_read and all(isinstance(made, str) for made in ended.values()):
@@ -264,9 +269,9 @@ class _Children:
             )
         return record
 
-    def start(self, run: StudyRun) -> Future[StartPolicy | str]:
-        """Make the policy that a seed's arms start from."""
-        return self._pool.submit(self._start, run)
+    def start(self, run: StudyRun, same: Mapping[str, str]) -> Future[StartPolicy | str]:
+        """Make the policy that a seed's arms start from; ``same`` names recorded runs by the start that they had."""
+        return self._pool.submit(self._start, run, same)
 
     def arm(
         self, run: StudyRun, start: Future[StartPolicy | str] | None, same: Mapping[str, str]
@@ -281,7 +286,15 @@ class _Children:
             for process in self._alive:
                 process.terminate()
 
-    def _start(self, run: StudyRun) -> StartPolicy | str:
+    def _start(self, run: StudyRun, same: Mapping[str, str]) -> StartPolicy | str:
+        if same and not self.only_read and not (self._out / run.name).exists():
+            other = next(iter(same.values()))
+            self._told(
+                f"{run.name}: is not in {self._out}; made anew, it has to come out as the start that {other} had"
+            )
+        return self._told_of(run, self._made_start(run))
+
+    def _made_start(self, run: StudyRun) -> StartPolicy | str:
         with _told_as_reason() as failed:
             made = self._complete(run, ())
             if isinstance(made, str):
@@ -294,10 +307,15 @@ class _Children:
         start = None if making is None else making.result()
         if isinstance(start, str):
             return f"its start was not made: {start}"
+        return self._told_of(run, self._made_arm(run, start, same))
+
+    def _made_arm(self, run: StudyRun, start: StartPolicy | None, same: Mapping[str, str]) -> RunRecord | str:
         digest = "" if start is None else start.digest
         if other := next((name for had, name in same.items() if had != digest), None):
             return (
-                f"its start has other weights than {other} had; remove the records of seed {run.seed} to begin it anew"
+                f"its start has other weights than {other} had, as those are that another processor trained; bring "
+                f"start/seed-{run.seed} from where {other} was run, or remove the records of seed {run.seed} to begin "
+                "it anew"
             )
         with _told_as_reason() as failed:
             made = self._complete(run, () if start is None else (checkpoint(start.folder),))
@@ -321,13 +339,17 @@ class _Children:
             self._told(f"{run.name}: {'going on' if folder.exists() else 'begun'}")
             code = self._ended(replace(run, overrides=[*run.overrides, *further]), folder)
             if code:
-                said = _last_words(folder)
-                self._told(f"{run.name}: exit code {code}: {said}")
-                return f"exit code {code}; see {training_log(folder)}: {said}"
+                return f"exit code {code}; see {training_log(folder)}: {_last_words(folder)}"
         made = RecordedRun(folder)
         if not _is_of(made, run, started=bool(further)):
             return f"{folder}: is of a run with other settings; move it away to begin {run.name} anew"
         self._told(f"{run.name}: complete")
+        return made
+
+    def _told_of(self, run: StudyRun, made: _Made) -> _Made:
+        """Return what came of a run; why nothing did is told at once."""
+        if isinstance(made, str) and not self.only_read:
+            self._told(f"{run.name}: {made}")
         return made
 
     def _file(self, run: StudyRun) -> Path:

@@ -29,6 +29,7 @@ from cluster.studies import runs
 from cluster.studies.design import read_study
 from cluster.studies.records import RunRecord
 from cluster.studies.runs import StudyRun, run_study
+from cluster.studies.whole import conduct
 from rollout_workers.spec import EpisodeSpec
 from tests.cluster.fake_run import Run
 
@@ -260,11 +261,15 @@ def test_a_start_with_other_weights_is_not_mixed_with_recorded_runs(tmp_path: Pa
     shutil.rmtree(tmp_path / "out")
     (records / "arms" / "mira" / "seed-1.json").unlink()
     played.begun, played.weights = [], "others"
-    with pytest.raises(RunStopped, match="1 runs are missing"):
-        invoke(path, "--records", records)
+    told: list[str] = []
+    said = conduct(read_study(path), tmp_path / "out", records, 1, told.append).runs.failed["arms/mira/seed-1"]
     assert played.begun == ["start/seed-1"]
-    said = json.loads((tmp_path / "out" / "study.json").read_text())["failed"]["arms/mira/seed-1"]
     assert "its start has other weights than arms/filtered_bc/seed-1 had" in said
+    assert "bring start/seed-1 from where arms/filtered_bc/seed-1 was run" in said
+    anew, begun, complete, refused = told
+    assert anew.endswith("made anew, it has to come out as the start that arms/filtered_bc/seed-1 had")
+    assert (begun, complete) == ("start/seed-1: begun", "start/seed-1: complete")
+    assert refused == f"arms/mira/seed-1: {said}", "told when it is known, and not at the study's end alone"
 
 
 def test_a_record_of_other_settings_is_refused(tmp_path: Path, played: Played) -> None:
