@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.intervals import bootstrap_seeds
+from analysis.intervals import student95
 from benchmarks.critic_quality import value_quality
 from benchmarks.learner_at_size import SHAPES, alone, run_at_size
 from benchmarks.plain_learner import Numbers, PlainLearner
@@ -196,7 +196,7 @@ def _learning(settings: LearnerSettings, model: str, episodes: Sequence[Trajecto
         name: {
             measure: {
                 "mean": float(np.mean([r[measure] for r in ratings])),
-                "difference": _interval([[r[measure] - f[measure]] for r, f in zip(ratings, first, strict=True)]),
+                "difference": _interval([r[measure] - f[measure] for r, f in zip(ratings, first, strict=True)]),
             }
             for measure in first[0]
         }
@@ -204,10 +204,12 @@ def _learning(settings: LearnerSettings, model: str, episodes: Sequence[Trajecto
     }
 
 
-def _interval(differences: list[list[float]]) -> dict[str, float]:
-    """Return the mean of paired differences by seed, with its bootstrap interval."""
-    interval = bootstrap_seeds(differences)
-    return {"mean": interval.value, "low": interval.low, "high": interval.high}
+def _interval(differences: Sequence[float]) -> dict[str, float]:
+    """Return the mean of paired differences by seed, with Student's 95 % interval."""
+    mean = float(np.mean(differences))
+    error = float(np.std(differences, ddof=1)) / len(differences) ** 0.5 if len(differences) > 1 else np.inf
+    half = student95(len(differences) - 1) * error if np.isfinite(error) else np.inf
+    return {"mean": mean, "low": mean - half, "high": mean + half}
 
 
 def _rate(

@@ -149,15 +149,15 @@ def _raw(run: ArmRun, tasks: Mapping[str, Sequence[str]]) -> dict[str, Any]:
 
 def _show(recording: Recording, numbers: Mapping[str, Any], splits: Sequence[str]) -> None:
     recording.table(
-        "Held-out success in percent: mean of the seeds [95 % bootstrap over seeds and tasks] (pooled, Wilson)",
+        "Held-out success in percent: mean of the seeds [95 %, over seeds and tasks]",
         ["arm", "seeds", *splits],
         [
-            [arm, len(levels[splits[0]]["seeds"]), *(_level_text(levels[split]) for split in splits)]
+            [arm, len(levels[splits[0]]["seeds"]), *(_interval(levels[split]["mean"]) for split in splits)]
             for arm, levels in numbers["arms"].items()
         ],
     )
     recording.table(
-        "Differences in points [95 % bootstrap], p of the permutation test over tasks, p of McNemar's for each seed",
+        "Differences in points [95 %, over seeds and tasks], p by permutation of tasks, by McNemar for each seed",
         ["difference", *splits],
         [[name, *(_difference_text(of[split]) for split in splits)] for name, of in numbers["differences"].items()],
     )
@@ -188,11 +188,6 @@ def _critic_means(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
         known = [[x for x in column if x is not None and not math.isnan(x)] for column in columns]
         means.append([f"{arm}, mean", "", *(sum(column) / len(column) if column else None for column in known)])
     return means
-
-
-def _level_text(level: Mapping[str, Any]) -> str:
-    mean, pooled = level["mean"], level["pooled"]
-    return f"{_interval(mean)} ({percent(pooled['low'])}–{percent(pooled['high'])})"
 
 
 def _difference_text(difference: Mapping[str, Any]) -> str:

@@ -40,12 +40,10 @@ def main() -> None:
     ]
     recording.table("Share of a phase in percent", ["", "seconds", *PARTS], rows)
     summary = read_summary(run.out)
-    stages = sum(sum(phase["seconds"].values()) for phase in summary["phases"])
     start = sum(summary["phases"][0]["seconds"].values())
-    outside = max(0.0, summary["seconds"] - stages)  # a resumed run counts the seconds since then only
     recording.note(
-        f"The run took {summary['seconds']:.0f} s: {start:.0f} s before the first phase, {stages - start:.0f} s in "
-        f"phases, {outside:.0f} s outside of stages (start, report, end)."
+        f"The run's stages took {summary['seconds']:.0f} s, {start:.0f} s of them before the first phase, each in the "
+        "start that completed it; start, report and end of the program are not among them."
     )
     recording.write({
         "phases": [{"phase": phase, "seconds": parts} for phase, parts in phases.items()],

@@ -7,6 +7,7 @@ parts, on one machine after another.
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -48,9 +49,13 @@ def verdicts_of(design: StudyDesign, runs: StudyRuns, results: StudyResults) -> 
     """Return one sentence a prediction, whether what was planned is complete, and whether arms keep their time."""
     planned = sum(len(design.seeds_of(arm)) for arm in design.arms)
     done = sum(map(len, runs.arms.values()))
-    longest = max(seconds for of_seed in seconds_of(runs).values() for seconds in of_seed.values()) / 60
+    whole = [seconds for of_seed in seconds_of(runs).values() for seconds in of_seed.values() if seconds is not None]
+    longest = max(whole, default=math.nan) / 60
     complete = f"The study is complete, {planned} runs of arms: {done} are done"
-    in_time = f"An arm takes {ARM_MINUTES:.0f} minutes on one core at most: the longest took {longest:.1f}"
+    in_time = (
+        f"An arm takes {ARM_MINUTES:.0f} minutes on one core at most: the longest of {len(whole)} that ran in one go "
+        f"took {longest:.1f}"
+    )
     return [
         *(_verdict(outcome) for outcome in results.outcomes),
         f"{complete}: {met(done == planned)}",
@@ -66,8 +71,8 @@ def _verdict(outcome: Outcome) -> str:
     return f"{said}: {figures}, {outcome.bearing}: {met(outcome.bearing is Bearing.HELD)}"
 
 
-def seconds_of(runs: StudyRuns) -> Mapping[str, Mapping[int, float]]:
-    """Return the wall time of each arm's runs by seed; several run side by side, each on a core."""
+def seconds_of(runs: StudyRuns) -> Mapping[str, Mapping[int, float | None]]:
+    """Return the wall time of each arm's runs by seed, None of those that were resumed; each runs on a core."""
     return {arm: {seed: record.seconds for seed, record in found.items()} for arm, found in runs.arms.items()}
 
 

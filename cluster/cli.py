@@ -21,6 +21,7 @@ from cluster.commands.environments import env_app
 from cluster.commands.judge import judge_app
 from cluster.commands.loading import RecipeArgument, SetOption, load_run, require_ready
 from cluster.commands.milestones import milestones_app
+from cluster.commands.numbers import number_option
 from cluster.commands.sites import sites_app
 from cluster.commands.study import study_app
 from cluster.commands.targets import json_option, new_folder_option
@@ -139,7 +140,7 @@ def evaluate(
     ],
     passes: Annotated[int, typer.Option(min=1, help="Episodes per task; 1 is greedy, more are sampled.")] = 1,
     steps_factor: Annotated[
-        int, typer.Option(min=1, help="Multiple of its task's limit of actions that an episode gets.")
+        int, typer.Option(min=1, max=1000, help="Multiple of its task's limit of actions that an episode gets.")
     ] = 1,
     json_file: Annotated[Path | None, json_option("the result")] = None,
     keep: Annotated[
@@ -173,7 +174,7 @@ def check(
     overrides: SetOption = None,
     measure: Annotated[bool, typer.Option(help="Measure the learner's device, and tell the hours of a phase.")] = False,
     tflops: Annotated[
-        float | None, typer.Option(min=1e-3, help="TFLOP/s of the learner's device, where this machine has none such.")
+        float | None, number_option(1e-3, 1e6, "TFLOP/s of the learner's device, where this machine has none such.")
     ] = None,
 ) -> None:
     """Show what a recipe would do here, without starting anything; exit code 3 when something is missing."""

@@ -30,6 +30,7 @@ from cluster.run_folder.stage_data import (
     labelled_stage,
     split_results,
     steps_by_staleness,
+    success_of,
     with_planning,
 )
 from cluster.run_folder.stage_results import (
@@ -203,7 +204,8 @@ class Controller:
             self.system.rollouts.rest()
         counts = episode_counts(specs, result, self.buffer)
         older = counts.episodes if self.recipe.rollout.max_staleness else ()
-        played = RolloutsPlayed(**vars(counts), staleness=steps_by_staleness(self.buffer.stream(older)))
+        staleness, success = steps_by_staleness(self.buffer.stream(older)), success_of(specs, self.buffer)
+        played = RolloutsPlayed(**vars(counts), staleness=staleness, success=success)
         if not played.episodes:
             raise RunStopped(
                 f"phase {phase}: none of {len(specs)} episodes has a verdict, so there is nothing to learn from; they "

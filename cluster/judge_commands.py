@@ -75,12 +75,19 @@ def agreement_of(run: Path, first: str, second: str) -> dict[str, Agreement]:
     buffer, labels = recorded.buffer, recorded.labels
     entries = [buffer.entry(i) for i in buffer.ids(sources=[Source.ROLLOUT, Source.EVALUATION])]
     said = [(e, _said(e, labels, first), _said(e, labels, second)) for e in entries]
-    both = [(e.site, one, other) for e, one, other in said if one is not None and other is not None]
+    both = [(e, one, other) for e, one, other in said if one is not None and other is not None]
     if not both:
         there = ", ".join((RULES, *labels.judges(LabelSubject.OUTCOME)))
         raise RunStopped(f"{run}: no episode was judged by both {first!r} and {second!r}; there are: {there}")
-    groups = {"all": both, **{site: [x for x in both if x[0] == site] for site in sorted({x[0] for x in both})}}
-    return {name: Agreement.of([x[1] for x in group], [x[2] for x in group]) for name, group in groups.items()}
+    sites = sorted({entry.site for entry, _, _ in both})
+    groups = {"all": both, **{site: [one for one in both if one[0].site == site] for site in sites}}
+    return {name: _agreement(group) for name, group in groups.items()}
+
+
+def _agreement(said: Sequence[tuple[Entry, bool, bool]]) -> Agreement:
+    return Agreement.of(
+        [one for _, one, _ in said], [other for *_, other in said], [entry.task_id for entry, *_ in said]
+    )
 
 
 def episodes_judged_by(runs: Sequence[Path], judge: str) -> list[Trajectory]:

@@ -193,6 +193,8 @@ class LearnerClient:
                     f"the learner's {where} failed: {type(reason).__name__}: {reason}; free space or restore what "
                     "that names, and start the same command again to go on"
                 )
+            if isinstance(reason, ValueError) and method == LearnerActor.start.__name__:
+                return RunStopped(f"the learner cannot start: {reason}")
             if not alone:
                 error.add_note(f"(rank {rank} of the learner)")
             return error

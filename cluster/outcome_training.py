@@ -88,9 +88,11 @@ def train_outcome_model(
     ``told`` is told the number of updates and the loss.
 
     Raises:
-        RunStopped: a part has no success or no failure.
+        RunStopped: ``out`` is there already, or a part has no success or no failure.
         OSError, ValueError: ``start`` is no policy folder that can be used.
     """
+    if out.exists():
+        raise RunStopped(f"{out}: is there already; name a folder that is not")
     torch.set_num_threads(settings.threads)
     split = Split.of(episodes, settings)
     _require_both(split)

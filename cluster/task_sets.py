@@ -21,7 +21,7 @@ from cluster.run_folder.stage_results import ChosenTask, TasksChosen
 from curriculum.resample import next_tasks
 from curriculum.settings import TFIDF
 from curriculum.similarity import EmbeddingSimilarity, Similarity
-from curriculum.training_tasks import HeldOut, TrainingTasks
+from curriculum.training_tasks import EvaluationLeakError, HeldOut, TrainingTasks
 from environments.kinds import KINDS
 from environments.task_sources import ChangedTasks, TaskSource
 from judges.answers import with_answer
@@ -29,6 +29,9 @@ from judges.of_milestones.encoder import Remembering, encoder_named
 from records.episodes import Source, Task
 from rollout_workers.spec import EpisodeSpec
 from sites.quality import Quality
+
+_DRAWN_FOR_EACH = 4
+"""Fixed: tasks drawn for each demonstration, out of which short and long ones are taken."""
 
 
 class TaskSets:
@@ -46,31 +49,51 @@ class TaskSets:
         except ValueError as error:
             raise RecipeError(f"run.environment: {error}") from error
 
+    def prepare(self) -> None:
+        """Draw the training tasks and load what compares them; raise ``RecipeError`` where that cannot be done."""
+        _ = self.training, self._recipe.run.phases and self._similarity
+
     @cached_property
     def training(self) -> TrainingTasks:
-        """The training tasks that the curriculum chooses from."""
-        evaluated = {split: self.split(split) for split in self._recipe.run.evaluation.splits}
-        held_out = HeldOut.of(
-            tasks=[t for name, tasks in evaluated.items() if not name.endswith("_templates") for t in tasks],
-            with_templates=[t for name, tasks in evaluated.items() if name.endswith("_templates") for t in tasks],
-        )
+        """The training tasks that the curriculum chooses from.
+
+        Raises ``RecipeError`` where there are too few of them, or one belongs to an evaluation.
+        """
         seed, count = self._recipe.run.seed, self._recipe.run.training_tasks
-        return TrainingTasks(self._source.task_set(seed, "train", count), held_out)
+        try:
+            evaluated = {split: self.split(split) for split in self._recipe.run.evaluation.splits}
+            return TrainingTasks(self._source.task_set(seed, "train", count), _held_out(evaluated))
+        except (EvaluationLeakError, LookupError, ValueError) as error:
+            raise RecipeError(f"run.training_tasks and run.evaluation: {error.args[0]}") from error
 
     def split(self, name: str) -> list[Task]:
         """Return the evaluation tasks of a split; they depend on ``run.evaluation`` and not on the run's seed."""
         return self._evaluated(name, self._recipe.run.evaluation.count(name))
 
     def look(self, most: int) -> dict[str, list[Task]]:
-        """Return the first tasks of each set, ``most`` at most; raise what the source of tasks raises."""
+        """Return the first tasks of each set, ``most`` at most.
+
+        Raises what the source of tasks raises, and ``RecipeError`` where one of the training tasks belongs to an
+        evaluation, or there are too few to demonstrate.
+        """
         run = self._recipe.run
         evaluated = {split: self._evaluated(split, most) for split in run.evaluation.splits}
-        return {**evaluated, "train": self._source.task_set(run.seed, "train", min(run.training_tasks, most))}
+        training = self._source.task_set(run.seed, "train", min(run.training_tasks, most))
+        try:
+            _held_out(evaluated).check(training)
+        except EvaluationLeakError as error:
+            raise RecipeError(str(error)) from error
+        if self._recipe.demonstrates and self._recipe.clones:
+            self._demonstrated_tasks(
+                min(self._recipe.warm_start.demonstrations, most // _DRAWN_FOR_EACH), flawless=False
+            )
+        return {**evaluated, "train": training}
 
     def demonstrations(self, purpose: str, count: int, *, flawless: bool = False) -> list[EpisodeSpec]:
         """Return ``count`` demonstrations of training tasks: many of short ones, few of long ones.
 
-        ``purpose`` opens their ids, so that sets for different purposes share no episode.
+        ``purpose`` opens their ids, so that sets for different purposes share no episode. Raises ``RecipeError`` where
+        there are not so many.
         """
         settings, seed = self._recipe.warm_start, self._recipe.run.seed
         quality = (
@@ -84,17 +107,35 @@ class TaskSets:
                 habitual=settings.habitual,
             )
         )
-        long_count = 0 if flawless else round(count * settings.long_share)
-        tasks = self._demonstrated.task_set(seed + 1, "train", 4 * count)
-        long_tasks = [task for task in tasks if task.horizon >= settings.long_horizon]
-        short_tasks = [task for task in tasks if task.horizon < settings.long_horizon]
-        chosen = tasks[:count] if flawless else short_tasks[: count - long_count] + long_tasks[:long_count]
+        chosen = self._demonstrated_tasks(count, flawless=flawless)
         self.training.held_out.check(chosen)
         return [
             EpisodeSpec(f"{purpose}-{i:05d}-{task.task_id}", task, Source.DEMONSTRATION, 0, seed * 100_003 + i,
                         temperature=0.0, quality=quality)
             for i, task in enumerate(chosen)
         ]  # fmt: skip
+
+    def _demonstrated_tasks(self, count: int, *, flawless: bool) -> list[Task]:
+        """Return the tasks of ``count`` demonstrations; of long ones there may be fewer than their share."""
+        settings = self._recipe.warm_start
+        try:
+            tasks = self._demonstrated.task_set(
+                self._recipe.run.seed + 1, "train", _DRAWN_FOR_EACH * count, at_least=count
+            )
+        except ValueError as error:
+            raise RecipeError(f"warm_start: {count} demonstrations are asked for: {error}") from error
+        if flawless:
+            return tasks[:count]
+        long_count = round(count * settings.long_share)
+        long_tasks = [task for task in tasks if task.horizon >= settings.long_horizon][:long_count]
+        short_tasks = [task for task in tasks if task.horizon < settings.long_horizon]
+        if len(short_tasks) < count - len(long_tasks):
+            raise RecipeError(
+                f"warm_start: {count - long_count} of {count} demonstrations are to be of tasks of fewer steps than "
+                f"warm_start.long_horizon ({settings.long_horizon}), and of {len(tasks)} tasks that were drawn only "
+                f"{len(short_tasks)} are; raise warm_start.long_share or warm_start.long_horizon, or ask for fewer"
+            )
+        return short_tasks[: count - len(long_tasks)] + long_tasks
 
     def critic_demonstrations(self, critic: str) -> list[EpisodeSpec]:
         """Return the demonstrations that teach a critic before the first phase; none where the recipe has none."""
@@ -188,6 +229,14 @@ class TaskSets:
     def _perturb(self, task: Task, rng: np.random.Generator) -> Task | None:
         """Return a task of the same template with other training parameters, or None where none is found."""
         return self._source.similar(task, random.Random(int(rng.integers(2**62))))
+
+
+def _held_out(evaluated: Mapping[str, Sequence[Task]]) -> HeldOut:
+    """Return what the evaluation's splits keep for themselves, those by template with their templates."""
+    return HeldOut.of(
+        tasks=[task for name, tasks in evaluated.items() if not name.endswith("_templates") for task in tasks],
+        with_templates=[task for name, tasks in evaluated.items() if name.endswith("_templates") for task in tasks],
+    )
 
 
 def _asking(recipe: Recipe, source: TaskSource) -> TaskSource:

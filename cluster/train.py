@@ -97,6 +97,8 @@ def _kept_in(stored: StoredRun | None, lease: RunLease) -> Iterator[None]:
 def _play_on(recipe: Recipe, manifest: RunManifest, stored: StoredRun | None) -> RunDisplay:
     """Start every process of the run, do what is left of it, and end them."""
     out = manifest.out
+    folders, tasks = RunFolders(out.resolve(), stored), TaskSets(recipe)  # other processes work in other folders
+    tasks.prepare()
     # Ray takes the signals for itself when it starts: take them back.
     with Monitors(out, recipe.monitors) as monitors, ray_runtime(recipe) as dashboard, interruptible(_kept(out)):
         from cluster.controller import Controller
@@ -107,8 +109,6 @@ def _play_on(recipe: Recipe, manifest: RunManifest, stored: StoredRun | None) ->
 
         if recipe.run.resources.address:
             require_equipped(recipe)
-        # Other processes work in other folders.
-        folders, tasks = RunFolders(out.resolve(), stored), TaskSets(recipe)
         start = manifest.note_start(recipe)
         with RunDisplay(recipe.run.phases) as display, LedgerFile(out, start) as ledger:
             if start > 1:

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from cluster.commands.numbers import number_option
 from cluster.commands.targets import file_option, json_option
 from cluster.errors import RecipeError
 from records.terminal import printable
@@ -78,10 +79,8 @@ def gate(
     old: Annotated[Path, typer.Argument(metavar="OLD", help="A run folder, or a folder of `eval --out`.")],
     new: Annotated[Path, typer.Argument(metavar="NEW", help="What may not be worse.")],
     longer_than: Annotated[int, typer.Option(min=0, help="Compare on tasks of more steps than this.")] = 10,
-    margin: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="How much worse NEW may be; 0: it has to be better.")
-    ] = 0.1,
-    level: Annotated[float, typer.Option(min=0.5, max=0.999, help="Confidence of the limits, each by itself.")] = 0.95,
+    margin: Annotated[float, number_option(0.0, 1.0, "How much worse NEW may be; 0: it has to be better.")] = 0.1,
+    level: Annotated[float, number_option(0.5, 0.999, "Confidence of the limits, each by itself.")] = 0.95,
     json_file: Annotated[Path | None, json_option("the result")] = None,
 ) -> None:
     """Compare two evaluations on long tasks; exit code 1 when NEW is worse, 3 when there are too few tasks to tell."""
@@ -112,7 +111,7 @@ def export(
     out: Annotated[Path, typer.Option("--out", help="The new folder to make.")],
     critic: Annotated[str, typer.Option(help="Which critic.")] = "potential",
     max_error: Annotated[
-        float, typer.Option(min=0.0, help="Largest difference between an answer and the critic's own.")
+        float, number_option(0.0, 1.0, "Largest difference between an answer and the critic's own.")
     ] = 0.05,
 ) -> None:
     """Export a critic to ONNX, to be asked beside an agent; exit code 1 where the export answers otherwise."""

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from cluster.commands.numbers import seconds_option
 from cluster.errors import MissingError, RecipeError, RunError
 
 env_app = typer.Typer(help="Environments: the built-in ones and your own.", no_args_is_help=True)
@@ -21,7 +22,7 @@ def audit_environment(
     ],
     tasks: Annotated[int, typer.Option(min=1, help="Start pages that are looked at, of an environment.")] = 3,
     options: Annotated[str, typer.Option(help="Options of the environment's host, as a JSON object.")] = "{}",
-    deadline: Annotated[float, typer.Option(min=1.0, help="Longest time for one page, in seconds.")] = 60.0,
+    deadline: Annotated[float, seconds_option(1.0, "Longest time for one page, in seconds.")] = 60.0,
 ) -> None:
     """Hold what agents are shown of pages against a second opinion; exit code 1 where something is missing."""
     import json
@@ -49,11 +50,9 @@ def check_environment(
     path: Annotated[
         str, typer.Argument(metavar="PATH", help="A built-in environment, an installed one's name, or module:name.")
     ],
-    seconds: Annotated[float, typer.Option(min=0.1, help="How long each measurement takes, in seconds.")] = 5.0,
+    seconds: Annotated[float, seconds_option(0.1, "How long each measurement takes, in seconds.")] = 5.0,
     options: Annotated[str, typer.Option(help="Options of the environment's host, as a JSON object.")] = "{}",
-    deadline: Annotated[
-        float, typer.Option(min=0.1, help="Longest wait for one point of the contract, in seconds.")
-    ] = 120.0,
+    deadline: Annotated[float, seconds_option(0.1, "Longest wait for one point of the contract, in seconds.")] = 120.0,
     tasks: Annotated[int, typer.Option(min=1, help="Training tasks that it is examined on, of unlike templates.")] = 2,
 ) -> None:
     """Run an environment through its contract and measure it; exit code 1 when a point is not kept."""

@@ -11,7 +11,8 @@ from typing import Annotated
 import typer
 
 from cluster.commands.loading import Overrides, set_option
-from cluster.commands.targets import json_option
+from cluster.commands.numbers import number_option
+from cluster.commands.targets import json_option, new_folder_option
 from cluster.errors import RecipeError
 from records.terminal import printable
 
@@ -65,14 +66,14 @@ def agree(
 @judge_app.command(name="train")
 def train_judge(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs whose episodes teach.")],
-    out: Annotated[Path, typer.Option("--out", help="The folder to make; judges.trained.folder names it.")],
+    out: Annotated[Path, new_folder_option("The new folder to make; judges.trained.folder names it.")],
     start: Annotated[
         Path | None, typer.Option(help="The policy folder to start from. Default: RUN/policy of the first run.")
     ] = None,
     by: Annotated[str, typer.Option(help="Whose verdicts are learned: 'rules', or a judge with labels.")] = "rules",
     updates: Annotated[int, typer.Option(min=1, help="Updates of the optimiser.")] = 300,
     batch: Annotated[int, typer.Option(min=1, help="Episodes an update.")] = 16,
-    learning_rate: Annotated[float, typer.Option(min=1e-9, help="Peak AdamW learning rate.")] = 5e-4,
+    learning_rate: Annotated[float, number_option(1e-9, 1.0, "Peak AdamW learning rate.")] = 5e-4,
     max_prompt_tokens: Annotated[int, typer.Option(min=64, help="Tokens of a prompt at most.")] = 640,
     seed: Annotated[int, typer.Option(help="Draws the split by templates and the order of episodes.")] = 0,
     device: Annotated[str, typer.Option(help="Torch device.")] = "cpu",

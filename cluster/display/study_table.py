@@ -40,7 +40,9 @@ def show_study(console: Console, results: StudyResults) -> None:
 
 
 def _missing(outcome: Outcome) -> str:
-    return f", {outcome.missing} of {outcome.seeds} seeds missing" if outcome.missing else ""
+    if outcome.missing:
+        return f", {outcome.missing} of {outcome.seeds} seeds missing"
+    return ", and one seed says nothing of others" if outcome.seeds == 1 else ""
 
 
 def _interval(found: Interval, *, signed: bool = False) -> str:

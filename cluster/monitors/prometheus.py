@@ -6,6 +6,7 @@ theirs are told by Ray's agents, those of the sites' process by this endpoint.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from records.bounds import at_least, require
 from telemetry import meter, table
 
 _PORTS = 65_535
-_SUCCESS = ("splits.", ".success")
+_PLAYED = ("splits.", ".n")
 
 
 @dataclass(frozen=True)
@@ -58,16 +59,16 @@ class Prometheus:
         meter.record(table.WORKER_LOSSES, 0)
 
     def numbers(self, phase: int, stage: str, values: Mapping[str, float]) -> None:
-        """Keep the losses and shares of success among a stage's numbers."""
+        """Keep the losses and shares of success among a stage's numbers, NaN for a split without a verdict."""
         for model in ("actor", "value", "potential"):
             name = "metrics.loss" if (stage, model) == ("clone", "actor") else f"metrics.{model}.loss"
             if name in values:
                 meter.record(table.LOSS, values[name], model=model)
-        first, last = _SUCCESS
-        for name, value in values.items():
+        first, last = _PLAYED
+        for name in values:
             split = name.removeprefix(first).removesuffix(last)
             if name == f"{first}{split}{last}" and "." not in split:
-                meter.record(table.SUCCESS, value, split=split)
+                meter.record(table.SUCCESS, values.get(f"{first}{split}.success", math.nan), split=split)
 
     def set_aside(self, stages: Collection[tuple[int, str]], folder: Path) -> None:
         """Do nothing: gauges show the newest numbers, and counters count what happened."""

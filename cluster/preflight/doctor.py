@@ -13,6 +13,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
 
+from cluster.errors import RunError
 from cluster.placement import DRIVER, EVERYWHERE, SERVER, WORKER
 from cluster.preflight.machine import Machine
 from cluster.preflight.packages import check_packages, check_python, uses_browser
@@ -23,7 +24,7 @@ from curriculum.settings import TFIDF
 from environments.kinds import KINDS, Wanted
 from judges.kinds import JUDGES
 from judges.llm.settings import named_model
-from judges.of_milestones.encoder import what_lacks
+from judges.of_milestones.encoder import DEFAULT, what_lacks
 from learner.algorithms import resolve
 from policy.backend import backend_of
 from records.checks import Check, Status
@@ -144,8 +145,8 @@ def check_environment(recipe: Recipe) -> list[Check]:
     try:
         recipe.judges_of_run.of_milestones(rollout.milestone_judge)
         kind, settings = KINDS.find(name), recipe.environment_settings(name)
-        judged = partial(recipe.judges_of_run.preflight, rollout.trajectory_judge)
         JUDGES.find(rollout.trajectory_judge)
+        judged = partial(recipe.judges_of_run.preflight, rollout.trajectory_judge)
     except ValueError as error:
         return [Check("environment", Status.FAIL, str(error), "correct run.environment, rollout or judges")]
     evaluation = recipe.run.evaluation
@@ -157,8 +158,29 @@ def check_environment(recipe: Recipe) -> list[Check]:
         stall_s=rollout.stall_timeout_s,
         elsewhere=bool(recipe.run.resources.address),
     )
-    checks = kind.preflight(settings, wanted)
-    return checks if any(check.status is Status.FAIL for check in checks) else [*checks, *check_tasks(recipe)]
+    checks = [*kind.preflight(settings, wanted), *check_pages(recipe, browser=kind.browser)]
+    if any(check.status is Status.FAIL for check in checks):
+        return checks
+    try:
+        recipe.judges_of_run.of_trajectories(rollout.trajectory_judge)
+    except ValueError as error:
+        return [*checks, Check("rollout.trajectory_judge", Status.FAIL, str(error), "name a judge of trajectories")]
+    return [*checks, *check_tasks(recipe)]
+
+
+def check_pages(recipe: Recipe, *, browser: bool) -> list[Check]:
+    """Pages are written down alike for who learns from them and for who plays, in a ``browser`` or without one."""
+    settings, checks = recipe.browser, []
+    if browser and not recipe.demonstrates:
+        return []
+    who = "demonstrations are" if browser else f"{recipe.run.environment} is"
+    if settings.observation_format != "waymark":
+        found = f"{settings.observation_format}, and {who} played without a browser, which has pages as waymark alone"
+        checks.append(Check("browser.observation_format", Status.FAIL, found, "set it to waymark"))
+    if settings.viewport_only:
+        found = f"true, and {who} played without a browser, which shows whole pages"
+        checks.append(Check("browser.viewport_only", Status.WARN, found, "set it to false for pages that are alike"))
+    return checks
 
 
 def check_language_models(recipe: Recipe) -> list[Check]:
@@ -218,14 +240,26 @@ def check_tasks(recipe: Recipe) -> list[Check]:
 
     try:
         found = TaskSets(recipe).look(_TASKS_LOOKED_FOR)
-    except (LookupError, ValueError) as error:
+    except (LookupError, ValueError, RunError) as error:
         return [Check("tasks", Status.FAIL, str(error.args[0]), "see run.evaluation and run.training_tasks")]
     counts = ", ".join(f"{len(tasks)} of {split}" for split, tasks in found.items())
     checks = [Check("tasks", Status.OK, counts), *check_milestones(recipe, found["train"])]
-    encoder = recipe.curriculum.encoder
-    if encoder != TFIDF and (advice := what_lacks(encoder)):
-        checks.append(Check("curriculum.encoder", Status.FAIL, f"{encoder}: not installed", advice))
-    return checks
+    return [*checks, *check_encoder(recipe.curriculum.encoder)]
+
+
+def check_encoder(name: str) -> list[Check]:
+    """What compares instructions for the curriculum is installed, and what lies in a folder or was loaded once loads.
+
+    A model that is on the hub alone is asked for when the run starts.
+    """
+    if name == TFIDF:
+        return []
+    if advice := what_lacks(name):
+        return [Check("curriculum.encoder", Status.FAIL, f"{name}: not installed", advice)]
+    if name != DEFAULT and not Path(name).expanduser().is_dir():
+        found = f"{name} is no folder here, so it is taken for a model on the Hugging Face hub"
+        return [Check("curriculum.encoder", Status.WARN, found, "the hub is asked when the run starts")]
+    return []
 
 
 def check_milestones(recipe: Recipe, training: Sequence[Task]) -> list[Check]:

@@ -61,18 +61,20 @@ def _tiny(recipe: Recipe) -> list[Check]:
         return [Check("policy.prompt_format", Status.FAIL, found, "choose waymark, or name a model with one")]
     if start.checkpoint and (start.clone != "always" or start.data):
         advice = "name a folder that Waymark exported, or leave it empty to clone"
-        return [_folder("warm_start.checkpoint", recipe.checkpoint_path, (*_NEEDED, "checksums.json"), advice)]
+        there = _folder("warm_start.checkpoint", recipe.checkpoint_path, (*_NEEDED, "checksums.json"), advice)
+        reads = _reads(recipe.policy, recipe.checkpoint_path, "warm_start.checkpoint")
+        return [there, *(reads if there.status is Status.OK else [])]
     if start.clone == "never":
         found = "nothing is cloned onto tiny, and no checkpoint is named: its weights would be random"
         return [Check("warm_start.clone", Status.FAIL, found, "choose auto, or name warm_start.checkpoint")]
-    return []
+    return _fits(recipe.policy, recipe.policy.tiny.context_tokens, "policy.tiny.context_tokens")
 
 
 def _named(recipe: Recipe) -> list[Check]:
     """The named model is there, is the only start, and learns from demonstrations where the algorithm needs it."""
     checks = [_model(recipe.policy)]
     if names_folder(recipe.policy.model) and checks[0].status is Status.OK:
-        checks += [*_reads(recipe.policy), *_dialogue(recipe.policy)]
+        checks += [*_reads(recipe.policy, Path(recipe.policy.model), "policy.model"), *_dialogue(recipe.policy)]
     if recipe.warm_start.checkpoint:
         found = f"policy.model names {recipe.policy.model} to start from, and this {recipe.warm_start.checkpoint}"
         checks.append(
@@ -146,18 +148,22 @@ def _data(recipe: Recipe) -> list[Check]:
     return [Check(name, Status.OK, held)]
 
 
-def _reads(policy: PolicySettings) -> list[Check]:
+def _reads(policy: PolicySettings, folder: Path, name: str) -> list[Check]:
     """The model's tokenizer can be read, and its context holds the longest prompt with its reply."""
-    folder, longest = Path(policy.model), policy.max_prompt_tokens + policy.max_new_tokens
     try:
         TextTokenizer.load(folder)
         config = json.loads(read_text(folder / "config.json"))
         context = config.get("text_config", config).get("max_position_embeddings")
     except (OSError, ValueError, AttributeError, RecursionError) as error:
-        return [Check("policy.model", Status.FAIL, f"{folder} cannot be read: {error}", "name another model folder")]
-    if not isinstance(context, int) or longest <= context:
+        return [Check(name, Status.FAIL, f"{folder} cannot be read: {error}", "name another model folder")]
+    return _fits(policy, context, f"the context of {folder}") if isinstance(context, int) else []
+
+
+def _fits(policy: PolicySettings, context: int, whose: str) -> list[Check]:
+    longest = policy.max_prompt_tokens + policy.max_new_tokens
+    if longest <= context:
         return []
-    found = f"{longest} with policy.max_new_tokens, but the context of {folder} holds {context} tokens"
+    found = f"{longest} with policy.max_new_tokens, but {whose} holds {context} tokens"
     return [Check("policy.max_prompt_tokens", Status.FAIL, found, "set them so that their sum fits")]
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from cluster.errors import RecipeError
 from cluster.recipe.recipe import Recipe
 from learner.settings import AdapterSettings
+from records.bounds import SettingError
 from rollout_workers.settings import RolloutSettings
 
 
@@ -18,8 +20,18 @@ def as_evaluated(recipe: Recipe, *, policy: Path, split: str, passes: int = 1, s
 
     The policy folder ``policy`` plays one split, greedily or, with several passes, sampled. Each episode may have
     ``steps_factor`` times as much time, for as many more actions (``cluster.evaluation``).
+
+    Raises:
+        RecipeError: the recipe's temperature is none for several passes, or its waits none for so many actions.
     """
-    settings = replace(recipe.run.evaluation, splits=(split,), passes=passes)
+    try:
+        settings = replace(recipe.run.evaluation, splits=(split,), passes=passes)
+    except SettingError as error:
+        raise RecipeError(f"--passes {passes}: run.evaluation.{error}; set it with --set") from error
+    try:
+        rollout = longer(recipe.rollout, steps_factor)
+    except SettingError as error:
+        raise RecipeError(f"--steps-factor {steps_factor}: rollout.{error}") from error
     update = {
         "run": replace(recipe.run, evaluation=settings, phases=0),
         "warm_start": replace(recipe.warm_start, checkpoint="", data=""),
@@ -27,7 +39,7 @@ def as_evaluated(recipe: Recipe, *, policy: Path, split: str, passes: int = 1, s
         "policy": replace(recipe.policy, model=str(policy), revision="", publication="file"),
         # As a snapshot is taken, by one process.
         "learner": replace(recipe.learner, adapters=AdapterSettings(), precision="float32", ranks=1),
-        "rollout": longer(recipe.rollout, steps_factor),
+        "rollout": rollout,
     }
     return recipe.model_copy(update=update)
 

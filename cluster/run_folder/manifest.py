@@ -31,6 +31,8 @@ from records.stores.lease import LeaseLost
 
 FORMAT = 6
 FILE_NAME = "manifest.json"
+_PARTS = ("checkpoints", "episodes", "labels", "policy", "stages", "trained", "weights")
+"""Fixed: what a run would write over, or remove what is in it."""
 
 
 class RunHeader(TypedDict):
@@ -66,14 +68,20 @@ class RunManifest:
 
     @classmethod
     def open(cls, out: Path, recipe: Recipe, resume: Resume = Resume.AUTO) -> RunManifest:
-        """Start a run in an empty folder, or continue the one there.
+        """Start a run in a folder that has nothing of one, or continue the one there.
 
-        Raises ``ManifestError`` when a run is there and ``resume`` is ``never``; when it was made under another
+        Raises ``ManifestError`` when the folder has parts of a run and no manifest; when a run is there and
+        ``resume`` is ``never``; when it was made under another
         recipe, or with other code and ``resume`` is not ``other-code`` (naming what differs); or when its
         manifests cannot be read.
         """
         path = out / FILE_NAME
         if not path.exists():
+            if found := [name for name in _PARTS if (out / name).exists()]:
+                raise ManifestError(
+                    f"{out}: has {', '.join(found)} and no {FILE_NAME}, so that it is no run that could go on, and "
+                    "these might be lost; choose another --out, or move them away"
+                )
             write_atomic(path, json.dumps(_new_header(recipe), indent=1) + "\n")
         elif resume is Resume.NEVER:
             raise ManifestError(

@@ -65,6 +65,11 @@ def judged(specs: Iterable[EpisodeSpec], buffer: ReplayBuffer) -> list[JudgedEpi
     ]
 
 
+def success_of(specs: Iterable[EpisodeSpec], buffer: ReplayBuffer) -> GroupResult:
+    """Return the success of those of the episodes that have a verdict, with its interval over their tasks."""
+    return GroupResult.of(Rate.of_episodes(judged(specs, buffer)))
+
+
 def episode_counts(specs: Sequence[EpisodeSpec], result: RolloutResult, buffer: ReplayBuffer) -> WithEpisodes:
     """Return ids, counts and times of the episodes of one stage, those of an interrupted attempt included."""
     done = tuple(sorted(spec.episode_id for spec in specs if spec.episode_id in buffer))
@@ -92,7 +97,7 @@ def steps_by_staleness(rollouts: Iterable[Trajectory]) -> dict[str, int]:
 
 
 NO_EPISODES = WithEpisodes(
-    episodes=(), dispatched=0, successes=0, failures={}, incidents={}, env_steps_per_s=0.0, seconds_by_part={},
+    episodes=(), dispatched=0, successes=0, failures={}, incidents={}, env_steps_per_s=None, seconds_by_part={},
     worker_losses=0, orphans=0,
 )  # fmt: skip
 """A stage that had nothing to play."""
@@ -156,11 +161,17 @@ def _outcomes(entries: Sequence[Entry], labelled: LabelledBuffer) -> dict[str, A
     if LabelSubject.OUTCOME not in labelled.judges:
         return {"success": None, "agreement": None}
     judge = labelled.judges[LabelSubject.OUTCOME]
-    found = [(entry.outcome, labelled.labels.find(entry, judge, LabelSubject.OUTCOME)) for entry in entries]
-    pairs = [(played == 1.0, label.outcome == 1.0) for played, label in found if label is not None]
+    found = [labelled.labels.find(entry, judge, LabelSubject.OUTCOME) for entry in entries]
+    pairs = [
+        (entry.task_id, entry.outcome == 1.0, label.outcome == 1.0)
+        for entry, label in zip(entries, found, strict=True)
+        if label is not None
+    ]
     return {
-        "success": GroupResult.of(Rate.of([said for _, said in pairs])),
-        "agreement": Agreement.of([played for played, _ in pairs], [said for _, said in pairs]),
+        "success": GroupResult.of(Rate.of_tasks((task, said) for task, _, said in pairs)),
+        "agreement": Agreement.of(
+            [played for _, played, _ in pairs], [said for *_, said in pairs], [task for task, *_ in pairs]
+        ),
     }
 
 
@@ -219,7 +230,7 @@ def phase_summary(manifest: RunManifest, phase: int) -> PhaseSummary:
     return PhaseSummary(
         phase=phase,
         evaluation=evaluated.splits if isinstance(evaluated, Evaluated) else {},
-        rollout=_rate(rollouts.successes, len(rollouts.episodes)) if isinstance(rollouts, RolloutsPlayed) else None,
+        rollout=_success(rollouts) if isinstance(rollouts, RolloutsPlayed) else None,
         labels=_labels(labelled) if isinstance(labelled, Labelled) else None,
         replay=_replay(replay.audit.counts) if isinstance(replay, ReplayFiltered) else None,
         losses={name: number for part in learned for name, number in flat_numbers(part).items()},
@@ -234,8 +245,10 @@ def _lost(specs: Iterable[EpisodeSpec], result: RolloutResult, buffer: ReplayBuf
     return [result.failures[episode_id] for episode_id in missing if episode_id in result.failures]
 
 
-def _rate(successes: int, judged_episodes: int) -> GroupResult:
-    return GroupResult.of(Rate.of([True] * successes + [False] * (judged_episodes - successes)))
+def _success(rollouts: RolloutsPlayed) -> GroupResult:
+    """Return the success of rollouts; a record from before 2026-11-28 does not say which episodes share a task."""
+    solved, n = rollouts.successes, len(rollouts.episodes)
+    return rollouts.success or GroupResult.of(Rate.of([True] * solved + [False] * (n - solved)))
 
 
 def _labels(labelled: Labelled) -> LabelResult:

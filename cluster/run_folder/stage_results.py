@@ -65,7 +65,8 @@ class WithEpisodes(StageResult):
     """A stage that plays: ids of its judged episodes, counts, and times.
 
     ``dispatched`` is the number of ``episodes`` and of ``failures`` (by ``kind/code``) together. ``incidents`` counts
-    failed attempts and lost workers; ``seconds_by_part`` adds up over episodes, which overlap.
+    failed attempts and lost workers; ``seconds_by_part`` adds up over episodes, which overlap. These two and
+    ``env_steps_per_s`` are of the start that completed the stage; the last is None where that played nothing.
     """
 
     episodes: tuple[str, ...]
@@ -73,7 +74,7 @@ class WithEpisodes(StageResult):
     successes: int
     failures: dict[str, int]
     incidents: dict[str, int]
-    env_steps_per_s: float
+    env_steps_per_s: float | None
     seconds_by_part: dict[str, float]
     worker_losses: int
     orphans: int
@@ -150,11 +151,13 @@ class RolloutsPlayed(WithEpisodes):
     """A phase's episodes with the current policy.
 
     ``staleness`` counts steps by how many versions older than that policy decided them, where
-    ``rollout.max_staleness`` lets any; it is in no manifest of other runs.
+    ``rollout.max_staleness`` lets any; it is in no manifest of other runs. ``success`` is over the episodes' tasks,
+    None in manifests from before 2026-11-28.
     """
 
     stage: ClassVar[str] = "rollouts"
     staleness: dict[str, int] = field(default_factory=dict)
+    success: GroupResult | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the result without a staleness that is not counted."""

@@ -25,8 +25,9 @@ FILE_NAME = "summary.json"
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """The run; ``complete`` says whether each phase of the recipe is in it, ``seconds`` is its stages' wall time.
+    """The run; ``complete`` says whether each phase of the recipe is in it.
 
+    ``seconds`` is its stages' wall time, each in the start that completed it.
     ``judging`` is what each language model was asked, and what it cost.
     """
 

@@ -20,6 +20,7 @@ from cluster.errors import RecipeError
 from cluster.recipe.override import override
 from cluster.recipe.recipe import Recipe, load_recipe
 from cluster.recipe.yaml_file import parse_yaml, read_yaml_file
+from policy.settings import TINY
 
 Settings = Mapping[str, Any]
 _NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.+-]*$"
@@ -27,6 +28,8 @@ START = "start"
 """Names the policies that the arms start from, as the first arm of every table."""
 _OF_THE_STUDY = ("run.seed", "learner.seed", "run.evaluation.splits", "run.evaluation.every")
 """Settings that follow from the study itself."""
+_OF_THE_START = ("run.evaluation.before_rl", "warm_start.checkpoint")
+"""Settings of the arms that follow from the study's start."""
 _SEEDS = "expected different seeds of 0 and more"
 
 
@@ -126,14 +129,14 @@ class StudyDesign(_Part):
 
     def _require_own_settings(self) -> None:
         """Refuse a setting that would be set twice, of which one would silently not count."""
-        own = [*_OF_THE_STUDY, *(["run.evaluation.before_rl"] if self.start is not None else [])]
+        own = [*_OF_THE_STUDY, *(_OF_THE_START if self.start is not None else [])]
         grid = [] if self.grid is None else list(self.grid.set)
         start = {} if self.start is None else self.start.set
         claims: list[tuple[str, Iterable[str], str, list[str]]] = [
             ("set", self.set, "the study", own),
             ("set", self.set, "the grid", grid),
             ("grid.set", grid, "the study", own),
-            ("start.set", start, "the study", [*own, "run.phases"]),
+            ("start.set", start, "the study", [*_OF_THE_STUDY, "run.evaluation.before_rl", "run.phases"]),
             *((f"arms: {name}: set", arm.set, "the study", own) for name, arm in self.arms.items()),
             *((f"arms: {name}: set", self.arms[name].set, "the grid", grid) for name in self.tries_grid),
         ]
@@ -219,6 +222,8 @@ def _look_at(study: StudyFile, path: Path) -> None:
             except RecipeError as error:
                 raise RecipeError(f"{path}: arm {arm!r}: {error}") from error
             _require_phases(recipe, f"{path}: arm {arm!r}")
+            if design.start is not None:
+                _require_start(recipe, f"{path}: arm {arm!r}")
             recipes[arm] = recipe
     if design.start is not None:
         try:
@@ -242,6 +247,20 @@ def _require_phases(recipe: Recipe, where: str) -> None:
     if recipe.run.phases < 1:
         raise RecipeError(
             f"{where}: run.phases is 0: an arm of a study trains; cloning alone is told of every arm's start"
+        )
+
+
+def _require_start(recipe: Recipe, where: str) -> None:
+    """Refuse an arm that would not begin with the policy that the study made for it."""
+    if recipe.policy.model != TINY:
+        raise RecipeError(
+            f"{where}: policy.model is {recipe.policy.model}, and the study makes the start of every arm; set it to "
+            "tiny, or leave start out"
+        )
+    if recipe.warm_start.clone == "always" and not recipe.warm_start.data:
+        raise RecipeError(
+            f"{where}: warm_start.clone is always, which clones onto new weights in place of the study's start; set it "
+            "to auto, or leave start out"
         )
 
 

@@ -39,7 +39,8 @@ class RunRecord:
     ``recipe`` is the SHA-256 of all that its result depends on but the start's weights, and ``start`` that of those,
     empty where the arm made them itself. ``outcomes`` has, by phase (0: before RL) and split, the outcome of each
     judged task, the mean where it was played several times; ``templates`` those tasks' templates. ``sampled`` is the
-    success of a phase's rollouts, ``mechanism`` the learner's numbers by name and phase; ``seconds`` the wall time.
+    success of a phase's rollouts, ``mechanism`` the learner's numbers by name and phase; ``seconds`` the wall time,
+    None of a run that took more than one start: what a stage that was cut short took is in none of its numbers.
     ``milestones`` and ``sampled_milestones`` are the share of its milestones that an episode reached, in the form of
     ``outcomes`` and of ``sampled``; tasks without milestones have none.
     """
@@ -53,7 +54,7 @@ class RunRecord:
     sampled_milestones: Mapping[int, float]
     mechanism: Mapping[str, Mapping[int, float]]
     versions: Mapping[str, str | None]
-    seconds: float
+    seconds: float | None
 
     def __post_init__(self) -> None:
         """Refuse what no run leaves: no evaluation at all, a task of no template, a share beyond 1."""
@@ -85,9 +86,10 @@ class RunRecord:
         milestones = {phase: run.milestones(phase) for phase in evaluated}
         reached = {phase: share for phase in sampled if (share := run.sampled_milestones(phase)) is not None}
         templates = {entry.task_id: entry.template for played in evaluated.values() for entry in played}
+        in_one = len({entry.start for entry in run.manifest.entries()}) == 1
         return cls(
             recipe, start, outcomes, templates, milestones, sampled, reached, mechanism, summary["versions"],
-            summary["seconds"],
+            summary["seconds"] if in_one else None,
         )  # fmt: skip
 
     @property

@@ -21,7 +21,7 @@ from cluster.studies.runs import StudyRuns, Tried
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A measure of an arm: mean over seeds of its mean over tasks, with its 95 % bootstrap interval."""
+    """A measure of an arm: mean over seeds of its mean over tasks, with its 95 % interval."""
 
     mean: Interval
     by_seed: dict[int, float]
@@ -63,7 +63,8 @@ class Outcome:
     """A prediction beside what came out; ``found`` is None where an arm has no runs.
 
     ``seeds`` are those that both arms are trained with. Before all of them are there it is undecided, whatever those
-    that are say: who looks at every new run, and may stop at any, finds what was predicted sooner or later.
+    that are say: who looks at every new run, and may stop at any, finds what was predicted sooner or later. With one
+    seed it stays so: how much seeds differ is not known then.
     """
 
     prediction: Prediction
@@ -199,7 +200,9 @@ def _outcome(design: StudyDesign, prediction: Prediction, table: Table | None) -
     if prediction.over != START:
         both &= set(design.seeds_of(prediction.over))
     outcome = Outcome(prediction, Bearing.OPEN, found, len(both))
-    return outcome if found is None or outcome.missing else replace(outcome, bearing=prediction.borne_out(found.mean))
+    if found is None or outcome.missing or len(found.by_seed) < 2:
+        return outcome
+    return replace(outcome, bearing=prediction.borne_out(found.mean))
 
 
 def _curve(by_phase: Iterable[Mapping[int, float]]) -> dict[int, float]:

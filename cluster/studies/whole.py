@@ -6,14 +6,17 @@ Owns the order. Invariants: predictions are registered before anything is run; C
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 from cluster.boundary import disk_errors, interruptible
 from cluster.errors import RecipeError, RunStopped
+from cluster.recipe.recipe import load_recipe
 from cluster.studies.design import StudyFile
 from cluster.studies.page import write_study
 from cluster.studies.results import StudyResults, results_of
 from cluster.studies.runs import StudyRuns, Told, register, run_study
+from cluster.task_sets import TaskSets
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,7 @@ def conduct(study: StudyFile, out: Path, records: Path, jobs: int, told: Told, *
         RunStopped: no run of an arm is complete; the same command goes on.
         RunInterrupted: a signal stopped it; the same command goes on.
         RecipeError: the study of these records predicts something else.
+        RecipeError: a group names a template that no evaluation has, before anything is registered.
         ManifestError: a record cannot be read, is of a run with other settings, or was made without its predictions.
     """
     for option, folder in (("--out", out), ("--records", records)):
@@ -38,6 +42,8 @@ def conduct(study: StudyFile, out: Path, records: Path, jobs: int, told: Told, *
             raise RecipeError(f"{option}: expected a folder, or nothing yet, found a file: {folder}; name another")
     said = f"stopped; what is complete is in {out}. Start the same command again to go on from there."
     with interruptible(said), disk_errors(out, "start the same command again to go on from there"):
+        if not only_read:
+            _require_groups(study)
         registered = register(study, out, records)
         runs = run_study(study, out, records, jobs, told, only_read=only_read)
     if not runs.arms:
@@ -45,3 +51,26 @@ def conduct(study: StudyFile, out: Path, records: Path, jobs: int, told: Told, *
     results = results_of(study.design, runs, registered)
     write_study(out, results)
     return Conducted(runs, results)
+
+
+def _require_groups(study: StudyFile) -> None:
+    """Refuse a group whose template none of the tasks has that the arms are evaluated on.
+
+    All arms have the same tasks, so those of the first are drawn. A group of which some split has none is no error.
+    """
+    design = study.design
+    if not design.groups:
+        return
+    arm = next(iter(design.arms))
+    recipe = load_recipe(study.recipe, study.settings_of(arm, design.seeds_of(arm)[0], {}, design.splits))
+    drawn = TaskSets(recipe)
+    try:
+        templates = sorted({task.template for split in design.splits for task in drawn.split(split)})
+    except (LookupError, ValueError) as error:
+        raise RecipeError(f"splits: {error.args[0]}") from error
+    for name, template in design.groups.items():
+        if template not in templates:
+            near = get_close_matches(template, templates, 3, 0.0)
+            raise RecipeError(
+                f"groups: {name}: no task that is evaluated has the template {template!r}; there are {', '.join(near)}"
+            )

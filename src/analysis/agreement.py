@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from analysis.intervals import wilson
+from analysis.intervals import wilson_of_tasks, worth_of_tasks
 
 _RESAMPLES = 2000
 
@@ -21,8 +21,9 @@ _RESAMPLES = 2000
 class Agreement:
     """Two judges' yes and no on ``n`` episodes: confusion counts, the share that agrees, Cohen's kappa.
 
-    ``low`` and ``high`` are ends of Wilson's 95 % interval of ``share``; those of kappa come from a bootstrap over
-    episodes. ``share`` is None over no episode, kappa where chance alone agrees (one answer was never given by either).
+    ``low`` and ``high`` are ends of the 95 % interval of ``share`` over tasks; those of kappa come from a bootstrap of
+    as many episodes as those of these tasks are worth. ``share`` is None over no episode, kappa where chance alone
+    agrees (one answer was never given by either).
     """
 
     both: int
@@ -37,12 +38,19 @@ class Agreement:
     kappa_high: float | None
 
     @classmethod
-    def of(cls, first: Sequence[bool], second: Sequence[bool]) -> Agreement:
-        """Compare two judges' answers on the same episodes, in one order; raise ``ValueError`` for unequal lengths."""
+    def of(cls, first: Sequence[bool], second: Sequence[bool], tasks: Sequence[str]) -> Agreement:
+        """Compare two judges' answers on the same episodes, in one order; raise ``ValueError`` for unequal lengths.
+
+        ``tasks`` names the task of each: episodes of one hang together.
+        """
         pairs = list(zip(first, second, strict=True))
         counts = [pairs.count(pair) for pair in ((True, True), (False, False), (True, False), (False, True))]
-        interval = wilson(counts[0] + counts[1], len(pairs))
-        kappa, low, high = _kappa_with_interval(np.asarray(counts, dtype=np.float64))
+        by_task: dict[str, list[bool]] = {}
+        for task, (one, other) in zip(tasks, pairs, strict=True):
+            by_task.setdefault(task, []).append(one == other)
+        interval = wilson_of_tasks(list(by_task.values()))
+        worth = worth_of_tasks(list(by_task.values()))
+        kappa, low, high = _kappa_with_interval(np.asarray(counts, dtype=np.float64), worth)
         share = None if math.isnan(interval.value) else interval.value
         both, neither, only_first, only_second = counts
         return cls(both, neither, only_first, only_second, share, interval.low, interval.high, kappa, low, high)
@@ -53,15 +61,24 @@ class Agreement:
         return self.both + self.neither + self.only_first + self.only_second
 
 
-def _kappa_with_interval(counts: npt.NDArray[np.float64]) -> tuple[float | None, float | None, float | None]:
-    """Return kappa of the counts (both, neither, only first, only second) and the ends of its interval."""
-    total = int(counts.sum())
+def _kappa_with_interval(
+    counts: npt.NDArray[np.float64], worth: float
+) -> tuple[float | None, float | None, float | None]:
+    """Return kappa of the counts (both, neither, only first, only second) and the ends of its interval.
+
+    Half an episode is added to each count that is drawn from, so that an answer that few episodes lack is not ruled
+    out. The interval is (-1, 1) where a quarter of the draws has no kappa.
+    """
+    total = counts.sum()
     value = _kappas(counts[None])[0] if total else math.nan
     if math.isnan(value):
         return None, None, None
-    drawn = np.random.default_rng(0).multinomial(total, counts / total, size=_RESAMPLES).astype(np.float64)
-    low, high = np.nanpercentile(_kappas(drawn), [2.5, 97.5])
-    return float(value), float(low), float(high)
+    shares = (counts * worth / total + 0.5) / (worth + 2)
+    drawn = _kappas(np.random.default_rng(0).multinomial(max(round(worth), 1), shares, size=_RESAMPLES).astype(float))
+    if np.isnan(drawn).mean() > 0.25:
+        return float(value), -1.0, 1.0
+    low, high = np.nanpercentile(drawn, [2.5, 97.5])
+    return float(value), min(float(low), float(value)), max(float(high), float(value))
 
 
 def _kappas(counts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

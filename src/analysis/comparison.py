@@ -6,14 +6,13 @@ Owns the statistics of studies and of benchmarks that compare runs. Pure functio
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from analysis.gate import paired_difference
-from analysis.intervals import Interval, bootstrap_seeds, mcnemar, paired_permutation, wilson
+from analysis.intervals import Interval, mcnemar, mean_of_seeds, paired_permutation
 
 Outcomes = Mapping[str, float]
 """Outcome of each judged task, in [0, 1]."""
@@ -23,28 +22,22 @@ Seeds = Mapping[int, Mapping[str, Outcomes]]
 
 
 def level(seeds: Seeds, split: str) -> dict[str, Any]:
-    """Return the mean of the seeds with its bootstrap interval, and the pooled rate with Wilson's.
+    """Return the mean of the seeds with its 95 % interval, and each seed's.
 
-    Seeds without a judged task of the split are left out; without any nothing is known (nan in [0, 1]). Where every
-    task failed, or every one was solved, a bootstrap has no width; the mean has Wilson's interval then.
+    Seeds without a judged task of the split are left out; without any nothing is known (nan in [0, 1]).
     """
-    judged = {seed: list(of[split].values()) for seed, of in sorted(seeds.items()) if of.get(split)}
-    values = [value for run in judged.values() for value in run]
-    pooled = wilson(values.count(1.0), len(values))
-    alike = set(values) in (set(), {0.0}, {1.0})
+    judged = {seed: of[split] for seed, of in sorted(seeds.items()) if of.get(split)}
+    bounds = Interval(math.nan, 0.0, 1.0)
     return {
         "seeds": list(judged),
-        "by_seed": [float(np.mean(run)) for run in judged.values()],
-        "mean": asdict(pooled if alike else bootstrap_seeds(list(judged.values()))),
-        "pooled": asdict(pooled),
+        "by_seed": [float(np.mean(list(run.values()))) for run in judged.values()],
+        "mean": asdict(mean_of_seeds(list(judged.values()), (0.0, 0.0, 1.0, 1.0), bounds) if judged else bounds),
     }
 
 
 def difference(first: Seeds, second: Seeds, split: str) -> dict[str, Any]:
     """Compare two arms on the seeds and tasks that both have; where there are none, nothing is known (nan).
 
-    The interval is a bootstrap's over seeds and tasks, or that of ``paired_difference`` over all pairs as far as that
-    is wider: where hardly a pair differs a bootstrap says more than they know.
     The permutation test flips whole tasks, because seeds that share tasks, and perhaps the start, are not independent;
     it is about these runs, not about others. McNemar's test is given for each seed.
     """
@@ -54,22 +47,15 @@ def difference(first: Seeds, second: Seeds, split: str) -> dict[str, Any]:
         for a, b in [(first[seed].get(split, {}), second[seed].get(split, {}))]
     ]
     pairs = [pair for pair in shared if pair]
-    gaps: dict[str, list[float]] = {}
-    for pair in pairs:
-        for task, (a, b) in pair.items():
-            gaps.setdefault(task, []).append(a - b)
-    means = [float(np.mean(of_task)) for of_task in gaps.values()]
-    by_seed = [[a - b for a, b in pair.values()] for pair in pairs]
+    gaps = [{task: a - b for task, (a, b) in pair.items()} for pair in pairs]
+    tasks = dict.fromkeys(task for of_seed in gaps for task in of_seed)
+    means = [float(np.mean([of_seed[task] for of_seed in gaps if task in of_seed])) for task in tasks]
+    found = (
+        mean_of_seeds(gaps, (1.0, -1.0), Interval(0.0, -1.0, 1.0)) if gaps else Interval(math.nan, math.nan, math.nan)
+    )
     return {
-        "mean": asdict(_interval(by_seed) if pairs else Interval(math.nan, math.nan, math.nan)),
-        "by_seed": [float(np.mean(of_seed)) for of_seed in by_seed],
+        "mean": asdict(found),
+        "by_seed": [float(np.mean(list(of_seed.values()))) for of_seed in gaps],
         "p_permutation": paired_permutation(means, [0.0] * len(means)),
         "p_mcnemar": [mcnemar(*zip(*[(a == 1.0, b == 1.0) for a, b in pair.values()], strict=True)) for pair in pairs],
     }
-
-
-def _interval(by_seed: Sequence[Sequence[float]]) -> Interval:
-    """Return the mean of paired differences by seed and task, with the wider ends of both intervals, 95 % each."""
-    resampled = bootstrap_seeds(by_seed)
-    counted = paired_difference([gap for of_seed in by_seed for gap in of_seed], level=0.975)
-    return Interval(resampled.value, min(resampled.low, counted.low), max(resampled.high, counted.high))

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.agreement import Agreement
-from analysis.intervals import Interval
+from analysis.intervals import Z95, Interval
 
 Numbers = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -83,10 +83,11 @@ def report_on(
         threshold=threshold,
         ece=sum(b.n * abs(b.said - b.happened) for b in bins) / len(solved),
         bins=bins,
-        agreement=Agreement.of(solved.tolist(), said.tolist()),
+        agreement=Agreement.of(solved.tolist(), said.tolist(), templates),
         by_site={
-            site: Agreement.of(solved[where == site].tolist(), said[where == site].tolist())
+            site: Agreement.of(solved[at].tolist(), said[at].tolist(), [templates[int(i)] for i in np.flatnonzero(at)])
             for site in sorted(set(sites))
+            for at in [where == site]
         },
     )
 
@@ -102,18 +103,35 @@ def auc(scores: Numbers, solved: Flags) -> float:
 
 
 def auc_interval(scores: Numbers, solved: Flags, groups: Sequence[str]) -> Interval:
-    """Return the area under the curve with a percentile bootstrap over ``groups`` (templates), which hang together.
+    """Return the area under the curve with its 95 % interval; ``groups`` (templates) hang together.
 
-    The interval is (0, 1) where there is one group or only one kind of outcome: nothing is known then.
+    It reaches as far as the wider of two: a percentile bootstrap over groups, and Newcombe's interval for single
+    episodes (2006, method 5), which keeps a width where all draws say the same. It is (0, 1) where there is one group
+    or only one kind of outcome: nothing is known then.
     """
-    return over_groups(lambda chosen: auc(scores[chosen], solved[chosen]), groups)
+    found = over_groups(lambda chosen: auc(scores[chosen], solved[chosen]), groups)
+    wins = int(solved.sum())
+    low, high = _newcombe(found.value, wins, len(solved) - wins)
+    return Interval(found.value, min(found.low, low), max(found.high, high))
+
+
+def _newcombe(area: float, wins: int, losses: int) -> tuple[float, float]:
+    """Return the ends of the areas that are 1.96 of their standard errors from ``area`` (Hanley and McNeil 1982)."""
+    if math.isnan(area):
+        return 0.0, 1.0
+    candidates = np.linspace(0.0, 1.0, 10_001)
+    mean = (wins + losses) / 2 - 1
+    factor = 1 + mean * (1 - candidates) / (2 - candidates) + mean * candidates / (1 + candidates)
+    inside = (candidates - area) ** 2 <= Z95**2 * candidates * (1 - candidates) * factor / (wins * losses)
+    near = candidates[inside | (np.abs(candidates - area) <= 1e-4)]
+    return float(near.min()), float(near.max())
 
 
 def over_groups(statistic: Callable[[npt.NDArray[np.int64]], float], groups: Sequence[str]) -> Interval:
     """Return ``statistic`` of all N indices with a 95 % percentile bootstrap over ``groups`` (N), which hang together.
 
-    A draw of which the statistic is nan does not count. The interval is (0, 1) where there is one group or the
-    statistic of all is nan: nothing is known then.
+    A draw of which the statistic is nan does not count. The interval is (0, 1) where there is one group, or the
+    statistic of all or of a quarter of the draws is nan: nothing is known then.
     """
     names = np.asarray(groups)
     value = statistic(np.arange(len(names)))
@@ -125,6 +143,8 @@ def over_groups(statistic: Callable[[npt.NDArray[np.int64]], float], groups: Seq
         statistic(np.concatenate([members[i] for i in generator.integers(len(members), size=len(members))]))
         for _ in range(_RESAMPLES)
     ]
+    if np.isnan(drawn).mean() > 0.25:
+        return Interval(value, 0.0, 1.0)
     low, high = np.nanpercentile(drawn, [2.5, 97.5])
     return Interval(value, float(low), float(high))
 
@@ -166,9 +186,9 @@ def _logistic(x: Numbers, target: Numbers) -> tuple[float, float]:
 
 
 def _threshold(probabilities: Numbers, solved: Flags) -> float:
-    """Return the middle of the thresholds that agree with most episodes."""
+    """Return the middle of the thresholds that agree with most episodes; at the ends of them all, or none, succeed."""
     values = np.unique(probabilities)
-    cuts = np.concatenate([values[:1], (values[1:] + values[:-1]) / 2])
+    cuts = np.concatenate([values[:1], (values[1:] + values[:-1]) / 2, (values[-1:] + 1) / 2])
     right = np.asarray([((probabilities >= cut) == solved).sum() for cut in cuts])
     best = cuts[right == right.max()]
     return float(best[len(best) // 2])

@@ -165,10 +165,12 @@ def _groups(routes: Iterable[Route], key: Callable[[Route], K]) -> dict[K, list[
 
 
 def _shares(routes: Sequence[Route], found: dict[str, Diagnosis]) -> ModeShares:
-    modes = [found[route.episode_id].mode for route in routes if route.episode_id in found]
-    stuck = [found[r.episode_id].mode is Mode.STUCK if r.episode_id in found else False for r in routes]
-    shares = {mode.value: GroupResult.of(Rate.of(other is mode for other in modes)) for mode in Mode}
-    return ModeShares(len(routes), len(modes), shares, GroupResult.of(Rate.of(stuck)))
+    modes = [(route.task_id, found[route.episode_id].mode) for route in routes if route.episode_id in found]
+    stuck = [(r.task_id, r.episode_id in found and found[r.episode_id].mode is Mode.STUCK) for r in routes]
+    shares = {
+        mode.value: GroupResult.of(Rate.of_tasks((task, other is mode) for task, other in modes)) for mode in Mode
+    }
+    return ModeShares(len(routes), len(modes), shares, GroupResult.of(Rate.of_tasks(stuck)))
 
 
 def _by_horizon(routes: Sequence[Route]) -> dict[str, GroupResult]:

@@ -37,7 +37,7 @@ def by_limit(routes: Sequence[Route]) -> dict[str, LimitResult]:
 
 
 def _at(routes: Sequence[Route], limit: int) -> LimitResult:
-    solved = Rate.of(route.success and len(route.moves) <= limit for route in routes)
+    solved = Rate.of_tasks((route.task_id, route.success and len(route.moves) <= limit) for route in routes)
     cut = sum(route.failed and not route.exited and len(route.moves) < limit for route in routes)
     return LimitResult(GroupResult.of(solved), cut)
 

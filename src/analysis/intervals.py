@@ -1,18 +1,19 @@
 """Intervals and paired tests for success rates.
 
 Owns the statistics every number we report goes through. Pure functions of numbers; random ones take
-a seed. numpy and the standard library suffice, so nothing heavier is imported.
+a seed. scipy is imported where it is used: it takes half a second.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 Z95 = 1.959963984540054
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +39,29 @@ def wilson(successes: int, n: int, z: float = Z95) -> Interval:
 def wilson_of_tasks(by_task: Sequence[Sequence[bool]], z: float = Z95) -> Interval:
     """Return the success rate of tasks that were played several times each, with Wilson's interval for so many tasks.
 
-    Passes of one task are alike, so that the episodes count as fewer: as many independent ones as would give the mean
-    the variance that it has over tasks (Korn and Graubard 1998). They are never more than there are episodes, and as
-    many as tasks where all tasks ended alike. With one pass each it is ``wilson``.
+    Passes of one task are alike, so that the episodes count as fewer (``worth_of_tasks``). With one pass each it is
+    ``wilson``.
+    """
+    episodes = sum(map(len, by_task))
+    solved = sum(map(sum, by_task))
+    if sum(map(bool, map(len, by_task))) in (0, episodes):
+        return wilson(solved, episodes, z)
+    return _wilson(solved / episodes, worth_of_tasks(by_task), z)
+
+
+def worth_of_tasks(by_task: Sequence[Sequence[bool]]) -> float:
+    """Return as how many independent episodes those of tasks count that were played several times each.
+
+    They give the mean the variance that it has over tasks (Korn and Graubard 1998). They are never more than there
+    are episodes, as many as tasks where all tasks ended alike, and one for one task; 0 where there are none.
     """
     played = [np.asarray(task, dtype=np.float64) for task in by_task if len(task)]
-    episodes = sum(len(task) for task in played)
-    solved = int(sum(task.sum() for task in played))
-    if len(played) in (0, episodes):
-        return wilson(solved, episodes, z)
-    rate, tasks = solved / episodes, len(played)
-    spread = sum(float((task - rate).sum()) ** 2 for task in played) / episodes**2 * tasks / max(tasks - 1, 1)
-    counted = min(rate * (1 - rate) / spread, float(episodes)) if spread else float(tasks)
-    return _wilson(rate, counted if tasks > 1 else 1.0, z)
+    episodes, tasks = sum(len(task) for task in played), len(played)
+    if tasks in (0, 1, episodes):
+        return float(tasks)
+    rate = float(sum(task.sum() for task in played)) / episodes
+    spread = sum(float((task - rate).sum()) ** 2 for task in played) / episodes**2 * tasks / (tasks - 1)
+    return min(rate * (1 - rate) / spread, float(episodes)) if spread else float(tasks)
 
 
 def _wilson(rate: float, n: float, z: float) -> Interval:
@@ -61,26 +72,57 @@ def _wilson(rate: float, n: float, z: float) -> Interval:
     return Interval(rate, low, high)
 
 
-def bootstrap_seeds(
-    outcomes: Sequence[Sequence[float]], level: float = 0.95, resamples: int = 10_000, seed: int = 0
-) -> Interval:
-    """Return the mean over seeds with a two-level percentile bootstrap: seeds first, then tasks within each.
+def mean_of_seeds(outcomes: Sequence[Mapping[str, float]], counted: Sequence[float], within: Interval) -> Interval:
+    """Return the mean of the seeds' means over tasks with its 95 % interval for other seeds and other tasks.
 
-    ``outcomes[s]`` holds seed s's outcomes over its tasks (lengths may differ). The value is the mean
-    of the seeds' means, so that each seed weighs the same. Raises ``ValueError`` where a seed is empty.
+    ``outcomes[s]`` holds seed s's outcome of each of its tasks, in [``within.low``, ``within.high``]. Seeds and tasks
+    are crossed: what makes a task hard is alike in all seeds, so that tasks count once, however often they are played.
+    The variance of the mean over tasks, noise included, is turned into so many independent outcomes, with those
+    ``counted`` in beside them: +1 and -1 for differences (Bonett and Price 2012), two of 0 and of 1 for levels (Agresti
+    and Coull 1998), so that outcomes that are all alike still leave a width. What the seeds' means differ by beyond
+    that noise is widened by Student's quantile for so few seeds. Of one seed nothing is known of others: its interval
+    is for other tasks only. Raises ``ValueError`` where a seed is empty.
     """
-    runs = [np.asarray(run, dtype=np.float64) for run in outcomes]
-    if not runs or any(run.size == 0 for run in runs):
-        raise ValueError(f"expected at least one outcome for every seed, found counts {[run.size for run in runs]}")
-    generator = np.random.default_rng(seed)
-    picks = generator.integers(len(runs), size=(len(runs), resamples))
-    means = np.empty(picks.shape)
-    for slot, index in np.ndindex(len(runs), len(runs)):
-        columns = np.flatnonzero(picks[slot] == index)
-        means[slot, columns] = _resampled_means(runs[index], columns.size, generator)
-    totals = means.mean(axis=0)
-    low, high = np.quantile(totals, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(np.mean([run.mean() for run in runs])), float(low), float(high))
+    if not outcomes or not all(outcomes):
+        counts = [len(run) for run in outcomes]
+        raise ValueError(f"expected at least one outcome for every seed, found counts {counts}")
+    seeds, tasks = len(outcomes), list(dict.fromkeys(task for run in outcomes for task in run))
+    values = np.array([[run.get(task, math.nan) for task in tasks] for run in outcomes])
+    shares = 1 / np.sum(~np.isnan(values), axis=1)
+    means = np.nanmean(values, axis=1)
+    mean, square = float(means.mean()), float(np.mean(np.nansum(values**2, axis=1) * shares))
+    of_tasks, between = _variances(values - means[:, None], shares, means)
+    spread, most = square - mean**2, float(np.sum(~np.isnan(values)))
+    worth = min(max(spread / of_tasks, 1.0), most) if of_tasks > ROUNDING else float(len(tasks))
+    total = worth + len(counted)
+    centre = (mean * worth + sum(counted)) / total
+    variance = ((square * worth + sum(extra**2 for extra in counted)) / total - centre**2) / total
+    half = math.sqrt(Z95**2 * variance + (student95(seeds - 1) ** 2 * between if between > ROUNDING else 0.0))
+    return Interval(mean, max(within.low, centre - half), min(within.high, centre + half))
+
+
+def student95(freedom: int) -> float:
+    """Return what Student's t with ``freedom`` degrees of freedom exceeds, either way, in 5 %."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 0.975))
+
+
+def _variances(around: np.ndarray, shares: np.ndarray, means: np.ndarray) -> tuple[float, float]:
+    """Return the variance of the mean of the seeds' means: that of tasks with noise, and that between seeds without.
+
+    ``around`` (S, T) is outcomes less their seed's mean, nan where none was judged; ``shares`` (S,) is one over its
+    tasks; ``means`` is (S,).
+    """
+    seeds, tasks = around.shape
+    weights = np.nansum(around * shares[:, None], axis=0) / seeds
+    of_tasks = float(np.sum(weights**2)) * tasks / max(tasks - 1, 1)
+    if seeds == 1:
+        return of_tasks, 0.0
+    rest = around - np.nanmean(around, axis=0)
+    freedom = np.sum(~np.isnan(around)) - seeds - tasks + 1
+    noise = float(np.nansum(rest**2) / freedom * shares.mean()) if freedom > 0 else 0.0
+    return max(of_tasks, noise / seeds), max(0.0, float(means.var(ddof=1)) - noise) / seeds
 
 
 def mcnemar(first: Sequence[bool], second: Sequence[bool]) -> float:
@@ -122,12 +164,6 @@ def paired_permutation(
         for rows in _chunks(resamples, 1000)
     )
     return (extreme + 1) / (resamples + 1)
-
-
-def _resampled_means(run: np.ndarray, resamples: int, generator: np.random.Generator) -> np.ndarray:
-    """Return ``resamples`` bootstrap means of one seed, (resamples,), a thousand at a time to bound memory."""
-    parts = [generator.choice(run, size=(rows, run.size)).mean(axis=1) for rows in _chunks(resamples, 1000)]
-    return np.concatenate([np.empty(0), *parts])
 
 
 def _chunks(total: int, size: int) -> list[int]:

@@ -43,9 +43,14 @@ class Rate:
     @classmethod
     def of_episodes(cls, episodes: Iterable[Episode]) -> Rate:
         """Return the rate of judged episodes, of which several may be of one task."""
+        return cls.of_tasks((episode.task_id, episode.outcome == 1.0) for episode in episodes)
+
+    @classmethod
+    def of_tasks(cls, outcomes: Iterable[tuple[str, bool]]) -> Rate:
+        """Return the rate of outcomes with the task of each, of which several may be of one task."""
         by_task: dict[str, list[bool]] = {}
-        for episode in episodes:
-            by_task.setdefault(episode.task_id, []).append(episode.outcome == 1.0)
+        for task, outcome in outcomes:
+            by_task.setdefault(task, []).append(outcome)
         interval = wilson_of_tasks(list(by_task.values()))
         return cls(interval.value, sum(map(len, by_task.values())), interval.low, interval.high)
 

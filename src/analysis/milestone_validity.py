@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from analysis.discrimination import auc_interval
-from analysis.intervals import Interval, wilson
+from analysis.intervals import Interval
 from analysis.metrics import Rate
 
 LEAST_AUROC = 0.70
@@ -46,12 +46,16 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Equivalence:
-    """Completing all milestones as a prediction of success; nan where it was never made, or nothing succeeded."""
+    """Completing all milestones as a prediction of success; nan where it was never made, or nothing succeeded.
+
+    ``precision_low`` is the lower end of the precision's 95 % interval over groups.
+    """
 
     precision: float
     recall: float
     f1: float
     predicted: int
+    precision_low: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +79,9 @@ class Validity:
 
 def validity(completions: Sequence[Completion]) -> Validity:
     """Return the statistics of ``completions``; those that are not defined are nan, and then reject the source."""
-    by_share: dict[Fraction, list[bool]] = {share: [] for share in sorted({one.share for one in completions})}
+    by_share: dict[Fraction, list[tuple[str, bool]]] = {one: [] for one in sorted({one.share for one in completions})}
     for one in completions:
-        by_share[one.share].append(one.success)
+        by_share[one.share].append((one.group, one.success))
     totals = {one.total for one in completions}
     shares, solved = [float(one.share) for one in completions], [one.success for one in completions]
     tau, p = kendall_tau(shares, [float(one) for one in solved])
@@ -88,7 +92,7 @@ def validity(completions: Sequence[Completion]) -> Validity:
         equivalence(completions),
         tau,
         p,
-        {_level(share, totals): Rate.of(ended) for share, ended in by_share.items()},
+        {_level(share, totals): Rate.of_tasks(ended) for share, ended in by_share.items()},
         (),
     )
     return replace(found, rejected=tuple(_broken_rules(found)))
@@ -101,7 +105,8 @@ def equivalence(completions: Sequence[Completion]) -> Equivalence:
     precision = right / len(predicted) if predicted else math.nan
     recall = right / solved if solved else math.nan
     f1 = 2 * right / (len(predicted) + solved) if predicted and solved else math.nan
-    return Equivalence(precision, recall, f1, len(predicted))
+    low = Rate.of_tasks((one.group, one.success) for one in predicted).low
+    return Equivalence(precision, recall, f1, len(predicted), low)
 
 
 def kendall_tau(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:
@@ -149,8 +154,7 @@ def _broken_rules(found: Validity) -> list[str]:
     if not (found.tau > 0 and found.p < LARGEST_P):
         broken.append(f"Kendall's tau {found.tau:.2f} (p {found.p:.2g}): expected above 0 with p below {LARGEST_P}")
     base = found.successes / found.episodes if found.episodes else math.nan
-    right = found.equivalence.predicted and round(found.equivalence.precision * found.equivalence.predicted)
-    if not wilson(right, found.equivalence.predicted).low > base:
+    if not found.equivalence.precision_low > base:
         broken.append(
             f"success where all are completed {found.equivalence.precision:.2f} (n {found.equivalence.predicted}): "
             f"expected clearly above success overall, {base:.2f}"

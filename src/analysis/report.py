@@ -175,7 +175,7 @@ MECHANISM = {
     "mechanism.auc_steps_clock": "the clock does (AUC)",
     "mechanism.clock_rank": "follows the step number in failures (rank correlation)",
     "mechanism.positive_share_of_failures": "decisions of failures pushed up (share)",
-    "actor.ratio.r2": "what the update did follows what was asked (R²)",
+    "actor.ratio.correlation": "what the update did follows what was asked (correlation; below 0: the opposite)",
 }
 """What is told of the shaping: names among a phase's numbers, and what each one says of the potential."""
 

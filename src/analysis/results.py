@@ -105,8 +105,8 @@ class PhaseSummary:
 
     ``evaluation`` maps a split to its result after the phase; ``rollout`` is the sampled success of the phase's own
     episodes by the verdicts that they were played with, ``labels`` what judges said of them afterwards, where the
-    recipe names any; ``losses`` are means over the phase; ``seconds`` maps a stage to its wall time;
-    ``env_steps_per_second`` is over the rollout stage.
+    recipe names any; ``losses`` are means over the phase. ``seconds`` maps a stage to the wall time of the start that
+    completed it, and ``env_steps_per_second`` is that start's over the rollout stage, None where it played nothing.
     """
 
     phase: int

@@ -36,7 +36,7 @@ def mechanism_of(batch: PhaseBatch, potentials: Sequence[Array], advantages: Adv
         auc_outcome=auc(at_end, outcomes),
         auc_outcome_within=_auc_within(at_end, outcomes, [t.template for t in rollouts]),
         auc_outcome_clock=auc(np.asarray([c[-1] for _, _, c in own]), outcomes),
-        auc_outcome_template=auc(_means_of_other_halves(rollouts, outcomes), outcomes),
+        auc_outcome_template=_auc_of_other_halves(rollouts, outcomes),
         auc_steps=auc(_joined([_rises(p) for _, p, _ in failures]), reaches),
         auc_steps_clock=auc(_joined([_rises(c) for _, _, c in failures]), reaches),
         clock_rank=mean_or_none(
@@ -55,9 +55,7 @@ def _auc_within(scores: Array, outcomes: Array, templates: Sequence[str]) -> flo
     names, won, pairs = np.asarray(templates, dtype=np.str_), 0.0, 0
     for name in np.unique(names):
         mine = names == name
-        successes = int((outcomes[mine] > 0.5).sum())
-        of_template = successes * (int(mine.sum()) - successes)
-        found = auc(scores[mine], outcomes[mine])
+        found, of_template = auc(scores[mine], outcomes[mine]), _pairs(outcomes[mine])
         if found is not None:
             won, pairs = won + found * of_template, pairs + of_template
     return won / pairs if pairs else None
@@ -74,22 +72,35 @@ def _reaching(trajectory: Trajectory) -> Array:
     return np.asarray(np.diff(counts) > 0, dtype=np.float64)
 
 
-def _means_of_other_halves(trajectories: Sequence[Trajectory], outcomes: Array) -> Array:
-    """Return for each trajectory the mean outcome of that half of its template's which it is not in.
+def _auc_of_other_halves(trajectories: Sequence[Trajectory], outcomes: Array) -> float | None:
+    """Return the AUC of the mean outcome of that half of a template's episodes which each is not in.
 
     With its own outcome in it the mean would know the answer; with that alone left out it would be lower for a success
-    than for a failure beside it. Where there is no other half it is the mean of all other templates, or 0.
+    than for a failure beside it, as it is where episodes of both halves are compared. So the pairs are those within a
+    half, of all templates; None where no half has both outcomes. A template's only episode has the mean of the other
+    half of all, or 0.
     """
     names = np.asarray([trajectory.template for trajectory in trajectories], dtype=np.str_)
     order = np.asarray([zlib.crc32(trajectory.episode_id.encode()) for trajectory in trajectories])
-    means = np.zeros(len(outcomes), dtype=np.float64)
+    second = np.zeros(len(outcomes), dtype=np.bool_)
     for name in np.unique(names):
         mine = np.flatnonzero(names == name)
-        mine = mine[np.argsort(order[mine], kind="stable")]
-        for half, other in ((mine[::2], mine[1::2]), (mine[1::2], mine[::2])):
-            known = outcomes[other] if len(other) else outcomes[names != name]
-            means[half] = known.mean() if len(known) else 0.0
-    return means
+        second[mine[np.argsort(order[mine], kind="stable")][1::2]] = True
+    won, pairs = 0.0, 0
+    for half, other in ((~second, second), (second, ~second)):
+        means = {name: outcomes[other & (names == name)] for name in np.unique(names)}
+        known = [means[name] if len(means[name]) else outcomes[other] for name in names[half]]
+        scores = np.asarray([one.mean() if len(one) else 0.0 for one in known])
+        found, of_half = auc(scores, outcomes[half]), _pairs(outcomes[half])
+        if found is not None:
+            won, pairs = won + found * of_half, pairs + of_half
+    return won / pairs if pairs else None
+
+
+def _pairs(outcomes: Array) -> int:
+    """Return how many pairs of a success and a failure there are."""
+    successes = int((outcomes > 0.5).sum())
+    return successes * (len(outcomes) - successes)
 
 
 def _joined(arrays: Sequence[Array]) -> Array:

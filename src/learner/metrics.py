@@ -151,7 +151,8 @@ class Mechanism:
     ``final_states``: share of episodes whose state after the last action is recorded. There it is the last state and
     the last action a step; elsewhere the last state is the one before that action, of which nothing is seen.
     ``auc_outcome``: AUC of P at the last state for success; ``auc_outcome_clock``: of the step number over the expert's
-    there; ``auc_outcome_template``: of the mean outcome of that half of the template's which it is not in;
+    there; ``auc_outcome_template``: of the mean outcome of that half of the template's which it is not in, over
+    pairs within a half;
     ``auc_outcome_within``: of P at the last state, over pairs of episodes of the same template.
     ``auc_steps``: AUC of P(s_{t+1}) - P(s_t) for steps within failures that reach a milestone; ``auc_steps_clock``: of
     the clock's.
@@ -233,8 +234,8 @@ def ratio_metrics(asked: Array, achieved: Array) -> RatioMetrics | None:
     asked_summary, achieved_summary = summarise(asked), summarise(achieved)
     if asked_summary is None or achieved_summary is None:
         return None
-    x = np.asarray(asked, dtype=np.float64) - np.mean(asked)
-    spread = float((x**2).sum())
+    x = np.asarray(asked, dtype=np.float64) - np.mean(asked, dtype=np.float64)
+    spread = float((x**2).sum()) if np.ptp(asked) else 0.0
     up, down = asked > 0, asked < 0
     signed = up | down
     correlation = pearson(asked, achieved)

@@ -65,7 +65,9 @@ def kendall(a: Array, b: Array) -> float | None:
 
 def pearson(a: Array, b: Array) -> float | None:
     """Return the linear correlation of two (N,) arrays, or None where one of them is constant."""
-    x, y = (np.asarray(v, dtype=np.float64) - np.mean(v) for v in (a, b))
+    if not len(a) or np.ptp(a) == 0 or np.ptp(b) == 0:
+        return None
+    x, y = (np.asarray(v, dtype=np.float64) - np.mean(v, dtype=np.float64) for v in (a, b))
     scale = float(np.sqrt((x**2).sum() * (y**2).sum()))
     return float((x * y).sum() / scale) if scale > 0 else None
 

@@ -91,7 +91,7 @@ def linear_modules(model: PreTrainedModel, layers: int | None, names: Sequence[s
     Only those whose last part is in ``names``, where there are any.
 
     Raises:
-        ValueError: there is none, or the architecture's layers are not found.
+        ValueError: there is none, a name is none's, or the architecture's layers are not found.
     """
     decoder = model.get_decoder()
     if not isinstance(getattr(decoder, "layers", None), nn.ModuleList):
@@ -104,8 +104,14 @@ def linear_modules(model: PreTrainedModel, layers: int | None, names: Sequence[s
         for name, module in decoder.layers[number].named_modules()
         if isinstance(module, nn.Linear) and (not names or name.rpartition(".")[2] in names)
     )
-    if not found:
-        raise ValueError(f"learner.adapters: {type(model).__name__} has no linear layer of {list(names) or 'any name'}")
+    if lacking := sorted(set(names) - {name.rpartition(".")[2] for name in found}) or (not found and ["any name"]):
+        there = {
+            name.rpartition(".")[2] for name, part in decoder.layers.named_modules() if isinstance(part, nn.Linear)
+        }
+        raise ValueError(
+            f"learner.adapters.modules: {type(model).__name__} has no linear layer of {', '.join(lacking)}; its layers "
+            f"have {', '.join(sorted(there)) or 'none'}"
+        )
     return found
 
 

@@ -194,7 +194,7 @@ class _Episode:
                     policy_s=policy_s,
                 )
             )
-            self._measure(self.steps[-1])
+            self._measure(self.steps[-1], acted=following is not observation)
             feedback = parse_error or (following.feedback if following is not observation else None)
             self.history.append(PastAction(decision.action_ids.tolist(), feedback))
             if action is not None and not refused and (element is not None or action.element_id is None):
@@ -210,13 +210,14 @@ class _Episode:
             self.final_state = _final_state(after, self.writer)
         await self._judge()
 
-    def _measure(self, step: Step) -> None:
+    def _measure(self, step: Step, *, acted: bool) -> None:
         played = {"environment": self.environment, "source": self.spec.source}
         meter.record(table.STEPS, **played, action="unread" if step.parse_error else "read")
         meter.record(table.PROMPT_TOKENS, len(step.prompt_ids), **played)
         meter.record(table.ACTION_TOKENS, len(step.action_ids), **played)
         meter.record(table.POLICY_SECONDS, step.policy_s, **played)
-        meter.record(table.STEP_SECONDS, step.browser_s, environment=self.environment)
+        if acted:
+            meter.record(table.STEP_SECONDS, step.browser_s, environment=self.environment)
 
     async def _act(self, action: Action | None, observation: Observation) -> Observation:
         """Return what is there after the action; what is not an action, and an exit, leave the page alone."""

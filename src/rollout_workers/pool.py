@@ -167,6 +167,7 @@ class _Run:
         group.loop_lag_s = 0.0
         self._asks_policy = any(spec.source is not Source.DEMONSTRATION for spec in specs)
         self._started = self._moved = time.monotonic()
+        self._last_lost: Failure | None = None
         self._worker_seen = False
 
     def play(self) -> None:
@@ -226,6 +227,7 @@ class _Run:
             if event.failure.code == codes.PREEMPTED:
                 self._take_back(event.worker, event.failure)
                 return
+            self._last_lost = event.failure
             self._budget.record(event.failure)
             self._gate.lost(event.worker)
             self._ledger.release(event.worker, event.failure, now)
@@ -282,6 +284,7 @@ class _Run:
                 f"expected a rollout worker to be ready within {settings.start_timeout_s:g} s, found none; "
                 f"Ray must have {settings.worker_cpus:g} free CPUs for each of {settings.workers} workers "
                 f"(see `ray status`), and the workers' logs say whether a browser is missing"
+                + (f"; the last that could not start: {self._last_lost}" if self._last_lost is not None else "")
             )
         if waited > settings.stall_timeout_s:
             raise _Stalled(

@@ -155,9 +155,9 @@ class RolloutResult:
         return sum(summary.steps for summary in self.summaries)
 
     @property
-    def env_steps_per_s(self) -> float:
-        """Actions per second of wall time, over all workers."""
-        return self.env_steps / self.seconds if self.seconds else 0.0
+    def env_steps_per_s(self) -> float | None:
+        """Actions per second of wall time, over all workers; None where nothing was played."""
+        return self.env_steps / self.seconds if self.seconds and self.summaries else None
 
     @property
     def seconds_by_part(self) -> dict[str, float]:

@@ -48,6 +48,43 @@ def test_the_interval_is_over_groups_and_the_same_each_time() -> None:
     assert alone.high - alone.low == pytest.approx(0.09, abs=0.03)
 
 
+@pytest.mark.parametrize(("wins", "losses"), [(2, 2), (5, 3), (20, 20), (200, 200)])
+def test_a_perfect_area_has_a_width_that_becomes_less(wins: int, losses: int) -> None:
+    solved = np.array([True] * wins + [False] * losses)
+    found = auc_interval(solved.astype(float), solved, [str(i) for i in range(len(solved))])
+    assert found.value == found.high == 1.0
+    # Newcombe's lower end: where (1 - a)^2 is 1.96^2 times Hanley's and McNeil's variance at a.
+    area, mean = found.low, (wins + losses) / 2 - 1
+    variance = area * (1 - area) * (1 + mean * (1 - area) / (2 - area) + mean * area / (1 + area)) / (wins * losses)
+    assert (1 - area) ** 2 == pytest.approx(1.96**2 * variance, rel=0.02)
+    assert found.low < (0.5 if wins + losses == 4 else 1.0)
+
+
+def test_equal_scores_of_a_few_are_no_certain_chance() -> None:
+    solved = np.array([True, True, False, False])
+    found = auc_interval(np.ones(4), solved, ["a", "b", "c", "d"])
+    assert found.value == 0.5
+    assert found.low < 0.2
+    assert found.high > 0.8
+
+
+@pytest.mark.parametrize("failures", [1, 3])
+def test_draws_without_an_area_tell_nothing(failures: int) -> None:
+    """One success: a third of the draws lack it, and with one failure beside it half of them do not have both."""
+    solved = np.array([True] + [False] * failures)
+    found = auc_interval(solved.astype(float), solved, [str(i) for i in range(len(solved))])
+    assert (found.value, found.low, found.high) == (1.0, 0.0, 1.0)
+
+
+@pytest.mark.parametrize(("solved", "said"), [([False] * 4, 0), ([True] * 4, 4), ([False] * 9 + [True], 0)])
+def test_a_threshold_may_leave_out_everybody(solved: list[bool], said: int) -> None:
+    """The last is the worst of ten: who believes nobody is right about nine, any other cut about fewer."""
+    log_odds = -np.arange(len(solved), dtype=float)
+    found = calibrate(log_odds, np.array(solved))
+    assert 0 <= found.threshold <= 1
+    assert int((found.probabilities(log_odds) >= found.threshold).sum()) == said
+
+
 def test_calibration_finds_the_scale_and_the_bias_that_were_put_in() -> None:
     generator = np.random.default_rng(0)
     true = generator.normal(size=20_000) * 2

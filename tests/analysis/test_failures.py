@@ -45,6 +45,17 @@ def test_modes_are_shared_out_by_phase_and_site_without_demonstrations() -> None
     ]  # fmt: skip
 
 
+def test_shares_of_modes_are_as_sure_as_their_tasks_are_many() -> None:
+    """Two tasks, one of them always stuck, ten passes of each."""
+    played = [
+        route(*(STUCK if task == "a" else WRONG), name=f"{task}{n}", task=task) for task in "ab" for n in range(10)
+    ]
+    shares = failure_report("mine", played, AnalysisSettings()).everything.shares
+    assert shares["stuck midway"].success == 0.5
+    assert shares["stuck midway"].low < 0.15
+    assert shares["stuck midway"].high > 0.85
+
+
 def test_pass_at_k_is_there_where_most_tasks_were_played_so_often() -> None:
     outcomes = {"t1": [1.0, 0.0, 0.0], "t2": [0.0, 0.0, 0.0], "t3": [1.0]}
     played = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,6 +37,22 @@ def test_equal_policies_pass_once_there_are_tasks_enough_and_are_refused_before(
     refused = gate(*sides(needed - 1, 0, 0, 0), margin=0.1, level=LEVEL)
     assert refused.verdict is GateVerdict.TOO_FEW
     assert f"about {needed} are needed" in refused.sentence
+
+
+def test_as_many_tasks_as_are_said_to_be_needed_pass_eight_equal_policies_of_ten() -> None:
+    """Sixty tasks of which twelve end otherwise are too few; as many as they ask for do, and half as many do not."""
+    asked = gate(*sides(24, 6, 6, 24), margin=0.05, level=LEVEL)
+    assert asked.verdict is GateVerdict.TOO_FEW
+    assert asked.needed is not None
+    generator = np.random.default_rng(0)
+
+    def passed(tasks: int) -> float:
+        drawn = generator.multinomial(tasks, [0.4, 0.1, 0.1, 0.4], size=400)
+        found = [gate(*sides(*row), margin=0.05, level=LEVEL).verdict is GateVerdict.PASSED for row in drawn.tolist()]
+        return sum(found) / len(found)
+
+    assert passed(asked.needed) == pytest.approx(0.8, abs=0.06)
+    assert passed(asked.needed // 2) < 0.65
 
 
 def test_a_worse_policy_is_a_regression_and_a_better_one_passes_even_without_a_margin() -> None:

@@ -13,10 +13,10 @@ from tests.analysis.played import EXIT, click, route
 
 LOOK = click(1, "Help")
 PLAYED = [
-    route(LOOK, EXIT, outcome=1.0, name="two"),
-    route(LOOK, LOOK, LOOK, EXIT, outcome=1.0, name="four"),
-    route(LOOK, LOOK, EXIT, outcome=0.0, name="gave up"),
-    route(LOOK, LOOK, LOOK, outcome=0.0, name="cut at three"),
+    route(LOOK, EXIT, outcome=1.0, name="two", task="a"),
+    route(LOOK, LOOK, LOOK, EXIT, outcome=1.0, name="four", task="b"),
+    route(LOOK, LOOK, EXIT, outcome=0.0, name="gave up", task="c"),
+    route(LOOK, LOOK, LOOK, outcome=0.0, name="cut at three", task="d"),
 ]
 
 
@@ -35,6 +35,18 @@ def test_an_episode_counts_from_the_limit_that_its_last_action_needs() -> None:
         pytest.approx(0.6994, abs=1e-4),
     )
     assert by_limit([]) == {}
+
+
+def test_episodes_of_one_task_are_no_tasks_of_their_own() -> None:
+    """Four tasks, two of them always solved, six passes of each: no surer than four episodes."""
+    again = [
+        route(LOOK, EXIT, outcome=float(task in "ab"), name=f"{task}{n}", task=task)
+        for task in "abcd"
+        for n in range(6)
+    ]
+    rate = by_limit(again)["2"].rate
+    assert (rate.success, rate.n) == (0.5, 24)
+    assert (rate.low, rate.high) == pytest.approx((0.12, 0.88), abs=0.03)
 
 
 def test_failures_that_their_own_limit_ended_are_told_where_more_might_have_helped() -> None:

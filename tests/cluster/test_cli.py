@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import resource
 import subprocess
 import sys
@@ -141,6 +142,43 @@ def test_eval_prints_a_table_and_writes_json(
     assert "50.0" in done.output
     assert "1 lost" in done.output
     assert json.loads((tmp_path / "r.json").read_text())["by_site"]["shop"]["n"] == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (
+            ["--passes", "8", "--set", "run.evaluation.temperature=0"],
+            "--passes 8: run.evaluation.temperature must be a temperature above 0",
+        ),
+        (
+            ["--steps-factor", "1000", "--set", "rollout.episode_deadline_s=9000"],
+            "--steps-factor 1000: rollout.episode_deadline_s must be a time of at most",
+        ),
+    ],
+)
+def test_eval_refuses_what_together_makes_no_sense(recipe: Path, words: list[str], reason: str) -> None:
+    with pytest.raises(RecipeError, match=re.escape(reason)):
+        RUNNER.invoke(
+            cli.app, ["eval", str(recipe), "--policy", "p", "--split", "test", *words], catch_exceptions=False
+        )
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        (["check", "laptop.yaml"], "--tflops"),
+        (["gate", "a", "b"], "--margin"),
+        (["gate", "a", "b"], "--level"),
+        (["judge", "train", "a", "--out", "nowhere"], "--learning-rate"),
+        (["env", "check", "embedded"], "--deadline"),
+    ],
+)
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
+def test_a_number_is_a_number_within_its_limits(command: list[str], option: str, value: str) -> None:
+    done = RUNNER.invoke(cli.app, [*command, option, value])
+    assert done.exit_code == 2, done.output
+    assert option in done.output
 
 
 def test_eval_needs_no_other_split_than_its_own() -> None:

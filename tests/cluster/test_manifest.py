@@ -216,6 +216,23 @@ def test_resume_never_refuses_a_run_that_is_there(tmp_path: Path) -> None:
         RunManifest.open(tmp_path, RECIPE, resume=Resume.NEVER)
 
 
+@pytest.mark.parametrize("part", ["weights", "trained", "checkpoints", "episodes", "policy", "stages", "labels"])
+def test_a_folder_with_parts_of_something_and_no_manifest_is_refused_and_left_alone(tmp_path: Path, part: str) -> None:
+    file = tmp_path / part / "v000001.safetensors"
+    file.parent.mkdir()
+    file.write_text("mine")
+    with pytest.raises(ManifestError, match=rf"has {part} and no manifest.json.* choose another --out"):
+        RunManifest.open(tmp_path, RECIPE)
+    assert file.read_text() == "mine"
+    assert not (tmp_path / "manifest.json").exists()
+
+
+def test_what_is_no_part_of_a_run_may_lie_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "driver.log").write_text("lines")
+    (tmp_path / "notes").mkdir()
+    assert RunManifest.open(tmp_path, RECIPE).stages() == []
+
+
 @pytest.mark.parametrize("content", ["{", "[]", '{"format": 99}'])
 def test_an_unreadable_manifest_is_an_error_and_not_a_fresh_start(tmp_path: Path, content: str) -> None:
     (tmp_path / "manifest.json").write_text(content)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import urllib.request
 from contextlib import closing
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from cluster.errors import ManifestError, RecipeError
 from cluster.monitors.monitor import MONITORS, Monitor, MonitorKind, Monitors
+from cluster.monitors.prometheus import Prometheus, PrometheusSettings
 from cluster.monitors.tensorboard import TensorBoardSettings
 from cluster.recipe.recipe import build_recipe
 from cluster.run_folder.metrics_log import MetricsLog, MetricsLogSettings, read_metrics
@@ -46,6 +48,27 @@ REMEMBERING = MonitorKind(MetricsLogSettings, Remembering)
 BOTH: dict[str, object] = {"metrics_log": MetricsLogSettings(), "tensorboard": TensorBoardSettings()}
 WRITING = {"metrics_log", "tensorboard"}
 MINE = f"{__name__}:REMEMBERING"
+
+
+def test_a_split_that_is_evaluated_without_a_verdict_has_no_share_any_more(tmp_path: Path) -> None:
+    """The old share would be told as that of the newest evaluation; sites within a split have no gauge of their own."""
+    monitor = Prometheus(tmp_path, PrometheusSettings())
+    try:
+        (address,) = monitor.links().values()
+
+        def shares() -> list[str]:
+            with urllib.request.urlopen(address, timeout=10) as page:
+                told = page.read().decode().splitlines()
+            return sorted(line.split("{")[1] for line in told if line.startswith("waymark_success_share{"))
+
+        monitor.numbers(1, "evaluate", {"splits.test.success": 0.5, "splits.test.n": 8.0, "splits.long.n": 0.0})
+        first = shares()
+        monitor.numbers(2, "evaluate", {"splits.test.n": 0.0, "splits.test.by_site.shop.n": 4.0})
+        second = shares()
+    finally:
+        monitor.close()
+    assert [line.split()[-1] for line in first] == ["NaN", "0.5"]
+    assert [line.split()[-1] for line in second] == ["NaN", "NaN"]
 
 
 @pytest.mark.parametrize("name", [*MONITORS.own, MINE])

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from cluster import task_sets
+from cluster.errors import RecipeError
 from cluster.placement import DRIVER, EVERYWHERE, LEARNER, SERVER, WORKER
+from cluster.preflight import doctor
 from cluster.preflight.doctor import (
+    check_encoder,
     check_environment,
     check_memory,
     check_plan,
@@ -22,8 +28,16 @@ from cluster.preflight.machine import Machine
 from cluster.preflight.packages import check_import, check_package, check_python
 from cluster.preflight.plan import make_plan
 from cluster.preflight.start import check_devices, check_start
-from cluster.recipe.recipe import Recipe, build_recipe
+from cluster.recipe.recipe import Recipe, build_recipe, load_recipe
+from cluster.recipe.run_settings import RunSettings
+from cluster.task_sets import TaskSets
+from environments.task_sources import ListedTasks
 from records.checks import Status
+from records.episodes import Task
+from sites.task_source import EmbeddedTasks
+from sites.tasks import task_set
+
+LAPTOP = Path(__file__).parents[2] / "cluster" / "recipes" / "laptop.yaml"
 
 MACHINE = Machine(cores=2, memory_mb=8000, available_mb=7000, shared_memory_mb=4000, gpus=0)
 
@@ -152,8 +166,11 @@ def test_a_missing_warm_start_fails_unless_the_run_clones_anyway(tmp_path: Path)
     gone = [f"warm_start.checkpoint={tmp_path / 'none'}"]
     assert [check.status for check in check_start(build_recipe({}, gone))] == [Status.FAIL]
     assert check_start(build_recipe({}, [*gone, "warm_start.clone=always"])) == []
-    whole = policy_folder(tmp_path / "whole", *WHOLE)
+    whole = LAPTOP.with_name("tiny-cloned")
     assert [c.status for c in check_start(build_recipe({}, [f"warm_start.checkpoint={whole}"]))] == [Status.OK]
+    empty = policy_folder(tmp_path / "empty", *WHOLE)
+    there, read = check_start(build_recipe({}, [f"warm_start.checkpoint={empty}"]))
+    assert (there.status, read.status, read.name) == (Status.OK, Status.FAIL, "warm_start.checkpoint")
 
 
 @pytest.mark.parametrize("missing", range(len(WHOLE)))
@@ -222,6 +239,103 @@ def test_tasks_are_looked_for_but_not_all_drawn() -> None:
     (check,) = check_tasks(build_recipe({}, ["run.training_tasks=1000000000", "run.evaluation.splits=[test]"]))
     assert check.status is Status.OK
     assert "120 of test, 300 of train" in check.found
+
+
+@pytest.mark.parametrize(
+    ("overrides", "found"),
+    [
+        (["rollout.trajectory_judge=autorater"], "autorater"),
+        (
+            ["warm_start.long_share=0", "environments.embedded.names=[shop, errands]", "warm_start.long_horizon=1"],
+            "0 are",
+        ),
+        (["warm_start.demonstrations=1000000"], ""),
+    ],
+)
+def test_what_cannot_be_judged_or_demonstrated_is_known_before(overrides: list[str], found: str) -> None:
+    recipe = build_recipe({}, overrides)
+    failed = [check.found for check in check_environment(recipe) if check.status is Status.FAIL]
+    assert len(failed) == bool(found)
+    assert found in "".join(failed)
+
+
+@pytest.mark.parametrize("split", ["test", "test_templates"])
+def test_training_tasks_that_belong_to_an_evaluation_are_known_before(
+    split: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = EmbeddedTasks.task_set
+
+    def leaking(self: EmbeddedTasks, seed: int, wanted: str, count: int, **more: Any) -> list[Task]:
+        own = draw(self, seed, wanted, count, **more)
+        return [*own[:-1], draw(self, RunSettings().evaluation.seed, split, 1)[0]] if wanted == "train" else own
+
+    monkeypatch.setattr(EmbeddedTasks, "task_set", leaking)
+    recipe = build_recipe({}, [f"run.evaluation.splits=[{split}]", "run.training_tasks=30"])
+    (check,) = check_tasks(recipe)
+    assert check.status is Status.FAIL
+    assert "found 1 that are not" in check.found
+    with pytest.raises(RecipeError, match="found 1 that are not"):
+        TaskSets(recipe).prepare()
+
+
+@pytest.mark.parametrize("count", [301, 10_000_000])
+def test_more_training_tasks_than_there_are_are_refused_before_anything_starts(count: int) -> None:
+    """The look draws 300 alone; a run draws all of them before it starts a process."""
+    listed = ListedTasks([replace(task, split="train") for task in task_set(0, ("shop",), "train", 300)])
+    tasks = TaskSets(build_recipe({}, [f"run.training_tasks={count}", "run.evaluation.splits=[test]"]))
+    tasks._source = ListedTasks([*listed._tasks, *task_set(0, ("shop",), "test", 120)])
+    with pytest.raises(RecipeError, match=f"split 'train' has 300 tasks, {count} were asked for"):
+        tasks.prepare()
+
+
+def test_prompts_that_the_tiny_policy_cannot_hold_are_refused(tmp_path: Path) -> None:
+    def said(*overrides: str) -> list[str]:
+        checks = check_start(build_recipe({}, ["warm_start.clone=always", *overrides]))
+        return [check.found for check in checks if check.name == "policy.max_prompt_tokens"]
+
+    assert said() == []
+    assert said("policy.max_prompt_tokens=4000") == [
+        f"{4000 + Recipe().policy.max_new_tokens} with policy.max_new_tokens, but policy.tiny.context_tokens holds "
+        "2048 tokens"
+    ]
+    assert said("policy.max_prompt_tokens=4000", "policy.tiny.context_tokens=8192") == []
+    shipped = check_start(load_recipe(LAPTOP, ["policy.max_prompt_tokens=9000"]))
+    assert "the context of " in next(check.found for check in shipped if check.status is Status.FAIL)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "failed", "warned"),
+    [
+        (["browser.observation_format=webrl"], ["browser.observation_format"], []),
+        (["run.environment=browserless", "browser.observation_format=webrl"], ["browser.observation_format"], []),
+        (["browser.viewport_only=true"], [], ["browser.viewport_only"]),
+        (["run.environment=browserless", "browser.viewport_only=true"], [], ["browser.viewport_only"]),
+        (
+            ["run.environment=browserless", "environments.embedded.faults.error_share=0.1"],
+            [],
+            ["environments.embedded.faults"],
+        ),
+        (["environments.embedded.faults.error_share=0.1"], [], []),
+        (["policy.model=org/model", "browser.observation_format=webrl", "browser.viewport_only=true"], [], []),
+    ],
+)
+def test_pages_that_who_learns_and_who_plays_would_see_differently_are_told(
+    overrides: list[str], failed: list[str], warned: list[str]
+) -> None:
+    checks = check_environment(build_recipe({}, overrides))
+    assert [check.name for check in checks if check.status is Status.FAIL] == failed
+    assert [check.name for check in checks if check.status is Status.WARN] == warned
+
+
+def test_an_encoder_that_is_in_no_folder_is_taken_for_one_on_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "what_lacks", lambda name: "")
+    (check,) = check_encoder("all-MiniLM-L6-v3")
+    assert check.status is Status.WARN
+    assert check_encoder("all-MiniLM-L6-v2") == check_encoder("tfidf") == []
+    monkeypatch.setattr(task_sets, "encoder_named", lambda name: (_ for _ in ()).throw(ValueError(f"no {name}")))
+    tasks = TaskSets(build_recipe({}, ["curriculum.encoder=all-MiniLM-L6-v3", "run.training_tasks=30"]))
+    with pytest.raises(RecipeError, match=r"curriculum.encoder: no all-MiniLM-L6-v3"):
+        tasks.prepare()
 
 
 def test_a_plan_that_does_not_fit_fails_the_examination(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from analysis.intervals import wilson
 from analysis.results import EpisodeCounts
 from cluster.recipe.recipe import build_recipe
 from cluster.run_folder.manifest import RunManifest
@@ -16,6 +17,7 @@ from cluster.run_folder.stage_data import (
     phase_summary,
     recorded_files,
     split_results,
+    success_of,
     summarise,
     with_planning,
 )
@@ -59,6 +61,28 @@ def test_a_resumed_stage_counts_the_episodes_of_the_attempt_before(tmp_path: Pat
     data = episode_counts(specs, result(1), ReplayBuffer(tmp_path))
     assert data.episodes == tuple(s.episode_id for s in specs)
     assert (data.dispatched, data.successes, data.failures) == (3, 2, {})
+
+
+def test_a_rate_of_steps_is_that_of_the_last_start_and_none_where_it_played_nothing(tmp_path: Path) -> None:
+    specs = [spec(i) for i in range(2)]
+    store(tmp_path, specs, [1.0, 0.0])
+    data = episode_counts(specs, result(0), ReplayBuffer(tmp_path))
+    assert (len(data.episodes), data.env_steps_per_s) == (2, None)
+
+
+def test_rollouts_are_as_sure_as_their_tasks_are_many(tmp_path: Path, manifest: RunManifest) -> None:
+    """Twelve tasks, of which six are always solved, six attempts each: no surer than twelve episodes."""
+    tasks = [spec(i).task for i in range(12)]
+    specs = [replace(spec(i), task=tasks[i // 6], episode_id=f"p001-{i:02d}") for i in range(72)]
+    store(tmp_path / "episodes", specs, [float(i // 6 < 6) for i in range(72)])
+    buffer = ReplayBuffer(tmp_path / "episodes")
+    counts = episode_counts(specs, result(72), buffer)
+    manifest.complete_stage(1, made(1, "rollouts", counts, success=success_of(specs, buffer)))
+    told = phase_summary(RunManifest.read(manifest.out), 1).rollout
+    assert told is not None
+    assert (told.success, told.n) == (0.5, 72)
+    once = wilson(6, 12)
+    assert (told.low, told.high) == pytest.approx((once.low, once.high), abs=0.02)
 
 
 def test_episodes_of_other_stages_are_not_counted(tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ def test_arms_and_seeds_are_run_compared_and_told(tmp_path: Path, played: Played
     mira, cloned = table["levels"]["mira"]["by_seed"], table["levels"]["filtered_bc"]["by_seed"]
     assert first["found"]["by_seed"] == pytest.approx([mira[seed] - cloned[seed] for seed in "01"])
     assert len(second["found"]["by_seed"]) == 1, "both have seed 0 alone"
-    assert second["bearing"] == "held"
+    assert second["bearing"] == "undecided", "one seed says nothing of others"
     compared = [(pair["arm"], pair["over"]) for pair in table["differences"]]
     assert compared == [
         ("mira", "filtered_bc"), ("webrl", "filtered_bc"),
@@ -387,6 +387,25 @@ def test_what_was_registered_before_predictions_had_a_measure_is_of_success(tmp_
         ({"recipe": "nowhere.yaml"}, "nowhere.yaml"),
         ({"colour": "red"}, "colour"),
         ({"start": {"recipe": "nowhere.yaml"}}, "start: .*nowhere.yaml"),
+        (
+            {"start": {"recipe": "recipe.yaml"}, "set": {"warm_start.checkpoint": "somewhere"}},
+            "set: warm_start.checkpoint: the study sets warm_start.checkpoint",
+        ),
+        (
+            {
+                "start": {"recipe": "recipe.yaml"},
+                "arms": {**STUDY["arms"], "x": {"set": {"warm_start.clone": "always"}}},
+            },
+            "arm 'x': warm_start.clone is always, which clones onto new weights",
+        ),
+        (
+            {"start": {"recipe": "recipe.yaml"}, "set": {"policy.model": "org/model"}},
+            "arm 'filtered_bc': policy.model is org/model, and the study makes the start",
+        ),
+        (
+            {"groups": {"buying": "shop.by_product"}},
+            "groups: buying: no task that is evaluated has the template 'shop.by_product'; there are shop.",
+        ),
     ],
 )
 def test_what_cannot_be_run_is_refused_before_anything_starts(

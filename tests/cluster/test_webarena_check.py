@@ -117,6 +117,19 @@ def complete(files: dict[str, str], monkeypatch: pytest.MonkeyPatch, **webarena:
     return recipe(files, **webarena)
 
 
+def test_a_task_that_is_said_to_write_and_that_no_file_has_is_named(
+    files: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task of a file that is not played here is known all the same."""
+    files = {**files, "validation": files["test"], "test": files["train"]}
+    made = complete(files, monkeypatch, writes={"webarena.2": True, "webarena.5": False})
+    assert "environments.webarena.writes" not in found(made, Status.FAIL)
+    made = complete(files, monkeypatch, writes={"webarena.2": True, "5": False, "webarena.99": True})
+    said = found(made, Status.FAIL)["environments.webarena.writes"]
+    assert "no task is called 5, webarena.99" in said
+    assert "ids are such as webarena.5" in said
+
+
 def test_tasks_that_need_a_judge_or_a_reset_that_is_not_there_are_named(
     files: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

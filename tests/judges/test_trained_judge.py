@@ -9,8 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from cluster.errors import RunStopped
+from cluster import cli
+from cluster.errors import RecipeError, RunStopped
 from cluster.outcome_training import OutcomeTraining, Split, train_outcome_model
 from judges.contract import check_judge
 from judges.trained.judge import TrainedJudge
@@ -105,6 +107,18 @@ def test_a_part_without_both_answers_is_refused(start: Path, tmp_path: Path) -> 
             lambda done, loss: None,
         )  # fmt: skip
     assert not (tmp_path / "x").exists()
+
+
+def test_a_folder_that_is_there_is_not_written_over(start: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "file").write_text("mine")
+    with pytest.raises(RunStopped, match="mine: is there already; name a folder that is not"):
+        train_outcome_model(episodes(), start, mine, OutcomeTraining(updates=1), lambda done, loss: None)
+    words = ["judge", "train", str(tmp_path), "--out", str(mine)]
+    with pytest.raises(RecipeError, match="--out .*mine: is there already"):
+        CliRunner().invoke(cli.app, words, catch_exceptions=False)
+    assert [path.name for path in mine.iterdir()] == ["file"]
 
 
 async def test_the_trained_judge_keeps_the_contract_and_says_what_its_model_says(trained: Path) -> None:

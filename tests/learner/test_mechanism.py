@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -101,8 +102,8 @@ def test_a_potential_that_reacts_beats_the_clock(batch: PhaseBatch) -> None:
     assert (found.auc_steps, found.auc_steps_clock) == (1.0, 0.5)
     # P at the end: 0.5 against 0.25 and 0. The success is shorter: 1/2 against 3/4. All templates are the same.
     assert (found.auc_outcome, found.auc_outcome_clock) == (1.0, 0.0)
-    # Halves: first and last know the second's outcome, 0, and the second their mean, 1/2: it beats the success.
-    assert found.auc_outcome_template == 0.25
+    # Halves: first and last both know the second's outcome, 0, which tells them apart by nothing; the second is alone.
+    assert found.auc_outcome_template == 0.5
     assert found.positive_share_of_failures == pytest.approx(2 / 8)
     assert found.final_states == 0.0
     found.require_better_than_clock()
@@ -202,6 +203,35 @@ def test_an_untaught_critic_is_refused_where_the_recipe_says_so(model_dir: Path,
 def test_sources_have_names_that_settings_know() -> None:
     for source in RECORDED:
         assert resolve(LearnerSettings(potential_source=source)).potential_source == source
+
+
+def test_the_templates_mean_by_hand(trajectory: Make) -> None:
+    """Halves go by the order of ids' checksums; each half knows the other, and its own pairs count."""
+    made = [
+        replace(trajectory(steps(1), outcome=outcome), template=name, episode_id=f"{name}{i}")
+        for name, outcomes in {"easy": [1.0, 1.0, 1.0, 0.0], "hard": [0.0, 0.0]}.items()
+        for i, outcome in enumerate(outcomes)
+    ]
+    easy = sorted(made[:4], key=lambda t: zlib.crc32(t.episode_id.encode()))
+    # The half with the failure: one success and the failure know 1 each, hard's failure knows 0: 1.5 of 2 pairs.
+    # The other half: two successes know 1/2 each, hard's failure knows 0: 2 of 2 pairs.
+    batch = PhaseBatch(tuple(made), fresh=len(made), phase=1)
+    found = mechanism_of(batch, [np.zeros(1)] * len(made), Advantages(np.zeros(len(made))))
+    assert found.auc_outcome_template == pytest.approx(3.5 / 4), [t.success for t in easy]
+
+
+def test_the_templates_mean_of_coins_is_chance_with_few_episodes_too(trajectory: Make) -> None:
+    """Over 300 phases of two templates of four: with the halves compared to each other it was 0.42."""
+    rng, found = np.random.default_rng(0), []
+    for _ in range(300):
+        made = [
+            replace(trajectory(steps(1), outcome=float(rng.random() < 0.5)), template=f"t{i % 2}", episode_id=f"e{i}")
+            for i in range(8)
+        ]
+        batch = PhaseBatch(tuple(made), fresh=len(made), phase=1)
+        found.append(mechanism_of(batch, [np.zeros(1)] * 8, Advantages(np.zeros(8))).auc_outcome_template)
+    known = [one for one in found if one is not None]
+    assert np.mean(known) == pytest.approx(0.5, abs=3 * np.std(known) / np.sqrt(len(known)))
 
 
 @pytest.mark.parametrize(("spread", "low", "high"), [(0.0, 0.45, 0.55), (0.5, 0.65, 0.8)])

@@ -64,8 +64,9 @@ def test_adapters_reach_the_decoder_alone_and_as_far_down_as_asked(folder: Path)
     assert {name.rpartition(".")[2] for name in linear_modules(model, None, ("q_proj", "v_proj"))} == {
         "q_proj", "v_proj",
     }  # fmt: skip
-    with pytest.raises(ValueError, match="no linear layer of"):
-        linear_modules(model, None, ("w_proj",))
+    for names in (("w_proj",), ("q_proj", "w_proj")):
+        with pytest.raises(ValueError, match=r"no linear layer of w_proj; its layers have .*, q_proj, .*v_proj"):
+            linear_modules(model, None, names)
     other = GPT2LMHeadModel(GPT2Config(n_layer=1, n_embd=8, n_head=2, vocab_size=16))
     with pytest.raises(ValueError, match="the layers of GPT2LMHeadModel are not known"):
         linear_modules(other, None, ())

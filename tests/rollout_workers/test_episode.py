@@ -35,6 +35,8 @@ from rollout_workers.spec import EpisodeSpec
 from sites.app import create_app
 from sites.experts import Intent
 from sites.tasks import task_set
+from telemetry import meter
+from telemetry.prometheus_sink import PrometheusSink
 
 TASK = Task(
     task_id="t1",
@@ -197,6 +199,21 @@ async def test_an_episode_records_what_the_policy_saw_and_said() -> None:
     assert (first.element, second.element) == ("link Lamp", None)
     assert first.truncated_tokens == 5
     assert env.judged == ["done"]
+
+
+async def test_only_what_the_environment_is_asked_counts_among_the_seconds_of_its_steps() -> None:
+    """A click of two; unread text and an exit leave the page alone, and are steps all the same."""
+    sink = PrometheusSink()
+    meter.install(sink, "run")
+    try:
+        await run(TwoPages(), Replies([CLICK, "click the lamp", EXIT]))
+    finally:
+        meter.install(None)
+    lines = [line for line in sink.text().splitlines() if not line.startswith("#")]
+    seconds = [line for line in lines if line.startswith("waymark_step_seconds_count")]
+    steps = [float(line.split()[-1]) for line in lines if line.startswith("waymark_steps_total")]
+    assert [float(line.split()[-1]) for line in seconds] == [1.0]
+    assert sum(steps) == 3
 
 
 async def test_milestones_belong_to_the_state_before_the_action_and_stay_reached() -> None:

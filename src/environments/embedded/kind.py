@@ -16,6 +16,7 @@ from environments.kinds import EnvironmentHost, EnvironmentKind, Service, Servic
 from environments.task_sources import TaskSource
 from judges.interface import TrajectoryJudge
 from records.checks import Check, Status
+from sites.faults import FaultSettings
 from sites.settings import SitesSettings
 from telemetry import meter
 
@@ -59,6 +60,16 @@ def _browserless_host(
     return BrowserlessHost(settings, browser, judge)
 
 
+def _browserless_preflight(settings: SitesSettings, wanted: Wanted) -> list[Check]:
+    """Look as for the browser; faults on purpose are met there alone."""
+    checks = _preflight(settings, wanted)
+    if settings.faults != FaultSettings(seed=settings.faults.seed, slow_s=settings.faults.slow_s):
+        found = "set, and browserless meets none"
+        advice = "set run.environment to embedded, or leave them out"
+        checks.append(Check("environments.embedded.faults", Status.WARN, found, advice))
+    return checks
+
+
 def _preflight(settings: SitesSettings, wanted: Wanted) -> list[Check]:
     """Whether the sites and collections that are named exist, each collection beside a site of its own."""
     from sites.chains.source import atoms_of
@@ -95,7 +106,7 @@ BROWSERLESS = EnvironmentKind(
     settings=SitesSettings,
     tasks=partial(_tasks, scripted=False),
     host=_browserless_host,
-    preflight=_preflight,
+    preflight=_browserless_preflight,
     browser=False,
     section="embedded",
 )

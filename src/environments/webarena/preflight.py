@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
 
 from environments.kinds import Wanted
@@ -47,6 +48,7 @@ def look(settings: WebArenaSettings, wanted: Wanted) -> list[Check]:
         *_addresses(settings, every),
         *_accounts(settings, every, elsewhere=wanted.elsewhere),
         *_resets(settings, every),
+        *_writes(settings, every),
         *wanted.judged(tasks),
         *_waits(settings, wanted),
     ]
@@ -125,6 +127,23 @@ def _resets(settings: WebArenaSettings, tasks: Iterable[Task]) -> list[Check]:
         )
         return [Check("site resets", Status.WARN, f"none, and {some(changing)} change a site", advice)]
     return [Check("site resets", Status.OK, f"{', '.join(can) or 'none'}; {len(changing)} tasks change a site")]
+
+
+def _writes(settings: WebArenaSettings, tasks: Iterable[Task]) -> list[Check]:
+    """Every task that ``writes`` names is in a task file, one that nothing plays here included."""
+    known = {task.task_id for task in tasks}
+    if settings.writes.keys() <= known:
+        return []
+    for split in settings.task_files:
+        try:
+            known |= {task.task_id for task in webarena_task_list(settings, split)}
+        except ValueError:
+            return []  # the file is told of where it is played; whether it has these tasks nobody knows
+    if not (unknown := sorted(settings.writes.keys() - known)):
+        return []
+    meant = get_close_matches(unknown[0], known, 1, 0.0)
+    advice = f"ids are such as {', '.join(meant)}" if meant else "name a task file that has them"
+    return [Check("environments.webarena.writes", Status.FAIL, f"no task is called {', '.join(unknown[:5])}", advice)]
 
 
 def _waits(settings: WebArenaSettings, wanted: Wanted) -> list[Check]:
