@@ -17,7 +17,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import ray
 from ray import ObjectRef
 from ray.actor import ActorHandle
-from ray.exceptions import RayError, RayTaskError
+from ray.exceptions import RayActorError, RayError, RayTaskError
 from ray.util.placement_group import PlacementGroup, placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 from safetensors import SafetensorError
@@ -49,6 +49,8 @@ _FETCH_S = 60.0
 _A_PLACE = 0.001
 """Fixed: Ray gives no place to what asks for nothing."""
 _DEAD = "The actor is dead because "
+_REFUSED = "ValueError: "
+"""What a learner is built with that it cannot have: with processes started afresh it would be no other."""
 _GUESSES = ("Some common causes include", "There are some potential root causes")
 _SHORT_OF_MEMORY = ("OUT_OF_MEMORY", "OutOfMemory", "out of memory", "low on memory", "OOM", "SIGKILL")
 
@@ -193,13 +195,13 @@ class LearnerClient:
                     f"the learner's {where} failed: {type(reason).__name__}: {reason}; free space or restore what "
                     "that names, and start the same command again to go on"
                 )
-            if isinstance(reason, ValueError) and method == LearnerActor.start.__name__:
-                return RunStopped(f"the learner cannot start: {reason}")
             if not alone:
                 error.add_note(f"(rank {rank} of the learner)")
             return error
         who = "process" if alone else f"rank {rank}"
         cause = cause_of_death(str(error))
+        if isinstance(error, RayActorError) and error.actor_init_failed and cause.startswith(_REFUSED):
+            return RunStopped(f"the learner cannot be built: {cause.removeprefix(_REFUSED)}")
         advice = "; lower learner.micro_batch_tokens" if any(word in cause for word in _SHORT_OF_MEMORY) else ""
         return ProcessLost(f"the learner's {who} ended during {method}: {cause}{advice}")
 

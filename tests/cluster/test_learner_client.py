@@ -127,8 +127,8 @@ def test_a_process_that_ended_is_lost_and_memory_is_named_only_where_it_ran_out(
 
 
 @pytest.mark.usefixtures("cluster")
-def test_an_error_while_it_was_built_is_told(folders: RunFolders) -> None:
-    with pytest.raises(ProcessLost, match=r"ended during start: ValueError: unknown reward 'x'"):
+def test_what_it_cannot_be_built_with_stops_the_run_and_is_told(folders: RunFolders) -> None:
+    with pytest.raises(RunStopped, match=r"the learner cannot be built: unknown reward 'x'"):
         client(folders, refused="unknown reward 'x'").ready()
 
 
