@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from analysis.intervals import Interval
+from analysis.intervals import Interval, p_text
 from cluster.milestones.calibration import MatchingCalibration
 from cluster.milestones.validation import SourceValidity
 from cluster.run_folder.stage_results import MilestonesWritten
@@ -52,7 +52,7 @@ def show_validity(console: Console, found: Sequence[SourceValidity]) -> None:
             f"{v.episodes}" + (f" (+{one.left_out} without)" if one.left_out else ""),
             f"{_number(v.auroc.value)} ({v.auroc.low:.2f} to {v.auroc.high:.2f})",
             f"{_number(e.precision)} {_number(e.recall)} {_number(e.f1)}",
-            f"{_number(v.tau)} ({_p(v.p)})",
+            f"{_number(v.tau)} ({p_text(v.p)})",
             Text("rejected", style="bold red") if v.rejected else Text("accepted", style="green"),
         )
     table.add_section()
@@ -97,9 +97,3 @@ def _with_interval(found: Interval | None) -> str:
 
 def _number(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.2f}"
-
-
-def _p(value: float) -> str:
-    if math.isnan(value):
-        return "-"
-    return "<0.001" if value < 0.001 else f"{value:.3f}"

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from analysis.intervals import Interval
+from analysis.intervals import Interval, p_text
 from analysis.predictions import Measure
 from cluster.studies.results import Outcome, StudyResults
 from records.terminal import printable
@@ -27,7 +27,7 @@ def show_study(console: Console, results: StudyResults) -> None:
                 Text(printable(arm)),
                 _interval(level.mean),
                 Text(printable("; ".join(f"{one.over} {_interval(one.mean, signed=True)}" for one in against))),
-                "; ".join(f"{one.p:.3f}" for one in against),
+                "; ".join(p_text(one.p) for one in against),
             )
         console.print(table)
     for outcome in results.outcomes:

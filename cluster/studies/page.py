@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from analysis.charts import NOTHING, PANEL_HEIGHT, SERIES, label_of, panel_axes, panel_rows, svg, whole_ticks
-from analysis.intervals import Interval
+from analysis.intervals import Interval, p_text
 from analysis.page import page_environment
 from cluster.run_folder.durable import write_atomic
 from cluster.studies.results import StudyResults
@@ -41,7 +41,9 @@ def render_study(results: StudyResults) -> str:
     """Return the page as HTML."""
     environment = page_environment()
     environment.filters["points"] = _points
+    environment.filters["size"] = _size
     environment.filters["span"] = _span
+    environment.filters["p"] = p_text
     curves = _lines(
         "Sampled rollouts by phase", {name.value: arms for name, arms in results.curves.items()}, percent=True
     )
@@ -77,6 +79,10 @@ def _lines(label: str, panels: Mapping[str, Mapping[str, Mapping[int, float]]], 
 
 def _points(share: float) -> str:
     return f"{100 * share:+.1f}".replace("-", "−") if math.isfinite(share) else "–"
+
+
+def _size(share: float) -> str:
+    return _points(share).removeprefix("+")
 
 
 def _span(interval: Interval) -> str:

@@ -166,6 +166,13 @@ def paired_permutation(
     return (extreme + 1) / (resamples + 1)
 
 
+def p_text(p: float) -> str:
+    """Return a p-value as it is told: to three places, never as 0."""
+    if math.isnan(p):
+        return "-"
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
 def _chunks(total: int, size: int) -> list[int]:
     return [min(size, total - start) for start in range(0, total, size)]
 
