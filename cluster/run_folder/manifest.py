@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 from cluster.demonstrated import demonstrated_sites
 from cluster.errors import ManifestError
@@ -26,7 +26,7 @@ from cluster.run_folder.stage_files import StageEntry, scan_stages, write_stage
 from cluster.run_folder.stage_results import R, StageResult, read_result
 from cluster.run_folder.starts import note_start, require_same_code, start_files
 from cluster.run_folder.versions import versions
-from records.durable import read_text
+from records.durable import read_json
 from records.stores.lease import LeaseLost
 
 FORMAT = 6
@@ -222,13 +222,15 @@ def read_header(out: Path) -> RunHeader:
     """Return what ``OUT/manifest.json`` says; raise ``ManifestError`` where there is none that can be used."""
     path = out / FILE_NAME
     try:
-        content: RunHeader = json.loads(read_text(path))
+        content = read_json(path)
     except (OSError, ValueError) as error:
         raise ManifestError(f"cannot read {path}: {error}; without it the run in {out} cannot go on") from error
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        found = content.get("format") if isinstance(content, dict) else type(content).__name__
+    if content.get("format") != FORMAT:
+        found = content.get("format")
         raise ManifestError(f"{path}: expected manifest format {FORMAT}, found {found}; choose another --out")
-    return content
+    if missing := [name for name in RunHeader.__annotations__ if name not in content]:
+        raise ManifestError(f"{path}: has no {', '.join(missing)}; restore it from a copy, or choose another --out")
+    return cast(RunHeader, content)
 
 
 def changed_files(out: Path, entry: StageEntry) -> list[str]:

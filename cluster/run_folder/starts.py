@@ -18,14 +18,14 @@ from typing import Any
 from cluster.errors import ManifestError
 from cluster.run_folder.durable import write_atomic
 from cluster.run_folder.versions import code_identity
-from records.durable import read_text
+from records.durable import read_json
 
 FOLDER = "starts"
 
 
 def start_files(out: Path) -> list[Path]:
     """Return the files of a run's starts, oldest first."""
-    return sorted((out / FOLDER).glob("[0-9]*.json"))
+    return sorted(path for path in (out / FOLDER).glob("[0-9]*.json") if path.stem.isdecimal())
 
 
 def note_start(out: Path, settings: Mapping[str, Any]) -> int:
@@ -49,7 +49,7 @@ def note_start(out: Path, settings: Mapping[str, Any]) -> int:
 def note_rollback(out: Path, start: int, line: str) -> None:
     """Add to a start's file, durably, what was rolled back in it and why."""
     path = out / FOLDER / f"{start:04d}.json"
-    content = json.loads(read_text(path))
+    content = read_json(path)
     content.setdefault("rollbacks", []).append(line)
     write_atomic(path, json.dumps(content, indent=1) + "\n")
 
@@ -74,7 +74,9 @@ def require_same_code(out: Path) -> None:
 
 def _code(path: Path) -> dict[str, Any]:
     try:
-        code: dict[str, Any] = json.loads(read_text(path))["code"]
-    except (OSError, ValueError, TypeError, KeyError) as error:
+        code = read_json(path)["code"]
+        if not isinstance(code, dict):
+            raise ValueError(f"code: expected an object, found a {type(code).__name__}")
+    except (OSError, ValueError, KeyError) as error:
         raise ManifestError(f"cannot read {path}: {error}; restore it from a copy, or start in a new --out") from error
     return code

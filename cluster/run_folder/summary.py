@@ -16,7 +16,7 @@ from analysis.results import EpisodeCounts, PhaseSummary
 from cluster.errors import ManifestError
 from cluster.run_folder.durable import write_atomic
 from judges.llm.accounts import ModelAccount
-from records.durable import read_text
+from records.durable import read_json
 from records.json_numbers import finite
 
 SCHEMA = 1
@@ -65,7 +65,7 @@ def read_summary(out: Path) -> dict[str, Any]:
     """Return the JSON of a run's summary; raise ``ManifestError`` where it is missing or of another schema."""
     path = out / FILE_NAME
     try:
-        data: dict[str, Any] = json.loads(read_text(path))
+        data = read_json(path)
     except (OSError, ValueError) as error:
         raise ManifestError(f"cannot read {path}: {error}") from error
     if data.get("schema") != SCHEMA:

@@ -11,11 +11,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,6 +40,10 @@ from records.durable import read_text
 REGISTERED = "registered.json"
 BEFORE_RL = "run.evaluation.before_rl"
 Told = Callable[[str], None]
+_STOP_S = 120.0
+"""Fixed: longest wait for a run that was asked to stop; it ends what it does and writes down where it is."""
+_LOOK_S = 0.2
+"""Fixed: how often it is looked whether it has."""
 _Made = TypeVar("_Made", bound="StartPolicy | RunRecord | str")
 
 
@@ -283,8 +289,16 @@ class _Children:
         """Ask all that runs to stop, and start nothing more."""
         with self._lock:
             self._stopping = True
-            for process in self._alive:
+            asked = set(self._alive)
+            for process in asked:
                 process.terminate()
+        until = time.monotonic() + _STOP_S
+        while asked & self._alive and time.monotonic() < until:
+            time.sleep(_LOOK_S)
+        for process in asked & self._alive:  # it goes on from its folder, as a killed run does
+            self._told(f"process {process.pid} did not end within {_STOP_S} s and is killed")
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
     def _start(self, run: StudyRun, same: Mapping[str, str]) -> StartPolicy | str:
         if same and not self.only_read and not (self._out / run.name).exists():

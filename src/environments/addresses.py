@@ -48,8 +48,11 @@ class EpisodeAddresses:
         return canonical(self.bases, url)
 
     def allows(self, url: str) -> bool:
-        """Whether the address is on one of the episode's sites, with its scheme and port."""
-        return origin(url) in self._origins
+        """Whether the address is on one of the episode's sites, with its scheme and port; what is no address is not."""
+        try:
+            return origin(url) in self._origins
+        except ValueError:
+            return False
 
     def _base(self, match: re.Match[str]) -> str:
         site = match.group(1).lower()

@@ -19,12 +19,15 @@ _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     ">": operator.gt,
 }
-_INEQUALITY = re.compile(r"\s*(<=|>=|==|<|>)\s*([+-]?(?:\d+\.?\d*|\.\d+))\s*")
-_WHOLE_NUMBER = re.compile(r"[+-]?\d+")
+_INEQUALITY = re.compile(r"\s*(<=|>=|==|<|>)\s*([+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40}))\s*")
+_WHOLE_NUMBER = re.compile(r"[+-]?\d{1,40}")
 
 
 def whole_number(text: str) -> int | None:
-    """Read a whole number with or without commas (``1,200``); None for anything else, decimals and units included."""
+    """Read a whole number with or without commas (``1,200``).
+
+    None for anything else: decimals, units, more than 40 digits.
+    """
     digits = text.strip().replace(",", "")
     return int(digits) if digits.isascii() and _WHOLE_NUMBER.fullmatch(digits) else None
 

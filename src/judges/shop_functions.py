@@ -51,7 +51,7 @@ class _Shop:
         number = _field(answer, "orders", "items", 0, "increment_id")
         try:
             return f"{_SHOP}/sales/order/view/order_id/{int(number)}/"
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise _unexpected("orders", "a whole increment_id", number) from error
 
     async def latest_review_author(self, page: PageView, arguments: tuple[str, ...]) -> str:

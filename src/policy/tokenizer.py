@@ -18,6 +18,7 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from policy.chat_marks import ChatMarks, read_chat_marks
+from records.durable import read_json
 
 TOKENIZER_FILE = "tokenizer.json"
 _SETTINGS_FILES = ("generation_config.json", "config.json", "tokenizer_config.json")
@@ -146,17 +147,24 @@ def added_marks(tokenizer: Tokenizer) -> set[int]:
 def _read_json(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
-    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return content
+    try:
+        return read_json(path)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
 
 
-def _ids(value: int | list[int] | None) -> list[int]:
+def _ids(value: object) -> list[int]:
     if value is None:
         return []
-    return list(value) if isinstance(value, list) else [value]
+    listed = value if isinstance(value, list) else [value]
+    if not all(type(one) is int and one >= 0 for one in listed):
+        raise ValueError(f"eos_token_id: expected a token's id, or a list of them, found {str(value)[:80]!r}")
+    return list(listed)
 
 
-def _token_id(tokenizer: Tokenizer, token: str | dict[str, Any] | None) -> int | None:
-    text = token["content"] if isinstance(token, dict) else token
+def _token_id(tokenizer: Tokenizer, token: object) -> int | None:
+    text = token.get("content") if isinstance(token, dict) else token
+    if not isinstance(text, str | None):
+        raise ValueError(f"eos_token, bos_token, pad_token: expected a text, found {str(token)[:80]!r}")
     found: int | None = tokenizer.token_to_id(text) if text else None
     return found

@@ -1,20 +1,21 @@
 """Files that are either wholly there or not there: write beside, fsync, rename, fsync the folder.
 
 Owns ``replace_file`` and ``file_replacing``, by which every package writes what must survive a crash, and
-``open_file``, by which it is read back. Invariants: a reader never sees half a file under its final name, even after a
-power cut; it never waits for something that lies there in place of a file, such as a pipe. Imports only the standard
-library.
+``open_file``, ``read_text`` and ``read_json``, by which it is read back. Invariants: a reader never sees half a file
+under its final name, even after a power cut; it never waits for something that lies there in place of a file, such as
+a pipe. Imports only the standard library.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 from uuid import uuid4
 
 
@@ -63,6 +64,20 @@ def read_text(path: Path, errors: str = "strict") -> str:
     """Return a file's UTF-8 text; raise as ``open_file`` does."""
     with open_file(path) as file:
         return file.read().decode("utf-8", errors)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file.
+
+    Raises as ``open_file`` does, and ``ValueError`` for anything else, what nests too deep to be read included.
+    """
+    try:
+        content = json.loads(read_text(path))
+    except RecursionError as error:
+        raise ValueError("it nests too deep") from error
+    if not isinstance(content, dict):
+        raise ValueError(f"expected an object, found a {type(content).__name__}")
+    return content
 
 
 _KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFDIR: "a folder", stat.S_IFCHR: "a device"}

@@ -20,7 +20,15 @@ import pyarrow as pa
 
 from records.labels import Label, LabelSubject
 from replay.buffer import Entry, SkippedFile
-from replay.shards import ShardError, TornShardError, require_file, translated, verify_digest, write_named
+from replay.shards import (
+    ShardError,
+    TornShardError,
+    require_file,
+    require_no_nulls,
+    translated,
+    verify_digest,
+    write_named,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -134,6 +142,9 @@ def read_labels(path: Path) -> list[StoredLabel]:
             found = f"no file of labels that this version writes ({table.schema.names[:5]})"
             raise TornShardError(path, found, "move it out of the folder")
         table.validate(full=True)
+        for field in SCHEMA:
+            for chunk in table.column(field.name).chunks:
+                require_no_nulls(field, chunk)
         return [_stored(row) for row in table.to_pylist()]
 
 

@@ -171,7 +171,10 @@ class ShardReader:
     def sources(self) -> tuple[str, ...]:
         """Names of the shards that a packed one was made from (``replay.packing``); none for others."""
         with translated(self.path):
-            return tuple(map(str, json.loads((self._reader.schema.metadata or {}).get(SOURCES_KEY, b"[]"))))
+            names = json.loads((self._reader.schema.metadata or {}).get(SOURCES_KEY, b"[]"))
+            if not isinstance(names, list) or any(type(name) is not str or Path(name).name != name for name in names):
+                raise ValueError("its sources are no list of names of files")
+            return tuple(names)
 
     def _projected(self, columns: tuple[str, ...]) -> Any:
         """Return a reader of these columns alone."""
@@ -186,9 +189,24 @@ class ShardReader:
         with translated(self.path):
             batch = reader.get_batch(position)
             batch.validate(full=True)
+            for field, column in zip(batch.schema, batch.columns, strict=True):
+                require_no_nulls(field, column)
         if batch.num_rows != 1:
             raise _torn(self.path, f"{batch.num_rows} rows in record batch {position} instead of one")
         return batch
+
+
+def require_no_nulls(field: pa.Field, values: pa.Array) -> None:
+    """Refuse nulls where the schema allows none, which Arrow's own validation does not; raise ``ValueError``."""
+    if not field.nullable and values.null_count:
+        raise ValueError(f"{field.name} is null")
+    if pa.types.is_struct(field.type):
+        for number in range(field.type.num_fields):
+            part = field.type.field(number)
+            there = values.filter(values.is_valid()) if values.null_count else values
+            require_no_nulls(part, there.field(part.name))
+    elif pa.types.is_list(field.type):
+        require_no_nulls(field.type.value_field, values.flatten())
 
 
 @contextmanager
@@ -196,7 +214,8 @@ def translated(path: Path) -> Iterator[None]:
     """Turn what Arrow raises on damaged bytes into ``TornShardError``; the disk's own errors pass."""
     try:
         yield
-    except ValueError as error:  # ArrowInvalid, bad UTF-8, and unknown enum values are all ValueErrors
+    except (ValueError, TypeError, RecursionError) as error:
+        # ArrowInvalid, bad UTF-8 and unknown enum values are ValueErrors; what is null or of another kind a TypeError.
         raise _torn(path, f"unreadable Arrow data ({error})") from error
     except pa.ArrowException as error:
         raise _torn(path, f"unreadable Arrow data ({error})") from error

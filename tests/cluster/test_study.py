@@ -494,6 +494,34 @@ def test_stopping_a_study_stops_its_runs_cleanly(
     assert len(list(out.rglob("*.begun"))) == len(list(out.rglob("*.stopped"))) == 2, "nothing new was begun"
 
 
+def test_a_run_that_does_not_end_when_it_is_asked_is_killed(
+    tmp_path: Path, sleeper: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one that hangs in a native call: Ctrl-C ends the study all the same, and the run goes on from its folder."""
+    script = sleeper / "cluster" / "cli.py"
+    script.write_text(script.read_text().replace("signal.signal(signal.SIGTERM, stop)", "signal.signal(15, 1)"))
+    monkeypatch.setenv("PYTHONPATH", str(sleeper))
+    monkeypatch.setattr(runs, "_STOP_S", 1.0)
+    began, started = subprocess.Popen, []
+
+    def here(command: list[str], **given: Any) -> subprocess.Popen[bytes]:
+        started.append(began(command, **given, cwd=sleeper))
+        return started[-1]
+
+    monkeypatch.setattr(runs.subprocess, "Popen", here)
+
+    def interrupt() -> None:
+        ends = time.monotonic() + 60
+        while not list(tmp_path.rglob("*.begun")) and time.monotonic() < ends:
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    with pytest.raises(RunInterrupted):
+        invoke(write(tmp_path), "--jobs", 1)
+    assert [process.wait(10) for process in started] == [-signal.SIGKILL]
+
+
 STUDIES = Path(__file__).parents[2] / "benchmarks" / "studies"
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from judges.llm.accounts import ModelAccount
+from judges.llm.accounts import Accounts, ModelAccount
 from judges.llm.client import Client
 from judges.llm.endpoint import make_client
 from judges.llm.interface import Image, LlmQuestion
@@ -23,7 +23,7 @@ from judges.llm.service import JudgeService
 from judges.llm.settings import LlmSettings, ModelSettings
 from records.deadline import Deadline
 from records.failures import EpisodeFailed, FailureKind
-from tests.judges.llm_server import CUT, INPUT_TOKENS, OUTPUT_TOKENS, STALL, ModelServer, Status, model_server
+from tests.judges.llm_server import CUT, INPUT_TOKENS, OUTPUT_TOKENS, SAME, STALL, ModelServer, Status, model_server
 
 KEY = "key-that-nobody-may-see-7f3a"
 PNG = b"\x89PNG\r\n\x1a\nnot much of a picture"
@@ -208,6 +208,45 @@ async def test_what_the_endpoint_said_is_told_however_long_its_failure_takes_to_
     server.script = [Status(503)] * 1000
     error = await failure(service, 3)
     assert error.failure.code.name == "judge_unreachable"
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+async def test_what_is_asked_goes_nowhere_but_to_the_endpoint_that_is_named(
+    server: ModelServer, service: JudgeService, status: int
+) -> None:
+    with model_server() as other:
+        server.script = [Status(status, (("location", f"{other.url}/v1/chat/completions"),))] * 100
+        error = await failure(service, 3)
+        assert other.asked == [], "pages and answers would be told to a host that nobody configured"
+    assert error.failure.kind is FailureKind.JUDGE
+
+
+@pytest.mark.parametrize("counted", [10**30, -(10**12)])
+async def test_counts_that_no_reply_has_are_nonsense_and_no_account(
+    server: ModelServer, service: JudgeService, client: str, counted: int
+) -> None:
+    usage = (
+        {"usage": {"prompt_tokens": counted}, "choices": [{"message": {"content": SAME}}]}
+        if client == "openai"
+        else {"usageMetadata": {"promptTokenCount": counted}, "candidates": [{"content": {"parts": [{"text": SAME}]}}]}
+    )
+    server.script = [Status(200, body=json.dumps(usage))] * 100
+    error = await failure(service, 3)
+    assert error.failure.kind is FailureKind.JUDGE
+    server.script = []
+    await service.ask("m", QUESTION, Deadline(20))
+    (account,) = service._accounts.all()
+    assert 0 <= account.input_tokens < 10**6
+
+
+def test_an_account_is_as_it_was_where_it_cannot_be_written(tmp_path: Path) -> None:
+    accounts = Accounts(tmp_path / "accounts.sqlite", LlmSettings())
+    accounts.add(ModelAccount("m", requests=1, input_tokens=5))
+    with pytest.raises(OSError, match="too large"):
+        accounts.add(ModelAccount("m", requests=1, input_tokens=10**30))
+    accounts.add(ModelAccount("m", requests=1, input_tokens=2))
+    assert [account.input_tokens for account in accounts.all()] == [7]
+    accounts.close()
 
 
 @pytest.mark.parametrize("status", [429, 503])

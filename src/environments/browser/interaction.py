@@ -176,7 +176,10 @@ class Interaction:
         )
         # A large page would keep the other episodes of this worker waiting.
         work = asyncio.to_thread(render, snapshot, slot.settings) if seen.large else None
-        self.shown = shown = render(snapshot, slot.settings) if work is None else await work
+        try:
+            self.shown = shown = render(snapshot, slot.settings) if work is None else await work
+        except RecursionError as error:
+            raise malformed(seen.url, "it nests deeper than the page script lets it") from error
         if first:
             await tab.forget_history()
         feedback, refused = told(lines)

@@ -18,6 +18,9 @@ from environments.embedded.sessions import SESSION_LOST
 from records import failure_codes as codes
 from records.failures import EpisodeFailed, Failure
 
+_LONGEST = 10
+"""Fixed: digits of a tab's number; there are few tabs."""
+
 
 @dataclass(slots=True)
 class Entry:
@@ -120,9 +123,10 @@ class Tabs:
 
     def switch(self, wanted: str) -> Effect:
         """Move to the tab with this number."""
-        if not wanted.strip().isdigit() or int(wanted) >= len(self._tabs):
+        number = wanted.strip()
+        if not (number.isascii() and number.isdigit() and len(number) < _LONGEST and int(number) < len(self._tabs)):
             return Effect(code="no_tab")
-        self.current = int(wanted)
+        self.current = int(number)
         return Effect()
 
     async def _load(self, request: PageRequest) -> tuple[HtmlPage, PageRequest] | Effect:

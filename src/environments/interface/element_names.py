@@ -118,25 +118,17 @@ def _gather(node: Node, parts: list[str], leaving_out: Collection[str], spoken: 
             parts.append(joint if line_break(child.tag) or cell else "")
 
 
-def has_controls(node: Node) -> bool:
-    """Whether there are controls in an element."""
-    return any(role_of(inner) is not None for inner in node.walk() if inner is not node)
-
-
-def inner_text(node: Node, role: str, *, spoken: bool = False) -> str:
-    """Return an element's own text; that of what can be pressed as a whole without the controls in it."""
-    if "clickable" not in node.attributes or not has_controls(node):
-        return own_text(node, spoken=spoken)
-    text = own_text(node, leaving_out=ROLES, spoken=spoken)
-    return text if text or role in WHOLES else own_text(node, leaving_out={role}, spoken=spoken)
-
-
 class Names:
-    """Accessible names over one page: knows which label belongs to which control."""
+    """Accessible names over one page: knows which label belongs to which control.
+
+    What was read of an element is kept: an element in many others would be read once for each, and more.
+    """
 
     def __init__(self, root: Node) -> None:
         self._labels: dict[int, list[str]] = {}
         self._used: set[int] = set()
+        self._hold_controls: dict[int, bool] = {}
+        self._texts: dict[tuple[int, str, bool], str] = {}
         by_id: dict[str, Node] = {}
         labels: list[Node] = []
         for node in root.walk():
@@ -152,6 +144,27 @@ class Names:
                 self._labels.setdefault(id(control), []).append(text)
                 if not (control.attributes.get("aria-label") or control.attributes.get("labelledby")):
                     self._used.add(id(label))
+
+    def has_controls(self, node: Node) -> bool:
+        """Whether there are controls in an element."""
+        found = self._hold_controls.get(id(node))
+        if found is None:
+            found = any(role_of(inner) is not None for inner in node.walk() if inner is not node)
+            self._hold_controls[id(node)] = found
+        return found
+
+    def inner_text(self, node: Node, role: str, *, spoken: bool = False) -> str:
+        """Return an element's own text; that of what can be pressed as a whole without the controls in it."""
+        key = (id(node), role, spoken)
+        if key not in self._texts:
+            self._texts[key] = self._inner_text(node, role, spoken)
+        return self._texts[key]
+
+    def _inner_text(self, node: Node, role: str, spoken: bool) -> str:
+        if "clickable" not in node.attributes or not self.has_controls(node):
+            return own_text(node, spoken=spoken)
+        text = own_text(node, leaving_out=ROLES, spoken=spoken)
+        return text if text or role in WHOLES else own_text(node, leaving_out={role}, spoken=spoken)
 
     def is_used_label(self, node: Node) -> bool:
         """Whether this element's text is already shown as the name of a control."""
@@ -171,10 +184,10 @@ class Names:
             candidates.append(attributes.get("alt" if attributes.get("type") == "image" else "value", "") or default)
         own = len(candidates)
         if role not in _TEXT_ROLES:
-            candidates += [inner_text(node, role, spoken=True), inner_text(node, role)]
+            candidates += [self.inner_text(node, role, spoken=True), self.inner_text(node, role)]
         given = len(candidates)
         candidates.extend(attributes.get(key, "") for key in ("alt", "title", "placeholder", "name"))
-        candidates.append("" if role in WHOLES and has_controls(node) else attributes.get("hint", ""))
+        candidates.append("" if role in WHOLES and self.has_controls(node) else attributes.get("hint", ""))
         names = enumerate(map(squeeze, candidates))
         place, name = next(((place, text) for place, text in names if text), (-1, ""))
         return name, own <= place < given

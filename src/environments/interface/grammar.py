@@ -16,6 +16,9 @@ from dataclasses import dataclass, replace
 
 from records.environment import Action
 
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+"""Half a character, which no text may hold that is sent or stored."""
+
 MAX_TEXT = 8_000
 """Longest text that is read, in characters; longer output is a runaway generation, not an action."""
 
@@ -170,7 +173,7 @@ def _literal(name: str, node: ast.expr, source: str) -> str | None:
         if node.value is None:
             return None
         if isinstance(node.value, str):
-            return node.value
+            return _SURROGATE.sub("\ufffd", node.value)
         if isinstance(node.value, int | float) and not isinstance(node.value, bool) and abs(node.value) < _LARGEST:
             return str(node.value)
     raise GrammarError(f"{name} must be a quoted text; found {_excerpt_of(node, source)}")

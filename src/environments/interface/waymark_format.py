@@ -20,8 +20,6 @@ from environments.interface.element_names import (
     MAX_NAME,
     WHOLES,
     Names,
-    has_controls,
-    inner_text,
     is_cell,
     is_row,
     line_break,
@@ -40,6 +38,10 @@ MAX_LINE = 200
 MAX_OPTIONS = 20
 """Most options shown on a line (the element keeps all of them)."""
 
+MAX_NESTED = 16
+"""Most controls in one another that are numbered; what lies deeper is read as text. A control's name is the text in it,
+so that this bounds how often a text is read."""
+
 MAX_TEXT = 200
 """Longest line of plain text on a page that is over its budget, in characters."""
 
@@ -55,7 +57,7 @@ def write_lines(snapshot: Snapshot, max_chars: int) -> tuple[str, tuple[Element,
     On a longer page long lines of plain text are shortened first; then the last lines go, whatever they are.
     """
     writer = _Writer(Names(snapshot.root))
-    writer.visit(snapshot.root)
+    writer.inside(Node("", {}, [snapshot.root]))
     writer.flush()
     head = [f"@ {squeeze(snapshot.title)}".rstrip()]
     if len(snapshot.tabs) > 1:
@@ -87,30 +89,29 @@ class _Writer:
         self.joint = ""
         self.heading = False
         self.rows = 0
+        self.nested = 0
         self.silent = False
 
-    def visit(self, node: Node) -> None:
-        role = role_of(node)
-        if role is not None:
-            self._control(node, role)
-            return
-        if node.tag == "img":
-            self._text(f" {node.attributes.get('alt', '')} ")
-            return
-        outer, self.silent = self.silent, self.silent or self.names.is_used_label(node)
-        self._inside(node)
-        self.silent = outer
-
-    def _inside(self, node: Node) -> None:
-        outer, self.heading = self.heading, self.heading or node.tag in _HEADINGS
+    def inside(self, node: Node, *, label: bool = True) -> None:
+        """Write what is in an element, but for the text of one that is a ``label``; one call a level, as pages nest."""
+        outer, self.heading = (self.heading, self.silent), self.heading or node.tag in _HEADINGS
+        self.silent = self.silent or (label and self.names.is_used_label(node))
         self._enter(node)
         for child in node.children:
-            if not isinstance(child, str):
-                self.visit(child)
-            elif not self.silent:
-                self._text(child)
+            if isinstance(child, str):
+                if not self.silent:
+                    self._text(child)
+            elif (role := self._role(child)) is not None:
+                self._control(child, role)
+            elif child.tag == "img":
+                self._text(f" {child.attributes.get('alt', '')} ")
+            else:
+                self.inside(child)
         self._leave(node)
-        self.heading = outer
+        self.heading, self.silent = outer
+
+    def _role(self, node: Node) -> str | None:
+        return role_of(node) if self.nested < MAX_NESTED else None
 
     def flush(self) -> None:
         """End the line being put together."""
@@ -156,11 +157,16 @@ class _Writer:
         self.run.append(text)
 
     def _control(self, node: Node, role: str) -> None:
+        self.nested += 1
+        self._written(node, role)
+        self.nested -= 1
+
+    def _written(self, node: Node, role: str) -> None:
         self.flush()
         (whole, is_text), value = self.names.whole_name(node, role), self.names.value(node, role)
-        text = inner_text(node, role) if role not in ("select", "textbox", "searchbox", "combobox") else ""
-        if role in WHOLES and not whole and has_controls(node):
-            self._inside(node)  # nothing can be pressed beside what is in it
+        text = self.names.inner_text(node, role) if role not in ("select", "textbox", "searchbox", "combobox") else ""
+        if role in WHOLES and not whole and self.names.has_controls(node):
+            self.inside(node, label=False)  # nothing can be pressed beside what is in it
             return
         opened = is_text and len(whole) > MAX_LINE
         name = whole[:MAX_NAME].rstrip()
@@ -179,8 +185,9 @@ class _Writer:
             self.elements.append(element)
             self.targets.append(node.attributes.get("n", -1))
         lost = set(_WORD.findall(text.casefold())) - set(_WORD.findall(whole.casefold()))
-        if opened or len(lost) >= _FEW_WORDS:
-            self._inside(node)
+        deepest = self.nested == MAX_NESTED and self.names.has_controls(node)
+        if opened or deepest or len(lost) >= _FEW_WORDS:
+            self.inside(node, label=False)
             self.flush()
             return
         if len(value) > MAX_VALUE and "contenteditable" in node.attributes or node.attributes.get("role") == "textbox":
@@ -191,7 +198,7 @@ class _Writer:
         """Emit controls nested in a control; their texts are already part of its name."""
         for child in node.children:
             if not isinstance(child, str):
-                role = role_of(child)
+                role = self._role(child)
                 if role is not None:
                     self._control(child, role)
                 else:

@@ -81,12 +81,13 @@ class Accounts:
     def add(self, change: ModelAccount) -> None:
         """Add to a model's account, durably; raise ``OSError`` where that cannot be."""
         with self._lock:
-            held = self._held[change.name] = self._held.get(change.name, ModelAccount(change.name)) + change
+            held = self._held.get(change.name, ModelAccount(change.name)) + change
             try:
                 with self._file:
                     self._file.execute(_WRITE, asdict(held))
-            except sqlite3.Error as error:
+            except (sqlite3.Error, OverflowError) as error:
                 raise OSError(f"{FILE_NAME}: {error}") from error
+            self._held[change.name] = held
         _measure(change)
 
     def all(self) -> tuple[ModelAccount, ...]:

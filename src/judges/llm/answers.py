@@ -22,6 +22,10 @@ class NotAnAnswer(ValueError):
     """A text that does not fit its schema; says what was expected, for the reader and for the model."""
 
 
+_MOST_BRACES = 50
+"""Fixed: braces in prose that open no object; each is read from anew."""
+
+
 def read_answer(text: str, schema: type[A]) -> A:
     """Return the answer in ``text``; raise ``NotAnAnswer``."""
     if len(text) > _LONGEST:
@@ -46,12 +50,15 @@ def schema_in_words(schema: type[BaseModel]) -> str:
 
 
 def _only_object(text: str) -> str:
-    """Return the one JSON object in prose; braces that open no object are part of the prose."""
-    decoder, found, at = json.JSONDecoder(), [], text.find("{")
+    """Return the one JSON object in prose; a few braces that open no object are part of the prose."""
+    decoder, found, at, prose = json.JSONDecoder(), [], text.find("{"), 0
     while at >= 0:
         try:
             value, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
+            prose += 1
+            if prose > _MOST_BRACES:
+                raise NotAnAnswer(f"expected one JSON object, found {prose} braces that open none") from None
             at = text.find("{", at + 1)
             continue
         if isinstance(value, dict):

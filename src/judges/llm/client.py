@@ -18,6 +18,10 @@ _LASTING = (400, 401, 402, 403, 404, 405, 410, 413, 415, 422)
 _SHOWN = 300
 
 
+_MOST_TOKENS = 100_000_000
+"""Fixed: more than any reply and its question have together."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """A model's text, with the tokens that its provider counted (0 where it counts none); thinking is output.
@@ -29,6 +33,12 @@ class Reply:
     input_tokens: int = 0
     output_tokens: int = 0
     cut: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse counts that no reply has: they would spend a budget, or fill it up."""
+        for counted in (self.input_tokens, self.output_tokens):
+            if not 0 <= counted <= _MOST_TOKENS:
+                raise Trouble(codes.JUDGE_NONSENSE, f"expected the tokens of one reply, found {counted:.3g}")
 
 
 class Trouble(Exception):

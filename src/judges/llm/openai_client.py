@@ -53,9 +53,11 @@ class OpenAiClient:
         self._model = settings.model
         self._without_thinking = dict(settings.without_thinking)
         self._structured = True
+        # What is asked goes to the endpoint that is named: where it redirects to was named by nobody.
         self._sdk = openai.AsyncOpenAI(
-            api_key=key.reveal() or _NO_KEY, base_url=settings.base_url or _OWN, max_retries=0
-        )
+            api_key=key.reveal() or _NO_KEY, base_url=settings.base_url or _OWN, max_retries=0,
+            http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False),
+        )  # fmt: skip
 
     async def complete(self, question: LlmQuestion[Any], timeout_s: float) -> Reply:
         """Send one chat completion; see ``Client``."""

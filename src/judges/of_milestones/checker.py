@@ -9,7 +9,6 @@ the file names the templates that it was trained on, so that nobody measures it 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +18,11 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from judges.kinds import JudgeKind, Judges
-from judges.of_milestones.encoder import encoder_named
+from judges.of_milestones.encoder import DEFAULT, encoder_named
 from judges.of_milestones.features import FEATURES, Features
 from judges.settings import CheckerSettings
 from records.deadline import Deadline
-from records.durable import read_text, replace_file
+from records.durable import read_json, replace_file
 from records.episodes import Task, Trajectory
 from records.labels import Label, LabelSubject
 
@@ -140,7 +139,9 @@ def load_checker(folder: Path) -> MilestoneChecker:
     """Return the checker in ``folder``; raise ``ValueError`` where there is none that can be read."""
     path = folder / FILE_NAME
     try:
-        trained = CheckerFile.model_validate(json.loads(read_text(path)), strict=False)
+        trained = CheckerFile.model_validate(read_json(path), strict=False)
+        if trained.encoder != DEFAULT:  # what a file names is not fetched, nor run
+            raise ValueError(f"its encoder is {trained.encoder!r:.80}, expected {DEFAULT}")
     except (OSError, ValueError, ValidationError) as error:
         raise ValueError(f"{path}: expected a checker that `waymark milestones train` made: {error}") from error
     return MilestoneChecker(trained, Features(encoder_named(trained.encoder)))

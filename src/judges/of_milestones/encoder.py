@@ -155,7 +155,9 @@ class _Named:
             raise ValueError(f"sentence encoder {name!r}: {_LIBRARYS}") from error
         self.name = name
         try:
-            self._model = SentenceTransformer(name, device="cpu")
+            self._model = SentenceTransformer(
+                name, device="cpu", trust_remote_code=False, model_kwargs={"use_safetensors": True}
+            )
         except (OSError, ValueError) as error:
             raise ValueError(f"sentence encoder {name!r}: {error}") from error
 

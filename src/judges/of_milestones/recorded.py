@@ -19,8 +19,8 @@ from judges.milestones import Acted, reached
 from records.environment import Element, Observation
 from records.episodes import FinalState, Milestone, Step, Trajectory
 
-_ELEMENT = re.compile(r"([a-z]+) (.*?)(?: = (.*?))? (\d+)")
-_OPTIONS = re.compile(r" \((.*)\)(?= \d+$)")
+_LONGEST_ID = 9
+"""Fixed: digits of an element's number; a page holds fewer elements."""
 _CALL = re.compile(r'(do|exit|go_backward|go_forward)\((?:action="([^"]*)")?')
 _ARGUMENT = re.compile(r'(?:argument|message)="((?:[^"\\]|\\.)*)"')
 
@@ -77,13 +77,22 @@ def with_milestones(episode: Trajectory, done: npt.NDArray[np.bool_]) -> Traject
 
 
 def _element(line: str) -> Element | None:
-    """Return the element that has this line of a page, None for other text."""
-    options = _OPTIONS.search(line) if line.startswith("select ") else None
-    found = _ELEMENT.fullmatch(_OPTIONS.sub("", line) if options else line)
-    if found is None:
+    """Return the element that has this line of a page, None for other text: ``role name[ = value][ (options)] id``.
+
+    It is taken apart from its ends, which costs no more the longer a page's words are.
+    """
+    head, _, number = line.rpartition(" ")
+    if not (number.isdecimal() and len(number) <= _LONGEST_ID):
         return None
-    role, name, value, number = found.groups(default="")
-    return Element(int(number), role, name, value, tuple(options[1].split(" | ")) if options else ())
+    options: tuple[str, ...] = ()
+    if head.startswith("select ") and head.endswith(")"):
+        before, opened, listed = head.removesuffix(")").partition(" (")
+        head, options = (before, tuple(listed.split(" | "))) if opened else (head, ())
+    role, spaced, rest = head.partition(" ")
+    if not (spaced and role.isascii() and role.isalpha() and role.islower()):
+        return None
+    name, _, value = rest.partition(" = ")
+    return Element(int(number), role, name, value, options)
 
 
 def _plain(line: str) -> str:

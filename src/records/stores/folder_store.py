@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +22,10 @@ from records.stores.store import Content, MissingKey, Record, RecordChanged, Sto
 _KEPT = 16
 """Fixed: older versions of a record are removed; whoever sleeps over these finds that a higher number is there."""
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+_VERSION = re.compile(r"[0-9]{8}")
+"""How a record's versions are named; anything else in its folder is none of them."""
+_TRIES = 100
+"""Fixed: how often the newest version may be gone when it is read, as it is where others write and remove."""
 
 
 class FolderStore:
@@ -75,12 +80,15 @@ class FolderStore:
 
     def record(self, key: str) -> Record | None:
         """See ``Store``."""
-        while (newest := self._newest(key)) is not None:
+        newest = self._newest(key)
+        for _ in range(_TRIES):
+            if newest is None:
+                return None
             try:
                 return Record(self.read(f"{key}/{newest:08d}"), str(newest))
-            except MissingKey:
-                continue  # a later one is there, and this one was removed meanwhile
-        return None
+            except MissingKey:  # a later one is there, and this one was removed meanwhile
+                newest = self._newest(key)
+        raise StoreError(f"{self._path(key)}: version {newest} is listed and cannot be read; remove it")
 
     def swap(self, key: str, content: bytes, version: str | None) -> str:
         """See ``Store``."""
@@ -109,7 +117,7 @@ class FolderStore:
 def _numbers(folder: Path) -> list[int]:
     """Return the versions of the record in ``folder``, none where there is no record."""
     try:
-        return [int(entry.name) for entry in os.scandir(folder) if entry.name.isdecimal()]
+        return [int(entry.name) for entry in os.scandir(folder) if _VERSION.fullmatch(entry.name) and entry.is_file()]
     except FileNotFoundError:
         return []
 

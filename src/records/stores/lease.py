@@ -185,7 +185,10 @@ def _written(head: Head) -> bytes:
 def _read(store: Store, record: Record) -> Head:
     try:
         head = Head(**json.loads(record.content))
-    except (TypeError, ValueError) as error:
+        numbers, texts = (head.epoch, head.process, head.beat), (head.holder, head.machine, head.newest)
+        if any(type(one) is not int for one in numbers) or any(type(one) is not str for one in texts):
+            raise ValueError("its numbers are none, or its names no texts")
+    except (TypeError, ValueError, RecursionError) as error:
         raise StoreError(
             f"{store.uri}: {KEY} is no lease of a run ({error}); remove it if no driver works there"
         ) from error

@@ -10,7 +10,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from http.client import HTTPException
-from typing import Any
+from typing import Any, Never
 from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
@@ -54,8 +54,8 @@ class SiteHttp:
         except (OSError, HTTPException) as error:
             raise _failed(codes.SITE_UNREACHABLE, f"{method} {url}: {error}") from error
         try:
-            return json.loads(content)
-        except ValueError as error:
+            return json.loads(content, parse_constant=_no_number)
+        except (ValueError, RecursionError) as error:
             raise _failed(codes.SITE_API_UNEXPECTED, f"{method} {url}: expected JSON, found something else") from error
 
     def _real(self, url: str) -> str:
@@ -63,6 +63,11 @@ class SiteHttp:
         if site_under(self._addresses.bases, real) is None:
             raise _failed(codes.EVALUATION_URL_REFUSED, f"{url} is not on the task's sites")
         return real
+
+
+def _no_number(word: str) -> Never:
+    """Refuse ``NaN`` and ``Infinity``, which are no JSON."""
+    raise ValueError(f"found {word}")
 
 
 def site_functions(addresses: EpisodeAddresses, accounts: Accounts, deadline: Deadline) -> Mapping[str, PageFunction]:
