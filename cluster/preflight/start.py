@@ -17,7 +17,7 @@ from cluster.placement import EVERYWHERE, LEARNER, SERVER
 from cluster.preflight.machine import Machine
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.named_data import misfits, named_report, start_tokenizer
-from learner.algorithms import resolve
+from learner.algorithms import resolve, value_discount
 from policy.chat_template import chat_marks_of, has_chat_template
 from policy.hub import names_folder
 from policy.settings import TINY, PolicySettings
@@ -98,6 +98,13 @@ def _phases(recipe: Recipe) -> list[Check]:
     elif recipe.run.phases and recipe.curriculum.value_band and "value" not in algorithm.annotators:
         found = f"true, which asks a value critic, and learner.algorithm {algorithm.name} has none"
         advice = "set it to false, or choose an algorithm with an advantage"
+        checks.append(Check("curriculum.value_band", Status.FAIL, found, advice))
+    elif recipe.run.phases and recipe.curriculum.value_band and value_discount(recipe.learner) < 1:
+        found = (
+            f"true, which takes V for the chance of success, and V learns a discounted return (learner.value_target "
+            f"{recipe.learner.value_target}): a long task that is sure to be solved has less than its lower limit"
+        )
+        advice = "set learner.value_target to outcome, or this to false"
         checks.append(Check("curriculum.value_band", Status.FAIL, found, advice))
     return checks
 

@@ -91,7 +91,7 @@ def update_actor(
 
 def _moved(actor: LanguageModel, data: ActorData, start: Scores, settings: ActorSettings, compute: Compute) -> bool:
     """Return whether the policy is further from that of the phase's start than the limit."""
-    own = np.flatnonzero(data.fresh)
+    own = np.flatnonzero(data.fresh) if data.fresh.any() else np.arange(len(data.samples))
     # Evenly spread: drawn ones would depend on how often this was asked before a learner died.
     probe = own[np.unique(np.linspace(0, len(own) - 1, min(settings.probe_steps, len(own))).round().astype(np.int64))]
     now = Scores.under(actor, [data.samples[i] for i in probe], compute)

@@ -210,6 +210,12 @@ ALGORITHMS: dict[str, Algorithm] = {recipe.name: recipe for recipe in _RECIPES}
 """Recipes by name."""
 
 
+def value_discount(settings: LearnerSettings) -> float:
+    """Return by how much a step further from its end an outcome is worth less to the value critic; 1 for not at all."""
+    discounted = settings.value_target != "outcome" and resolve(settings).advantage not in UNDISCOUNTED
+    return settings.gamma if discounted else 1.0
+
+
 def resolve(settings: LearnerSettings) -> Algorithm:
     """Return the recipe that ``settings`` name, with their explicit choices put in.
 

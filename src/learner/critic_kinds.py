@@ -13,7 +13,7 @@ import numpy as np
 from torch import Tensor
 
 from learner.advantages import Array, discounted_returns
-from learner.algorithms import UNDISCOUNTED, resolve
+from learner.algorithms import resolve, value_discount
 from learner.dataset import of_recorded_states, outcome_targets, per_trajectory, progress_targets, teaches_progress
 from learner.losses import potential_loss, value_loss
 from learner.potentials import RECORDED
@@ -49,11 +49,6 @@ class CriticKind:
     rate: Callable[[FloatArray, Sequence[Trajectory]], Ratings]
 
 
-def _value_discount(settings: LearnerSettings) -> float:
-    discounted = settings.value_target != "outcome" and resolve(settings).advantage not in UNDISCOUNTED
-    return settings.gamma if discounted else 1.0
-
-
 def _shaped(settings: LearnerSettings) -> bool:
     return settings.value_target == "shaped" and resolve(settings).shapes
 
@@ -69,7 +64,7 @@ def _value_scale(settings: LearnerSettings) -> float:
 
 
 def _value_targets(trajectories: Sequence[Trajectory], settings: LearnerSettings) -> FloatArray:
-    discount = _value_discount(settings)
+    discount = value_discount(settings)
     if not _shaped(settings):
         return outcome_targets(trajectories, discount)
     potential = RECORDED[_shaped_by(settings)]
@@ -81,7 +76,7 @@ def _value_targets(trajectories: Sequence[Trajectory], settings: LearnerSettings
 
 
 def _value_taught(settings: LearnerSettings) -> Mapping[str, str | float]:
-    discount: dict[str, str | float] = {"discount": _value_discount(settings)}
+    discount: dict[str, str | float] = {"discount": value_discount(settings)}
     if not _shaped(settings):
         return discount
     return discount | {"shaping": settings.alpha, "potential": _shaped_by(settings)}

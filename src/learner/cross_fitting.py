@@ -53,13 +53,19 @@ class CriticPair:
     def fit(
         self, trajectories: Sequence[Trajectory], generator: np.random.Generator, *, pretrain: bool = False
     ) -> CriticMetrics:
-        """Teach each critic the half that it does not judge; see ``TrainedCritic.fit``."""
-        return CriticMetrics.of_parts(
-            [
-                critic.fit([t for t in trajectories if half_of(t.task_id) != half], generator, pretrain=pretrain)
-                for half, critic in enumerate(self._of_half)
-            ]
-        )
+        """Teach each critic the half that it does not judge; see ``TrainedCritic.fit``.
+
+        One that was never taught and whose half nobody played begins with the mean of the other half: it would call
+        each state a coin.
+        """
+        halves = [[t for t in trajectories if half_of(t.task_id) != half] for half in (0, 1)]
+        metrics = [
+            critic.fit(half, generator, pretrain=pretrain) for critic, half in zip(self._of_half, halves, strict=True)
+        ]
+        for critic, part in zip(self._of_half, metrics, strict=True):
+            if not part.states:
+                critic.begin(trajectories)
+        return CriticMetrics.of_parts(metrics)
 
     def judge(self, answers: Sequence[FloatArray], task_ids: Sequence[str]) -> FloatArray:
         """Return for each state the answer of the critic that judges its task; see ``TrainedCritic.judge``."""

@@ -129,7 +129,8 @@ class ActorSettings:
     """Passes over the phase's data."""
     kl_limit: float | None = None
     """KL divergence from the policy at the phase's start, in nats a token, past which no further epoch begins; it is
-    estimated after each on ``probe_steps`` of the phase's own decisions. Unset makes all ``epochs``."""
+    estimated after each on ``probe_steps`` of the phase's own decisions, or, where none of them teaches, of the
+    replayed ones. Unset makes all ``epochs``."""
     batch_steps: int = 128
     """Decisions per update."""
     max_decisions: int = 0

@@ -55,6 +55,12 @@ class TrainedCritic:
         """Their optimisers, by the same names."""
         return {self.name: self.optimiser}
 
+    def begin(self, trajectories: Sequence[Trajectory]) -> None:
+        """Answer the mean of what these teach everywhere, where nothing was learned yet; else do nothing."""
+        data = [t for t in with_verdict(trajectories) if self.kind.learns_from(t, self._learner)]
+        if data:
+            self.model.begin_at(float(np.mean(self.kind.targets(data, self._learner))))
+
     def fit(
         self, trajectories: Sequence[Trajectory], generator: np.random.Generator, *, pretrain: bool = False
     ) -> CriticMetrics:

@@ -185,6 +185,7 @@ def test_weights_that_cannot_be_loaded_are_told_before_anything_starts(
         (["policy.model=tiny", "warm_start.clone=never"], "warm_start.clone"),
         (["learner.algorithm=sft", "run.phases=2"], "run.phases"),
         (["learner.algorithm=filtered_bc", "run.phases=2", "curriculum.value_band=true"], "curriculum.value_band"),
+        (["learner.value_target=return", "run.phases=2", "curriculum.value_band=true"], "curriculum.value_band"),
     ],
 )
 def test_settings_that_contradict_each_other_are_told(model: Path, overrides: list[str], name: str) -> None:

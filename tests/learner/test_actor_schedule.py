@@ -51,6 +51,16 @@ def test_a_phase_ends_after_the_epoch_that_went_too_far(model_dir: Path, episode
     assert len(set(between)) > 1
 
 
+def test_replayed_decisions_alone_end_a_phase_too(model_dir: Path, episodes: list[Trajectory]) -> None:
+    """Failures teach nothing, and what is replayed was looked at by nobody: all epochs were made."""
+    solved = [replace(episode, outcome=1.0) for episode in episodes]
+    failed = [replace(episode, episode_id=f"f{n}", outcome=0.0) for n, episode in enumerate(episodes)]
+    actor = replace(SETTINGS.actor, kl_limit=1e-12)
+    learner = Learner(replace(SETTINGS, algorithm="filtered_bc_replay", actor=actor), model_dir)
+    learner.update_critics(failed, solved, 1)
+    assert learner.update_actor(failed, solved, 1).actor.updates == 2
+
+
 def test_a_policy_that_stays_where_it_is_goes_no_way(model_dir: Path, episodes: list[Trajectory]) -> None:
     assert updates(replace(SETTINGS.actor, learning_rate=0.0, kl_limit=1e-12), model_dir, episodes) == 12
 

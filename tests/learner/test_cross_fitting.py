@@ -129,10 +129,11 @@ def test_one_state_of_two_tasks_is_judged_by_two_critics(
     (taught,), (other,) = tasks_of(0, 1), tasks_of(1, 1)
     episode = replace(trajectory([([3, 4, 20], [12, 2])], outcome=1.0), task_id=taught)
     prompts = [episode.steps[0].prompt_ids] * 3
-    for settings, changes in ((TWO, [False, True, False]), (ONE, [True, True, True])):
+    for settings, differ in ((TWO, [False, True, False]), (ONE, [False, False, False])):
         learner = Learner(settings, model_dir)
         learner.update_critics([episode], [], 1)
-        assert (learner.ask_states("value", prompts, [taught, other, taught]) != 0.5).tolist() == changes
+        answers = learner.ask_states("value", prompts, [taught, other, taught])
+        assert (answers != answers[0]).tolist() == differ
 
 
 def test_adapters_have_pairs_too(model_dir: Path, trajectory: Callable[..., Trajectory]) -> None:
@@ -142,6 +143,19 @@ def test_adapters_have_pairs_too(model_dir: Path, trajectory: Callable[..., Traj
     metrics = learner.update_critics(episodes, [], 1)
     assert metrics.critics["value"].states == sum(len(episode.steps) for episode in episodes)
     assert set(np.concatenate(learner.ask("value", episodes)).tolist()) == {0.5}
+
+
+def test_a_critic_whose_half_nobody_played_begins_with_what_the_other_tells(
+    model_dir: Path, trajectory: Callable[..., Trajectory]
+) -> None:
+    """Failures of tasks of one half alone: who judges them was taught by none, and calls no failure a coin."""
+    failed = [replace(episode, outcome=0.0) for episode in lots(trajectory, tasks_of(0, 3), 0)]
+    learner = Learner(TWO, model_dir)
+    learner.update_critics(failed, [], 1)
+    assert max(np.concatenate(learner.ask("value", failed))) == pytest.approx(0.01, abs=0.005)
+    other = [replace(episode, outcome=1.0) for episode in lots(trajectory, tasks_of(1, 3), 1)]
+    learner.update_critics(other, [], 2)
+    assert float(np.mean(np.concatenate(learner.ask("value", failed)))) > 0.3, "and it learns once its half is played"
 
 
 def test_one_half_without_episodes_teaches_nobody_and_fails_nothing(

@@ -8,6 +8,7 @@ milestones serve every task of the template. Actions are shown as JSON texts and
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,6 +23,8 @@ from records.episodes import Task, Trajectory
 
 FIRST_PROMPT = "distilled/1"
 REFINED_PROMPT = "distilled-refined/1"
+_SHORT = 2
+"""Fixed: letters of a value that may be part of another word."""
 _ATTEMPTS = 3
 
 _FORM = """Each milestone is one short imperative sentence in the words that the actions use, such as "Search for
@@ -102,8 +105,23 @@ def _general(milestones: Sequence[str], task: Task) -> tuple[str, ...]:
         if not milestone.isprintable():
             raise ValueError("expected sentences of plain text in one line")
         for name, value in task.parameters.items():
-            if isinstance(value, str) and len(value) > 2 and value.casefold() in milestone.casefold():
+            if _names(milestone, value):
                 raise ValueError(f"expected <{name}> in place of {value!r} in {milestone!r}")
     if len({milestone.casefold() for milestone in milestones}) < len(milestones):
         raise ValueError("expected milestones that differ, found one twice")
     return tuple(milestones)
+
+
+def _names(milestone: str, value: object) -> bool:
+    """Whether a milestone has a parameter's value in it; what is short, or a number, as a word of its own.
+
+    One or two small letters are no value: they are words of any sentence.
+    """
+    if isinstance(value, str) and len(value) > _SHORT:
+        return value.casefold() in milestone.casefold()
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return False
+    word = str(value).strip()
+    if not word or word.islower():
+        return False
+    return re.search(rf"(?<![\w.]){re.escape(word)}(?![\w]|\.\d)", milestone) is not None

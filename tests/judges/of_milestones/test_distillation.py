@@ -61,6 +61,27 @@ async def test_what_belongs_to_one_task_must_be_a_placeholder() -> None:
     assert "expected <product> in place of 'Blue Kettle'" in str(model.asked[1].parts[-1])
 
 
+@pytest.mark.parametrize(
+    ("value", "said", "kept"),
+    [
+        (3, "Type 3 into the textbox Quantity", False),
+        (3, "Type 30 into the textbox Quantity", True),
+        (2.5, "Choose 2.5 kg", False),
+        (2.5, "Choose 12.5 kg", True),
+        ("PA", "Choose PA as the combobox State", False),
+        ("PA", "Open the PAGE of states", True),
+        ("a", "Open a product", True),
+        (True, "Say True to it", True),
+        ("Blue Kettle", "Search for blue kettles", False),
+    ],
+)
+async def test_numbers_and_short_texts_must_be_placeholders_too(value: object, said: str, kept: bool) -> None:
+    model, task = ScriptedModel({"milestones": [said]}, SHORTER), replace(TASK, parameters={"it": value})
+    found = await distil(model, None, task, [attempt("a", 3)], Deadline(5))
+    assert found is not None
+    assert (found.milestones == (said,)) is kept
+
+
 @pytest.mark.parametrize("reply", ['["Search for it"]', "1. Search", {"milestones": []}, {"milestones": ["a", "A"]}])
 async def test_other_answers_are_a_judges_failure(reply: object) -> None:
     with pytest.raises(EpisodeFailed):
