@@ -188,6 +188,11 @@ class Trajectory(EpisodeHeader):
             )
 
     @property
+    def last_state(self) -> Step | FinalState | None:
+        """The last state whose page is recorded: that after the last action, else the one before; None for no step."""
+        return self.final_state or (self.steps[-1] if self.steps else None)
+
+    @property
     def success(self) -> bool:
         """Whether a verdict exists and says that the task was solved."""
         return self.outcome == 1.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from judges.milestones import Acted
 from judges.of_milestones.recorded import action_of, page_of, plain_lines
-from records.episodes import Step
+from records.episodes import FinalState, Step
 
 _LONGEST = 120
 """Fixed: characters of a line; a longer one is a paragraph, which says many things."""
@@ -39,8 +39,8 @@ def action_sentence(step: Step) -> str:
     return _sentence(acted, step.element or "")
 
 
-def page_lines(step: Step) -> tuple[str, ...]:
-    """Return what a step's page said, a line each, without roles and numbers; values of fields are with their names."""
+def page_lines(step: Step | FinalState) -> tuple[str, ...]:
+    """Return what a state's page said, a line each, without roles and numbers; fields have their values."""
     page = page_of(step)
     said = [f"{one.name}: {one.value}" if one.value else one.name for one in page.elements]
     return tuple(dict.fromkeys(line[:_LONGEST] for line in [*plain_lines(step), *said] if line.strip()))

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from judges.of_milestones.actions import action_sentence, page_lines
 from judges.of_milestones.encoder import Remembering, SentenceEncoder, Vectors
 from judges.of_milestones.recorded import page_of
-from records.episodes import Step, Trajectory
+from records.episodes import FinalState, Step, Trajectory
 
 FEATURES = (
     "likest line", "likest action", "last action", "title", "likest line to the task", "words on the page",
@@ -36,8 +36,10 @@ class Features:
 
     def learn(self, episodes: Iterable[Trajectory], texts: Iterable[str]) -> None:
         """Encode everything that these episodes show, at once, and ``texts``."""
-        steps = [step for episode in episodes for step in episode.steps]
+        told = list(episodes)
+        steps = [step for episode in told for step in episode.steps]
         lines = {line for step in steps for line in (*page_lines(step), action_sentence(step))}
+        lines |= {line for one in told if one.final_state is not None for line in page_lines(one.final_state)}
         self.encoder.encode([*texts, *lines])
 
     def of(self, episode: Trajectory, milestones: Sequence[str]) -> npt.NDArray[np.float64]:
@@ -48,17 +50,15 @@ class Features:
         words = [_words(milestone) for milestone in milestones]
         # What makes the task this one: names and numbers, as they are written in it.
         own = {word.casefold() for word in _WORD.findall(episode.intent) if not word.islower()}
-        done: list[Step] = []
         rows = []
-        for step in [*episode.steps, episode.steps[-1]]:
-            ended = len(done) == len(episode.steps)
-            rows.append(self._state(step, done, ended, said, task, words, own))
-            done.append(step)
+        for at, state in enumerate([*episode.steps, episode.final_state or episode.steps[-1]]):
+            ended = at == len(episode.steps)
+            rows.append(self._state(state, episode.steps[:at], ended, said, task, words, own))
         return np.array(rows)
 
     def _state(
         self,
-        step: Step,
+        step: Step | FinalState,
         done: Sequence[Step],
         ended: bool,
         said: Vectors,

@@ -53,8 +53,8 @@ def page_of(step: Step | FinalState) -> Observation:
     return Observation(step.observation, step.url, texts[0] if texts else "", page_text, tuple(elements))
 
 
-def plain_lines(step: Step) -> list[str]:
-    """Return the lines of a step's page that are no element's."""
+def plain_lines(step: Step | FinalState) -> list[str]:
+    """Return the lines of a state's page that are no element's."""
     return [_plain(line) for line in step.observation.splitlines() if _element(line) is None]
 
 

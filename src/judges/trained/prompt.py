@@ -33,6 +33,10 @@ class _OutcomeFormat(WaymarkFormat):
         return tokenizer.encode("\nSolved?\n")
 
 
+_REFUSED = "the page refused it"
+"""What the prompt says of an action that was not carried out."""
+
+
 @dataclass(frozen=True, slots=True)
 class OutcomePrompt:
     """Prompts of at most ``max_prompt_tokens`` for a model with this tokenizer; ``page`` is whether they show one."""
@@ -48,8 +52,9 @@ class OutcomePrompt:
             PromptTooLong: the instruction alone does not fit.
         """
         encode = self.tokenizer.encode
-        history = [PastAction(encode(step.action_text), None) for step in episode.steps]
-        last = episode.steps[-1].observation if episode.steps and self.page else ""
+        history = [PastAction(encode(step.action_text), _REFUSED if step.refused else None) for step in episode.steps]
+        state = episode.last_state
+        last = state.observation if state is not None and self.page else ""
         while True:
             try:
                 return (

@@ -47,7 +47,7 @@ async def test_the_first_state_of_each_milestone_becomes_a_monotone_label() -> N
     assert label.values.tolist() == [[0, 0, 0], [1, 0, 0], [1, 0, 0], [1, 1, 0]]
     assert label.descriptions == tuple(one.description for one in TASK.milestones)
     assert (label.judge, label.model, label.prompt, label.cost_usd) == (
-        "autorater", "scripted", "milestones-reached/1", 0.001
+        "autorater", "scripted", "milestones-reached/2", 0.001
     )  # fmt: skip
     assert json.loads(label.evidence) == ["because 1", "because 2", "because 3"]
     assert not misfit(label, PLAYED, LabelSubject.MILESTONES)
