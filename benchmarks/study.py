@@ -53,7 +53,7 @@ def verdicts_of(design: StudyDesign, runs: StudyRuns, results: StudyResults) -> 
     longest = max(whole, default=math.nan) / 60
     complete = f"The study is complete, {planned} runs of arms: {done} are done"
     in_time = (
-        f"An arm takes {ARM_MINUTES:.0f} minutes on one core at most: the longest of {len(whole)} that ran in one go "
+        f"An arm takes {ARM_MINUTES:.0f} minutes on one core at most: the longest of {len(whole)} whose time is known "
         f"took {longest:.1f}"
     )
     return [

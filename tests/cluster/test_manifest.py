@@ -310,7 +310,7 @@ def damaged(out: Path, damage: str) -> None:
         (folder / "manifest.json").write_text(edited)
         (folder / "COMPLETE").write_text(hashlib.sha256(edited.encode()).hexdigest())
     elif damage == "header edited":
-        (out / "manifest.json").write_text((out / "manifest.json").read_text().replace("seed", "seed "))
+        (out / "manifest.json").write_text((out / "manifest.json").read_text().replace('"seed": 0', '"seed": 1'))
 
 
 @pytest.mark.parametrize(
