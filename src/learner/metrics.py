@@ -91,12 +91,15 @@ class Mismatch:
     """Training against serving: |learner's - recorded| log-probability of sampled tokens, in nats.
 
     Both are at the temperature that the token was sampled at. The learner's are those of the phase's start, when its
-    weights are the served ones, so that a gap is between the arithmetic of the two programs.
+    weights are the served ones, so that a gap is between the arithmetic of the two programs. ``reply`` is the mean over
+    actions of |the gap summed over an action's tokens|: what a loss of whole actions takes for a change of the policy,
+    and holds against its clip (None in records from before 2026-11-28).
     """
 
     mean: float
     max: float
     tokens: int
+    reply: float | None = None
 
     @classmethod
     def between(
@@ -104,8 +107,12 @@ class Mismatch:
     ) -> Mismatch | None:
         """Compare the tokens (A,) of the ``chosen`` ones of N actions; None for no token."""
         pairs = [(learners[i], recorded[i]) for i in np.flatnonzero(chosen).tolist()]
-        gaps = np.concatenate([np.zeros(0), *(np.abs(a.astype(np.float64) - b) for a, b in pairs)])
-        return cls(float(gaps.mean()), float(gaps.max()), len(gaps)) if len(gaps) else None
+        differences = [a.astype(np.float64) - b for a, b in pairs]
+        gaps = np.abs(np.concatenate([np.zeros(0), *differences]))
+        if not len(gaps):
+            return None
+        reply = float(np.mean([abs(of_action.sum()) for of_action in differences if len(of_action)]))
+        return cls(float(gaps.mean()), float(gaps.max()), len(gaps), reply)
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,8 +147,10 @@ def test_the_mismatch_counts_the_chosen_tokens() -> None:
     # Gaps 0.5, 0 and 1.0 of the first and the last action; the second was not sampled in this phase.
     learners = [np.array([-1.0, -2.0]), np.array([-9.0]), np.array([-3.0])]
     recorded = [np.array([-1.5, -2.0]), np.array([-1.0]), np.array([-2.0])]
-    assert Mismatch.between(learners, recorded, np.array([True, False, True])) == Mismatch(0.5, 1.0, 3)
+    assert Mismatch.between(learners, recorded, np.array([True, False, True])) == Mismatch(0.5, 1.0, 3, 0.75)
     assert Mismatch.between(learners, recorded, np.zeros(3, dtype=np.bool_)) is None
+    either_way = Mismatch.between([np.array([-1.0, -2.0])], [np.array([-1.5, -1.5])], np.array([True]))
+    assert either_way == Mismatch(0.5, 0.5, 2, 0.0), "of a whole action they cancel"
 
 
 def test_a_phase_reports_the_mismatch_with_the_server_that_sampled(
