@@ -248,10 +248,7 @@ def check_tasks(recipe: Recipe) -> list[Check]:
 
 
 def check_encoder(name: str) -> list[Check]:
-    """What compares instructions for the curriculum is installed, and what lies in a folder or was loaded once loads.
-
-    A model that is on the hub alone is asked for when the run starts.
-    """
+    """What compares instructions for the curriculum is installed; a model on the hub is asked for when a run starts."""
     if name == TFIDF:
         return []
     if advice := what_lacks(name):

@@ -33,8 +33,8 @@ def conduct(study: StudyFile, out: Path, records: Path, jobs: int, told: Told, *
     Raises:
         RunStopped: no run of an arm is complete; the same command goes on.
         RunInterrupted: a signal stopped it; the same command goes on.
-        RecipeError: the study of these records predicts something else.
-        RecipeError: a group names a template that no evaluation has, before anything is registered.
+        RecipeError: the study of these records predicts something else, or a group names a template that no task has
+            that is evaluated; that is known before anything is registered.
         ManifestError: a record cannot be read, is of a run with other settings, or was made without its predictions.
     """
     for option, folder in (("--out", out), ("--records", records)):

@@ -20,9 +20,11 @@ from cluster.run_folder.summary import read_summary
 from environments.addresses import EpisodeAddresses
 from environments.browserless.tabs import Tabs
 from environments.interface import element_names
+from environments.interface.element_names import MAX_NESTED
 from environments.interface.grammar import parse
-from environments.interface.snapshot import Node, Snapshot
-from environments.interface.waymark_format import MAX_NESTED, write_lines
+from environments.interface.snapshot import Node, RichView, Snapshot
+from environments.interface.waymark_format import write_lines
+from environments.interface.webrl_format import numbered_elements
 from judges.llm.answers import NotAnAnswer, read_answer
 from judges.of_milestones.checker import load_checker
 from judges.of_milestones.recorded import page_of
@@ -77,6 +79,16 @@ def test_what_lies_deeper_than_controls_are_numbered_is_read_as_text() -> None:
     text, elements, _ = write_lines(nested(MAX_NESTED + 5, 1, "a", href="/"), 10_000)
     assert len(elements) == MAX_NESTED
     assert "word0" in text
+
+
+def test_numbered_boxes_within_boxes_are_named_by_their_text_as_far_as_controls_are() -> None:
+    page = nested(40, 3)
+    for number, node in enumerate(page.root.walk()):
+        node.attributes["mark"] = str(number)
+    elements = numbered_elements(RichView(page.root, 100, 100), page.root)
+    named = [element.name for element in elements if element.name.startswith("b")]
+    assert len(elements) == sum(1 for _ in page.root.walk())
+    assert 0 < len(named) <= MAX_NESTED
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,10 @@ from environments.interface.snapshot import Node
 MAX_NAME = 80
 """Longest name, in characters."""
 
+MAX_NESTED = 16
+"""Most controls in one another that are numbered; what lies deeper is read as text. A control's name is the text in it,
+so that this bounds how often a text is read."""
+
 HIDDEN_VALUE = "********"
 """What is shown for a password that has been filled in."""
 

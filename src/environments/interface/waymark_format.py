@@ -18,6 +18,7 @@ import re
 
 from environments.interface.element_names import (
     MAX_NAME,
+    MAX_NESTED,
     WHOLES,
     Names,
     is_cell,
@@ -37,10 +38,6 @@ MAX_LINE = 200
 
 MAX_OPTIONS = 20
 """Most options shown on a line (the element keeps all of them)."""
-
-MAX_NESTED = 16
-"""Most controls in one another that are numbered; what lies deeper is read as text. A control's name is the text in it,
-so that this bounds how often a text is read."""
 
 MAX_TEXT = 200
 """Longest line of plain text on a page that is over its budget, in characters."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from environments.interface.element_names import Names, role_of
+from environments.interface.element_names import MAX_NESTED, Names, role_of
 from environments.interface.snapshot import Node, RichView
 from records.environment import Element
 
@@ -85,11 +85,18 @@ def _in_window(node: Node, view: RichView) -> bool:
 
 
 def numbered_elements(view: RichView, visible: Node) -> tuple[Element, ...]:
-    """Return the numbered elements in order; names and values come from the ``visible`` tree where it has them."""
+    """Return the numbered elements in order; names and values come from the ``visible`` tree where it has them.
+
+    Elements in more than ``MAX_NESTED`` others have no name of the text in them, as in ``waymark_format``.
+    """
     names = Names(visible)
     found: dict[int, tuple[str, str, str, Node]] = {}
-    for node in visible.walk():
-        if "mark" in node.attributes:
+    waiting = [(visible, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        marked = "mark" in node.attributes
+        waiting.extend((child, depth + marked) for child in node.children if not isinstance(child, str))
+        if marked and depth < MAX_NESTED:
             role = role_of(node) or node.tag
             found[int(node.attributes["mark"])] = (role, names.name(node, role), names.value(node, role), node)
     elements = []
