@@ -89,6 +89,7 @@ def _played(policies: StudyPolicies, arm: str, seed: int, split: str, contexts: 
     said = [
         *policies.study.settings_of(arm, seed, {}, [split]),
         "run.phases=0", "run.environment=embedded", "learner.algorithm=sft", "run.evaluation.before_rl=true",
+        "replay.step_rewards=''",  # nothing is learned, and sft pays no step
         override("warm_start.checkpoint", str(policies.trained(arm, seed).resolve())),
         f"rollout.contexts_per_worker={contexts}",
     ]  # fmt: skip
