@@ -6,7 +6,7 @@ Owns how ``learner.metrics.Mechanism`` is worked out, over a phase's own episode
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -52,12 +52,22 @@ def _auc_within(scores: Array, outcomes: Array, templates: Sequence[str]) -> flo
 
     What tells templates apart alone, as their difficulty does, is worth nothing here.
     """
-    names, won, pairs = np.asarray(templates, dtype=np.str_), 0.0, 0
-    for name in np.unique(names):
-        mine = names == name
-        found, of_template = auc(scores[mine], outcomes[mine]), _pairs(outcomes[mine])
+    names = np.asarray(templates, dtype=np.str_)
+    return _auc_over_pairs((scores[names == name], outcomes[names == name]) for name in np.unique(names))
+
+
+def _auc_over_pairs(parts: Iterable[tuple[Array, Array]]) -> float | None:
+    """Return the AUC over pairs of a success and a failure of one part, of all; None where no part has both.
+
+    A part is scores (N,) and outcomes (N,).
+    """
+    won, pairs = 0.0, 0
+    for scores, outcomes in parts:
+        found = auc(scores, outcomes)
         if found is not None:
-            won, pairs = won + found * of_template, pairs + of_template
+            successes = int((outcomes > 0.5).sum())
+            of_part = successes * (len(outcomes) - successes)
+            won, pairs = won + found * of_part, pairs + of_part
     return won / pairs if pairs else None
 
 
@@ -86,21 +96,12 @@ def _auc_of_other_halves(trajectories: Sequence[Trajectory], outcomes: Array) ->
     for name in np.unique(names):
         mine = np.flatnonzero(names == name)
         second[mine[np.argsort(order[mine], kind="stable")][1::2]] = True
-    won, pairs = 0.0, 0
+    parts = []
     for half, other in ((~second, second), (second, ~second)):
         means = {name: outcomes[other & (names == name)] for name in np.unique(names)}
         known = [means[name] if len(means[name]) else outcomes[other] for name in names[half]]
-        scores = np.asarray([one.mean() if len(one) else 0.0 for one in known])
-        found, of_half = auc(scores, outcomes[half]), _pairs(outcomes[half])
-        if found is not None:
-            won, pairs = won + found * of_half, pairs + of_half
-    return won / pairs if pairs else None
-
-
-def _pairs(outcomes: Array) -> int:
-    """Return how many pairs of a success and a failure there are."""
-    successes = int((outcomes > 0.5).sum())
-    return successes * (len(outcomes) - successes)
+        parts.append((np.asarray([one.mean() if len(one) else 0.0 for one in known]), outcomes[half]))
+    return _auc_over_pairs(parts)
 
 
 def _joined(arrays: Sequence[Array]) -> Array:
