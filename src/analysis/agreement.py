@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from analysis.intervals import wilson_of_tasks, worth_of_tasks
+from analysis.intervals import by_task, wilson_of_tasks, worth_of_tasks
 
 _RESAMPLES = 2000
 
@@ -45,12 +45,9 @@ class Agreement:
         """
         pairs = list(zip(first, second, strict=True))
         counts = [pairs.count(pair) for pair in ((True, True), (False, False), (True, False), (False, True))]
-        by_task: dict[str, list[bool]] = {}
-        for task, (one, other) in zip(tasks, pairs, strict=True):
-            by_task.setdefault(task, []).append(one == other)
-        interval = wilson_of_tasks(list(by_task.values()))
-        worth = worth_of_tasks(list(by_task.values()))
-        kappa, low, high = _kappa_with_interval(np.asarray(counts, dtype=np.float64), worth)
+        agreed = by_task((task, one == other) for task, (one, other) in zip(tasks, pairs, strict=True))
+        interval = wilson_of_tasks(agreed)
+        kappa, low, high = _kappa_with_interval(np.asarray(counts, dtype=np.float64), worth_of_tasks(agreed))
         share = None if math.isnan(interval.value) else interval.value
         both, neither, only_first, only_second = counts
         return cls(both, neither, only_first, only_second, share, interval.low, interval.high, kappa, low, high)

@@ -7,7 +7,7 @@ a seed. scipy is imported where it is used: it takes half a second.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,26 +36,34 @@ def wilson(successes: int, n: int, z: float = Z95) -> Interval:
     return _wilson(successes / n, n, z) if n else Interval(math.nan, 0.0, 1.0)
 
 
-def wilson_of_tasks(by_task: Sequence[Sequence[bool]], z: float = Z95) -> Interval:
+def wilson_of_tasks(tasks: Sequence[Sequence[bool]], z: float = Z95) -> Interval:
     """Return the success rate of tasks that were played several times each, with Wilson's interval for so many tasks.
 
     Passes of one task are alike, so that the episodes count as fewer (``worth_of_tasks``). With one pass each it is
     ``wilson``.
     """
-    episodes = sum(map(len, by_task))
-    solved = sum(map(sum, by_task))
-    if sum(map(bool, map(len, by_task))) in (0, episodes):
+    episodes = sum(map(len, tasks))
+    solved = sum(map(sum, tasks))
+    if sum(map(bool, map(len, tasks))) in (0, episodes):
         return wilson(solved, episodes, z)
-    return _wilson(solved / episodes, worth_of_tasks(by_task), z)
+    return _wilson(solved / episodes, worth_of_tasks(tasks), z)
 
 
-def worth_of_tasks(by_task: Sequence[Sequence[bool]]) -> float:
+def by_task(outcomes: Iterable[tuple[str, bool]]) -> list[list[bool]]:
+    """Return outcomes, each with its task's name, task by task."""
+    found: dict[str, list[bool]] = {}
+    for task, outcome in outcomes:
+        found.setdefault(task, []).append(outcome)
+    return list(found.values())
+
+
+def worth_of_tasks(passes: Sequence[Sequence[bool]]) -> float:
     """Return as how many independent episodes those of tasks count that were played several times each.
 
     They give the mean the variance that it has over tasks (Korn and Graubard 1998). They are never more than there
     are episodes, as many as tasks where all tasks ended alike, and one for one task; 0 where there are none.
     """
-    played = [np.asarray(task, dtype=np.float64) for task in by_task if len(task)]
+    played = [np.asarray(task, dtype=np.float64) for task in passes if len(task)]
     episodes, tasks = sum(len(task) for task in played), len(played)
     if tasks in (0, 1, episodes):
         return float(tasks)

@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from analysis.intervals import wilson, wilson_of_tasks
+from analysis.intervals import by_task, wilson, wilson_of_tasks
 from records.episodes import Trajectory
 from records.failures import Failure
 
@@ -48,11 +48,9 @@ class Rate:
     @classmethod
     def of_tasks(cls, outcomes: Iterable[tuple[str, bool]]) -> Rate:
         """Return the rate of outcomes with the task of each, of which several may be of one task."""
-        by_task: dict[str, list[bool]] = {}
-        for task, outcome in outcomes:
-            by_task.setdefault(task, []).append(outcome)
-        interval = wilson_of_tasks(list(by_task.values()))
-        return cls(interval.value, sum(map(len, by_task.values())), interval.low, interval.high)
+        tasks = by_task(outcomes)
+        interval = wilson_of_tasks(tasks)
+        return cls(interval.value, sum(map(len, tasks)), interval.low, interval.high)
 
 
 @dataclass(frozen=True, slots=True)
