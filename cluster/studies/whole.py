@@ -14,8 +14,10 @@ from cluster.errors import RecipeError, RunStopped
 from cluster.recipe.recipe import load_recipe
 from cluster.studies.design import StudyFile
 from cluster.studies.page import write_study
+from cluster.studies.processes import Told
+from cluster.studies.registration import register
 from cluster.studies.results import StudyResults, results_of
-from cluster.studies.runs import StudyRuns, Told, register, run_study
+from cluster.studies.runs import StudyRuns, run_study
 from cluster.task_sets import TaskSets
 
 

@@ -25,10 +25,11 @@ from cluster.recipe.recipe import load_recipe
 from cluster.recorded_run import RecordedRun
 from cluster.run_folder.stage_data import summarise
 from cluster.run_folder.summary import FILE_NAME, read_summary, write_summary
-from cluster.studies import runs
+from cluster.studies import processes
 from cluster.studies.design import read_study
+from cluster.studies.processes import StudyProcesses, StudyRun
 from cluster.studies.records import RunRecord
-from cluster.studies.runs import StudyRun, run_study
+from cluster.studies.runs import run_study
 from cluster.studies.whole import conduct
 from rollout_workers.spec import EpisodeSpec
 from tests.cluster.fake_run import Run
@@ -102,7 +103,7 @@ def _no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def played(monkeypatch: pytest.MonkeyPatch) -> Played:
     found = Played()
-    monkeypatch.setattr(runs._Children, "_ended", lambda self, run, folder: found(self, run, folder))
+    monkeypatch.setattr(StudyProcesses, "_ended", lambda self, run, folder: found(self, run, folder))
     return found
 
 
@@ -479,7 +480,7 @@ def test_stopping_a_study_stops_its_runs_cleanly(
     def here(command: list[str], **given: Any) -> subprocess.Popen[bytes]:
         return began(command, **given, cwd=sleeper)
 
-    monkeypatch.setattr(runs.subprocess, "Popen", here)
+    monkeypatch.setattr(processes.subprocess, "Popen", here)
     out = tmp_path / "out"
 
     def interrupt() -> None:
@@ -501,14 +502,14 @@ def test_a_run_that_does_not_end_when_it_is_asked_is_killed(
     script = sleeper / "cluster" / "cli.py"
     script.write_text(script.read_text().replace("signal.signal(signal.SIGTERM, stop)", "signal.signal(15, 1)"))
     monkeypatch.setenv("PYTHONPATH", str(sleeper))
-    monkeypatch.setattr(runs, "_STOP_S", 1.0)
+    monkeypatch.setattr(processes, "_STOP_S", 1.0)
     began, started = subprocess.Popen, []
 
     def here(command: list[str], **given: Any) -> subprocess.Popen[bytes]:
         started.append(began(command, **given, cwd=sleeper))
         return started[-1]
 
-    monkeypatch.setattr(runs.subprocess, "Popen", here)
+    monkeypatch.setattr(processes.subprocess, "Popen", here)
 
     def interrupt() -> None:
         ends = time.monotonic() + 60

@@ -30,9 +30,9 @@ LIMITING = {"asyncio.wait_for", "within"}
 """Functions whose argument is limited."""
 
 ALLOWED = {
-    "cluster/studies/runs.py: process.wait()": "a run of a study, whose waits have limits; stopping kills it",
+    "cluster/studies/processes.py: process.wait()": "a run of a study, whose waits have limits; stopping kills it",
     "cluster/studies/runs.py: made.result()": "the run that makes a seed's start",
-    "cluster/studies/runs.py: making.result()": "the run that makes a seed's start, which began before",
+    "cluster/studies/processes.py: making.result()": "the run that makes a seed's start, which began before",
     "cluster/studies/runs.py: future.result()": "a run of a study",
     "src/environments/browser/calls.py: asyncio.wait({working, crash}, return_when=asyncio.FIRST_COMPLETED)": (
         "it is called under a deadline"

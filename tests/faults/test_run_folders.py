@@ -229,7 +229,7 @@ WALL_CLOCK = {
     "cluster/monitors/tensorboard.py": "when a number was told, which TensorBoard shows",
     "cluster/run_folder/manifest.py": "when a stage was complete",
     "cluster/run_folder/starts.py": "when a start was",
-    "cluster/studies/runs.py": "when predictions were registered",
+    "cluster/studies/registration.py": "when predictions were registered",
     "src/environments/webarena/login/sessions.py": "sites say in wall time when a cookie expires",
     "src/environments/webarena/reset/in_cluster.py": "when a pod was reset, which its annotation shows",
     "src/judges/llm/gemini_client.py": "Retry-After may be a date",
