@@ -258,9 +258,10 @@ class Controller:
         """Ask the judges that the recipe names about the phase's episodes."""
         counted, judges = self._counted(phase), self.system.players.judges
         labeller = Labeller(self.recipe, judges, self.buffer, self.labelled.labels)
-        played, told = self.run_tasks.tasks(phase), self.run_tasks.told(phase) if self._distils else None
+        played = self.run_tasks.tasks(phase)
+        milestone_tasks = self.run_tasks.milestone_tasks(phase) if self._distils else None
         tasks = {episode_id: played[episode_id] for episode_id in counted}
-        questions = labeller.missing(tasks, self.recipe.replay.judges, told)
+        questions = labeller.missing(tasks, self.recipe.replay.judges, milestone_tasks)
         failures = labeller.label(questions, f"p{phase:03d}", self.display.asked)
         by_subject = {subject: count_failures(failures, subject) for subject in self.recipe.replay.judges}
         labelled = labelled_stage(counted, self.labelled, by_subject)

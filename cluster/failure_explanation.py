@@ -32,7 +32,7 @@ from replay.buffer import ReplayBuffer
 _EXPLAINING_S = 180.0
 """Fixed: for one failure with all attempts."""
 _AT_ONCE = 8
-Told = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +63,18 @@ class Asking:
         return recipe
 
 
-def explaining(asking: Asking, told: Told, say: Callable[[str], None]) -> Explain:
+def explaining(asking: Asking, on_progress: OnProgress, say: Callable[[str], None]) -> Explain:
     """Return what adds the words of a language model about the newest failures to a report.
 
-    ``told`` is told how many are done, out of how many; ``say`` how many of a folder have no answer, and why. What is
-    returned raises ``RecipeError`` where there is no such model, ``RunStopped`` where the budget is spent.
+    ``on_progress`` is called with how many are done, out of how many; ``say`` with how many of a folder have no answer,
+    and why. What is returned raises ``RecipeError`` where there is no such model, ``RunStopped`` where the budget is
+    spent.
     """
 
     def explain(folder: Path, buffer: ReplayBuffer, report: FailureReport) -> FailureReport:
         chosen = newest_failures(report)[: asking.count]
         try:
-            found = asyncio.run(_ask(folder, buffer, chosen, asking, told))
+            found = asyncio.run(_ask(folder, buffer, chosen, asking, on_progress))
         except EpisodeFailed as error:
             raise RunStopped(f"{folder}: {error}; what was answered is kept") from error
         lost = Counter(str(one.failure.code) for one in found.values() if isinstance(one, EpisodeFailed))
@@ -85,7 +86,7 @@ def explaining(asking: Asking, told: Told, say: Callable[[str], None]) -> Explai
 
 
 async def _ask(
-    folder: Path, buffer: ReplayBuffer, chosen: list[FailedEpisode], asking: Asking, told: Told
+    folder: Path, buffer: ReplayBuffer, chosen: list[FailedEpisode], asking: Asking, on_progress: OnProgress
 ) -> dict[str, Explanation | EpisodeFailed]:
     service = JudgeService(asking.recipe_of(folder).llm, RunFolders(folder).judging)
     found: dict[str, Explanation | EpisodeFailed] = {}
@@ -99,7 +100,7 @@ async def _ask(
                 if error.failure.code.ends_run:
                     raise
                 found[failed.episode_id] = error
-            told(len(found), len(chosen))
+            on_progress(len(found), len(chosen))
 
     try:
         await asyncio.gather(*map(explain, chosen))

@@ -101,11 +101,12 @@ async def open_first_states(
     hosted: Hosted,
     prompts: FirstPrompts,
     folder: Path,
-    told: Callable[[int, int], None] = lambda opened, absent: None,
+    on_progress: Callable[[int, int], None] = lambda opened, absent: None,
 ) -> dict[str, str]:
     """Write the first states of ``tasks`` to files in ``folder``; return of those that have none why.
 
-    ``rollout.contexts_per_worker`` pages are opened at a time. ``told`` is told how many are written and absent so far.
+    ``rollout.contexts_per_worker`` pages are opened at a time. ``on_progress`` is called with how many
+    are written and absent so far.
 
     Raises:
         EpisodeFailed: with a failure that ends the run.
@@ -136,7 +137,7 @@ async def open_first_states(
                 budget.record(one.failure)
             else:
                 budget.succeed()
-        told(begin + len(some) - len(absent), len(absent))
+        on_progress(begin + len(some) - len(absent), len(absent))
         budget.check()
     return absent
 

@@ -37,7 +37,7 @@ class LabelledRun:
 def label_run(
     run: Path,
     judge: str,
-    told: Callable[[int, int, int], None],
+    on_progress: Callable[[int, int, int], None],
     overrides: Sequence[str] = (),
     limit: int | None = None,
 ) -> LabelledRun:
@@ -51,13 +51,13 @@ def label_run(
     recorded = RecordedRun(run)
     recipe, buffer, labels = recorded.recipe_with(overrides), recorded.buffer, recorded.labels
     subject = recipe.judges_of_run.of_episodes(judge).subject
-    asked_about = recorded.told if subject is LabelSubject.MILESTONES else recorded.tasks
+    asked_about = recorded.milestone_tasks if subject is LabelSubject.MILESTONES else recorded.tasks
     tasks = dict([(i, task) for i, task in asked_about.items() if i in buffer][:limit])
     if not tasks:
         raise RunStopped(f"{run} has no rollouts or evaluations to label")
     labeller = Labeller(recipe, recipe.judges_of_run, buffer, labels)
     questions = labeller.missing(tasks, {subject: judge})
-    failures = labeller.label(questions, f"{judge.rpartition(':')[2].lower()}", told)
+    failures = labeller.label(questions, f"{judge.rpartition(':')[2].lower()}", on_progress)
     found = sum(labels.find(buffer.entry(i), judge, subject) is not None for i in tasks)
     codes = dict(Counter(str(failure.code) for failure in failures.values()))
     return LabelledRun(len(tasks), found, len(questions), codes)

@@ -32,7 +32,7 @@ _LABEL_S = 120.0
 _AT_ONCE = 32
 """Fixed: as many labels go to the disk together; so many questions a killed run may ask twice."""
 
-Told = Callable[[int, int, int], None]
+OnProgress = Callable[[int, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,32 +59,40 @@ class Labeller:
         self._labels = labels
 
     def missing(
-        self, tasks: Mapping[str, Task], judges: Mapping[LabelSubject, str], told: Mapping[str, Task] | None = None
+        self,
+        tasks: Mapping[str, Task],
+        judges: Mapping[LabelSubject, str],
+        milestone_tasks: Mapping[str, Task] | None = None,
     ) -> list[Asked]:
         """Return what is still to be asked of the episodes ``tasks`` (by id), in order.
 
-        Judges of milestones are told of the tasks in ``told`` instead, where it is given.
+        Judges of milestones see the tasks of ``milestone_tasks`` instead, where it is given.
         """
         return [
-            Asked(episode_id, told[episode_id] if told and subject is LabelSubject.MILESTONES else task, subject, judge)
+            Asked(
+                episode_id,
+                milestone_tasks[episode_id] if milestone_tasks and subject is LabelSubject.MILESTONES else task,
+                subject,
+                judge,
+            )
             for episode_id, task in sorted(tasks.items())
             for subject, judge in judges.items()
             if self._labels.find(self._buffer.entry(episode_id), judge, subject) is None
         ]
 
-    def label(self, questions: Sequence[Asked], stem: str, told: Told) -> dict[Asked, Failure]:
+    def label(self, questions: Sequence[Asked], stem: str, on_progress: OnProgress) -> dict[Asked, Failure]:
         """Ask everything and return what has no label and why; files of labels are called ``stem``.
 
-        ``told`` is told how many are done, out of how many, and how many have failed.
+        ``on_progress`` is called with how many are done, out of how many, and how many have failed.
 
         Raises:
             RunStopped: more failures than the settings allow; labels that were given are on the disk.
             ValueError: there is no such judge, or it labels something else.
         """
-        return asyncio.run(self._all(questions, stem, told))
+        return asyncio.run(self._all(questions, stem, on_progress))
 
-    async def _all(self, questions: Sequence[Asked], stem: str, told: Told) -> dict[Asked, Failure]:
-        asking = _Asking(questions, stem, told, self._labels, self._budget(len(questions)))
+    async def _all(self, questions: Sequence[Asked], stem: str, on_progress: OnProgress) -> dict[Asked, Failure]:
+        asking = _Asking(questions, stem, on_progress, self._labels, self._budget(len(questions)))
         made = {judge: self._judges.of_episodes(judge) for judge in dict.fromkeys(asked.judge for asked in questions)}
         wrong = [asked for asked in questions if made[asked.judge].subject is not asked.subject]
         if wrong:
@@ -144,11 +152,11 @@ class _Asking:
     """What came of the questions so far."""
 
     def __init__(
-        self, questions: Sequence[Asked], stem: str, told: Told, labels: LabelStore, budget: FailureBudget
+        self, questions: Sequence[Asked], stem: str, on_progress: OnProgress, labels: LabelStore, budget: FailureBudget
     ) -> None:
         self._total = len(questions)
         self._stem = stem
-        self._told = told
+        self._on_progress = on_progress
         self._labels = labels
         self._budget = budget
         self._unwritten: list[StoredLabel] = []
@@ -169,7 +177,7 @@ class _Asking:
                 return False
             self.failures[asked] = said
         self._done += 1
-        self._told(self._done, self._total, len(self.failures))
+        self._on_progress(self._done, self._total, len(self.failures))
         return True
 
     def write(self) -> None:

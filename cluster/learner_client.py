@@ -58,9 +58,9 @@ _SHORT_OF_MEMORY = ("OUT_OF_MEMORY", "OutOfMemory", "out of memory", "low on mem
 class LearnerClient:
     """Asks the learner in the processes ``ranks``, which work in the run folder; all are asked, the first one answers.
 
-    ``timeout_s`` limits how long it may get nothing done; ``told`` is told its headway while it works. Every method
-    raises ``ProcessLost`` where the process died or took too long, and ``RunStopped`` where the learner cannot read or
-    write what it must.
+    ``timeout_s`` limits how long it may get nothing done; ``on_headway`` is called with its headway while it works.
+    Every method raises ``ProcessLost`` where the process died or took too long, and ``RunStopped`` where the learner
+    cannot read or write what it must.
     """
 
     def __init__(
@@ -68,12 +68,12 @@ class LearnerClient:
         ranks: Sequence[ActorHandle],
         folders: RunFolders,
         timeout_s: float,
-        told: Callable[[Headway], None] = lambda headway: None,
+        on_headway: Callable[[Headway], None] = lambda headway: None,
     ) -> None:
         self._ranks = ranks
         self._folders = folders
         self._timeout_s = timeout_s
-        self._told = told
+        self._on_headway = on_headway
 
     def ready(self) -> None:
         """Wait until the models are built."""
@@ -224,7 +224,7 @@ class LearnerClient:
             headway = self._headway()
             if headway is not None and headway != heard:
                 heard, since = headway, time.monotonic()
-                self._told(headway)
+                self._on_headway(headway)
                 meter.record(table.UPDATES, headway.done, state="done")
                 meter.record(table.UPDATES, headway.planned, state="planned")
                 meter.record(table.LEARNED_TOKENS, headway.tokens)
@@ -246,11 +246,11 @@ class LearnerClient:
 
 
 def start_learner(
-    recipe: Recipe, model: str, folders: RunFolders, told: Callable[[Headway], None], nodes: NodeWatch
+    recipe: Recipe, model: str, folders: RunFolders, on_headway: Callable[[Headway], None], nodes: NodeWatch
 ) -> LearnerClient:
     """Start the learner's processes and wait until they have nodes; ``model`` is a policy folder.
 
-    ``told`` is told the headway. Raises ``RunStopped`` where no node comes for it.
+    ``on_headway`` is called with the headway. Raises ``RunStopped`` where no node comes for it.
     """
     demand, limit_s = demands(recipe)[LEARNER], recipe.run.learner_timeout_s
     settings = replace(recipe.learner, seed=recipe.learner.seed + recipe.run.seed)
@@ -272,7 +272,7 @@ def start_learner(
             for rank, place in enumerate(at)
         ]
     nodes.settled(LEARNER, settings.ranks)
-    return LearnerClient(ranks, folders, limit_s, told)
+    return LearnerClient(ranks, folders, limit_s, on_headway)
 
 
 def _places(recipe: Recipe, demand: Demand, nodes: NodeWatch) -> PlacementGroup:

@@ -45,12 +45,12 @@ _UNPLACED = ("PENDING_CREATION", "RESTARTING")
 class NodeWatch:
     """Watches until closed; needs a running Ray.
 
-    ``told`` is told what is waited for, and an empty text when it is over. ``demands`` says what one process of each
-    role declares; ``limit_s`` is how long one may wait.
+    ``say`` is called with what is waited for, and an empty text when it is over. ``demands`` says what one process of
+    each role declares; ``limit_s`` is how long one may wait.
     """
 
-    def __init__(self, demands: Mapping[Role, Demand], limit_s: float, told: Callable[[str], None]) -> None:
-        self._demands, self._limit_s, self._told = demands, limit_s, told
+    def __init__(self, demands: Mapping[Role, Demand], limit_s: float, say: Callable[[str], None]) -> None:
+        self._demands, self._limit_s, self._say = demands, limit_s, say
         self._since: dict[str, float] = {}
         self._waiting: dict[str, Role] = {}
         self._groups: Counter[Role] = Counter()
@@ -193,7 +193,7 @@ class NodeWatch:
             _LOG.warning("waiting for nodes: %s", said)
         else:
             _LOG.info("no process waits for a node any more")
-        self._told(said)
+        self._say(said)
 
 
 def _told_to_end(process: str) -> bool | None:

@@ -31,7 +31,7 @@ from policy.models import load_causal_lm, save_policy
 from policy.tokenizer import TextTokenizer
 from records.episodes import Trajectory
 
-Told = Callable[[int, float], None]
+OnUpdate = Callable[[int, float], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +81,11 @@ class Split:
 
 
 def train_outcome_model(
-    episodes: Sequence[Trajectory], start: Path, out: Path, settings: OutcomeTraining, told: Told
+    episodes: Sequence[Trajectory], start: Path, out: Path, settings: OutcomeTraining, on_update: OnUpdate
 ) -> OutcomeReport:
     """Write an outcome model to ``out`` that starts from the policy folder ``start``; return how good it is.
 
-    ``told`` is told the number of updates and the loss.
+    ``on_update`` is called with the number of updates so far and the loss.
 
     Raises:
         RunStopped: ``out`` is there already, or a part has no success or no failure.
@@ -104,7 +104,7 @@ def train_outcome_model(
     own = CloneSettings(learning_rate=settings.learning_rate, updates=settings.updates, batch_steps=settings.batch)
     clone_actions(
         model, taught, np.arange(len(taught)), own, shuffle="steps",
-        generator=np.random.default_rng(settings.seed), compute=compute, on_update=told,
+        generator=np.random.default_rng(settings.seed), compute=compute, on_update=on_update,
     )  # fmt: skip
     found = calibrate(_log_odds(model, split.calibration, prompt, (yes, no), compute), _solved(split.calibration))
     report = report_on(

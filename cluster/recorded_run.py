@@ -69,10 +69,12 @@ class RecordedRun:
         return {spec.episode_id: spec.task for spec in specs}
 
     @cached_property
-    def told(self) -> dict[str, Task]:
-        """The same tasks as a judge of milestones is told of them: rollouts' with what was distilled, where it was."""
+    def milestone_tasks(self) -> dict[str, Task]:
+        """The same tasks as judges of milestones see them: those of rollouts with their distilled milestones."""
         phases = [phase for phase, stage in self.manifest.stages() if stage == MilestonesDistilled.stage]
-        return self.tasks | {name: task for phase in phases for name, task in self._drawn.told(phase).items()}
+        return self.tasks | {
+            name: task for phase in phases for name, task in self._drawn.milestone_tasks(phase).items()
+        }
 
     @cached_property
     def _drawn(self) -> RunTasks:

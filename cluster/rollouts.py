@@ -176,13 +176,13 @@ class Rollouts:
         )
         left = tasks_to_open(tasks, folder)
 
-        def told(opened: int, absent: int) -> None:
+        def on_progress(opened: int, absent: int) -> None:
             display.update(len(tasks) - len(left) + opened + absent, total=len(tasks), lost=absent)
 
         absent: dict[str, str] = {}
         if left:
             try:
-                absent = self._on_a_host(lambda running: open_first_states(left, running, prompts, folder, told))
+                absent = self._on_a_host(lambda running: open_first_states(left, running, prompts, folder, on_progress))
             except FailureBudgetExceeded as error:
                 raise RunStopped(
                     f"the first pages of training tasks, which curriculum.value_band asks about: {error}; pages that "

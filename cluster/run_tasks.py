@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cluster.milestones.distilling import as_told, distilled_before
+from cluster.milestones.distilling import distilled_before, with_distilled
 from cluster.milestones.writing import with_milestones, written_before
 from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.stage_results import TasksChosen
@@ -33,10 +33,10 @@ class RunTasks:
         """Return the tasks of a phase's rollouts by the episode's id."""
         return {spec.episode_id: spec.task for spec in self.rollouts(phase)}
 
-    def told(self, phase: int) -> dict[str, Task]:
+    def milestone_tasks(self, phase: int) -> dict[str, Task]:
         """Return the same tasks as a judge of milestones is told of them, with what was distilled up to the phase."""
         distilled = distilled_before(self.manifest, phase)
-        return {episode_id: as_told(task, distilled) for episode_id, task in self.tasks(phase).items()}
+        return {episode_id: with_distilled(task, distilled) for episode_id, task in self.tasks(phase).items()}
 
     def evaluation(self, phase: int, *, screenshots: int = 0) -> list[EpisodeSpec]:
         """Return the evaluation after a phase; the first ``screenshots`` episodes are recorded with pictures."""

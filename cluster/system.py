@@ -36,15 +36,20 @@ from records.episodes import Task
 class System:
     """Context manager over all processes of one run; needs a running Ray.
 
-    ``told`` is told the learner's headway; ``nodes`` knows who waits for a node.
+    ``on_headway`` is called with the learner's headway; ``nodes`` knows who waits for a node.
     """
 
     def __init__(
-        self, recipe: Recipe, folders: RunFolders, tasks: TaskSets, told: Callable[[Headway], None], nodes: NodeWatch
+        self,
+        recipe: Recipe,
+        folders: RunFolders,
+        tasks: TaskSets,
+        on_headway: Callable[[Headway], None],
+        nodes: NodeWatch,
     ) -> None:
         self.recipe = recipe
         self._nodes = nodes
-        self._told = told
+        self._on_headway = on_headway
         self.folders = folders
         self.algorithm: Algorithm = resolve(recipe.learner)
         self._tasks = tasks
@@ -63,7 +68,7 @@ class System:
         if self.folders.stored is not None:
             self.folders.stored.commit()  # processes of other nodes find the policy by the newest snapshot
         with ExitStack() as started:
-            self.learner = start_learner(self.recipe, model, self.folders, self._told, self._nodes)
+            self.learner = start_learner(self.recipe, model, self.folders, self._on_headway, self._nodes)
             broadcasts = self.recipe.policy.publication == "broadcast"
             plane = Broadcast(self.learner.sender) if broadcasts else by_file
             players = Players(self.recipe, self.folders, self._tasks, model, self._nodes, plane)

@@ -39,13 +39,13 @@ def study(
 
     console = Console()
 
-    def told(line: str) -> None:
+    def say(line: str) -> None:
         console.print(Text(printable(line)), soft_wrap=True)
 
     design = read_study(file)
     folder = out or Path("runs") / "studies" / design.design.name
-    conducted = conduct(design, folder, records or folder / "records", jobs, told, only_read=only_read)
+    conducted = conduct(design, folder, records or folder / "records", jobs, say, only_read=only_read)
     show_study(console, conducted.results)
-    told(f"Written: {folder / RESULT}, {folder / PAGE}")
+    say(f"Written: {folder / RESULT}, {folder / PAGE}")
     if failed := conducted.results.failed:
         raise RunStopped(f"{len(failed)} runs are missing, see {folder / PAGE}; the same command tries them again")

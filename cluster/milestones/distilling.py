@@ -84,8 +84,8 @@ def distil_all(
     )
 
 
-def as_told(task: Task, distilled: Mapping[str, Distilled]) -> Task:
-    """Return the task as a judge of milestones is told of it: with what was distilled, its own parameters filled in."""
+def with_distilled(task: Task, distilled: Mapping[str, Distilled]) -> Task:
+    """Return the task with its distilled milestones, its own parameters filled in; with none where none were."""
     found = distilled.get(task.task_id) or distilled.get(task.template)
     said = () if found is None else found.milestones
     return replace(task, milestones=tuple(Milestone(filled(one, task.parameters), {}) for one in said))

@@ -29,7 +29,7 @@ from cluster.studies.records import RunRecord, read_record, write_record
 from cluster.training_process import last_lines, start_training, training_log
 
 BEFORE_RL = "run.evaluation.before_rl"
-Told = Callable[[str], None]
+Say = Callable[[str], None]
 _STOP_S = 120.0
 """Fixed: longest wait for a run that was asked to stop; it ends what it does and writes down where it is."""
 _LOOK_S = 0.2
@@ -60,8 +60,8 @@ class StudyRun:
 
         Which arm tells what the start does changes as arms are added, and makes no other run.
         """
-        told: list[tuple[str, ...]] = [(), (f"{BEFORE_RL}=true",), (f"{BEFORE_RL}=false",)]
-        return any(recipe == self.identity_with(*further, *one) for one in told)
+        either: list[tuple[str, ...]] = [(), (f"{BEFORE_RL}=true",), (f"{BEFORE_RL}=false",)]
+        return any(recipe == self.identity_with(*further, *one) for one in either)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,8 @@ class StartPolicy:
 class StudyProcesses:
     """Runs as processes of the command line, some at a time, in the order in which they are asked for."""
 
-    def __init__(self, pool: ThreadPoolExecutor, out: Path, records: Path, told: Told, only_read: bool) -> None:
-        self._pool, self._out, self._records, self._told, self.only_read = pool, out, records, told, only_read
+    def __init__(self, pool: ThreadPoolExecutor, out: Path, records: Path, say: Say, only_read: bool) -> None:
+        self._pool, self._out, self._records, self._say, self.only_read = pool, out, records, say, only_read
         self._lock = threading.Lock()
         self._alive: set[subprocess.Popen[bytes]] = set()
         self._stopping = False
@@ -113,16 +113,14 @@ class StudyProcesses:
         while asked & self._alive and time.monotonic() < until:
             time.sleep(_LOOK_S)
         for process in asked & self._alive:  # it goes on from its folder, as a killed run does
-            self._told(f"process {process.pid} did not end within {_STOP_S} s and is killed")
+            self._say(f"process {process.pid} did not end within {_STOP_S} s and is killed")
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
 
     def _start(self, run: StudyRun, same: Mapping[str, str]) -> StartPolicy | str:
         if same and not self.only_read and not (self._out / run.name).exists():
             other = next(iter(same.values()))
-            self._told(
-                f"{run.name}: is not in {self._out}; made anew, it has to come out as the start that {other} had"
-            )
+            self._say(f"{run.name}: is not in {self._out}; made anew, it has to come out as the start that {other} had")
         return self._told_of(run, self._made_start(run))
 
     def _made_start(self, run: StudyRun) -> StartPolicy | str:
@@ -167,20 +165,20 @@ class StudyProcesses:
         if not _complete(folder):
             if self.only_read:
                 return "not complete"
-            self._told(f"{run.name}: {'going on' if folder.exists() else 'begun'}")
+            self._say(f"{run.name}: {'going on' if folder.exists() else 'begun'}")
             code = self._ended(replace(run, overrides=[*run.overrides, *further]), folder)
             if code:
                 return f"exit code {code}; see {training_log(folder)}: {_last_words(folder)}"
         made = RecordedRun(folder)
         if not _is_of(made, run, started=bool(further)):
             return f"{folder}: is of a run with other settings; move it away to begin {run.name} anew"
-        self._told(f"{run.name}: complete")
+        self._say(f"{run.name}: complete")
         return made
 
     def _told_of(self, run: StudyRun, made: _Made) -> _Made:
         """Return what came of a run; why nothing did is told at once."""
         if isinstance(made, str) and not self.only_read:
-            self._told(f"{run.name}: {made}")
+            self._say(f"{run.name}: {made}")
         return made
 
     def _file(self, run: StudyRun) -> Path:
@@ -201,10 +199,10 @@ class StudyProcesses:
 
 
 @contextmanager
-def study_processes(jobs: int, out: Path, records: Path, told: Told, *, only_read: bool) -> Iterator[StudyProcesses]:
+def study_processes(jobs: int, out: Path, records: Path, say: Say, *, only_read: bool) -> Iterator[StudyProcesses]:
     """Yield what starts runs; whatever ends the block ends them, cleanly, so that they can be gone on with."""
     with ThreadPoolExecutor(jobs, thread_name_prefix="study") as pool:
-        made = StudyProcesses(pool, out, records, told, only_read)
+        made = StudyProcesses(pool, out, records, say, only_read)
         try:
             yield made
         except BaseException:

@@ -16,7 +16,7 @@ from typing import Any
 
 from cluster.errors import RunStopped
 from cluster.studies.design import StudyFile
-from cluster.studies.processes import StartPolicy, StudyProcesses, StudyRun, Told, study_processes
+from cluster.studies.processes import Say, StartPolicy, StudyProcesses, StudyRun, study_processes
 from cluster.studies.records import RunRecord
 
 
@@ -39,9 +39,7 @@ class StudyRuns:
     failed: dict[str, str] = field(default_factory=dict)
 
 
-def run_study(
-    study: StudyFile, out: Path, records: Path, jobs: int, told: Told, *, only_read: bool = False
-) -> StudyRuns:
+def run_study(study: StudyFile, out: Path, records: Path, jobs: int, say: Say, *, only_read: bool = False) -> StudyRuns:
     """Run what has no record yet, ``jobs`` at a time, and return all records; with ``only_read`` start nothing.
 
     Raises:
@@ -49,7 +47,7 @@ def run_study(
         ManifestError: a record cannot be read, or is of a run with other settings.
     """
     design, runs = study.design, StudyRuns()
-    with study_processes(jobs, out, records, told, only_read=only_read) as processes:
+    with study_processes(jobs, out, records, say, only_read=only_read) as processes:
         _choose(study, processes, runs)
         asked = {
             f"arms/{arm}/seed-{seed}": (arm, seed)

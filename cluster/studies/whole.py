@@ -14,7 +14,7 @@ from cluster.errors import RecipeError, RunStopped
 from cluster.recipe.recipe import load_recipe
 from cluster.studies.design import StudyFile
 from cluster.studies.page import write_study
-from cluster.studies.processes import Told
+from cluster.studies.processes import Say
 from cluster.studies.registration import register
 from cluster.studies.results import StudyResults, results_of
 from cluster.studies.runs import StudyRuns, run_study
@@ -29,7 +29,7 @@ class Conducted:
     results: StudyResults
 
 
-def conduct(study: StudyFile, out: Path, records: Path, jobs: int, told: Told, *, only_read: bool = False) -> Conducted:
+def conduct(study: StudyFile, out: Path, records: Path, jobs: int, say: Say, *, only_read: bool = False) -> Conducted:
     """Run what has no record yet, ``jobs`` runs at a time, write the page to ``out`` and return what came out.
 
     Raises:
@@ -47,7 +47,7 @@ def conduct(study: StudyFile, out: Path, records: Path, jobs: int, told: Told, *
         if not only_read:
             _require_groups(study)
         registered = register(study, out, records)
-        runs = run_study(study, out, records, jobs, told, only_read=only_read)
+        runs = run_study(study, out, records, jobs, say, only_read=only_read)
     if not runs.arms:
         raise RunStopped(f"{out}: no run of an arm is complete: {next(iter(runs.failed.values()), 'none was begun')}")
     results = results_of(study.design, runs, registered)

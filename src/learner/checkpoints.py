@@ -51,10 +51,12 @@ def write_checkpoint(
     checkpoint and its acknowledgement runs again and writes the same checkpoint again.
     """
     target = Path(path)
-    scratch = Path(ranks.told(ranks.together(lambda: _scratch(target) if ranks.first else "", _EXPECTED))[0])
+    scratch = Path(ranks.all_gather_text(ranks.together(lambda: _scratch(target) if ranks.first else "", _EXPECTED))[0])
     try:
         own = ranks.together(lambda: _write_own(scratch, modules, optimisers, ranks, dtype), _EXPECTED)
-        digests = {name: digest for text in ranks.told(json.dumps(own)) for name, digest in json.loads(text).items()}
+        digests = {
+            name: digest for text in ranks.all_gather_text(json.dumps(own)) for name, digest in json.loads(text).items()
+        }
         groups = {name: optimiser.state_dict()["param_groups"] for name, optimiser in optimisers.items()}
         content = {"state": dict(state), "optimisers": groups}
         ranks.together(lambda: _complete(scratch, target, content, digests) if ranks.first else None, _EXPECTED)
@@ -169,7 +171,7 @@ def _verified(source: Path, ranks: Ranks) -> list[str]:
     if _sha256(source / MANIFEST) != checkpoint_id(source):
         raise CheckpointError(f"{source}: {MANIFEST} does not match {COMPLETE}; the checkpoint is damaged")
     digests: dict[str, str] = json.loads((source / MANIFEST).read_text(encoding="utf-8"))
-    for name, counts in ranks.shared_out(sorted(digests)):
+    for name, counts in ranks.shard(sorted(digests)):
         if counts and (not (source / name).is_file() or _sha256(source / name) != digests[name]):
             raise CheckpointError(f"{source}: {name} is missing or does not match its SHA-256; delete the checkpoint")
     return list(digests)

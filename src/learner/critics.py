@@ -82,11 +82,11 @@ def predict(critics: Sequence[Critic], samples: Sequence[Sample], compute: Compu
     """
     answers = [np.zeros(len(samples), dtype=np.float32) for _ in critics]
     with torch.no_grad(), compute.autocast():
-        for group, counts in compute.ranks.shared_out(micro_batches(samples, compute.max_tokens) if critics else ()):
+        for group, counts in compute.ranks.shard(micro_batches(samples, compute.max_tokens) if critics else ()):
             batch = collate([samples[i] for i in group], compute.device)
             for critic, own in zip(critics, answers, strict=True):
                 found = torch.sigmoid(critic(batch))
                 if counts:
                     own[group] = found.cpu().numpy()
             compute.meter.sign()
-    return [compute.ranks.summed(own) for own in answers]
+    return [compute.ranks.all_reduce_sum(own) for own in answers]

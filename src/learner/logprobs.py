@@ -128,12 +128,12 @@ def _score(
     ends = np.cumsum([0, *(len(sample.action_ids) for sample in samples)])
     scores = np.zeros((kinds, int(ends[-1])), dtype=np.float32)
     with torch.no_grad(), compute.autocast():
-        for group, counts in compute.ranks.shared_out(micro_batches(samples, compute.max_tokens)):
+        for group, counts in compute.ranks.shard(micro_batches(samples, compute.max_tokens)):
             found = model(read, collate([samples[i] for i in group], compute.device))
             if counts:
                 scores[:, ends[group[0]] : ends[group[-1] + 1]] = found.cpu().numpy()
             compute.meter.sign()
-    return np.split(compute.ranks.summed(scores), ends[1:-1], axis=1) if samples else []
+    return np.split(compute.ranks.all_reduce_sum(scores), ends[1:-1], axis=1) if samples else []
 
 
 def check_reading(model: LanguageModel, tolerance: float = 1e-3) -> None:

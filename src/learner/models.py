@@ -175,7 +175,7 @@ class AdaptedModels:
     def publish(self, path: Path, version: int) -> PublishedWeights:
         """Write the actor's adapter, by rank 0."""
         checksum = write_adapter(self._shared.content(_ACTOR), path, version).checksum if self._ranks.first else ""
-        return PublishedWeights(version, self._ranks.told(checksum)[0], str(path))
+        return PublishedWeights(version, self._ranks.all_gather_text(checksum)[0], str(path))
 
     def export(self, path: str | Path) -> Path:
         """Write the backbone with the adapter merged in float32, and the adapter itself, as peft reads it, inside.

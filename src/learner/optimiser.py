@@ -97,7 +97,7 @@ def update(
     optimiser.zero_grad(set_to_none=True)
     total = 0.0
     ranks = compute.ranks
-    for group, counts in ranks.shared_out(micro_batches([samples[i] for i in chosen], compute.max_tokens)):
+    for group, counts in ranks.shard(micro_batches([samples[i] for i in chosen], compute.max_tokens)):
         members = chosen[group]
         batch = collate([samples[i] for i in members], compute.device)
         with compute.autocast():
@@ -106,8 +106,8 @@ def update(
         (part * (ranks.size * counts) if ranks.size > 1 else part).backward()
         total += float(part.detach()) * counts
     ranks.share_gradients(module.parameters())
-    total = float(ranks.summed(np.asarray([total]))[0])
-    norm = float(ranks.whole(nn.utils.clip_grad_norm_(module.parameters(), max_grad_norm)))
+    total = float(ranks.all_reduce_sum(np.asarray([total]))[0])
+    norm = float(ranks.full_tensor(nn.utils.clip_grad_norm_(module.parameters(), max_grad_norm)))
     if not math.isfinite(norm):
         raise FloatingPointError(
             f"gradient norm is {norm} at a loss of {total:.4g}: expected a finite number; lower the learning rate, "

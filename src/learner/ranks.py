@@ -1,8 +1,8 @@
 """The learner's ranks: one process, or several that train one model together.
 
-Owns what ranks tell each other. Invariants: every rank makes the same calls in the same order; what is told is a text
+Owns what ranks send each other. Invariants: every rank makes the same calls in the same order; what is sent is a text
 or an array, never an object; a wait for others ends by the group's own limit; an expected error of one rank is raised
-on all of them. Alone, nothing is told and nothing is waited for.
+on all of them. Alone, nothing is sent and nothing is waited for.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Ranks:
         """Whether this is rank 0, which writes what is written once."""
         return self.rank == 0
 
-    def shared_out(self, items: Sequence[Item]) -> Iterator[tuple[Item, bool]]:
+    def shard(self, items: Sequence[Item]) -> Iterator[tuple[Item, bool]]:
         """Yield this rank's items, as many on every rank, and whether each counts: one that fills up does not."""
         for start in range(0, len(items), self.size):
             mine = start + self.rank < len(items)
@@ -73,22 +73,22 @@ class Ranks:
         for rank in range(self.size):
             if rank == self.rank:
                 result = work()
-            self.told("")
+            self.all_gather_text("")
         return result
 
-    def summed(self, values: Numbers) -> Numbers:
+    def all_reduce_sum(self, values: Numbers) -> Numbers:
         """Return the sum of every rank's ``values``, of the same shape and type."""
         return self._reduced(values, dist.ReduceOp.SUM)
 
-    def largest(self, values: Numbers) -> Numbers:
+    def all_reduce_max(self, values: Numbers) -> Numbers:
         """Return the largest of every rank's ``values`` at each place."""
         return self._reduced(values, dist.ReduceOp.MAX)
 
-    def by_first(self, value: float) -> float:
+    def broadcast_first(self, value: float) -> float:
         """Return rank 0's ``value``, such as a time on its clock."""
-        return float(self.summed(np.asarray([value if self.first else 0.0]))[0])
+        return float(self.all_reduce_sum(np.asarray([value if self.first else 0.0]))[0])
 
-    def told(self, text: str) -> list[str]:
+    def all_gather_text(self, text: str) -> list[str]:
         """Return every rank's text, by rank."""
         if self.size == 1:
             return [text]
@@ -114,7 +114,7 @@ class Ranks:
             result = work()
         except expected as error:
             failed = error
-        said = self.told("" if failed is None else f"{type(failed).__name__}: {failed}")
+        said = self.all_gather_text("" if failed is None else f"{type(failed).__name__}: {failed}")
         if failed is not None:
             raise failed
         for rank, what in enumerate(said):
@@ -138,7 +138,7 @@ class Ranks:
         for grad, mean in zip(mine, together.div_(self.size).split([grad.numel() for grad in mine]), strict=True):
             grad.copy_(mean.view_as(grad))
 
-    def whole(self, tensor: Tensor) -> Tensor:
+    def full_tensor(self, tensor: Tensor) -> Tensor:
         """Return the whole of a tensor that is spread over the ranks; every rank calls this."""
         return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 

@@ -68,11 +68,11 @@ def put_rows(tensor: Tensor, whole: Tensor) -> None:
 def write_together(tensors: Mapping[str, Tensor], path: Path, version: int, ranks: Ranks) -> PublishedWeights:
     """Write the weights as rank 0's file; each tensor is gathered as its turn comes, so that no two are there whole."""
     if ranks.first:
-        written = write_weights(tensors, path, version, ranks.whole)
+        written = write_weights(tensors, path, version, ranks.full_tensor)
     else:
         for name in in_file_order(tensors):
-            ranks.whole(tensors[name])
-    return PublishedWeights(version, ranks.told(written.checksum if ranks.first else "")[0], str(path))
+            ranks.full_tensor(tensors[name])
+    return PublishedWeights(version, ranks.all_gather_text(written.checksum if ranks.first else "")[0], str(path))
 
 
 @torch.no_grad()
@@ -80,6 +80,6 @@ def gather_weights(source: nn.Module, target: nn.Module | None, ranks: Ranks) ->
     """Gather the weights of the spread ``source`` into rank 0's ``target``, which is built like it."""
     into = own_tensors(target) if target is not None else {}
     for name, tensor in own_tensors(source).items():
-        whole = ranks.whole(tensor)
+        whole = ranks.full_tensor(tensor)
         if into:
             into[name].copy_(whole)

@@ -64,7 +64,7 @@ class Training:
 
     def seconds(self) -> float:
         """Return how long they took, in all processes that made them; every rank asks, and gets the same."""
-        return self._compute.ranks.by_first(self._seconds_before + time.perf_counter() - self._started)
+        return self._compute.ranks.broadcast_first(self._seconds_before + time.perf_counter() - self._started)
 
     def note(self, loss: float, norm: float, tokens: int) -> None:
         """Take note of an update by its loss, its gradient norm and the tokens learned from."""
@@ -73,13 +73,13 @@ class Training:
         self._compute.meter.advance(tokens)
         bookmarks = self._compute.bookmarks
         if bookmarks.folder is not None:
-            since = self._compute.ranks.by_first(time.perf_counter() - self._marked)
+            since = self._compute.ranks.broadcast_first(time.perf_counter() - self._marked)
             if since >= bookmarks.every_s:
                 self._mark()
 
     def end(self) -> None:
         """Take note of the last update; the ``answers`` are then those of all ranks."""
-        self._answers[:] = self._compute.ranks.largest(self._answers)
+        self._answers[:] = self._compute.ranks.all_reduce_max(self._answers)
         if self._has_bookmark:
             self._mark()
         self._compute.bookmarks.trained(self._key)
@@ -87,7 +87,7 @@ class Training:
 
     def _mark(self) -> None:
         bookmarks = self._compute.bookmarks
-        self._answers[:] = self._compute.ranks.largest(self._answers)
+        self._answers[:] = self._compute.ranks.all_reduce_max(self._answers)
         state = {"key": self._key, "losses": self.losses, "norms": self.norms, "seconds": self.seconds()}
         bookmarks.write(self._name, self._module, self._optimiser, {**state, "answers": self._answers.tolist()})
         self._has_bookmark, self._marked = True, time.perf_counter()

@@ -14,7 +14,7 @@ import pytest
 from cluster.audit.audit import audit
 from cluster.errors import RecipeError, RunStopped
 from cluster.judge_commands import label_run
-from cluster.milestones.distilling import as_told, examples_of
+from cluster.milestones.distilling import examples_of, with_distilled
 from cluster.recipe.recipe import build_recipe, identity
 from cluster.recorded_run import RecordedRun
 from cluster.run_folder.stage_results import MilestonesDistilled, RolloutsPlayed
@@ -176,15 +176,15 @@ def test_the_shortest_success_of_each_template_is_shown_where_it_says_something_
 def test_a_judge_is_told_with_the_parameters_of_the_task_at_hand() -> None:
     task = replace(TASKS["a"], parameters={"product": "Blue Kettle", "count": 2})
     distilled = Distilled(("Search for <product>", "Choose <count> as the <field>"), 2, "m", "p", 0.0)
-    said = [one.description for one in as_told(task, {"shop.buy": distilled}).milestones]
+    said = [one.description for one in with_distilled(task, {"shop.buy": distilled}).milestones]
     assert said == ["Search for Blue Kettle", "Choose 2 as the <field>"]
     assert (
-        as_told(task, {"shop.buy.a": replace(distilled, milestones=("Own",)), "shop.buy": distilled})
+        with_distilled(task, {"shop.buy.a": replace(distilled, milestones=("Own",)), "shop.buy": distilled})
         .milestones[0]
         .description
         == "Own"
     )
-    assert as_told(task, {}).milestones == ()
+    assert with_distilled(task, {}).milestones == ()
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ def test_a_call_may_take_its_time_while_it_makes_headway_which_is_told(folders: 
     told: list[Headway] = []
     working = client(folders)
     working.ready()
-    working._timeout_s, working._told = 2.0, told.append
+    working._timeout_s, working._on_headway = 2.0, told.append
     assert working.pretrain("30", []) == "done"  # 6 s
     assert len(told) > 1
     assert [headway.done for headway in told] == sorted({headway.done for headway in told})

@@ -61,7 +61,7 @@ def test_successes_give_milestones_by_which_the_phase_is_rewarded(
     assert distilled.absent == {}
     assert recorded.manifest.result(1, ActorTrained).metrics.rollouts > 0
     hits = 0
-    for episode_id, task in recorded.told.items():
+    for episode_id, task in recorded.milestone_tasks.items():
         label = recorded.labels.find(recorded.buffer.entry(episode_id), "milestone_matching", LabelSubject.MILESTONES)
         if label is not None:
             assert label.descriptions == tuple(one.description for one in task.milestones)

@@ -58,7 +58,9 @@ def state(model: nn.Module, optimiser: torch.optim.Optimizer, ranks: Ranks) -> d
         for index, parameter in enumerate(model.parameters())
         for name, value in optimiser.state[parameter].items()
     }
-    return {name: ranks.whole(tensor).detach().clone() for name, tensor in {**own_tensors(model), **moments}.items()}
+    return {
+        name: ranks.full_tensor(tensor).detach().clone() for name, tensor in {**own_tensors(model), **moments}.items()
+    }
 
 
 def save_spread(model_dir: str, folder: str) -> None:
@@ -69,11 +71,11 @@ def save_spread(model_dir: str, folder: str) -> None:
     found, tensors = state(model, optimiser, ranks), own_tensors(model)
     kept = [sorted(tensors), sorted(tensors_by_address(model))]
     if ranks.first:
-        weights = write_weights(tensors, Path(folder) / "weights.safetensors", 7, ranks.whole)
+        weights = write_weights(tensors, Path(folder) / "weights.safetensors", 7, ranks.full_tensor)
         torch.save({"state": found, "kept": kept, "weights": asdict(weights)}, Path(folder) / "expected.pt")
     else:
         for name in sorted(tensors):
-            ranks.whole(tensors[name])
+            ranks.full_tensor(tensors[name])
 
 
 def load_spread(model_dir: str, folder: str) -> None:

@@ -53,7 +53,7 @@ def whole(learner: Learner) -> dict[str, Tensor]:
     ranks = learner.compute.ranks
     modules = {"actor": learner.actor.model, **{name: critic.model for name, critic in learner.critics.items()}}
     return {
-        f"{part}.{name}": ranks.whole(tensor).detach().clone()
+        f"{part}.{name}": ranks.full_tensor(tensor).detach().clone()
         for part, module in modules.items()
         for name, tensor in own_tensors(module).items()
     }
@@ -157,7 +157,9 @@ def go_on(model_dir: str, folder: str) -> None:
 def moments(learner: Learner) -> dict[str, Tensor]:
     state = learner.actor_optimiser.state
     parameters = enumerate(learner.actor.parameters())
-    return {f"{i} {name}": learner.compute.ranks.whole(one) for i, p in parameters for name, one in state[p].items()}
+    return {
+        f"{i} {name}": learner.compute.ranks.full_tensor(one) for i, p in parameters for name, one in state[p].items()
+    }
 
 
 def test_a_killed_rank_costs_what_was_learned_since_the_last_bookmark(two: Path, model_dir: Path) -> None:
