@@ -73,7 +73,7 @@ class PlainLearner:
         numbers: Numbers = {"score": float(sum(score.sum() for score in self.score(samples)))}
         for name in CRITICS:
             numbers |= self._train_critic(name, batch.trajectories, phase)
-        batch = batch.annotated({name: self.ask(name, batch.trajectories) for name in CRITICS})
+        batch = batch.with_answers({name: self.ask(name, batch.trajectories) for name in CRITICS})
         chosen = np.flatnonzero(MASKS[algorithm.data](batch, self.settings))
         advantages = assign_credit(batch, algorithm, self.settings).at(chosen).advantages.steps
         return numbers | self._train_actor([samples[i] for i in chosen], episode_numbers(batch.trajectories)[chosen],

@@ -159,7 +159,7 @@ class Controller:
         imported = list(self.manifest.result(phase, Cloned).imported)
         brought = self.recipe.warm_start.take_critics and not self.system.clones
         taken = self.system.learner.take_critics() if brought else ()
-        taught_here = [critic for critic in self.system.algorithm.annotators if critic not in taken]
+        taught_here = [critic for critic in self.system.algorithm.critics if critic not in taken]
         specs = {critic: self.tasks.critic_demonstrations(critic) for critic in taught_here}
         asked = [spec for critic in sorted(specs) for spec in specs[critic]]
         played = episode_counts(asked, self._play(phase, CriticsPretrained.stage, asked, DEMONSTRATED), self.buffer)

@@ -58,7 +58,7 @@ def _episodes(recipe: Recipe, buffer: ReplayBuffer, system: System, tasks: TaskS
     specs = tasks.evaluation(recipe.run.phases, screenshots=settings.screenshots)
     shown: list[EpisodeSpec] = [spec for spec in specs if spec.screenshots and spec.episode_id in buffer]
     ids = [spec.episode_id for spec in shown]
-    answers = {critic: system.learner.ask(critic, ids) for critic in system.algorithm.annotators}
+    answers = {critic: system.learner.ask(critic, ids) for critic in system.algorithm.critics}
     picture, said = pictures_in(system.folders.screenshots), _replies(recipe, system)
     views = []
     for spec, episode in zip(shown, buffer.trajectories(ids), strict=True):

@@ -95,7 +95,7 @@ def _phases(recipe: Recipe) -> list[Check]:
         checks.append(
             Check("run.phases", Status.FAIL, found, "set it to 0, or choose an algorithm that learns from rollouts")
         )
-    elif recipe.run.phases and recipe.curriculum.value_band and "value" not in algorithm.annotators:
+    elif recipe.run.phases and recipe.curriculum.value_band and "value" not in algorithm.critics:
         found = f"true, which asks a value critic, and learner.algorithm {algorithm.name} has none"
         advice = "set it to false, or choose an algorithm with an advantage"
         checks.append(Check("curriculum.value_band", Status.FAIL, found, advice))
@@ -149,7 +149,7 @@ def _data(recipe: Recipe) -> list[Check]:
     if found:
         return [Check(name, Status.FAIL, "; ".join(found), "import it again with this recipe")]
     held = f"{report.episodes} episodes, {report.successes} of them solved, {report.steps} steps"
-    if "potential" in resolve(recipe.learner).annotators:
+    if "potential" in resolve(recipe.learner).critics:
         held += "; they tell of no milestones, so that the potential critic begins untaught"
         return [Check(name, Status.WARN, held, "the first phases teach it")]
     return [Check(name, Status.OK, held)]

@@ -1,6 +1,6 @@
 """The policy update of a phase.
 
-Owns the update in phase C of MiRA alg. 1: some epochs of any policy loss against the reference. Where that is
+Owns the update in part C of MiRA alg. 1: some epochs of any policy loss against the reference. Where that is
 the policy as it was when the phase started, no second copy of the weights is kept: the reference is its
 log-probabilities of the actions, computed before the first update.
 """

@@ -23,7 +23,7 @@ REWARD_ASKS: dict[str, tuple[str, ...]] = {
     "process_steps": (),
     "admire": (),
 }
-"""Rewards by name, with the annotators whose answers each one uses."""
+"""Rewards by name, with the critics whose answers each one uses."""
 
 JUDGED_STEPS = ("process", "process_steps")
 """Rewards that use what a judge says of each step (``Step.reward``)."""
@@ -46,7 +46,7 @@ ADVANTAGE_ASKS: dict[str, tuple[str, ...]] = {
     "group_steps": (),
     "group_steps_left_out": (),
 }
-"""Advantages by name, with the annotators whose answers each one uses."""
+"""Advantages by name, with the critics whose answers each one uses."""
 
 UNDISCOUNTED = ("undiscounted", "digirl", "value_difference", "webrl_released")
 """Advantages without a discount, for which the value critic's returns have none either."""
@@ -90,7 +90,7 @@ class DataChoice:
     """What a choice of data asks for.
 
     ``replay``: which stored successes the caller brings to a phase: ``none``, ``all``, or those within the
-    ``perplexity`` band of the current policy. ``phases``: whether there are phases at all. ``asks``: the annotators
+    ``perplexity`` band of the current policy. ``phases``: whether there are phases at all. ``asks``: the critics
     whose answers the choice uses. ``failures``: whether failed episodes are among them.
     """
 
@@ -141,7 +141,7 @@ class Algorithm:
         return DATA[self.data]
 
     @property
-    def annotators(self) -> tuple[str, ...]:
+    def critics(self) -> tuple[str, ...]:
         """The critics that a phase trains, in this order, and asks."""
         asked = self.data_choice.asks
         if self.advantage is not None:
@@ -182,7 +182,7 @@ class Algorithm:
 
 
 _FILTERED = "rollouts_and_filtered_replay"
-_RECIPES = (
+_ALGORITHMS = (
     Algorithm("sft", None, None, "cross_entropy", "demonstrations"),
     Algorithm("filtered_bc", "outcome", None, "cross_entropy", "successful_rollouts"),
     Algorithm("filtered_bc_replay", "outcome", None, "cross_entropy", "successful_rollouts_and_replay"),
@@ -206,8 +206,8 @@ _RECIPES = (
     Algorithm("admire_rloo", "admire", "group_steps_left_out", "clipped_actions", "rollouts"),
     Algorithm("admire_dapo", "admire", "group_steps", "clipped_tokens", "rollouts"),
 )
-ALGORITHMS: dict[str, Algorithm] = {recipe.name: recipe for recipe in _RECIPES}
-"""Recipes by name."""
+ALGORITHMS: dict[str, Algorithm] = {one.name: one for one in _ALGORITHMS}
+"""Algorithms by name."""
 
 
 def value_discount(settings: LearnerSettings) -> float:
@@ -217,7 +217,7 @@ def value_discount(settings: LearnerSettings) -> float:
 
 
 def resolve(settings: LearnerSettings) -> Algorithm:
-    """Return the recipe that ``settings`` name, with their explicit choices put in.
+    """Return the algorithm that ``settings`` name, with their explicit choices put in.
 
     Raises:
         ValueError: an unknown name, with the known ones, or choices that do not go together.

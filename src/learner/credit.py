@@ -1,6 +1,6 @@
 """Credit assignment: from a phase's batch to one advantage per decision, or per action token.
 
-Owns shaped rewards (phase B of MiRA alg. 1), advantages (line 19 of phase C) and ``CREDIT``, the advantages by name as
+Owns shaped rewards (part B of MiRA alg. 1), advantages (line 19 of part C) and ``CREDIT``, the advantages by name as
 functions of a batch. Pure; asks no model.
 """
 
@@ -60,7 +60,7 @@ class Credit:
 
 
 def assign_credit(batch: PhaseBatch, algorithm: Algorithm, settings: LearnerSettings) -> Credit:
-    """Return the credit of every decision of ``batch``, which holds the answers of the algorithm's annotators.
+    """Return the credit of every decision of ``batch``, which holds the answers of the algorithm's critics.
 
     Raises:
         ValueError: the algorithm has no reward or no advantage.

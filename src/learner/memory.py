@@ -86,7 +86,7 @@ def learner_memory(settings: LearnerSettings, size: ModelSize, longest: int) -> 
     On ``cuda`` the first are the GPU's; else all are the host's.
     """
     algorithm, models = resolve(settings), _models(settings.adapters, size)
-    critics = sum(len(settings.critic_parts(name)) for name in algorithm.annotators)
+    critics = sum(len(settings.critic_parts(name)) for name in algorithm.critics)
     trained = models.actor + critics * models.critic
     tokens = max(settings.micro_batch_tokens, longest)
     half = settings.precision == "bfloat16"

@@ -111,7 +111,7 @@ class SpreadModels:
     def _made(self, settings: LearnerSettings) -> tuple[LanguageModel, LanguageModel | None, dict[str, Critic]]:
         whole, algorithm = WholeModels(replace(settings, device="cpu"), self._model_dir), resolve(settings)
         critics = {}
-        for name in (part for critic in algorithm.annotators for part in settings.critic_parts(critic)):
+        for name in (part for critic in algorithm.critics for part in settings.critic_parts(critic)):
             critics[name] = spread(whole.critic(name, seed=0), self._ranks, settings.precision)
         reference = None
         if algorithm.reference == "warm_start":

@@ -53,8 +53,8 @@ def phase_work(settings: LearnerSettings, size: ModelSize, data: PhaseData, long
     both = data.played + data.replayed
     read = data.steps * (data.scored + both * (2 if algorithm.reference == "warm_start" else 1))
     trained = data.steps * settings.actor.epochs * both
-    asked = data.steps + (data.final_states and "potential" in algorithm.annotators)
-    for name in algorithm.annotators:
+    asked = data.steps + (data.final_states and "potential" in algorithm.critics)
+    for name in algorithm.critics:
         critic = settings.value if name == "value" else settings.potential
         read += asked * both
         learned = data.steps if name == "value" else asked

@@ -1,4 +1,4 @@
-"""What one phase learns from: its judged trajectories, and what the annotators said of them.
+"""What one phase learns from: its judged trajectories, and what the critics said of them.
 
 Owns ``PhaseBatch``, over which credit is assigned and data are chosen. Invariants: every trajectory has a verdict and
 at least one step; each episode is there once, the phase's own before the replayed ones.
@@ -25,8 +25,8 @@ class PhaseBatch:
     """K trajectories with N steps: the first ``fresh`` were played in phase number ``phase``, the others are replayed.
 
     ``replayed_steps`` says, for a filter per step, which step indices of a replayed episode may be learned from;
-    episodes not named are used whole. ``answers`` holds by annotator one array per trajectory, a number a state: (T,),
-    or (T + 1,) where its final state is recorded and an annotator learns it.
+    episodes not named are used whole. ``answers`` holds by critic one array per trajectory, a number a state: (T,),
+    or (T + 1,) where its final state is recorded and a critic learns it.
     """
 
     trajectories: tuple[Trajectory, ...]
@@ -89,6 +89,6 @@ class PhaseBatch:
         lengths = np.asarray([len(trajectory.steps) for trajectory in self.trajectories], dtype=np.int64)
         return np.repeat(per_trajectory, lengths)
 
-    def annotated(self, answers: Mapping[str, Sequence[FloatArray]]) -> PhaseBatch:
-        """Return the same batch with the annotators' answers."""
+    def with_answers(self, answers: Mapping[str, Sequence[FloatArray]]) -> PhaseBatch:
+        """Return the same batch with the critics' answers."""
         return replace(self, answers=answers)

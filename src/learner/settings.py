@@ -81,7 +81,8 @@ class CriticSettings:
     max_states: int = 0
     """Most states that a phase teaches it, of whole episodes drawn at random; 0 takes all. Pre-training takes all."""
     use_replay: bool = True
-    """Whether replayed trajectories join the rollouts in a phase. They are all successes, so they raise the values."""
+    """Whether earlier trajectories join this phase's rollouts: replayed successes, which raise the values, and the past
+    rollouts of ``replay.critic_phases``."""
 
     def __post_init__(self) -> None:
         """Refuse what no critic can be trained with."""
@@ -330,22 +331,22 @@ class LearnerSettings:
     operational: ClassVar[tuple[str, ...]] = ("ranks", "bookmark_every_s")
 
     algorithm: str = "mira"
-    """Name of the recipe that picks reward, advantage, policy loss, data and reference."""
+    """Name of the algorithm, which picks reward, advantage, policy loss, data and reference."""
     reward: str | None = None
-    """Another reward than the recipe's: ``outcome``, ``difference``, ``pbrs`` or ``process``; ``outcome_steps``,
+    """Another reward than the algorithm's: ``outcome``, ``difference``, ``pbrs`` or ``process``; ``outcome_steps``,
     ``process_steps`` or ``admire`` for advantages of steps. Those of a process need ``replay.step_rewards``."""
     advantage: str | None = None
-    """Another advantage than the recipe's (see ``learner.credit``)."""
+    """Another advantage than the algorithm's (see ``learner.credit``)."""
     policy_loss: str | None = None
-    """Another policy loss than the recipe's (see ``learner.losses``)."""
+    """Another policy loss than the algorithm's (see ``learner.losses``)."""
     data: str | None = None
-    """Another choice of data than the recipe's (see ``learner.data_choices``)."""
+    """Another choice of data than the algorithm's (see ``learner.data_choices``)."""
     reference: str | None = None
-    """Another policy for the loss to compare with than the recipe's: ``phase_start`` or ``warm_start``, of which the
+    """Another policy for the loss to compare with than the algorithm's: ``phase_start`` or ``warm_start``, of which the
     learner keeps a copy, in its checkpoints too."""
     potential_source: str | None = None
-    """Another source of the potential than the recipe's: the ``critic``, the recorded share of ``milestones``, or, as a
-    control, the ``clock`` (the step number over the expert's): what it achieves too, milestones do not explain."""
+    """Another source of the potential than the algorithm's: the ``critic``, the recorded share of ``milestones``, or,
+    as a control, the ``clock`` (the step number over the expert's): what it achieves too, milestones do not explain."""
     shaping_baseline: str = "none"
     """What is taken out of the shaping reward: ``none``, or ``step``, its mean over a phase's episodes at the same step
     number, so that an episode earns nothing by being long."""

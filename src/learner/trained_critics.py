@@ -1,6 +1,6 @@
 """A critic in training: its model, its optimiser and its kind.
 
-Owns the one way in which every critic is taught (phase A of MiRA alg. 1) and asked. The optimiser's state goes on from
+Owns the one way in which every critic is taught (part A of MiRA alg. 1) and asked. The optimiser's state goes on from
 phase to phase.
 """
 

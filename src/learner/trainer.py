@@ -94,7 +94,7 @@ class Learner:
         self.actor_optimiser = adamw(self.actor, settings.actor.learning_rate, settings.actor.weight_decay)
         self.warm_start = self.models.reference() if self.algorithm.reference == "warm_start" else None
         make = CriticPair if settings.cross_fit else TrainedCritic
-        self.critics = {name: make(name, self.models, settings, self.compute) for name in self.algorithm.annotators}
+        self.critics = {name: make(name, self.models, settings, self.compute) for name in self.algorithm.critics}
 
     def _generator(self, seed: int | None, phase: int, part: int) -> np.random.Generator:
         return np.random.default_rng([self.settings.seed if seed is None else seed, phase, part])
@@ -185,7 +185,7 @@ class Learner:
     def update_critics(
         self,
         rollouts: Sequence[Trajectory],
-        replayed: Sequence[Trajectory],
+        earlier: Sequence[Trajectory],
         phase_index: int,
         seed: int | None = None,
     ) -> CriticsUpdate:
@@ -193,8 +193,9 @@ class Learner:
 
         Args:
             rollouts: this phase's trajectories; those without a verdict are left out.
-            replayed: trajectories from the buffer, already chosen (perplexity band, cap); those that are
-                among the rollouts too are left out. Critics see them whole.
+            earlier: trajectories from the buffer: the replayed successes, already chosen (perplexity band, cap), and
+                the rollouts of past phases that critics learn from; those that are among the rollouts too are left
+                out. Critics see them whole.
             phase_index: number of the phase; part of the seed of every shuffle.
             seed: the run's seed; None takes the settings'.
 
@@ -202,7 +203,7 @@ class Learner:
             ValueError: the algorithm has no phases (``sft``).
             FloatingPointError: a gradient was not finite.
         """
-        batch = self._batch(rollouts, replayed, phase_index)
+        batch = self._batch(rollouts, earlier, phase_index)
         seconds: dict[str, float] = {}
         metrics: dict[str, CriticMetrics] = {}
         for name, critic in self.critics.items():
@@ -269,7 +270,7 @@ class Learner:
     def _actor_data(
         self, batch: PhaseBatch, generator: np.random.Generator
     ) -> tuple[ActorData, GroupCounts | None, Mechanism | None]:
-        """Return the decisions that the actor learns from, with their credit by the annotators as they are.
+        """Return the decisions that the actor learns from, with their credit by the critics as they are.
 
         Groups that carry no signal are skipped and counted; what shapes rewards is held against a clock. Of more
         episodes than the actor may learn from, ``generator`` draws.
@@ -280,7 +281,7 @@ class Learner:
         final = any(critic.kind.final for critic in self.critics.values())
         answers = iter(predict(models, states(seen, final=final), self.compute))
         tasks = [trajectory.task_id for trajectory in seen for _ in range(state_count(trajectory, final=final))]
-        batch = batch.annotated(
+        batch = batch.with_answers(
             {
                 name: per_trajectory(critic.judge([next(answers) for _ in critic.models], tasks), seen, final=final)
                 for name, critic in self.critics.items()

@@ -89,5 +89,5 @@ class FailureBudget:
             f"stopped after {len(found)} {kind} failures; at most {self._limits[kind]} are allowed among the newest "
             f"{self._recent.maxlen} attempts ({', '.join(f'{code.name} x{n}' for code, n in codes)}; the last one: "
             f"{found[-1].detail or 'no detail'}). What to do: {codes[0][0].remedy or kind.advice}; "
-            f"raise the budget in the rollout settings only if that many are expected"
+            f"raise rollout.{kind}_failure_share or rollout.failure_floor only if that many are expected"
         )

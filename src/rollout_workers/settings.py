@@ -1,7 +1,8 @@
 """The settings of rollouts: how many workers, how long to wait, how much may fail.
 
 Owns ``RolloutSettings`` and ``PlanningSettings``. Every number has its unit in its name or its description; every wait
-in the package ends by one of these deadlines. Must not import torch, ray or pydantic.
+in the package ends by one of these deadlines or by a fixed one; docs/reliability.md lists both. Must not import torch,
+ray or pydantic.
 """
 
 from __future__ import annotations
@@ -148,7 +149,7 @@ class RolloutSettings:
     hang_timeout_s: float = 30.0
     """Seconds without an answer after which a worker is killed and replaced."""
     loop_lag_limit_s: float = 10.0
-    """Seconds of such a standstill after which the episodes in progress are played again instead of scored."""
+    """Longest standstill of a worker's event loop, in seconds; past it its episodes are played again, not scored."""
     replace_after_s: float = 30.0
     """Seconds after which a dead worker that did not come back is replaced; at once where Ray has given it up."""
     stall_timeout_s: float = 600.0

@@ -5,8 +5,7 @@ writer, and the guard that ends the browser with the process. Invariants: a leas
 once, with a durable shard or a typed failure; no error of an episode leaves the worker as an
 exception, which Ray would take for the worker's death; an episode during which the process stood still is
 not scored; ``__init__`` cannot fail, so that a restarted worker always comes back and ``start`` can say
-what is wrong. ``pool`` makes it a Ray actor; this
-module imports neither ray nor torch.
+what is wrong. ``worker_group`` makes it a Ray actor; this module imports neither ray nor torch.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def test_every_name_has_its_function() -> None:
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_every_algorithm_resolves_and_asks_critics_that_exist(name: str) -> None:
     algorithm = resolve(LearnerSettings(algorithm=name))
-    assert set(algorithm.annotators) <= set(CRITICS)
+    assert set(algorithm.critics) <= set(CRITICS)
     assert (algorithm.reference is not None) == LOSS_NEEDS[algorithm.policy_loss].reference
 
 
@@ -52,7 +52,7 @@ def test_names_are_checked() -> None:
         with pytest.raises(ValueError, match="asks whether the critic is"):
             LearnerSettings(algorithm="mira", potential_source=source, better_than_clock=True)
     explicit = resolve(LearnerSettings(algorithm="mira", reward="outcome"))
-    assert explicit.annotators == ("value",)
+    assert explicit.critics == ("value",)
     assert explicit.policy_loss == "squared_regression"
     clones = LearnerSettings(algorithm="mira", policy_loss="cross_entropy", data="successful_rollouts")
-    assert resolve(clones).annotators == (), "what is cloned needs no critic"
+    assert resolve(clones).critics == (), "what is cloned needs no critic"

@@ -69,7 +69,7 @@ def test_credit_of_judged_steps_by_hand(trajectory: Make) -> None:
     found = credit(settings, judged, value=[np.array([0.4, 0.7])])
     np.testing.assert_allclose(found.advantages.steps, [0.565, 0.3])
     np.testing.assert_allclose(found.shaping, [0.2, 0.0])
-    assert resolve(settings).annotators == ("value",)
+    assert resolve(settings).critics == ("value",)
     with pytest.raises(ValueError, match=r"a judge's word on each step, found none; name .* replay.step_rewards"):
         credit(settings, played, value=[np.array([0.4, 0.7])])
 
@@ -100,7 +100,7 @@ def test_group_relative_advantages_by_hand(trajectory: Make) -> None:
     won, lost = 3**0.5, -(3**-0.5)
     expected = np.repeat([won, 0.0, lost, 0.0, lost, 0.0, lost], 2)
     np.testing.assert_allclose(found.advantages.steps, expected, atol=1e-12)
-    assert resolve(settings).annotators == ()
+    assert resolve(settings).critics == ()
 
 
 def test_group_relative_advantages_compare_shaped_rewards_too(trajectory: Make) -> None:
@@ -110,7 +110,7 @@ def test_group_relative_advantages_compare_shaped_rewards_too(trajectory: Make) 
     found = credit(settings, *episodes, potential=[np.array([0.2, 0.6]), np.array([0.0, 0.4])])
     np.testing.assert_allclose(found.advantages.steps, [1.0, 1.0, -1.0, -1.0])
     np.testing.assert_allclose(found.shaping, [0.2, 0.0, 0.2, 0.0])
-    assert resolve(settings).annotators == ("potential",)
+    assert resolve(settings).critics == ("potential",)
 
 
 def test_group_relative_advantages_need_groups(trajectory: Make) -> None:

@@ -24,7 +24,7 @@ def batch(trajectory: Make) -> PhaseBatch:
     replayed = [trajectory(steps([7, 8, 9]), episode_id="old"), rollouts[0]]
     batch = PhaseBatch.of([*rollouts, crashed], replayed, 3, {"old": [1]})
     # outcome - V(s_0): 1 - 0.9 = 0.1;  0 - 0.1 = -0.1;  1 - 0.2 = 0.8.
-    return batch.annotated({"value": [np.array([0.9, 0.0]), np.array([0.1, 0.0]), np.array([0.2, 0.0, 0.0])]})
+    return batch.with_answers({"value": [np.array([0.9, 0.0]), np.array([0.1, 0.0]), np.array([0.2, 0.0, 0.0])]})
 
 
 def steps(actions: list[int]) -> list[tuple[list[int], list[int]]]:
@@ -55,7 +55,7 @@ def test_every_choice_is_a_mask_over_the_steps(batch: PhaseBatch, name: str, exp
 
 @pytest.mark.parametrize("name", DATA)
 def test_every_choice_of_an_empty_batch_is_empty(name: str) -> None:
-    empty = PhaseBatch.of([], [], 1).annotated({"value": []})
+    empty = PhaseBatch.of([], [], 1).with_answers({"value": []})
     assert MASKS[name](empty, LearnerSettings()).shape == (0,)
 
 

@@ -43,7 +43,7 @@ def test_shaping_by_what_was_recorded(trajectory: Make, name: str, shaping: list
     # K = 2, both reached by the first action: alpha (1 - 0) = 0.3; the clock of two steps: alpha / 2.
     settings = LearnerSettings(algorithm=name)
     algorithm = resolve(settings)
-    assert algorithm.annotators == ("value",)
+    assert algorithm.critics == ("value",)
     assert algorithm.needs_milestones == (name == "mira_milestones")
     played = trajectory(steps(2), reached=[0, 2, 2], milestone_count=2)
     batch = PhaseBatch((played,), 1, 1, answers={"value": [np.array([0.4, 0.7])]})
