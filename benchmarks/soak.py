@@ -21,7 +21,7 @@ from benchmarks.recording import Recording, option_parser
 from cluster.demonstrated import demonstrated_sites
 from cluster.ray_runtime import ray_runtime
 from cluster.recipe.recipe import build_recipe
-from cluster.run_folder.policy_folder import read_along
+from cluster.tiny_policy import read_along
 from environments.embedded.sessions import SiteEndpoint
 from policy.tokenizer_training import train_tokenizer
 from records.episodes import Source, Task

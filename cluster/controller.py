@@ -23,8 +23,7 @@ from cluster.recipe.recipe import Recipe
 from cluster.run_folder.layout import CLONED, checkpoint_name, critics_name
 from cluster.run_folder.ledger import LedgerFile
 from cluster.run_folder.manifest import RunManifest
-from cluster.run_folder.rollback import keep_episodes_of
-from cluster.run_folder.stage_data import (
+from cluster.run_folder.played_results import (
     NO_EPISODES,
     episode_counts,
     labelled_stage,
@@ -33,6 +32,7 @@ from cluster.run_folder.stage_data import (
     success_of,
     with_planning,
 )
+from cluster.run_folder.rollback import keep_episodes_of
 from cluster.run_folder.stage_results import (
     ActorTrained,
     Cloned,

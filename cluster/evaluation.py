@@ -26,7 +26,7 @@ from cluster.recipe.recipe import Recipe
 from cluster.run_folder.durable import put_folder, scratch_folder
 from cluster.run_folder.layout import RESULT, RunFolders
 from cluster.run_folder.named_model import lay_out_model
-from cluster.run_folder.stage_data import split_results, with_planning
+from cluster.run_folder.played_results import split_results, with_planning
 from cluster.run_folder.stage_results import Evaluated
 from cluster.task_sets import TaskSets
 from policy.publication import Ids, Probe

@@ -14,7 +14,7 @@ from statistics import fmean
 from cluster.recipe.recipe import Recipe, build_recipe
 from cluster.run_folder.layout import RunFolders, checkpoint_name
 from cluster.run_folder.manifest import FILE_NAME, RunManifest
-from cluster.run_folder.stage_data import recorded_files
+from cluster.run_folder.recorded_files import recorded_files
 from cluster.run_folder.stage_results import Evaluated, MilestonesDistilled, RolloutsPlayed
 from cluster.run_tasks import RunTasks
 from cluster.task_sets import TaskSets

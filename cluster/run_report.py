@@ -15,7 +15,8 @@ from cluster.failure_analysis import routes_of
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.durable import write_atomic
 from cluster.run_folder.manifest import RunManifest
-from cluster.run_folder.stage_data import recorded_files, summarise
+from cluster.run_folder.recorded_files import recorded_files
+from cluster.run_folder.summarising import summarise
 from cluster.system import System
 from cluster.task_sets import TaskSets
 from policy.prompts import without_stop

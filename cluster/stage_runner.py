@@ -14,8 +14,8 @@ from cluster.monitors.monitor import Monitors
 from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.metrics_log import FILE_NAME as METRICS
 from cluster.run_folder.metrics_log import read_metrics
+from cluster.run_folder.recorded_files import recorded_files
 from cluster.run_folder.rollback import roll_back
-from cluster.run_folder.stage_data import recorded_files
 from cluster.run_folder.stage_results import (
     Evaluated,
     Published,

@@ -20,9 +20,10 @@ from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.manifest import read_header
 from cluster.run_folder.named_data import require_fitting_data, take_data
 from cluster.run_folder.named_model import copy_model
-from cluster.run_folder.policy_folder import build_policy, check_policy, copy_checkpoint
+from cluster.run_folder.policy_folder import check_policy, copy_checkpoint
 from cluster.run_folder.stage_results import MilestonesWritten, Published
 from cluster.task_sets import TaskSets
+from cluster.tiny_policy import build_policy
 from judges.of_milestones.distillation import Distilled
 from learner.algorithms import Algorithm, resolve
 from learner.headway import Headway

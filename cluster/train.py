@@ -25,9 +25,9 @@ from cluster.run_folder.ledger import LedgerFile
 from cluster.run_folder.lock import RunLock
 from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.resume import Resume
-from cluster.run_folder.stage_data import summarise
 from cluster.run_folder.stage_results import Evaluated, TasksChosen
 from cluster.run_folder.stored_run import StoredRun
+from cluster.run_folder.summarising import summarise
 from cluster.run_folder.summary import RunSummary, write_summary
 from cluster.task_sets import TaskSets
 from records.stores.folder_store import FolderStore

@@ -16,8 +16,8 @@ from cluster.run_folder.durable import sha256_file
 from cluster.run_folder.layout import LABELS, ROLLBACKS
 from cluster.run_folder.ledger import LedgerLine, read_ledger
 from cluster.run_folder.manifest import FILE_NAME, RunHeader, read_header
+from cluster.run_folder.recorded_files import recorded_files
 from cluster.run_folder.rollback import Rollback, read_rollbacks
-from cluster.run_folder.stage_data import recorded_files
 from cluster.run_folder.stage_files import Fault, StageEntry, scan_stages
 from cluster.run_folder.stage_results import R, StageResult, WithEpisodes
 from records.labels import LabelSubject

@@ -1,28 +1,18 @@
-"""The policy that a run starts from: copied from a checkpoint, or built and its tokenizer trained.
+"""The folder of the policy that a run starts from: copied from a checkpoint, and compared with its checksums.
 
 Owns ``OUT/policy``. Invariants: the folder appears whole or not at all; a shipped checkpoint is used
-only when its files are those that its ``checksums.json`` names. Imports torch only where a model is built.
+only when its files are those that its ``checksums.json`` names.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shutil
 from pathlib import Path, PurePosixPath
 
-from cluster.demonstrated import demonstrated_sites
 from cluster.errors import ManifestError, MissingError
-from cluster.recipe.recipe import Recipe
 from cluster.run_folder.durable import put_folder, scratch_folder, sha256_file
-from environments.browserless.environment import BrowserlessEnvironment
-from environments.interface.grammar import format_action
-from policy.replies import TAGS
 from records.durable import read_text
-from records.episodes import Task
-from sites.app import create_app
-from sites.experts import resolve
-from sites.tasks import expert_of
 
 CHECKSUMS = "checksums.json"
 
@@ -49,21 +39,6 @@ def copy_checkpoint(source: Path, target: Path) -> None:
     put_folder(scratch, target)
 
 
-def build_policy(recipe: Recipe, tasks: list[Task], target: Path) -> None:
-    """Write a fresh policy to ``target``, its tokenizer trained on what experts see and say on ``tasks``."""
-    from policy.presets import prepare_policy
-
-    corpus = asyncio.run(read_along(tasks, demonstrated_sites(recipe).seed))
-    if recipe.policy.shows_milestones:
-        corpus += ["\n".join(["Milestones:", *(f"+ {m.description}" for m in task.milestones)]) for task in tasks]
-    if recipe.policy.thinking:
-        corpus += ["\n".join(TAGS)] * len(tasks)
-    scratch = scratch_folder(target)
-    prepare_policy(recipe.policy.tiny, scratch, corpus=corpus, seed=recipe.run.seed)
-    write_checksums(scratch)
-    put_folder(scratch, target)
-
-
 def check_policy(folder: Path) -> None:
     """Raise ``ManifestError`` where a run's own policy folder is not what it was when the run began."""
     wrong = _wrong_files(folder)
@@ -72,26 +47,6 @@ def check_policy(folder: Path) -> None:
             f"{folder}: {', '.join(wrong)} are missing or have changed, and the run depends on them; restore them from "
             "a copy, or start again in a new --out"
         )
-
-
-async def read_along(tasks: list[Task], site_seed: int) -> list[str]:
-    """Return the instructions, observations and actions of experts on ``tasks``, as a policy would see them."""
-    environment = BrowserlessEnvironment(create_app(site_seed))
-    texts: list[str] = []
-    for task in tasks:
-        observation = await environment.reset(task)
-        texts.append(task.intent)
-        expert = expert_of(task)
-        intent = next(expert)
-        while True:
-            action = resolve(intent, observation)
-            texts += [observation.text, format_action(action)]
-            if action.kind == "exit":
-                break
-            observation = await environment.step(action)
-            intent = expert.send(observation)
-    await environment.close()
-    return texts
 
 
 def write_checksums(folder: Path) -> None:

@@ -20,7 +20,7 @@ from cluster.monitors.monitor import Monitors
 from cluster.run_folder.durable import sha256_file, write_atomic
 from cluster.run_folder.layout import ROLLBACKS, STAGES, RunFolders
 from cluster.run_folder.manifest import RunManifest, changed_files
-from cluster.run_folder.stage_data import files_beside_shards, recorded_files, shard_files
+from cluster.run_folder.recorded_files import files_beside_shards, recorded_files, shard_files
 from cluster.run_folder.stage_files import StageEntry, stage_folders
 from cluster.run_folder.stage_results import Published, WithCheckpoint
 from cluster.run_folder.starts import note_rollback

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
-from cluster.run_folder.stage_data import NO_EPISODES
+from cluster.run_folder.played_results import NO_EPISODES
 from cluster.run_folder.stage_results import (
     POSSIBLE,
     WHERE_NEEDED,

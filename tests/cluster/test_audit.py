@@ -24,9 +24,9 @@ from cluster import cli
 from cluster.audit.audit import audit, require_balance
 from cluster.errors import ManifestError, RunError, RunStopped
 from cluster.run_folder.manifest import RunManifest
-from cluster.run_folder.stage_data import summarise
 from cluster.run_folder.stage_files import StageEntry, stage_folders, write_stage
 from cluster.run_folder.stage_results import Published, ReplayFiltered, RolloutsPlayed
+from cluster.run_folder.summarising import summarise
 from cluster.run_folder.summary import write_summary
 from records.episodes import Source, Trajectory
 from replay.buffer import ReplayBuffer

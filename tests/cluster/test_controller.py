@@ -16,7 +16,7 @@ from cluster.data_import import import_data
 from cluster.errors import RunStopped
 from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.metrics_log import read_metrics
-from cluster.run_folder.stage_data import NO_EPISODES
+from cluster.run_folder.played_results import NO_EPISODES
 from cluster.run_folder.stage_results import (
     Cloned,
     CriticsPretrained,

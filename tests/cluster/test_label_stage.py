@@ -15,8 +15,8 @@ from cluster.errors import RecipeError, RunStopped
 from cluster.preflight.doctor import check_labels
 from cluster.recipe.recipe import build_recipe
 from cluster.run_folder.rollback import read_rollbacks
-from cluster.run_folder.stage_data import summarise
 from cluster.run_folder.stage_results import Labelled, ReplayFiltered, RolloutsPlayed, TasksChosen
+from cluster.run_folder.summarising import summarise
 from replay.buffer import ReplayBuffer
 from tests.cluster import label_judges
 from tests.cluster.fake_run import ORDER, Killed, Run

@@ -13,8 +13,9 @@ from cluster.errors import MissingError
 from cluster.recipe.recipe import build_recipe, load_recipe
 from cluster.run_folder import policy_folder
 from cluster.run_folder.durable import sha256_file
-from cluster.run_folder.policy_folder import CHECKSUMS, build_policy, copy_checkpoint, read_along, write_checksums
+from cluster.run_folder.policy_folder import CHECKSUMS, copy_checkpoint, write_checksums
 from cluster.task_sets import TaskSets
+from cluster.tiny_policy import build_policy, read_along
 from environments.interface.grammar import parse
 from records.episodes import Task
 

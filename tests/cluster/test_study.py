@@ -23,7 +23,7 @@ from cluster import cli
 from cluster.errors import ManifestError, RecipeError, RunInterrupted, RunStopped
 from cluster.recipe.recipe import load_recipe
 from cluster.recorded_run import RecordedRun
-from cluster.run_folder.stage_data import summarise
+from cluster.run_folder.summarising import summarise
 from cluster.run_folder.summary import FILE_NAME, read_summary, write_summary
 from cluster.studies import processes
 from cluster.studies.design import read_study

@@ -11,7 +11,7 @@ import pytest
 
 from analysis.results import EpisodeCounts, GroupResult, PhaseSummary, ReplayResult, SplitResult
 from cluster.errors import ManifestError
-from cluster.run_folder.stage_data import NO_EPISODES
+from cluster.run_folder.played_results import NO_EPISODES
 from cluster.run_folder.stage_results import Evaluated, read_result
 from cluster.run_folder.summary import RunSummary, read_summary, write_summary
 from records import failure_codes as codes

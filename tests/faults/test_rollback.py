@@ -22,8 +22,8 @@ from cluster.audit.audit import audit
 from cluster.errors import ManifestError
 from cluster.run_folder.metrics_log import read_metrics
 from cluster.run_folder.rollback import read_rollbacks
-from cluster.run_folder.stage_data import summarise
 from cluster.run_folder.stage_results import RolloutsPlayed, WithEpisodes
+from cluster.run_folder.summarising import summarise
 from cluster.run_folder.summary import write_summary
 from records.episodes import Source
 from replay.buffer import ReplayBuffer

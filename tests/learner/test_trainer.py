@@ -12,7 +12,7 @@ import pytest
 import torch
 from transformers.modeling_layers import GradientCheckpointingLayer
 
-from cluster.run_folder.stage_data import NO_EPISODES
+from cluster.run_folder.played_results import NO_EPISODES
 from cluster.run_folder.stage_results import Cloned, read_result
 from learner.critic_kinds import CRITICS
 from learner.critics import predict

@@ -1,7 +1,7 @@
-"""From what was played to a stage's result, and from the results to the run's summary.
+"""From what a stage played, or had judged, to the stage's result.
 
-Invariants: every episode a stage asked for is judged or among its failures; what can be derived from the
-manifest is derived, never stored twice.
+Owns the counts of episodes, splits and labels. Invariant: every episode a stage asked for is judged or among its
+failures.
 """
 
 from __future__ import annotations
@@ -14,32 +14,17 @@ from typing import Any
 
 from analysis.agreement import Agreement
 from analysis.metrics import Rate
-from analysis.results import EpisodeCounts, GroupResult, LabelResult, PhaseSummary, ReplayResult, SplitResult
-from cluster.run_folder.layout import RunFolders
-from cluster.run_folder.manifest import RunManifest
-from cluster.run_folder.stage_files import StageEntry
+from analysis.results import GroupResult, SplitResult
 from cluster.run_folder.stage_results import (
-    ActorTrained,
-    CriticsTrained,
-    Evaluated,
     JudgeLabels,
     Labelled,
-    ReplayFiltered,
-    RolloutsPlayed,
     WithEpisodes,
-    flat_numbers,
 )
-from cluster.run_folder.summary import RunSummary
-from judges.llm.accounts import FILE_NAME as ACCOUNTS
-from judges.llm.accounts import read_accounts
 from records.episodes import Trajectory, newest_version
 from records.failures import Failure
 from records.labels import LabelSubject
 from replay.buffer import Entry, ReplayBuffer
-from replay.first_states import SUFFIX as STATES_SUFFIX
 from replay.labelled import LabelledBuffer
-from replay.labels import SUFFIX as LABELS_SUFFIX
-from replay.shards import SUFFIX
 from rollout_workers.results import RolloutResult
 from rollout_workers.settings import PlanningSettings
 from rollout_workers.spec import EpisodeSpec
@@ -175,93 +160,12 @@ def _outcomes(entries: Sequence[Entry], labelled: LabelledBuffer) -> dict[str, A
     }
 
 
-def recorded_files(entries: Iterable[StageEntry]) -> dict[str, int]:
-    """Return the shards and the files beside them that these stages depend on, with the first such stage's number."""
-    first: dict[str, int] = {}
-    for number, entry in enumerate(entries):
-        for name in (*shard_files(entry), *files_beside_shards(entry)):
-            first.setdefault(Path(name).name, number)
-    return first
-
-
-def shard_files(entry: StageEntry) -> list[str]:
-    """Return the shards that a stage depends on, as paths under the run folder."""
-    return [name for name in entry.files if name.endswith(SUFFIX)]
-
-
-def files_beside_shards(entry: StageEntry) -> list[str]:
-    """Return the files of labels and of first states that a stage depends on, as paths under the run folder."""
-    return [name for name in entry.files if name.endswith((LABELS_SUFFIX, STATES_SUFFIX))]
-
-
 def reasons(failures: Iterable[Failure]) -> dict[str, int]:
     """Return counts by ``kind/code``."""
     return dict(Counter(f"{failure.code}" for failure in failures))
-
-
-def summarise(manifest: RunManifest, name: str, phases: int) -> RunSummary:
-    """Return the summary of what the manifest, and the accounts beside it, hold so far; ``phases`` is the recipe's."""
-    done = {phase for phase, _ in manifest.stages()}
-    summaries = tuple(phase_summary(manifest, phase) for phase in sorted(done))
-    counts = EpisodeCounts()
-    for entry in manifest.entries():
-        if isinstance(entry.result, WithEpisodes):
-            played = entry.result
-            counts += EpisodeCounts(played.dispatched, len(played.episodes), played.failures)
-    return RunSummary(
-        name=name,
-        config_hash=manifest.config_hash,
-        seeds=manifest.header["seeds"],
-        versions=manifest.header["versions"],
-        phases=summaries,
-        episodes=counts,
-        complete=manifest.stage_done(phases, Evaluated.stage),
-        seconds=sum(sum(stages.values()) for stages in manifest.seconds.values()),
-        judging=read_accounts(RunFolders(manifest.out).judging / ACCOUNTS),
-    )
-
-
-def phase_summary(manifest: RunManifest, phase: int) -> PhaseSummary:
-    """Return the numbers of one phase as far as its stages are complete."""
-    results = {entry.stage: entry.result for entry in manifest.entries() if entry.phase == phase}
-    evaluated, rollouts, replay = (results.get(kind.stage) for kind in (Evaluated, RolloutsPlayed, ReplayFiltered))
-    labelled = results.get(Labelled.stage)
-    learned = [results[kind.stage].learned() for kind in (CriticsTrained, ActorTrained) if kind.stage in results]
-    return PhaseSummary(
-        phase=phase,
-        evaluation=evaluated.splits if isinstance(evaluated, Evaluated) else {},
-        rollout=_success(rollouts) if isinstance(rollouts, RolloutsPlayed) else None,
-        labels=_labels(labelled) if isinstance(labelled, Labelled) else None,
-        replay=_replay(replay.audit.counts) if isinstance(replay, ReplayFiltered) else None,
-        losses={name: number for part in learned for name, number in flat_numbers(part).items()},
-        seconds=manifest.seconds[phase],
-        env_steps_per_second=rollouts.env_steps_per_s if isinstance(rollouts, RolloutsPlayed) else None,
-    )
 
 
 def _lost(specs: Iterable[EpisodeSpec], result: RolloutResult, buffer: ReplayBuffer) -> list[Failure]:
     """Return why episodes have no verdict; a shard may have outlived the worker that did not answer for it."""
     missing = (spec.episode_id for spec in specs if spec.episode_id not in buffer)
     return [result.failures[episode_id] for episode_id in missing if episode_id in result.failures]
-
-
-def _success(rollouts: RolloutsPlayed) -> GroupResult:
-    """Return the success of rollouts; a record from before 2026-11-28 does not say which episodes share a task."""
-    solved, n = rollouts.successes, len(rollouts.episodes)
-    return rollouts.success or GroupResult.of(Rate.of([True] * solved + [False] * (n - solved)))
-
-
-def _labels(labelled: Labelled) -> LabelResult:
-    return LabelResult(
-        judges={subject: said.judge for subject, said in labelled.subjects.items()},
-        labelled={subject: said.labelled for subject, said in labelled.subjects.items()},
-        failures={subject: said.failures for subject, said in labelled.subjects.items()},
-        success=labelled.success,
-        agreement=labelled.agreement,
-        cost_usd=sum(said.cost_usd for said in labelled.subjects.values()),
-    )
-
-
-def _replay(counts: Mapping[str, int]) -> ReplayResult:
-    kept = counts.get("kept", 0)
-    return ReplayResult(kept, sum(counts.values()) - kept, {k: v for k, v in counts.items() if k != "kept" and v})

@@ -12,16 +12,10 @@ from analysis.intervals import wilson
 from analysis.results import EpisodeCounts
 from cluster.recipe.recipe import build_recipe
 from cluster.run_folder.manifest import RunManifest
-from cluster.run_folder.stage_data import (
-    episode_counts,
-    phase_summary,
-    recorded_files,
-    split_results,
-    success_of,
-    summarise,
-    with_planning,
-)
+from cluster.run_folder.played_results import episode_counts, split_results, success_of, with_planning
+from cluster.run_folder.recorded_files import recorded_files
 from cluster.run_folder.stage_results import WithEpisodes, flat_numbers
+from cluster.run_folder.summarising import phase_summary, summarise
 from records import failure_codes as codes
 from records.failures import Failure
 from replay.buffer import ReplayBuffer
