@@ -1,19 +1,21 @@
-"""Which of a run's processes wait for a node, and which nodes leave or are gone.
+"""Which of a run's processes wait for a node, start, or are lost, and which nodes leave or are gone.
 
 Owns the thread that asks Ray, and what is said about waiting. Waiting for a node is a state of its own: an autoscaler
 takes minutes for a machine, its image and its weights. It is shown and measured, and ends nothing before
 ``run.node_timeout_s``, unless the autoscaler says that none of its machines will ever do. Invariants: no call of
-another thread waits for Ray but ``settled``; a node that has left once is known for good.
+another thread waits for Ray but ``settled``, ``starting`` and ``require_one``; a node that has left once is known for
+good.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any
 
@@ -21,10 +23,11 @@ import ray
 from ray._private.state import state
 from ray._raylet import GcsClient  # type: ignore[attr-defined]
 from ray.core.generated.autoscaler_pb2 import GetClusterStatusReply
+from ray.core.generated.common_pb2 import ActorDeathCause
 from ray.core.generated.gcs_pb2 import WorkerTableData
 from ray.exceptions import RayError, RaySystemError
 
-from cluster.errors import RunStopped
+from cluster.errors import ProcessLost, RunStopped
 from cluster.placement import ROLES, Demand, has_room
 from records.roles import Role
 from telemetry import meter, table
@@ -39,7 +42,8 @@ _JOIN_S = 10.0
 _ROLE = re.compile(rf"-({'|'.join(ROLES)})-\d+$")
 _BY_SIGTERM = "SIGTERM"
 """In what Ray says of how a process ended."""
-_UNPLACED = ("PENDING_CREATION", "RESTARTING")
+_STARTING = ("PENDING_CREATION", "RESTARTING")
+"""States of an actor whose constructor has not returned; with an address it has a node."""
 
 
 class NodeWatch:
@@ -52,9 +56,12 @@ class NodeWatch:
     def __init__(self, demands: Mapping[Role, Demand], limit_s: float, say: Callable[[str], None]) -> None:
         self._demands, self._limit_s, self._say = demands, limit_s, say
         self._since: dict[str, float] = {}
+        self._starting: frozenset[str] = frozenset()
         self._waiting: dict[str, Role] = {}
         self._groups: Counter[Role] = Counter()
         self._placed: Counter[Role] = Counter()
+        self._up: Counter[Role] = Counter()
+        self._deaths: dict[Role, str] = {}
         self._impossible: set[Role] = set()
         self._leaving: dict[str, float] = {}
         self._alive: dict[str, bool] = {}
@@ -101,9 +108,10 @@ class NodeWatch:
         """Return how many processes of a role wait for a node."""
         return sum(of == role for of in list(self._waiting.values())) + self._groups[role]
 
-    def waits(self, label: str) -> bool:
-        """Whether the process whose actor's name ends with ``label`` waits for a node."""
-        return any(name.endswith(f"-{label}") for name in list(self._waiting))
+    def starting(self, labels: Iterable[str]) -> set[str]:
+        """Return those ``labels``, the ends of actors' names, whose process is being started or waits for a node."""
+        self._look()
+        return {label for label in labels if any(name.endswith(f"-{label}") for name in self._starting)}
 
     def check(self, role: Role) -> None:
         """Raise ``RunStopped`` where processes of a role wait for what never comes, or have waited for too long."""
@@ -123,16 +131,37 @@ class NodeWatch:
     def settled(self, role: Role, least: int = 1) -> None:
         """Wait until ``least`` processes of a role have a node, and each other one has one or is known to wait for one.
 
+        Where fewer are left, as others died for good, nothing is waited for: who asks a dead one is told why it died.
+
         Raises:
             RunStopped: see ``check``.
         """
         while True:
             self._look()
             self.check(role)
-            starting = [name for name in self._since if _role(name) == role and name not in self._waiting]
-            if self._placed[role] >= least and not starting:
+            unplaced = [name for name in self._since if _role(name) == role]
+            undecided = any(name not in self._waiting for name in unplaced)
+            enough, left = self._placed[role] >= least, self._placed[role] + len(unplaced)
+            if not undecided and (enough or left < least):
                 return
             self._closing.wait(_INTERVAL_S / 4)
+
+    def require_one(self, role: Role, limit_s: float) -> None:
+        """Wait until a process of a role has come up; with a node that takes at most ``limit_s`` seconds.
+
+        Raises:
+            ProcessLost: none is left, as all died for good, or none came up in time.
+            RunStopped: see ``check``.
+        """
+        for _ in range(math.ceil(limit_s / _INTERVAL_S) + 1):
+            self.settled(role)
+            if self._up[role]:
+                return
+            if not self._placed[role] and not self.waiting(role):
+                why = self._deaths.get(role, "Ray does not say why")
+                raise ProcessLost(f"no {ROLES[role]} is left, the last one died: {why}; see its log")
+            self._closing.wait(_INTERVAL_S)
+        raise ProcessLost(f"no {ROLES[role]} came up within {limit_s:g} s of having a node; see its log")
 
     def group_waits(self, role: Role, count: int) -> None:
         """Say that ``count`` processes of a role that are placed together wait for nodes; 0 where they wait no more."""
@@ -167,8 +196,12 @@ class NodeWatch:
         job = ray.get_runtime_context().get_job_id()
         listed = state.actor_table(None, job_id=ray.JobID.from_hex(job)).values()
         actors = [(actor, role) for actor in listed if (role := _role(actor["Name"]))]
-        unplaced = {a["Name"]: role for a, role in actors if a["State"] in _UNPLACED and not a["Address"]["IPAddress"]}
+        unplaced = {a["Name"]: role for a, role in actors if a["State"] in _STARTING and not a["Address"]["IPAddress"]}
         self._placed = Counter(role for a, role in actors if a["State"] != "DEAD" and a["Name"] not in unplaced)
+        self._up = Counter(role for a, role in actors if a["State"] == "ALIVE")
+        self._starting = frozenset(a["Name"] for a, _ in actors if a["State"] in _STARTING)
+        dead = sorted(((a["EndTime"], role, a["DeathCause"]) for a, role in actors if a["State"] == "DEAD"), key=_first)
+        self._deaths = {role: _death(cause) for _, role, cause in dead}
         self._since = {name: self._since.get(name, now) for name in unplaced}
         room = {role: any(has_room(demand, node) for node in nodes) for role, demand in self._demands.items()}
         self._waiting = {
@@ -201,6 +234,21 @@ def _told_to_end(process: str) -> bool | None:
     found = state._connect_and_get_accessor().get_worker_info(ray.WorkerID.from_hex(process))
     record = WorkerTableData.FromString(found) if found else None
     return None if record is None or record.is_alive else _BY_SIGTERM in record.exit_detail
+
+
+def _first(entry: tuple[Any, ...]) -> Any:
+    return entry[0]
+
+
+def _death(cause: ActorDeathCause) -> str:
+    """Return in one line what Ray says of an actor's death: of an error in its constructor the last line."""
+    context = cause.WhichOneof("context")
+    if context is None:
+        return "Ray does not say why"
+    told = getattr(cause, context)
+    text = told.formatted_exception_string if context == "creation_task_failure_context" else told.error_message
+    lines = text.strip().splitlines() or ["Ray does not say why"]
+    return str(lines[-1 if context == "creation_task_failure_context" else 0]).strip()
 
 
 def _role(name: str) -> Role | None:

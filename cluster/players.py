@@ -32,7 +32,7 @@ from cluster.task_sets import TaskSets
 from policy.backend import Serving, backend_of
 from policy.data_planes import DataPlane, by_file
 from policy.formats import get_format
-from policy.publication import Ids, Probe, probe_limits, publish
+from policy.publication import Ids, Probe, Publication, WeightServer, probe_limits, publish
 from policy.published_weights import PublishedWeights, put_in_store, write_published
 from policy.tokenizer import TextTokenizer
 from records.roles import Role
@@ -84,8 +84,9 @@ class Players:
             self._head = started.enter_context(HeadWatch(head, self._recipe.run.head_timeout_s))
             started.push(self._explain_lost_head)
             self._policy = started.enter_context(backend.serve(serving, options))
-            self._started_servers = backend.processes(options).count
-            self._require_servers()
+            self._servers = backend.processes(options)
+            if self._servers.count:
+                self._nodes.settled(Role.SERVER)
             self.judges = started.enter_context(judging(self._recipe, self._folders))
             rollouts = Rollouts(
                 self._recipe,
@@ -131,7 +132,7 @@ class Players:
         """Bring every server to these weights, whose own answers are ``probes``; replace the servers that miss.
 
         Raises:
-            ProcessLost: no server accepted the weights.
+            ProcessLost: no server came up, or none accepted the weights.
             StoreError: ``policy.weights_store`` does not take them.
         """
         settings, version = self._recipe.policy, weights.version
@@ -143,13 +144,9 @@ class Players:
             write_published(weights, self._folders.current_weights)
         else:
             self._folders.stored.announce(weights)
-        self._require_servers()
-        limit_s = settings.publish_timeout_s
-        # One that waits for a node takes what is published when it starts.
-        servers = [server for server in self._policy.weight_servers() if not self._nodes.waits(server.name)]
-        limits = probe_limits(settings, self._recipe.learner.computes_in)
-        handed = publish(servers, weights, probes, limits=limits, timeout_s=limit_s, plane=self._plane)
-        publication = asyncio.run(handed)
+        if self._servers.count:
+            self._nodes.require_one(Role.SERVER, self._servers.start_s + settings.publish_timeout_s)
+        publication = self._handed_over(weights, probes)
         if not publication.accepted:
             raise ProcessLost(
                 f"no policy server took version {version}: {publication.quarantined}; see the servers' logs"
@@ -169,10 +166,24 @@ class Players:
             seconds=publication.seconds,
         )
 
-    def _require_servers(self) -> None:
-        """Wait until a server that this run starts has a node; raise ``RunStopped`` where none comes."""
-        if self._started_servers:
-            self._nodes.settled(Role.SERVER)
+    def _handed_over(self, weights: PublishedWeights, probes: Sequence[Probe]) -> Publication:
+        """Publish to the servers that are up; one that comes up meanwhile may have read what was published before."""
+        settings = self._recipe.policy
+        limits, limit_s = probe_limits(settings, self._recipe.learner.computes_in), settings.publish_timeout_s
+        up = self._up()
+        found = asyncio.run(publish(up, weights, probes, limits=limits, timeout_s=limit_s, plane=self._plane))
+        late = [server for server in self._up() if server.name not in {one.name for one in up}]
+        if not late:
+            return found
+        return found.with_later(
+            asyncio.run(publish(late, weights, probes, limits=limits, timeout_s=limit_s, plane=self._plane))
+        )
+
+    def _up(self) -> list[WeightServer]:
+        """Return the servers that have come up, those that others run included."""
+        servers = self._policy.weight_servers()
+        starting = self._nodes.starting([server.name for server in servers])
+        return [server for server in servers if server.name not in starting]
 
     def _explain_lost_head(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

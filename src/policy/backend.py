@@ -23,6 +23,8 @@ from policy.settings import PolicySettings
 from records.checks import Check
 from records.memory import MemoryPart
 
+_START_S = 600.0
+"""Fixed: for a backend that names no limit of its own; a server reads its model and compiles what it runs."""
 S = TypeVar("S")
 
 
@@ -70,6 +72,7 @@ class ServerProcesses:
     """The processes that a backend starts, for the resource plan; cores, GPUs and memory (MiB) are per process.
 
     ``kept_prompts`` is how many episodes a process keeps the prompts of, 0 where it keeps none or sees to that itself.
+    ``start_s`` is how long one may take from having a node until it answers, published weights aside, in seconds.
     """
 
     count: int
@@ -77,6 +80,7 @@ class ServerProcesses:
     gpus: float
     memory_mb: int
     kept_prompts: int = 0
+    start_s: float = _START_S
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,16 @@ class Publication:
     probe_gaps: dict[str, float] = field(default_factory=dict)
     seconds: float = 0.0
 
+    def with_later(self, later: Publication) -> Publication:
+        """Return this publication with one of the same weights to further servers."""
+        return Publication(
+            self.weights,
+            self.accepted + later.accepted,
+            self.quarantined | later.quarantined,
+            self.probe_gaps | later.probe_gaps,
+            self.seconds + later.seconds,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class ProbeLimits:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 import ray
 
-from cluster.errors import RunStopped
+from cluster.errors import ProcessLost, RunStopped
 from cluster.node_watch import NodeWatch
 from cluster.placement import LEARNER, SERVER, WORKER, Demand, demands, own_resources
 from cluster.preflight.machine import Machine
@@ -58,8 +59,7 @@ def test_who_has_no_node_is_named_with_what_it_declares_and_ends_nothing_before_
             nodes.check(LEARNER)
             wait_until(lambda: bool(told))
             assert told[-1] == "2 x rollout worker (0.1 CPUs, 64 MiB, on a node with the resource 'browser')"
-            assert nodes.waits("worker-1")
-            assert not nodes.waits("learner-0")
+            assert nodes.starting(["worker-1", "learner-0"]) == {"worker-1"}
             assert 'waymark_processes_without_node{role="worker",run="run"} 2.0' in sink.text()
             for process in unplaced:
                 ray.kill(process)
@@ -107,3 +107,50 @@ def test_a_recipe_names_the_nodes_of_each_role_and_declares_what_the_plan_counts
     assert found[WORKER].memory_mb > 0
     with pytest.raises(Exception, match="custom resource of Ray"):
         build_recipe({}, ["run.resources.rollout_nodes=CPU"])
+
+
+@ray.remote
+class Faulty:
+    """A process that cannot be built."""
+
+    def __init__(self) -> None:
+        raise RuntimeError("the model\ndoes not fit")
+
+
+@ray.remote
+class Slow:
+    """A process whose start takes until the file is there."""
+
+    def __init__(self, go_on: str) -> None:
+        ends = time.monotonic() + LIMIT_S
+        while not Path(go_on).exists() and time.monotonic() < ends:
+            time.sleep(0.05)
+
+
+def test_who_died_for_good_is_not_waited_for_and_said_to_be_dead() -> None:
+    with NodeWatch(ROLES, LIMIT_S, lambda said: None) as nodes:
+        dead = Faulty.options(name="waymark-run-2-server-0", **HERE.options).remote()  # type: ignore[attr-defined]
+        with pytest.raises(ProcessLost, match=r"no policy server is left, .* RuntimeError: the model"):
+            nodes.require_one(SERVER, LIMIT_S)
+        nodes.settled(SERVER)
+        rank = start(LEARNER, 0)
+        lost = Faulty.options(name="waymark-run-2-learner-1", **HERE.options).remote()  # type: ignore[attr-defined]
+        nodes.settled(LEARNER, 2)
+        other = start(SERVER, 1)
+        nodes.require_one(SERVER, LIMIT_S)
+        for process in (dead, rank, lost, other):
+            ray.kill(process)
+
+
+def test_a_start_is_waited_for_as_long_as_it_may_take(tmp_path: Path) -> None:
+    with NodeWatch(ROLES, LIMIT_S, lambda said: None) as nodes:
+        go_on = tmp_path / "go on"
+        slow = Slow.options(name="waymark-run-3-server-0", **HERE.options).remote(str(go_on))  # type: ignore[attr-defined]
+        nodes.settled(SERVER)
+        assert nodes.starting(["server-0", "server-1"]) == {"server-0"}
+        with pytest.raises(ProcessLost, match=r"no policy server came up within 0.5 s of having a node"):
+            nodes.require_one(SERVER, 0.5)
+        go_on.touch()
+        nodes.require_one(SERVER, LIMIT_S)
+        assert nodes.starting(["server-0"]) == set()
+        ray.kill(slow)

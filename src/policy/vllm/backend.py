@@ -113,7 +113,8 @@ def processes(options: VllmSettings) -> ServerProcesses:
     """Return what the servers declare to Ray, and their memory; nothing where they run already."""
     if options.urls:
         return ServerProcesses(0, 0.0, 0.0, 0)
-    return ServerProcesses(options.servers, options.cpus, options.gpus, options.memory_mb)
+    start_s = 2 * options.start_timeout_s  # vLLM's own start, and what it compiles for a first request
+    return ServerProcesses(options.servers, options.cpus, options.gpus, options.memory_mb, start_s=start_s)
 
 
 def memory(settings: PolicySettings, options: VllmSettings, size: ModelSize, published: int) -> tuple[MemoryPart, ...]:

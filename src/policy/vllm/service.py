@@ -71,7 +71,7 @@ def running_servers(serving: Serving, options: VllmSettings) -> Iterator[VllmSer
     actors = {f"server-{i}": f"waymark-{serving.run}-server-{i}" for i in range(options.servers)}
     token = secrets.token_hex(16)
     handles = {name: _start(serving, options, actor, token) for name, actor in actors.items()}
-    limit_s = serving.settings.publish_timeout_s + options.start_timeout_s  # the first publication waits for the start
+    limit_s = serving.settings.publish_timeout_s
     servers = {name: RayWeightServer(name, handle, limit_s) for name, handle in handles.items()}
     source = PolicySource(_FACTORY, _client_options(serving, options, actors, token))
     try:
