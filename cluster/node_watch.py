@@ -42,6 +42,7 @@ _JOIN_S = 10.0
 _ROLE = re.compile(rf"-({'|'.join(ROLES)})-\d+$")
 _BY_SIGTERM = "SIGTERM"
 """In what Ray says of how a process ended."""
+_UNSAID = "Ray does not say why"
 _STARTING = ("PENDING_CREATION", "RESTARTING")
 """States of an actor whose constructor has not returned; with an address it has a node."""
 
@@ -158,7 +159,7 @@ class NodeWatch:
             if self._up[role]:
                 return
             if not self._placed[role] and not self.waiting(role):
-                why = self._deaths.get(role, "Ray does not say why")
+                why = self._deaths.get(role, _UNSAID)
                 raise ProcessLost(f"no {ROLES[role]} is left, the last one died: {why}; see its log")
             self._closing.wait(_INTERVAL_S)
         raise ProcessLost(f"no {ROLES[role]} came up within {limit_s:g} s of having a node; see its log")
@@ -241,14 +242,16 @@ def _first(entry: tuple[Any, ...]) -> Any:
 
 
 def _death(cause: ActorDeathCause) -> str:
-    """Return in one line what Ray says of an actor's death: of an error in its constructor the last line."""
+    """Return what Ray says of an actor's death in one line: of an error in its constructor what follows the trace."""
     context = cause.WhichOneof("context")
     if context is None:
-        return "Ray does not say why"
+        return _UNSAID
     told = getattr(cause, context)
-    text = told.formatted_exception_string if context == "creation_task_failure_context" else told.error_message
-    lines = text.strip().splitlines() or ["Ray does not say why"]
-    return str(lines[-1 if context == "creation_task_failure_context" else 0]).strip()
+    if context != "creation_task_failure_context":
+        return " ".join(told.error_message.split()) or _UNSAID
+    lines = told.formatted_exception_string.rstrip().splitlines()
+    trace = max((number for number, line in enumerate(lines) if line.startswith(" ")), default=-1)
+    return " ".join(lines[trace + 1 :]) or _UNSAID
 
 
 def _role(name: str) -> Role | None:

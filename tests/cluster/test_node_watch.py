@@ -130,7 +130,9 @@ class Slow:
 def test_who_died_for_good_is_not_waited_for_and_said_to_be_dead() -> None:
     with NodeWatch(ROLES, LIMIT_S, lambda said: None) as nodes:
         dead = Faulty.options(name="waymark-run-2-server-0", **HERE.options).remote()  # type: ignore[attr-defined]
-        with pytest.raises(ProcessLost, match=r"no policy server is left, .* RuntimeError: the model"):
+        with pytest.raises(
+            ProcessLost, match=r"no policy server is left, .* RuntimeError: the model does not fit; see its log"
+        ):
             nodes.require_one(SERVER, LIMIT_S)
         nodes.settled(SERVER)
         rank = start(LEARNER, 0)
