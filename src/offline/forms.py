@@ -21,6 +21,7 @@ from offline.left_out import LeftOuts, Place, Reason
 from offline.records import SourceError, read_records
 from offline.webrl_prompts import FormError, read_prompt
 from records.durable import read_text
+from records.texts import storable
 
 TRACES, FIXED, ACTIONS = "traces", "fixed_traces", "actions"
 _SOLVED = 0.5
@@ -168,4 +169,4 @@ def _text(record: Mapping[str, object], key: str) -> str:
     value = record.get(key)
     if not isinstance(value, str):
         raise FormError(f"expected a text {key}, found {type(value).__name__}")
-    return value.encode("utf-8", "replace").decode("utf-8")  # JSON can spell halves of characters out
+    return storable(value)

@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from records.episodes import IntArray
-from replay.shards import ShardError, TornShardError, require_file, translated, verify_digest, write_named
+from replay.row_files import read_rows, write_rows
+from replay.shards import ShardError
 
 logger = logging.getLogger(__name__)
 
@@ -40,11 +41,7 @@ class FirstState:
 def write_first_states(directory: Path, states: Sequence[FirstState]) -> Path:
     """Write first states durably as one file of this folder and return its path."""
     rows = [{"task_id": state.task_id, "prompt_ids": state.prompt_ids} for state in states]
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, SCHEMA) as writer:
-        writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=SCHEMA))
-    path, _ = write_named(directory, "first", SUFFIX, bytes(sink.getvalue()))
-    return path
+    return write_rows(directory, "first", SUFFIX, SCHEMA, rows)
 
 
 def read_first_states(path: Path) -> list[FirstState]:
@@ -54,16 +51,8 @@ def read_first_states(path: Path) -> list[FirstState]:
         ShardError: it is damaged, foreign or of another version; ``found`` says what it is.
         FileNotFoundError: where there is no such file.
     """
-    require_file(path)
-    verify_digest(path)
-    with translated(path), pa.memory_map(str(path), "rb") as source:
-        table = pa.ipc.open_file(source).read_all()
-        if not table.schema.equals(SCHEMA, check_metadata=True):
-            found = f"no file of first states that this version writes ({table.schema.names[:5]})"
-            raise TornShardError(path, found, "move it out of the folder")
-        table.validate(full=True)
-        tasks, prompts = table["task_id"].to_pylist(), table["prompt_ids"].to_pylist()
-        return [FirstState(t, np.asarray(p, dtype=np.int32)) for t, p in zip(tasks, prompts, strict=True)]
+    rows = read_rows(path, SCHEMA, "first states")
+    return [FirstState(row["task_id"], np.asarray(row["prompt_ids"], dtype=np.int32)) for row in rows]
 
 
 def first_states_in(directory: Path) -> dict[str, list[FirstState]]:

@@ -20,15 +20,8 @@ import pyarrow as pa
 
 from records.labels import Label, LabelSubject
 from replay.buffer import Entry, SkippedFile
-from replay.shards import (
-    ShardError,
-    TornShardError,
-    require_file,
-    require_no_nulls,
-    translated,
-    verify_digest,
-    write_named,
-)
+from replay.row_files import read_rows, write_rows
+from replay.shards import ShardError, translated
 
 logger = logging.getLogger(__name__)
 
@@ -116,11 +109,7 @@ class LabelStore:
 
     def write(self, stem: str, labels: Sequence[StoredLabel]) -> Path:
         """Write labels durably as one file of this folder and return its path; they are in the index then."""
-        rows = [_row(stored) for stored in labels]
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_file(sink, SCHEMA) as writer:
-            writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=SCHEMA))
-        path, _ = write_named(self.directory, stem, SUFFIX, bytes(sink.getvalue()))
+        path = write_rows(self.directory, stem, SUFFIX, SCHEMA, [_row(stored) for stored in labels])
         self.refresh()
         return path
 
@@ -134,25 +123,15 @@ def read_labels(path: Path) -> list[StoredLabel]:
     Raises:
         ShardError: it is damaged, foreign or of another version; ``found`` says what it is.
     """
-    require_file(path)
-    verify_digest(path)
-    with translated(path), pa.memory_map(str(path), "rb") as source:
-        table = pa.ipc.open_file(source).read_all()
-        if not table.schema.equals(SCHEMA, check_metadata=True):
-            found = f"no file of labels that this version writes ({table.schema.names[:5]})"
-            raise TornShardError(path, found, "move it out of the folder")
-        table.validate(full=True)
-        for field in SCHEMA:
-            for chunk in table.column(field.name).chunks:
-                require_no_nulls(field, chunk)
-        return [_stored(row) for row in table.to_pylist()]
+    rows = read_rows(path, SCHEMA, "labels")
+    with translated(path):
+        return [_stored(row) for row in rows]
 
 
 def _row(stored: StoredLabel) -> dict[str, Any]:
     label = stored.label
     return {
         **{name: getattr(label, name) for name in _PLAIN},
-        "evidence": label.evidence.encode("utf-8", "replace").decode("utf-8"),
         "shard": stored.shard,
         "subject": str(label.subject),
         "values": label.values.ravel(),

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from records.episodes import FinalState, Source, Step, Termination, Trajectory
 from records.failures import Failure, FailureCode, FailureKind
+from records.texts import storable
 
 KIND_KEY, VERSION_KEY = b"waymark.kind", b"waymark.version"
 KIND = b"trajectories"
@@ -235,4 +236,4 @@ def _require_logprobs(step: Step, where: str) -> None:
 
 def _storable(value: Any) -> Any:
     """Return a value as Arrow can store it: strings without lone surrogates, all else as it is."""
-    return value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else value
+    return storable(value) if isinstance(value, str) else value

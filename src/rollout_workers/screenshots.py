@@ -6,10 +6,10 @@ attempts at one episode write it at once.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from records.durable import replace_file
+from records.texts import file_name
 
 
 class ScreenshotFolder:
@@ -20,6 +20,6 @@ class ScreenshotFolder:
 
     def save(self, episode_id: str, index: int, png: bytes) -> str:
         """Store the page before step ``index`` and return its path relative to the folder."""
-        name = f"{re.sub(r'[^A-Za-z0-9._-]', '_', episode_id)}/{index:02d}.png"
+        name = f"{file_name(episode_id)}/{index:02d}.png"
         replace_file(self._folder / name, png)
         return name

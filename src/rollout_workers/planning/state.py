@@ -8,7 +8,6 @@ more leaves a line. Pages are data: nothing in them is evaluated.
 from __future__ import annotations
 
 import asyncio
-import re
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from records.cycles import bare_action
 from records.durable import read_text, replace_file
+from records.texts import file_name, storable
 from replay.stuck import Move, Stuck, share_reached, state_key, stuck
 from rollout_workers.agent import Turn
 from rollout_workers.settings import PlanningSettings
@@ -105,10 +105,10 @@ class PlanState(_Strict):
         self.pages.append(
             SeenPage(
                 step=turn.index,
-                url=_storable(seen.url),
-                title=_storable(seen.title),
-                text=_storable(seen.text),
-                feedback=_storable(turn.feedback or ""),
+                url=storable(seen.url),
+                title=storable(seen.title),
+                text=storable(seen.text),
+                feedback=storable(turn.feedback or ""),
             )
         )
         self.summaries += [page.line for page in self.pages[:-keep]]
@@ -132,7 +132,7 @@ class PlanState(_Strict):
     def moved(self, turn: Turn, action_text: str) -> None:
         """Take in what was decided on a turn."""
         here = state_key(turn.observation.url, turn.observation.text)
-        self.moves.append(Move(here, _storable(bare_action(action_text)), self.progress))
+        self.moves.append(Move(here, storable(bare_action(action_text)), self.progress))
 
 
 class PlanFolder:
@@ -152,13 +152,8 @@ class PlanFolder:
         return PlanState.model_validate_json(read_text(path)) if path.exists() else None
 
     def _path(self, episode_id: str) -> Path:
-        return self._folder / f"{re.sub(r'[^A-Za-z0-9._-]', '_', episode_id)}.json"
+        return self._folder / f"{file_name(episode_id)}.json"
 
 
 def _risen(before: float | None, now: float | None, epsilon: float) -> bool:
     return before is not None and now is not None and now - before >= epsilon
-
-
-def _storable(text: str) -> str:
-    """Return a text without lone surrogates, which JSON cannot hold."""
-    return text.encode("utf-8", "replace").decode("utf-8")
