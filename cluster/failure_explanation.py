@@ -27,6 +27,7 @@ from records import failure_codes as codes
 from records.deadline import Deadline
 from records.episodes import Source
 from records.failures import EpisodeFailed
+from records.supervision import some_at_once
 from replay.buffer import ReplayBuffer
 
 _EXPLAINING_S = 180.0
@@ -80,7 +81,7 @@ def explaining(asking: Asking, on_progress: OnProgress, say: Callable[[str], Non
         lost = Counter(str(one.failure.code) for one in found.values() if isinstance(one, EpisodeFailed))
         for code, count in sorted(lost.items()):
             say(f"{count} of {len(chosen)} failures have no explanation: {code}")
-        return replace(report, failed=tuple(_told(one, found.get(one.episode_id)) for one in report.failed))
+        return replace(report, failed=tuple(_explained(one, found.get(one.episode_id)) for one in report.failed))
 
     return explain
 
@@ -89,24 +90,21 @@ async def _ask(
     folder: Path, buffer: ReplayBuffer, chosen: list[FailedEpisode], asking: Asking, on_progress: OnProgress
 ) -> dict[str, Explanation | EpisodeFailed]:
     service = JudgeService(asking.recipe_of(folder).llm, RunFolders(folder).judging)
-    found: dict[str, Explanation | EpisodeFailed] = {}
-    room = asyncio.Semaphore(_AT_ONCE)
+    done = 0
 
-    async def explain(failed: FailedEpisode) -> None:
-        async with room:
-            try:
-                found[failed.episode_id] = await _explain(service.model(asking.model), buffer, failed)
-            except EpisodeFailed as error:
-                if error.failure.code.ends_run:
-                    raise
-                found[failed.episode_id] = error
-            on_progress(len(found), len(chosen))
+    async def explain(failed: FailedEpisode) -> Explanation:
+        nonlocal done
+        try:
+            return await _explain(service.model(asking.model), buffer, failed)
+        finally:
+            done += 1
+            on_progress(done, len(chosen))
 
     try:
-        await asyncio.gather(*map(explain, chosen))
+        found = await some_at_once(chosen, explain, _AT_ONCE)
     finally:
         await service.close()
-    return found
+    return {failed.episode_id: one for failed, one in zip(chosen, found, strict=True)}
 
 
 async def _explain(model: LanguageModel, buffer: ReplayBuffer, failed: FailedEpisode) -> Explanation:
@@ -123,7 +121,7 @@ async def _explain(model: LanguageModel, buffer: ReplayBuffer, failed: FailedEpi
     return read.value
 
 
-def _told(failed: FailedEpisode, found: Explanation | EpisodeFailed | None) -> FailedEpisode:
+def _explained(failed: FailedEpisode, found: Explanation | EpisodeFailed | None) -> FailedEpisode:
     if not isinstance(found, Explanation):
         return failed
     return replace(failed, explanation=found.why, explained_step=found.step, explained_by=found.model)

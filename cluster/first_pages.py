@@ -24,6 +24,7 @@ from records import failure_codes as codes
 from records.deadline import Deadline
 from records.episodes import Source, Task
 from records.failures import EpisodeFailed, Failure
+from records.supervision import some_at_once
 from replay.first_states import FirstState, first_states_in, write_first_states
 from rollout_workers.agent import Turn, Writer
 from rollout_workers.budget import FailureBudget
@@ -112,26 +113,15 @@ async def open_first_states(
         EpisodeFailed: with a failure that ends the run.
         FailureBudgetExceeded: more of one kind failed than rollouts may.
     """
-    room = asyncio.Semaphore(prompts.rollout.contexts_per_worker)
-
-    async def opened(task: Task) -> FirstState | EpisodeFailed:
-        async with room:
-            try:
-                return await prompts.of(task, hosted)
-            except EpisodeFailed as error:
-                if error.failure.code.ends_run:
-                    raise
-                return error
-
     budget = FailureBudget.of_rollouts(len(tasks), prompts.rollout)
     absent: dict[str, str] = {}
     for begin in range(0, len(tasks), _A_FILE):
         some = tasks[begin : begin + _A_FILE]
-        found = await asyncio.gather(*map(opened, some))
-        states = [one for one in found if isinstance(one, FirstState)]
+        opened = await some_at_once(some, lambda task: prompts.of(task, hosted), prompts.rollout.contexts_per_worker)
+        states = [one for one in opened if isinstance(one, FirstState)]
         if states:
             await asyncio.to_thread(write_first_states, folder, states)
-        for task, one in zip(some, found, strict=True):
+        for task, one in zip(some, opened, strict=True):
             if isinstance(one, EpisodeFailed):
                 absent[task.task_id] = str(one)
                 budget.record(one.failure)

@@ -22,6 +22,7 @@ from records import failure_codes as codes
 from records.deadline import Deadline
 from records.episodes import Milestone, Task, Trajectory
 from records.failures import EpisodeFailed
+from records.supervision import some_at_once
 
 _DISTILLING_S = 180.0
 """Fixed: for one success with all attempts; a model that takes longer would hold up a phase for hours."""
@@ -76,7 +77,15 @@ def distil_all(
     Raises:
         RunStopped: what language models may cost is spent.
     """
-    answers = asyncio.run(_asked(examples, model, at_once))
+
+    async def of_one(example: Example) -> Distilled | None:
+        deadline = Deadline(_DISTILLING_S, codes.JUDGE_DEADLINE, what="the milestones")
+        return await deadline.run(distil(model, example.known, example.task, [example.success], deadline))
+
+    try:
+        answers = asyncio.run(some_at_once(examples, of_one, at_once))
+    except EpisodeFailed as error:
+        raise RunStopped(f"milestones of {len(examples)} examples: {error}") from error
     found = {one.of: answer for one, answer in zip(examples, answers, strict=True)}
     return (
         {of: answer for of, answer in found.items() if isinstance(answer, Distilled)},
@@ -107,21 +116,3 @@ def distilled_line(result: MilestonesDistilled, settings: MilestoneSettings, pha
     if settings.absent == "refuse":
         raise RunStopped(f"{line}; see milestones.absent, and start the same command again to ask again")
     return line
-
-
-async def _asked(
-    examples: Sequence[Example], model: LanguageModel, at_once: int
-) -> list[Distilled | EpisodeFailed | None]:
-    room = asyncio.Semaphore(at_once)
-
-    async def of_one(example: Example) -> Distilled | EpisodeFailed | None:
-        async with room:
-            deadline = Deadline(_DISTILLING_S, codes.JUDGE_DEADLINE, what="the milestones")
-            try:
-                return await deadline.run(distil(model, example.known, example.task, [example.success], deadline))
-            except EpisodeFailed as error:
-                if error.failure.code.ends_run:
-                    raise RunStopped(f"milestones of {example.of}: {error}") from error
-                return error
-
-    return await asyncio.gather(*(of_one(one) for one in examples))

@@ -27,6 +27,7 @@ from records import failure_codes as codes
 from records.deadline import Deadline
 from records.episodes import Milestone, Task
 from records.failures import EpisodeFailed
+from records.supervision import some_at_once
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec
 
@@ -117,21 +118,13 @@ async def write_for(
     Raises:
         EpisodeFailed: with a failure that ends the run, such as a spent budget.
     """
-    room = asyncio.Semaphore(limits.milestones.at_once)
 
-    async def of_task(task: Task) -> Read[tuple[Milestone, ...]] | EpisodeFailed:
-        async with room:
-            try:
-                picture = limits.milestones.picture
-                page = await open_first_page(task, hosted, limits.rollout, picture=picture)
-                deadline = Deadline(_WRITING_S, codes.JUDGE_DEADLINE, what="the milestones")
-                return await deadline.run(write_milestones(model, task, page, limits.milestones, deadline))
-            except EpisodeFailed as error:
-                if error.failure.code.ends_run:
-                    raise
-                return error
+    async def of_task(task: Task) -> Read[tuple[Milestone, ...]]:
+        page = await open_first_page(task, hosted, limits.rollout, picture=limits.milestones.picture)
+        deadline = Deadline(_WRITING_S, codes.JUDGE_DEADLINE, what="the milestones")
+        return await deadline.run(write_milestones(model, task, page, limits.milestones, deadline))
 
-    answers = await asyncio.gather(*(of_task(task) for task in tasks))
+    answers = await some_at_once(tasks, of_task, limits.milestones.at_once)
     found = list(zip(tasks, answers, strict=True))
     written = [(task, one) for task, one in found if isinstance(one, Read)]
     return MilestonesWritten(

@@ -1,16 +1,20 @@
 """The one place that catches whatever work raises, and the end of tasks that nobody waits for any more.
 
-Owns ``supervised``, ``attempted`` and ``end_tasks``. Invariant: an error becomes a value in the caller's hands,
-never silence; a caller that is cancelled is cancelled. Standard library only.
+Owns ``supervised``, ``attempted``, ``some_at_once`` and ``end_tasks``. Invariant: an error becomes a value in the
+caller's hands, never silence; a caller that is cancelled is cancelled. Imports nothing but the standard library and
+``records``.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeVar
 
+from records.failures import EpisodeFailed
+
 T = TypeVar("T")
+Item = TypeVar("Item")
 
 
 async def supervised(work: Awaitable[T]) -> T | Exception | asyncio.CancelledError:
@@ -45,6 +49,33 @@ def attempted(work: Callable[[], T]) -> T | Exception | asyncio.CancelledError:
         found: T | Exception | asyncio.CancelledError = end.value
         return found
     raise AssertionError("what awaits nothing ends when it is first asked")
+
+
+async def some_at_once(
+    items: Iterable[Item], work: Callable[[Item], Awaitable[T]], at_once: int
+) -> list[T | EpisodeFailed]:
+    """Return what ``work`` gives for each item, in order, or why it failed; ``at_once`` are worked on at a time.
+
+    Raises:
+        EpisodeFailed: with a failure that ends the run; the work that is left is ended first.
+    """
+    room = asyncio.Semaphore(at_once)
+
+    async def of_one(item: Item) -> T | EpisodeFailed:
+        async with room:
+            try:
+                return await work(item)
+            except EpisodeFailed as error:
+                if error.failure.code.ends_run:
+                    raise
+                return error
+
+    tasks = [asyncio.ensure_future(of_one(item)) for item in items]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        if tasks:
+            await end_tasks(*tasks)
 
 
 async def end_tasks(*tasks: asyncio.Future[Any]) -> None:

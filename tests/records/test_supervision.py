@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from records.supervision import end_tasks, supervised
+from records import failure_codes as codes
+from records.failures import EpisodeFailed, Failure
+from records.supervision import end_tasks, some_at_once, supervised
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -73,3 +75,42 @@ def test_only_one_place_may_catch_everything() -> None:
     excused = [path.name for path, text in sources.items() for _ in re.finditer("noqa: BLE|noqa *$", text, re.M)]
     assert excused == ["supervision.py"]
     assert [path for path, text in sources.items() if "return_exceptions" in text] == []
+
+
+async def test_of_many_questions_each_has_its_answer_or_its_failure_and_so_many_are_asked_at_once() -> None:
+    asked: list[int] = []
+    most = 0
+
+    async def ask(number: int) -> str:
+        nonlocal most
+        asked.append(number)
+        most = max(most, len(asked))
+        await asyncio.sleep(0.001 * (5 - number))
+        asked.remove(number)
+        if number == 2:
+            raise EpisodeFailed(Failure(codes.JUDGE_DEADLINE, "late"))
+        return f"answer {number}"
+
+    found = await some_at_once(range(5), ask, 3)
+    assert [one if isinstance(one, str) else one.failure.detail for one in found] == [
+        "answer 0", "answer 1", "late", "answer 3", "answer 4",
+    ]  # fmt: skip
+    assert most == 3
+    assert await some_at_once([], ask, 3) == []
+
+
+async def test_a_failure_that_ends_the_run_ends_the_other_questions_first() -> None:
+    ended: list[int] = []
+
+    async def ask(number: int) -> None:
+        if number == 1:
+            raise EpisodeFailed(Failure(codes.JUDGE_BUDGET, "nothing is left"))
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append(number)
+
+    with pytest.raises(EpisodeFailed, match="nothing is left"):
+        await some_at_once(range(4), ask, 2)
+    assert 0 in ended
+    assert asyncio.all_tasks() == {asyncio.current_task()}, "nobody asks on"
