@@ -21,7 +21,7 @@ from safetensors.torch import save
 from benchmarks import fuzz_inputs as draw
 from benchmarks.fuzzing import Target, require
 from cluster.errors import ManifestError
-from cluster.run_folder.policy_folder import check_policy
+from cluster.run_folder.policy_folder import require_unchanged
 from policy.published_weights import PublishedWeights, WeightsRejected, read_published
 from policy.weights import check_weights, read_weights
 from records.episodes import Source, Step, Termination, Trajectory
@@ -85,7 +85,7 @@ def _read_policy(files: tuple[bytes, str, str], folder: Path) -> None:
     (folder / "weights.json").write_text(published, encoding="utf-8", errors="replace")
     (folder / "checksums.json").write_text(checksums, encoding="utf-8", errors="replace")
     with suppress(ManifestError):
-        check_policy(folder)
+        require_unchanged(folder)
     with suppress(WeightsRejected):
         read_weights(read_published(folder / "weights.json"))
     # Whoever can write the weights can write their checksum, too.

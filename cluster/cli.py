@@ -183,7 +183,7 @@ def check(
 
     from cluster.display.check_table import show_checks
     from cluster.display.plan_table import memory_table, plan_table
-    from cluster.preflight.doctor import examine
+    from cluster.preflight.doctor import machine_checks
     from cluster.preflight.machine import Machine
     from cluster.preflight.pace import phase_pace
     from cluster.preflight.plan import planned
@@ -201,7 +201,7 @@ def check(
         console.print(memory_table(plan))
     for line in phase_pace(loaded, tflops, measure=measure):
         console.print(Text(line), soft_wrap=True)
-    show_checks(console, [entry for entry in examine(loaded, folder, machine, plan) if entry.status != "ok"])
+    show_checks(console, [entry for entry in machine_checks(loaded, folder, machine, plan) if entry.status != "ok"])
     console.print("Nothing is missing.")
 
 
@@ -244,14 +244,14 @@ def doctor(
     """Look at this machine: Python, packages, browser, cores, memory; exit code 3 when something is missing."""
     from cluster.display.check_table import show_checks
     from cluster.placement import EVERYWHERE
-    from cluster.preflight.doctor import ask_language_models, examine
+    from cluster.preflight.doctor import ask_language_models, machine_checks
     from cluster.preflight.packages import check_import
     from cluster.recipe.recipe import build_recipe
 
     loaded, folder = load_run(recipe, None, overrides) if recipe else (build_recipe({}, overrides or ()), Path("runs"))
     roles = role or EVERYWHERE
     asked = ask_language_models(loaded) if Role.DRIVER in roles else []
-    show_checks(_console(), [*examine(loaded, folder, roles=roles), check_import("ray"), *asked])
+    show_checks(_console(), [*machine_checks(loaded, folder, roles=roles), check_import("ray"), *asked])
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from cluster.errors import MissingError
 from cluster.placement import ROLES, Demand, demands, has_room
-from cluster.preflight.doctor import examine
+from cluster.preflight.doctor import machine_checks
 from cluster.preflight.machine import Machine
 from cluster.recipe.recipe import Recipe
 from records.checks import Check, Status
@@ -47,7 +47,7 @@ def require_equipped(recipe: Recipe) -> None:
 def look(recipe: Recipe, role: Role, gpus: int) -> list[Check]:
     """Return what is missing here for a role; ``gpus`` are the node's, of which a look is given none."""
     machine = replace(Machine.here(), gpus=gpus)
-    checks = examine(recipe, Path(), machine, roles=(role,))
+    checks = machine_checks(recipe, Path(), machine, roles=(role,))
     return [check for check in checks if check.status is Status.FAIL]
 
 

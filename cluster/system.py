@@ -20,7 +20,7 @@ from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.manifest import read_header
 from cluster.run_folder.named_data import require_fitting_data, take_data
 from cluster.run_folder.named_model import copy_model
-from cluster.run_folder.policy_folder import check_policy, copy_checkpoint
+from cluster.run_folder.policy_folder import copy_checkpoint, require_unchanged
 from cluster.run_folder.stage_results import MilestonesWritten, Published
 from cluster.task_sets import TaskSets
 from cluster.tiny_policy import build_policy
@@ -119,7 +119,7 @@ class System:
         """Return the folder that models and tokenizers are loaded from; make it if need be."""
         folder, policy = self.folders.policy, self.recipe.policy
         if folder.exists():
-            check_policy(folder)
+            require_unchanged(folder)
         elif policy.model != TINY:
             copy_model(policy, read_header(self.folders.out)["model"], folder)
         elif self.clones and not self.recipe.warm_start.data:

@@ -52,10 +52,10 @@ def _cluster_to_join(address: str) -> str:
 
 
 def require_ready(recipe: Recipe, out: Path, *, learns: bool = True) -> None:
-    """Raise ``MissingError`` naming everything this machine lacks for the recipe; see ``examine``."""
-    from cluster.preflight.doctor import examine
+    """Raise ``MissingError`` naming everything this machine lacks for the recipe; see ``machine_checks``."""
+    from cluster.preflight.doctor import machine_checks
     from records.checks import Status
 
-    missing = [entry for entry in examine(recipe, out, learns=learns) if entry.status is Status.FAIL]
+    missing = [entry for entry in machine_checks(recipe, out, learns=learns) if entry.status is Status.FAIL]
     if missing:
         raise MissingError("\n".join(f"{entry.name}: {entry.found}. {entry.advice}".rstrip() for entry in missing))

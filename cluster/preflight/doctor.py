@@ -36,7 +36,7 @@ _TASKS_LOOKED_FOR = 300
 """Fixed: of each set; drawing more takes longer than a look should."""
 
 
-def examine(
+def machine_checks(
     recipe: Recipe,
     out: Path,
     machine: Machine | None = None,
@@ -66,9 +66,9 @@ def examine(
         checks += [check_writable(out), *check_start(recipe)]
     checks += check_devices(recipe, machine, here)
     if SERVER in here:
-        checks += check_policy(recipe)
+        checks += check_server(recipe)
     if DRIVER in here:
-        checks += [*check_environment(recipe), *check_language_models(recipe)]
+        checks += [*check_environment_of(recipe), *check_language_models(recipe)]
     if WORKER in here:
         checks += check_planning(recipe)
     if DRIVER in here:
@@ -133,13 +133,13 @@ def check_writable(out: Path) -> Check:
         return Check("write access", Status.FAIL, f"{folder}: {error.strerror}", "choose another --out")
 
 
-def check_policy(recipe: Recipe) -> list[Check]:
+def check_server(recipe: Recipe) -> list[Check]:
     """What serves the policy can run here."""
     backend, options = backend_of(recipe.policy)
     return backend.preflight(recipe.policy, options)
 
 
-def check_environment(recipe: Recipe) -> list[Check]:
+def check_environment_of(recipe: Recipe) -> list[Check]:
     """The environment that the recipe names can play its tasks, and its judges can judge them."""
     name, rollout = recipe.run.environment, recipe.rollout
     try:

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from environments.contract import POINT_DEADLINE_S, Point, examine
+from environments.contract import POINT_DEADLINE_S, Point, contract_points
 from environments.environment import Environment
 from environments.hosted import Hosted, hosted
 from records.environment import Action
@@ -99,7 +99,7 @@ async def _check(
         points: list[Point] = []
         for task in _unlike(tasks)[:most]:
             one, other = await running.environment(), await running.environment()
-            points = await examine(one, other, task, deadline_s=deadline_s)
+            points = await contract_points(one, other, task, deadline_s=deadline_s)
             examined.append(task)
             if any(point.broken for point in points):
                 break

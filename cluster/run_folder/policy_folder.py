@@ -39,7 +39,7 @@ def copy_checkpoint(source: Path, target: Path) -> None:
     put_folder(scratch, target)
 
 
-def check_policy(folder: Path) -> None:
+def require_unchanged(folder: Path) -> None:
     """Raise ``ManifestError`` where a run's own policy folder is not what it was when the run began."""
     wrong = _wrong_files(folder)
     if wrong:

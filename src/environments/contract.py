@@ -1,6 +1,6 @@
 """The contract of ``Environment``, as a check that runs one.
 
-Owns ``examine`` and ``check_environment``. Invariants: every environment passes it in the tests; it knows
+Owns ``contract_points`` and ``check_environment``. Invariants: every environment passes it in the tests; it knows
 nothing of how an environment is made; each broken promise is one line, and all of them are reported
 together; every point ends, by a deadline if need be.
 """
@@ -40,14 +40,14 @@ class Point:
 async def check_environment(
     make_environment: Callable[[], Environment], task: Task, *, wandering: int = _WANDERING
 ) -> None:
-    """Run ``examine`` over two environments and raise ``ContractBroken`` when a promise is not kept."""
+    """Run ``contract_points`` over two environments and raise ``ContractBroken`` when a promise is not kept."""
     one, other = make_environment(), make_environment()
-    broken = [line for point in await examine(one, other, task, wandering=wandering) for line in point.broken]
+    broken = [line for point in await contract_points(one, other, task, wandering=wandering) for line in point.broken]
     if broken:
         raise ContractBroken("\n".join([f"{type(one).__name__} breaks its contract:", *broken]))
 
 
-async def examine(
+async def contract_points(
     one: Environment,
     other: Environment,
     task: Task,

@@ -35,7 +35,7 @@ def recipe(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def complete_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "examine", lambda *arguments, **named: [Check("all", Status.OK, "there")])
+    monkeypatch.setattr(doctor, "machine_checks", lambda *arguments, **named: [Check("all", Status.OK, "there")])
 
 
 @pytest.fixture
@@ -194,7 +194,7 @@ def test_the_machine_is_to_be_ready_for_the_evaluation_and_not_for_the_training(
     recipe: Path, calls: list[tuple[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked_at: list[tuple[Recipe, bool]] = []
-    monkeypatch.setattr(doctor, "examine", lambda asked, out, learns: looked_at.append((asked, learns)) or [])
+    monkeypatch.setattr(doctor, "machine_checks", lambda asked, out, learns: looked_at.append((asked, learns)) or [])
     words = ["eval", str(recipe), "--policy", "p", "--split", "test", "--steps-factor", "2"]
     trained = {
         "warm_start.checkpoint": "/gone", "policy.publication": "broadcast", "policy.revision": "abc",
@@ -224,7 +224,7 @@ def test_training_does_not_start_where_something_is_missing(
     recipe: Path, calls: list[tuple[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = Check("browser", Status.FAIL, "none found", "install chromium")
-    monkeypatch.setattr(doctor, "examine", lambda *arguments, **named: [gone])
+    monkeypatch.setattr(doctor, "machine_checks", lambda *arguments, **named: [gone])
     with pytest.raises(MissingError, match=r"browser: none found\. install chromium"):
         RUNNER.invoke(cli.app, ["train", str(recipe)], catch_exceptions=False)
     assert calls == []

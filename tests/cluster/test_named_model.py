@@ -15,7 +15,7 @@ from cluster.preflight.start import check_start
 from cluster.recipe.recipe import Recipe, build_recipe
 from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.named_model import copy_model, lay_out_model, model_record
-from cluster.run_folder.policy_folder import check_policy
+from cluster.run_folder.policy_folder import require_unchanged
 from policy.chat_marks import CHAT_FILE
 from policy.tokenizer import TextTokenizer
 from records.checks import Check, Status
@@ -74,10 +74,10 @@ def test_the_run_has_a_copy_of_the_model_and_of_nothing_else(model: Path, tmp_pa
     copy_model(named(model).policy, {}, policy)
     copied = {path.name: path.read_text() for path in policy.iterdir() if path.name != "checksums.json"}
     assert copied == WHOLE
-    check_policy(policy)
+    require_unchanged(policy)
     (policy / "model-00001-of-00002.safetensors").write_text("other")
     with pytest.raises(ManifestError, match=r"model-00001-of-00002\.safetensors are missing or have changed"):
-        check_policy(policy)
+        require_unchanged(policy)
 
 
 def test_an_evaluation_reads_the_files_where_they_lie(model: Path, tmp_path: Path) -> None:
@@ -244,10 +244,10 @@ def test_the_marks_of_a_dialogue_are_made_once_and_are_part_of_the_runs_policy(t
     thinking = TextTokenizer.load(tmp_path / "thinking").chat
     assert thinking is not None
     assert thinking.cue == thinking.reply != plain.cue
-    check_policy(policy)
+    require_unchanged(policy)
     (policy / CHAT_FILE).write_text((policy / CHAT_FILE).read_text() + " ")
     with pytest.raises(ManifestError, match=CHAT_FILE):
-        check_policy(policy)
+        require_unchanged(policy)
     assert not (talker / CHAT_FILE).exists()
     lay_out_model(named(policy).policy, tmp_path / "plain", os.symlink)
     assert not (tmp_path / "plain" / CHAT_FILE).exists(), "prompts that are no dialogue end as the model's files say"

@@ -16,13 +16,13 @@ from cluster.placement import DRIVER, EVERYWHERE, LEARNER, SERVER, WORKER
 from cluster.preflight import doctor
 from cluster.preflight.doctor import (
     check_encoder,
-    check_environment,
+    check_environment_of,
     check_memory,
     check_plan,
     check_shared_memory,
     check_tasks,
     check_writable,
-    examine,
+    machine_checks,
 )
 from cluster.preflight.machine import Machine
 from cluster.preflight.packages import check_import, check_package, check_python
@@ -230,7 +230,7 @@ def test_a_device_that_this_machine_has_not_is_named(
 )
 def test_an_environment_or_a_site_that_is_not_there_is_named(override: str, found: str) -> None:
     recipe = build_recipe({}, [override])
-    (check,) = [check for check in check_environment(recipe) if check.status is Status.FAIL]
+    (check,) = [check for check in check_environment_of(recipe) if check.status is Status.FAIL]
     assert found in check.found
     assert make_plan(recipe, MACHINE).memory_mb > 0
 
@@ -254,7 +254,7 @@ def test_tasks_are_looked_for_but_not_all_drawn() -> None:
 )
 def test_what_cannot_be_judged_or_demonstrated_is_known_before(overrides: list[str], found: str) -> None:
     recipe = build_recipe({}, overrides)
-    failed = [check.found for check in check_environment(recipe) if check.status is Status.FAIL]
+    failed = [check.found for check in check_environment_of(recipe) if check.status is Status.FAIL]
     assert len(failed) == bool(found)
     assert found in "".join(failed)
 
@@ -322,7 +322,7 @@ def test_prompts_that_the_tiny_policy_cannot_hold_are_refused(tmp_path: Path) ->
 def test_pages_that_who_learns_and_who_plays_would_see_differently_are_told(
     overrides: list[str], failed: list[str], warned: list[str]
 ) -> None:
-    checks = check_environment(build_recipe({}, overrides))
+    checks = check_environment_of(build_recipe({}, overrides))
     assert [check.name for check in checks if check.status is Status.FAIL] == failed
     assert [check.name for check in checks if check.status is Status.WARN] == warned
 
@@ -345,7 +345,7 @@ def test_a_plan_that_does_not_fit_fails_the_examination(tmp_path: Path) -> None:
 
 def test_a_browser_that_is_set_and_not_there_is_named(tmp_path: Path) -> None:
     recipe = build_recipe({}, [f"browser.executable={tmp_path / 'no-chromium'}"])
-    browser = next(check for check in examine(recipe, tmp_path, MACHINE) if check.name == "browser")
+    browser = next(check for check in machine_checks(recipe, tmp_path, MACHINE) if check.name == "browser")
     assert browser.status is Status.FAIL
     assert "no-chromium" in browser.advice
 
@@ -368,7 +368,7 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("role", EVERYWHERE)
 def test_a_machine_is_asked_for_what_its_role_needs(role: str, bare: None, tmp_path: Path) -> None:
     overrides = ["learner.device=cuda", f"browser.executable={tmp_path / 'none'}"]
-    checks = examine(build_recipe({}, overrides), tmp_path, MACHINE, roles=(role,))
+    checks = machine_checks(build_recipe({}, overrides), tmp_path, MACHINE, roles=(role,))
     lacking = {check.name for check in checks if check.status is Status.FAIL}
     assert LACKS[role] <= lacking
     others = set().union(*(LACKS[other] for other in EVERYWHERE if other != role)) - LACKS[role] - {"lxml"}
@@ -379,7 +379,7 @@ def test_a_machine_is_asked_for_what_its_role_needs(role: str, bare: None, tmp_p
 def test_a_driver_on_a_cluster_needs_no_browser_and_no_torch(bare: None, tmp_path: Path) -> None:
     def lacking(*overrides: str) -> set[str]:
         recipe = build_recipe({}, [f"browser.executable={tmp_path / 'none'}", *overrides])
-        return {check.name for check in examine(recipe, tmp_path, MACHINE) if check.status is Status.FAIL}
+        return {check.name for check in machine_checks(recipe, tmp_path, MACHINE) if check.status is Status.FAIL}
 
     assert {"torch", "browser", "policy.backend"} <= lacking()
     assert not {"torch", "browser", "playwright", "policy.backend"} & lacking("run.resources.address=auto")
@@ -387,14 +387,14 @@ def test_a_driver_on_a_cluster_needs_no_browser_and_no_torch(bare: None, tmp_pat
 
 def test_what_plays_without_a_browser_needs_none(bare: None, tmp_path: Path) -> None:
     recipe = build_recipe({}, ["run.environment=browserless", f"browser.executable={tmp_path / 'none'}"])
-    assert not {"browser", "playwright"} & {check.name for check in examine(recipe, tmp_path, MACHINE)}
+    assert not {"browser", "playwright"} & {check.name for check in machine_checks(recipe, tmp_path, MACHINE)}
 
 
 def test_an_evaluation_needs_no_judges_of_what_would_be_learned_from(tmp_path: Path) -> None:
     recipe = build_recipe({}, ["replay.outcomes=nobody"])
 
     def refused(*, learns: bool) -> set[str]:
-        found = examine(recipe, tmp_path, MACHINE, learns=learns)
+        found = machine_checks(recipe, tmp_path, MACHINE, learns=learns)
         return {check.name for check in found if check.status is Status.FAIL}
 
     assert refused(learns=True) - refused(learns=False) == {"labels"}

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from cluster import cli
 from cluster.errors import RecipeError
-from cluster.preflight.doctor import check_environment
+from cluster.preflight.doctor import check_environment_of
 from cluster.preflight.environment import check_environment_kind
 from cluster.recipe.recipe import Recipe, build_recipe, resolved
 from environments.webarena.settings import WebArenaSettings
@@ -87,12 +87,14 @@ def recipe(files: dict[str, str], judge: str = "", **webarena: Any) -> Recipe:
 
 def found(recipe: Recipe, status: Status) -> dict[str, str]:
     return {
-        check.name: f"{check.found} -> {check.advice}" for check in check_environment(recipe) if check.status is status
+        check.name: f"{check.found} -> {check.advice}"
+        for check in check_environment_of(recipe)
+        if check.status is status
     }
 
 
 def test_a_recipe_with_another_environment_is_not_asked() -> None:
-    assert [check.name for check in check_environment(Recipe())] == ["sites", "tasks"]
+    assert [check.name for check in check_environment_of(Recipe())] == ["sites", "tasks"]
 
 
 def test_what_is_missing_is_named_with_the_variables_to_set(files: dict[str, str]) -> None:
@@ -148,7 +150,7 @@ def test_a_judge_and_a_reset_settle_that(files: dict[str, str], monkeypatch: pyt
     said = found(made, Status.OK)
     assert "echo, for 2 tasks" in said["LLM judge"]
     assert "blue: shopping http://shopping.test, reddit http://reddit.test" in said["site addresses"]
-    assert PASSWORD not in str(check_environment(made))
+    assert PASSWORD not in str(check_environment_of(made))
 
 
 @pytest.mark.parametrize(
@@ -211,7 +213,7 @@ def test_no_password_gets_into_what_is_kept_of_a_run(
         made = complete(files, monkeypatch)
         settings = made.environment_settings("webarena")
         assert isinstance(settings, WebArenaSettings)
-        kept = [json.dumps(resolved(made)), repr(with_addresses(settings)), repr(check_environment(made))]
+        kept = [json.dumps(resolved(made)), repr(with_addresses(settings)), repr(check_environment_of(made))]
         sent = pickle.dumps(with_addresses(settings))
     assert "http://shopping.test" in kept[1]
     assert not any(PASSWORD in text for text in (*kept, caplog.text))

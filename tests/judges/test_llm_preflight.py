@@ -83,7 +83,7 @@ def test_check_names_models_only_where_a_recipe_does(server: ModelServer) -> Non
 def test_doctor_asks_the_models_of_a_recipe(
     server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doctor, "examine", lambda *arguments, **named: [])
+    monkeypatch.setattr(doctor, "machine_checks", lambda *arguments, **named: [])
     monkeypatch.setattr(packages, "check_import", lambda module: Check(module, Status.OK, "works"))
     recipe = tmp_path / "recipe.yaml"
     model = {"model": "served", "base_url": f"{server.url}/v1"}

@@ -12,7 +12,7 @@ import torch
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from cluster.run_folder.named_model import copy_model
-from cluster.run_folder.policy_folder import check_policy
+from cluster.run_folder.policy_folder import require_unchanged
 from learner.settings import ActorSettings, CriticSettings, LearnerSettings
 from learner.trainer import Learner
 from policy.client import Sampling
@@ -71,7 +71,7 @@ def policy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     out = tmp_path_factory.mktemp("run")
     named = save(family, out / "named")
     copy_model(PolicySettings(model=str(named), prompt_format="chat"), {}, out / "policy")
-    check_policy(out / "policy")
+    require_unchanged(out / "policy")
     return Policy(out / "policy", TextTokenizer.load(out / "policy"), load_causal_lm(out / "policy"))
 
 

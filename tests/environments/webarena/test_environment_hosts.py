@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from cluster.errors import RecipeError
-from cluster.preflight.doctor import check_environment
+from cluster.preflight.doctor import check_environment_of
 from cluster.recipe.recipe import build_recipe
 from cluster.task_sets import TaskSets
 from environments.browser.environment import BrowserEnvironment
@@ -387,7 +387,7 @@ async def test_the_recipe_and_the_judge_in_the_documentation_fit_together(
     (tmp_path / "my_judges.py").write_text(section.split("```python\n", 1)[1].split("```", 1)[0])
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("SHOPPING", "http://wa.test:7770")
-    assert {check.name for check in check_environment(recipe) if check.status is Status.FAIL} == {
+    assert {check.name for check in check_environment_of(recipe) if check.status is Status.FAIL} == {
         "tasks of train", "tasks of test", "tasks of test_templates"
     }, "the task files are not here, and the waits fit"  # fmt: skip
     judge = recipe.judges_of_run.of_trajectories(recipe.rollout.trajectory_judge)
