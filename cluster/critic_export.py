@@ -15,7 +15,7 @@ import numpy as np
 
 from cluster.errors import ManifestError, MissingError, RunError
 from cluster.failure_analysis import episodes_of
-from cluster.run_folder.durable import put_folder, scratch_folder, sha256_file, write_atomic
+from cluster.run_folder.durable import put_folder, require_new, scratch_folder, sha256_file, write_atomic
 from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.manifest import RunManifest, changed_files
 from cluster.run_folder.stage_results import WithCheckpoint
@@ -32,12 +32,12 @@ def export_critic(run: Path, out: Path, critic: str, max_error: float) -> Export
     """Export a critic of the run's newest checkpoint to the folder ``out``, and return the manifest.
 
     Raises:
-        ManifestError: the run's manifests or checkpoint cannot be used, or ``out`` is there already.
+        RecipeError: ``out`` is there already.
+        ManifestError: the run's manifests or checkpoint cannot be used.
         MissingError: what the export needs is not installed.
         RunError: an answer of the export is further than ``max_error`` from the critic's own.
     """
-    if out.exists():
-        raise ManifestError(f"--out {out}: is there already; name a folder that is not")
+    require_new(out)
     try:
         from learner.critic_export import answers_of, export_onnx, load_critic
     except ImportError as error:

@@ -11,7 +11,7 @@ from pathlib import Path
 from cluster.boundary import disk_errors
 from cluster.errors import MissingError, RecipeError
 from cluster.recipe.recipe import Recipe
-from cluster.run_folder.durable import put_folder, scratch_folder
+from cluster.run_folder.durable import put_folder, require_new, scratch_folder
 from cluster.run_folder.named_data import start_tokenizer
 from cluster.task_sets import TaskSets
 from offline.folder import DataReport, MadeFor, write_data
@@ -31,8 +31,7 @@ def import_data(recipe: Recipe, source: Path, out: Path) -> DataReport:
         RecipeError: ``out`` is there already, or the source or the recipe cannot be used.
         MissingError: the recipe's model or its tasks are not there.
     """
-    if out.exists():
-        raise RecipeError(f"--out: {out} is there already; choose another folder, or remove it")
+    require_new(out)
     settings, left_out, scratch = recipe.policy, LeftOuts(), scratch_folder(out)
     tokenizer, held_out = start_tokenizer(recipe), _held_out(recipe)
     maker = TrajectoryMaker(tokenizer, format_of(settings), settings, held_out, left_out)

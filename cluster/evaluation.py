@@ -18,12 +18,12 @@ from pathlib import Path
 from analysis.results import SplitResult
 from cluster.boundary import LOG, disk_errors, file_log, interruptible
 from cluster.display.run_display import RunDisplay
-from cluster.errors import ProcessLost, RecipeError, RunStopped
+from cluster.errors import ProcessLost, RunStopped
 from cluster.milestones.writing import absent_line, evaluates_with_milestones, tasks_without, with_milestones
 from cluster.placement import LEARNER, demands
 from cluster.ray_runtime import ray_runtime
 from cluster.recipe.recipe import Recipe
-from cluster.run_folder.durable import put_folder, scratch_folder
+from cluster.run_folder.durable import put_folder, require_new, scratch_folder
 from cluster.run_folder.layout import RESULT, RunFolders
 from cluster.run_folder.named_model import lay_out_model
 from cluster.run_folder.played_results import split_results, with_planning
@@ -48,8 +48,8 @@ def evaluate(recipe: Recipe, *, keep: Path | None = None, steps_factor: int = 1)
         RecipeError: ``keep`` is there already.
         RunError: see ``cluster.errors``; the same command evaluates anew.
     """
-    if keep is not None and keep.exists():
-        raise RecipeError(f"--out {keep}: is there already; name a folder that is not, for this evaluation's episodes")
+    if keep is not None:
+        require_new(keep)
     with (
         interruptible(_STOPPED),
         _scratch() as out,

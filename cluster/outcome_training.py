@@ -17,7 +17,7 @@ import torch
 
 from analysis.discrimination import Calibration, OutcomeReport, calibrate, report_on
 from cluster.errors import RunStopped
-from cluster.run_folder.durable import put_folder, scratch_folder
+from cluster.run_folder.durable import put_folder, require_new, scratch_folder
 from cluster.run_folder.policy_folder import write_checksums
 from judges.trained.model import OutcomeModel, write_outcome_model
 from judges.trained.prompt import OutcomePrompt
@@ -88,11 +88,11 @@ def train_outcome_model(
     ``on_update`` is called with the number of updates so far and the loss.
 
     Raises:
-        RunStopped: ``out`` is there already, or a part has no success or no failure.
+        RecipeError: ``out`` is there already.
+        RunStopped: a part has no success or no failure.
         OSError, ValueError: ``start`` is no policy folder that can be used.
     """
-    if out.exists():
-        raise RunStopped(f"{out}: is there already; name a folder that is not")
+    require_new(out)
     torch.set_num_threads(settings.threads)
     split = Split.of(episodes, settings)
     _require_both(split)

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from cluster.commands.numbers import number_option
-from cluster.commands.targets import file_option, json_option
+from cluster.commands.targets import file_option, json_option, new_folder_option
 from cluster.errors import RecipeError
 from records.terminal import printable
 
@@ -108,7 +108,7 @@ def gate(
 @critic_app.command(name="export")
 def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder with a checkpoint and episodes.")],
-    out: Annotated[Path, typer.Option("--out", help="The new folder to make.")],
+    out: Annotated[Path, new_folder_option("The new folder to make.")],
     critic: Annotated[str, typer.Option(help="Which critic.")] = "potential",
     max_error: Annotated[
         float, number_option(0.0, 1.0, "Largest difference between an answer and the critic's own.")

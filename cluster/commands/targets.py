@@ -13,6 +13,7 @@ from typing import Any
 import typer
 
 from cluster.errors import RecipeError
+from cluster.run_folder.durable import require_new
 
 
 def json_option(what: str) -> Any:
@@ -40,8 +41,7 @@ def _file(param: typer.CallbackParam, value: Path | None) -> Path | None:
 
 def _new_folder(param: typer.CallbackParam, value: Path | None) -> Path | None:
     if value is not None:
-        if value.exists():
-            raise RecipeError(f"{param.opts[0]} {value}: is there already; name a folder that is not")
+        require_new(value, param.opts[0])
         _require_place(param.opts[0], value)
     return value
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from uuid import uuid4
 
+from cluster.errors import RecipeError
 from records.durable import force_to_disk, open_file, read_text, replace_file
 
 
@@ -38,6 +39,12 @@ def write_folder(path: Path, files: Mapping[str, str]) -> None:
         force_to_disk(path.parent)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def require_new(path: Path, what: str = "--out") -> None:
+    """Raise ``RecipeError`` where a folder that is to be made is there; ``what`` is how the user named it."""
+    if path.exists():
+        raise RecipeError(f"{what} {path}: is there already; name a folder that is not")
 
 
 def scratch_folder(path: Path) -> Path:

@@ -113,7 +113,7 @@ def test_a_folder_that_is_there_is_not_written_over(start: Path, tmp_path: Path)
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "file").write_text("mine")
-    with pytest.raises(RunStopped, match="mine: is there already; name a folder that is not"):
+    with pytest.raises(RecipeError, match="mine: is there already; name a folder that is not"):
         train_outcome_model(episodes(), start, mine, OutcomeTraining(updates=1), lambda done, loss: None)
     words = ["judge", "train", str(tmp_path), "--out", str(mine)]
     with pytest.raises(RecipeError, match="--out .*mine: is there already"):
