@@ -26,7 +26,7 @@ from records.episodes import Source, Task
 from records.failures import EpisodeFailed, Failure
 from records.supervision import some_at_once
 from replay.first_states import FirstState, first_states_in, write_first_states
-from rollout_workers.agent import Turn, Writer
+from rollout_workers.agent import DecisionWriter, Turn
 from rollout_workers.budget import FailureBudget
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec
@@ -91,7 +91,7 @@ class FirstPrompts:
         turn = Turn(0, page.intent or task.intent, page, (), page.feedback, reached)
         spec = EpisodeSpec(f"first-page-{task.task_id}", task, Source.ROLLOUT, 0, self.seed)
         try:
-            prompt = Writer(self.prompt_format, self.tokenizer, spec, self.limits).prompt(turn)
+            prompt = DecisionWriter(self.prompt_format, self.tokenizer, spec, self.limits).prompt(turn)
         except PromptTooLong as error:
             raise EpisodeFailed(Failure(codes.PROMPT_TOO_LONG, str(error))) from error
         return FirstState(task.task_id, prompt.ids)

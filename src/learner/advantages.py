@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.floating]
+from learner.arrays import Array
+
 Advantage = Callable[[Array, Array, float, float], Array]
 
 

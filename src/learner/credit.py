@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from learner.advantages import ADVANTAGES, Advantage, Advantages, Array
+from learner.advantages import ADVANTAGES, Advantage, Advantages
 from learner.algorithms import STEP_TOTALS, Algorithm
+from learner.arrays import Array, joined
 from learner.dataset import of_recorded_states
 from learner.group_relative import group_left_out_advantages, group_relative_advantages, group_step_advantages
 from learner.phase_batch import PhaseBatch
@@ -30,7 +31,7 @@ def by_trajectory(advantage: Advantage) -> BatchAdvantage:
     def of_batch(batch: PhaseBatch, rewards: Sequence[Array], settings: LearnerSettings) -> Advantages:
         pairs = zip(rewards, batch.answers["value"], strict=True)
         # V after the last action is 0, whatever a critic says there.
-        return Advantages(_joined([advantage(r, v[: len(r)], settings.gamma, settings.lam) for r, v in pairs]))
+        return Advantages(joined([advantage(r, v[: len(r)], settings.gamma, settings.lam) for r, v in pairs]))
 
     return of_batch
 
@@ -78,7 +79,7 @@ def assign_credit(batch: PhaseBatch, algorithm: Algorithm, settings: LearnerSett
     if algorithm.shapes and settings.shaping_baseline == "step":
         shaping = without_step_means(shaping)
         rewards = [of_outcome + terms for of_outcome, terms in zip(paid, shaping, strict=True)]
-    return Credit(CREDIT[algorithm.advantage](batch, rewards, settings), _joined(shaping))
+    return Credit(CREDIT[algorithm.advantage](batch, rewards, settings), joined(shaping))
 
 
 def signals(batch: PhaseBatch, algorithm: Algorithm) -> Sequence[Array]:
@@ -94,7 +95,3 @@ def signals(batch: PhaseBatch, algorithm: Algorithm) -> Sequence[Array]:
         return batch.answers["potential"]
     potential = RECORDED[algorithm.potential_source]
     return [of_recorded_states(potential, trajectory) for trajectory in batch.trajectories]
-
-
-def _joined(arrays: Sequence[Array]) -> Array:
-    return np.concatenate([np.zeros(0), *arrays])

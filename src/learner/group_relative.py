@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from learner.advantages import Advantages, Array
+from learner.advantages import Advantages
+from learner.arrays import Array, joined
 from learner.metrics import GroupCounts
 from learner.phase_batch import Mask, PhaseBatch
 from learner.settings import LearnerSettings
@@ -42,7 +43,7 @@ def group_step_advantages(batch: PhaseBatch, rewards: Sequence[Array], settings:
 
     Otherwise as ``group_relative_advantages``.
     """
-    every = _joined(rewards)
+    every = joined(rewards)
     relative = np.zeros_like(every)
     for group in _groups(batch):
         mine = batch.steps(group)
@@ -57,7 +58,7 @@ def group_left_out_advantages(batch: PhaseBatch, rewards: Sequence[Array], setti
     The baseline is RLOO's (arXiv 2402.14740) for steps: it does not depend on what the trajectory itself did. A
     group of one has advantage 0. Otherwise as ``group_relative_advantages``.
     """
-    every = _joined(rewards)
+    every = joined(rewards)
     sums = np.asarray([reward.sum() for reward in rewards], dtype=np.float64)
     counts = np.asarray([len(reward) for reward in rewards], dtype=np.float64)
     relative = np.zeros_like(every)
@@ -95,7 +96,3 @@ def _named_groups(batch: PhaseBatch) -> Iterator[Mask]:
     groups = np.asarray([trajectory.group for trajectory in batch.trajectories], dtype=np.str_)
     for group in np.unique(groups):
         yield groups == group
-
-
-def _joined(rewards: Sequence[Array]) -> Array:
-    return np.concatenate([np.zeros(0), *rewards])

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from learner.advantages import Advantages, Array
+from learner.advantages import Advantages
+from learner.arrays import Array, joined
 from learner.metrics import Mechanism
 from learner.phase_batch import PhaseBatch
 from learner.potentials import clock
@@ -29,7 +30,7 @@ def mechanism_of(batch: PhaseBatch, potentials: Sequence[Array], advantages: Adv
     own = [(t, p, clock(t)[: len(p)]) for t, p in zip(rollouts, known, strict=True)]
     outcomes = np.asarray([t.outcome for t in rollouts], dtype=np.float64)
     failures = [(t, p, c) for t, p, c in own if not t.success]
-    reaches = _joined([_reaching(t)[: len(p) - 1] for t, p, _ in failures])
+    reaches = joined([_reaching(t)[: len(p) - 1] for t, p, _ in failures])
     failed = batch.steps(batch.is_fresh & ~batch.succeeded)
     at_end = np.asarray([p[-1] for _, p, _ in own])
     return Mechanism(
@@ -37,8 +38,8 @@ def mechanism_of(batch: PhaseBatch, potentials: Sequence[Array], advantages: Adv
         auc_outcome_within=_auc_within(at_end, outcomes, [t.template for t in rollouts]),
         auc_outcome_clock=auc(np.asarray([c[-1] for _, _, c in own]), outcomes),
         auc_outcome_template=_auc_of_other_halves(rollouts, outcomes),
-        auc_steps=auc(_joined([_rises(p) for _, p, _ in failures]), reaches),
-        auc_steps_clock=auc(_joined([_rises(c) for _, _, c in failures]), reaches),
+        auc_steps=auc(joined([_rises(p) for _, p, _ in failures]), reaches),
+        auc_steps_clock=auc(joined([_rises(c) for _, _, c in failures]), reaches),
         clock_rank=mean_or_none(
             [spearman(p, np.arange(len(p), dtype=np.float64)) for _, p, _ in failures if len(p) > 1]
         ),
@@ -102,7 +103,3 @@ def _auc_of_other_halves(trajectories: Sequence[Trajectory], outcomes: Array) ->
         known = [means[name] if len(means[name]) else outcomes[other] for name in names[half]]
         parts.append((np.asarray([one.mean() if len(one) else 0.0 for one in known]), outcomes[half]))
     return _auc_over_pairs(parts)
-
-
-def _joined(arrays: Sequence[Array]) -> Array:
-    return np.concatenate([np.zeros(0), *arrays])

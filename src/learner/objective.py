@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from learner.advantages import Advantages
+from learner.arrays import Array
 from learner.batching import Batch, Indices, Sample
 from learner.credit import Credit
 from learner.language_model import LanguageModel
@@ -25,7 +26,6 @@ from learner.policy_terms import PolicyTerms, TokenTerms
 from learner.settings import ActorSettings, LearnerSettings
 from records.episodes import FloatArray
 
-Floats = npt.NDArray[np.floating]
 Objective = Callable[[Batch, Indices], Tensor]
 
 
@@ -72,7 +72,7 @@ class ActorData:
     episodes: Indices
     behaviour: Sequence[FloatArray]
     fresh: npt.NDArray[np.bool_]
-    outcomes: Floats
+    outcomes: Array
     credit: Credit | None = None
 
     @property
@@ -81,7 +81,7 @@ class ActorData:
         return Advantages(np.zeros(len(self.samples))) if self.credit is None else self.credit.advantages
 
     @property
-    def weights(self) -> Floats:
+    def weights(self) -> Array:
         """A weight (N,) for each decision, with which every trajectory has the same in all; their mean is 1."""
         _, member, lengths = np.unique(self.episodes, return_inverse=True, return_counts=True)
         return np.asarray(len(self.samples) / max(len(lengths), 1) / lengths[member], dtype=np.float64)
@@ -117,7 +117,7 @@ def _of_actions(
     settings: ActorSettings,
     compute: Compute,
 ) -> Objective:
-    def column(values: Floats) -> Tensor:
+    def column(values: Array) -> Tensor:
         return torch.from_numpy(np.asarray(values, dtype=np.float32)).to(compute.device)
 
     compared = None if reference is None else column(reference.totals())
@@ -148,7 +148,7 @@ def _of_tokens(
     advantages = data.advantages.per_token([len(sample.action_ids) for sample in data.samples])
     weights = torch.from_numpy(np.asarray(data.weights, dtype=np.float32)).to(compute.device)
 
-    def gathered(per_action: Sequence[Floats], members: Indices) -> Tensor:
+    def gathered(per_action: Sequence[Array], members: Indices) -> Tensor:
         joined = np.concatenate([per_action[i] for i in members]).astype(np.float32)
         return torch.from_numpy(joined).to(compute.device)
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import torch
 import torch.distributed as dist
 from torch import Tensor
@@ -21,11 +20,11 @@ from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.tensor import DTensor
 from torch.nn import Parameter
 
+from learner.arrays import Array
 from learner.errors import RankError
 
 T = TypeVar("T")
 Item = TypeVar("Item")
-Numbers = npt.NDArray[np.floating]
 
 
 def join_group(meeting: Path, rank: int, size: int, device: str, limit_s: float) -> None:
@@ -76,11 +75,11 @@ class Ranks:
             self.all_gather_text("")
         return result
 
-    def all_reduce_sum(self, values: Numbers) -> Numbers:
+    def all_reduce_sum(self, values: Array) -> Array:
         """Return the sum of every rank's ``values``, of the same shape and type."""
         return self._reduced(values, dist.ReduceOp.SUM)
 
-    def all_reduce_max(self, values: Numbers) -> Numbers:
+    def all_reduce_max(self, values: Array) -> Array:
         """Return the largest of every rank's ``values`` at each place."""
         return self._reduced(values, dist.ReduceOp.MAX)
 
@@ -142,7 +141,7 @@ class Ranks:
         """Return the whole of a tensor that is spread over the ranks; every rank calls this."""
         return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
-    def _reduced(self, values: Numbers, how: dist.ReduceOp.RedOpType) -> Numbers:
+    def _reduced(self, values: Array, how: dist.ReduceOp.RedOpType) -> Array:
         if self.size == 1:
             return values
         tensor = torch.from_numpy(values.copy()).to(self.device)

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from learner.arrays import Array
 from learner.settings import LearnerSettings
 from learner.step_totals import admire_totals, outcome_totals, process_totals
 from records.episodes import Trajectory
 
-Array = npt.NDArray[np.floating]
 Reward = Callable[[float, Array, float, float, float | None], Array]
 TrajectoryReward = Callable[[Trajectory, Array, LearnerSettings, int], Array]
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.floating]
+from learner.arrays import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,11 @@ Owns ADMIRE's asymmetric credit (ADMIRE eq. 10 and 11, section 3.3) and its two 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from learner.arrays import Array
 from learner.settings import LearnerSettings
 from records.episodes import Trajectory
 from replay.progress import hit_in_order, reached_after
-
-Array = npt.NDArray[np.floating]
 
 
 def outcome_totals(trajectory: Trajectory, signal: Array, settings: LearnerSettings, phase: int) -> Array:

@@ -13,6 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
+from environments.interface.grammar import GrammarError, parse
 from policy.client import PolicyClient, Sampling
 from policy.prompts import MilestoneMark, PastAction, Prompt, PromptFormat
 from policy.replies import ReplyError
@@ -20,7 +21,7 @@ from policy.settings import PolicySettings
 from policy.tokenizer import TextTokenizer
 from records import failure_codes as codes
 from records.deadline import Deadline
-from records.environment import Observation
+from records.environment import Action, Observation
 from records.episodes import NO_POLICY, FloatArray, IntArray, Task
 from records.failures import EpisodeFailed, Failure
 from rollout_workers.spec import EpisodeSpec
@@ -56,6 +57,15 @@ class Decision:
     temperature: float
     truncated_tokens: int
     malformed: str | None = None
+
+    def read(self) -> tuple[Action | None, str | None]:
+        """Return the action, or None and what to tell the agent."""
+        if self.malformed is not None:
+            return None, self.malformed
+        try:
+            return parse(self.action_text), None
+        except GrammarError as error:
+            return None, str(error)
 
 
 class Agent(Protocol):
@@ -101,7 +111,7 @@ def read_reply(
 
 
 @dataclass(frozen=True, slots=True)
-class Writer:
+class DecisionWriter:
     """Writes an action that no policy sampled down as a decision, for a policy to learn from.
 
     Log-probabilities are 0: whoever acts takes the action with certainty; the policy version is ``NO_POLICY``.
@@ -156,9 +166,9 @@ class PolicyAgent:
         self._limits = limits or PolicySettings()
 
     @property
-    def writer(self) -> Writer:
+    def writer(self) -> DecisionWriter:
         """What writes this policy's prompts, and an action of another down as its own."""
-        return Writer(self._format, self._tokenizer, self._spec, self._limits)
+        return DecisionWriter(self._format, self._tokenizer, self._spec, self._limits)
 
     async def decide(self, turn: Turn) -> Decision:
         """Return the policy's next action."""

@@ -16,7 +16,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from environments.environment import Environment
-from environments.interface.grammar import GrammarError, parse
 from judges.declarative import DeclarativeChecks
 from judges.interface import MilestoneJudge, OpenVerdict
 from judges.milestones import Acted
@@ -26,7 +25,7 @@ from records.deadline import Deadline
 from records.environment import Action, Element, Observation, Verdict
 from records.episodes import FinalState, Source, Step, Task, Termination, Trajectory
 from records.failures import EpisodeFailed, Failure
-from rollout_workers.agent import Agent, Decision, Turn, Writer
+from rollout_workers.agent import Agent, Decision, DecisionWriter, Turn
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec
 from telemetry import meter, table
@@ -68,7 +67,7 @@ async def play(
     settings: RolloutSettings,
     *,
     milestones: MilestoneJudge | None = None,
-    writer: Writer | None = None,
+    writer: DecisionWriter | None = None,
     worker: str = "",
     environment: str = "",
     save_screenshot: SaveScreenshot | None = None,
@@ -134,7 +133,7 @@ class _Episode:
     agent: Agent
     spec: EpisodeSpec
     settings: RolloutSettings
-    writer: Writer | None
+    writer: DecisionWriter | None
     save_screenshot: SaveScreenshot | None
     milestone_judge: MilestoneJudge
     environment: str
@@ -176,7 +175,7 @@ class _Episode:
                     raise EpisodeFailed(Failure(codes.PROMPT_TOO_LONG, str(error))) from error
                 break  # the agent's own actions used up its context: it ends here and is judged
             policy_s = time.perf_counter() - asked
-            action, parse_error = _read(decision)
+            action, parse_error = decision.read()
             element = _target(action, observation)
             acted = time.perf_counter()
             following = await self._act(action, observation)
@@ -317,7 +316,7 @@ def _step(
     )
 
 
-def _final_state(turn: Turn, writer: Writer) -> FinalState | None:
+def _final_state(turn: Turn, writer: DecisionWriter) -> FinalState | None:
     """Return the state in which a next action would be decided; None where its prompt has no room."""
     try:
         prompt = writer.prompt(turn)
@@ -329,16 +328,6 @@ def _final_state(turn: Turn, writer: Writer) -> FinalState | None:
 
 def _lines(verdict: Verdict) -> str:
     return json.dumps(list(verdict.evidence), ensure_ascii=False)
-
-
-def _read(decision: Decision) -> tuple[Action | None, str | None]:
-    """Return the action, or None and what to tell the agent."""
-    if decision.malformed is not None:
-        return None, decision.malformed
-    try:
-        return parse(decision.action_text), None
-    except GrammarError as error:
-        return None, str(error)
 
 
 def _target(action: Action | None, observation: Observation) -> Element | None:

@@ -16,7 +16,7 @@ from policy.tokenizer import TextTokenizer
 from records import failure_codes as codes
 from records.episodes import Trajectory
 from records.failures import EpisodeFailed, Failure
-from rollout_workers.agent import Decision, Turn, Writer
+from rollout_workers.agent import Decision, DecisionWriter, Turn
 from rollout_workers.episode import play
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec
@@ -40,7 +40,7 @@ class ScriptedAgent:
     ) -> None:
         self._demonstrator = demonstrator
         self._spec = spec
-        self.writer = Writer(prompt_format, tokenizer, spec, limits or PolicySettings())
+        self.writer = DecisionWriter(prompt_format, tokenizer, spec, limits or PolicySettings())
 
     async def decide(self, turn: Turn) -> Decision:
         """Return the demonstrator's next action as tokens."""

@@ -36,7 +36,7 @@ from records.episodes import Source, newest_version
 from records.failures import EpisodeFailed, Failure
 from records.stores.working_copy import bring, local_path
 from records.supervision import supervised
-from rollout_workers.agent import Agent, PolicyAgent, Writer
+from rollout_workers.agent import Agent, DecisionWriter, PolicyAgent
 from rollout_workers.episode import Played, play, settle
 from rollout_workers.leases import Lease
 from rollout_workers.loop_lag import LoopLag
@@ -95,7 +95,7 @@ class RolloutWorker:
         self._equipment: _Equipment | None = None
         settings = config.settings
         self._lag = LoopLag(settings.loop_lag_limit_s)
-        self._writer = ShardWriter(
+        self._shards = ShardWriter(
             config.shard_dir, linger_s=settings.shard_linger_s, deadline_s=settings.shard_deadline_s
         )
         self._service: Any = None
@@ -197,7 +197,7 @@ class RolloutWorker:
         equipment, stalls = self._equipment, self._lag.stalls
         if equipment is None:
             raise EpisodeFailed(Failure(codes.WORKER_NOT_STARTED, f"{self._name} has no browser yet"))
-        writer = Writer(equipment.format, equipment.tokenizer, spec, self._config.policy_settings)
+        writer = DecisionWriter(equipment.format, equipment.tokenizer, spec, self._config.policy_settings)
         agent = self._agent(equipment, spec, writer)
         async with equipment.slots.borrow() as (slot, env):
             slot.note(Failure(codes.INTERRUPTED))  # stands unless the episode comes to an end
@@ -221,7 +221,7 @@ class RolloutWorker:
         if failure is not None:
             raise EpisodeFailed(failure)
         began = time.perf_counter()
-        shard = await self._writer.add(played.trajectory)
+        shard = await self._shards.add(played.trajectory)
         self._measure(played, spec, time.perf_counter() - began)
         return Completed(EpisodeSummary.of(played), shard)
 
@@ -246,7 +246,7 @@ class RolloutWorker:
         detail = f"{self._name} stood still for more than {limit_s:g} s: stopped, out of memory, or short of CPU"
         return Failure(codes.WORKER_STALLED, detail)
 
-    def _agent(self, equipment: _Equipment, spec: EpisodeSpec, writer: Writer) -> Agent:
+    def _agent(self, equipment: _Equipment, spec: EpisodeSpec, writer: DecisionWriter) -> Agent:
         limits, prompts = writer.limits, (writer.prompt_format, writer.tokenizer)
         if spec.source is Source.DEMONSTRATION:
             return ScriptedAgent(demonstrator(spec), *prompts, spec, limits=limits)

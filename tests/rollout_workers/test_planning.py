@@ -23,7 +23,7 @@ from records.environment import Action, Element, Observation, Verdict
 from records.episodes import NO_POLICY, Milestone, Source, Task, Trajectory
 from records.failures import EpisodeFailed, Failure, FailureKind
 from replay.stuck import Stuck, stuck_events
-from rollout_workers.agent import PolicyAgent, Turn, Writer
+from rollout_workers.agent import DecisionWriter, PolicyAgent, Turn
 from rollout_workers.episode import play
 from rollout_workers.planning.model_agent import ModelAgent
 from rollout_workers.planning.policy_agent import NO_HEADWAY, WatchedPolicyAgent
@@ -79,8 +79,8 @@ class Corridor:
         return None
 
 
-def writer(spec: EpisodeSpec = SPEC, limits: PolicySettings = LIMITS) -> Writer:
-    return Writer(PlainFormat(), CharacterTokenizer(), spec, limits)  # type: ignore[arg-type]
+def writer(spec: EpisodeSpec = SPEC, limits: PolicySettings = LIMITS) -> DecisionWriter:
+    return DecisionWriter(PlainFormat(), CharacterTokenizer(), spec, limits)  # type: ignore[arg-type]
 
 
 async def played(agent: Any, spec: EpisodeSpec = SPEC) -> Trajectory:

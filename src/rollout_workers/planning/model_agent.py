@@ -12,7 +12,7 @@ from judges.llm.interface import A, LanguageModel, LlmQuestion
 from records import failure_codes as codes
 from records.deadline import Deadline
 from replay.stuck import Stuck
-from rollout_workers.agent import Decision, Turn, Writer
+from rollout_workers.agent import Decision, DecisionWriter, Turn
 from rollout_workers.planning.progress import CriticProgress
 from rollout_workers.planning.state import PlanFolder, PlanState
 from rollout_workers.planning.wording import (
@@ -41,7 +41,7 @@ class ModelAgent:
     def __init__(
         self,
         model: LanguageModel,
-        writer: Writer,
+        writer: DecisionWriter,
         settings: PlanningSettings,
         *,
         progress: CriticProgress | None = None,

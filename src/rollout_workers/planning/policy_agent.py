@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from environments.interface.feedback import joined
-from environments.interface.grammar import GrammarError, parse
 from records.environment import Action
 from rollout_workers.agent import Decision, PolicyAgent, Turn, milestone_marks
 from rollout_workers.planning.progress import CriticProgress
@@ -62,7 +61,7 @@ class WatchedPolicyAgent:
         if state.tried_end and settings.tell:
             turn = replace(turn, feedback=joined([*filter(None, [turn.feedback]), NO_HEADWAY]))
         decision = await self._policy.decide(turn)
-        if settings.mode == "replan" and self._in_vain(state, turn, _read(decision), decision):
+        if settings.mode == "replan" and self._in_vain(state, turn, decision.read()[0], decision):
             decision = await self._other(state, turn) or decision
         state.moved(turn, decision.action_text)
         self.state = state
@@ -76,7 +75,7 @@ class WatchedPolicyAgent:
             state.retries += 1
             seed = self._spec.step_seed(turn.index, again)
             decision = await self._policy.sample(turn, self._settings.temperature, seed)
-            action = _read(decision)
+            action, _ = decision.read()
             if action is not None and not self._in_vain(state, turn, action, decision):
                 return decision
         return None
@@ -85,13 +84,3 @@ class WatchedPolicyAgent:
     def _in_vain(state: PlanState, turn: Turn, action: Action | None, decision: Decision) -> bool:
         early = action is not None and action.kind == "exit" and state.current is not None
         return early or state.tried(turn, decision.action_text)
-
-
-def _read(decision: Decision) -> Action | None:
-    """Return the action, None where the reply has none."""
-    if decision.malformed is not None:
-        return None
-    try:
-        return parse(decision.action_text)
-    except GrammarError:
-        return None

@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 
 from policy.potential import PotentialModel
-from rollout_workers.agent import Turn, Writer
+from rollout_workers.agent import DecisionWriter, Turn
 
 
 class CriticProgress:
     """Asks ``critic`` about the states of one episode, in the prompts of ``writer``."""
 
-    def __init__(self, critic: PotentialModel, writer: Writer) -> None:
+    def __init__(self, critic: PotentialModel, writer: DecisionWriter) -> None:
         self._critic = critic
         self._writer = writer
 
