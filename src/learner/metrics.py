@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from learner.arrays import Array
 from learner.errors import NoBetterThanClock
-from learner.statistics import Array, Summary, pearson, summarise
+from learner.statistics import Summary, pearson, summarise
 
 
 @dataclass(frozen=True, slots=True)
