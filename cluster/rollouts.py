@@ -1,7 +1,8 @@
 """The processes that play episodes: rollout workers for each kind of environment, and what the kind's service runs.
 
 Owns their start and their end. Invariants: workers of a kind start with the first episode that needs them; what was
-started is stopped, the workers before the service that they play on; an episode that a shard holds is not played again.
+started is stopped, the workers before the service that they play on; an episode that a shard holds is not played again;
+a run in a store is told of each shard when its episode is acknowledged, however the playing ends.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -37,7 +37,7 @@ from rollout_workers.ahead import RolloutsAhead
 from rollout_workers.budget import FailureBudgetExceeded
 from rollout_workers.leases import Journal, no_journal
 from rollout_workers.nodes import STEADY, Nodes
-from rollout_workers.pool import RolloutPool, RolloutStopped
+from rollout_workers.pool import RolloutPool, RolloutStopped, tell_nobody
 from rollout_workers.results import RolloutCounts, RolloutResult
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
 from telemetry import meter
@@ -118,7 +118,7 @@ class Rollouts:
 
         with _stops():
             result = self._pool(environment).run(missing, show, journal)
-        self._bring(result)
+        self._bring()
         return result
 
     @contextmanager
@@ -143,11 +143,12 @@ class Rollouts:
 
         with _stops(), RolloutsAhead(self._pool(environment), missing, show, journal) as begun:
             yield begun
-        self._bring(begun.result)
+        self._bring()
 
-    def _bring(self, result: RolloutResult) -> None:
+    def _bring(self) -> None:
+        """Have the shards of other nodes here."""
         if self._folders.stored is not None:
-            self._folders.stored.bring_named(Path(shard).name for shard in result.shards)
+            self._folders.stored.bring_acknowledged()
 
     def write_milestones(self, tasks: Sequence[Task]) -> MilestonesWritten:
         """Open the tasks' first pages, while nothing is played, and let the recipe's model write milestones.
@@ -238,6 +239,7 @@ class Rollouts:
                 ),
                 self._service(environment).admission,
                 self._nodes,
+                tell_nobody if self._folders.stored is None else self._folders.stored.acknowledge,
             )
         return self._pools[environment]
 

@@ -99,6 +99,8 @@ def _play_on(recipe: Recipe, manifest: RunManifest, stored: StoredRun | None) ->
     out = manifest.out
     folders, tasks = RunFolders(out.resolve(), stored), TaskSets(recipe)  # other processes work in other folders
     tasks.prepare()
+    if stored is not None:
+        stored.bring_acknowledged()  # what was played before the processes were lost
     # Ray takes the signals for itself when it starts: take them back.
     with Monitors(out, recipe.monitors) as monitors, ray_runtime(recipe) as dashboard, interruptible(_kept(out)):
         from cluster.controller import Controller

@@ -3,8 +3,8 @@
 Owns what a snapshot holds and how a start comes back to one. A snapshot names every file of the run folder with its
 SHA-256, and the run's lease names the newest one, so that a commit is one compare and swap. Invariants: whatever a
 snapshot names was put before it; what names others is looked at before them, so that a snapshot of a run that works
-is one that a kill at that moment would leave; a commit of a driver that was replaced changes nothing. Imports neither
-torch nor Ray.
+is one that a kill at that moment would leave; a shard of another node is named from its acknowledgement on, whether it
+is here or not; a commit of a driver that was replaced changes nothing. Imports neither torch nor Ray.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from threading import RLock
+from threading import Lock, RLock
 
 from cluster.errors import RecipeError
 from cluster.recipe.recipe import Recipe
@@ -57,6 +57,11 @@ class StoredRun:
         self._there: set[str] = set()
         self._named: dict[str, str] = {}
         self._busy = RLock()
+        self._acknowledged: set[str] = set()
+        self._awaited: dict[str, str] = {}
+        self._arrived: set[str] = set()
+        self._naming = Lock()
+        """Guards these three, for moments: who plays must not wait for who puts."""
 
     def take_up(self, lease: RunLease) -> None:
         """Bring the working copy to the newest snapshot, of whichever node; what is newer in it and stands stays.
@@ -114,9 +119,37 @@ class StoredRun:
             self.copy.bring(name, sha256)
             self._there.add(object_key(name, sha256))
 
-    def bring_named(self, names: Iterable[str]) -> None:
-        """Have these shards and files of labels here too."""
-        self.bring(named_by_content(names))
+    def acknowledge(self, shard: str) -> None:
+        """Let every snapshot from now on name a shard that a worker put into the store; ``shard`` is its path there.
+
+        Nothing is fetched. One that was told before, whatever became of it since, changes nothing: what it held may
+        have been packed, and the object removed.
+        """
+        ((name, digest),) = named_by_content([Path(shard).name]).items()
+        with self._naming:
+            if name not in self._acknowledged:
+                self._acknowledged.add(name)
+                self._awaited[name] = digest
+
+    def bring_acknowledged(self) -> None:
+        """Have every acknowledged shard here too, once.
+
+        Raises:
+            StoreError: the store does not answer, or has not what it must have; snapshots name the rest all the same.
+        """
+        with self._naming:
+            awaited = {name: digest for name, digest in self._awaited.items() if name not in self._arrived}
+        for name, digest in awaited.items():
+            self.bring({name: digest})
+            with self._naming:
+                self._arrived.add(name)
+
+    def _elsewhere(self) -> dict[str, str]:
+        """Return the acknowledged shards that need not be here yet, before the files that are here are looked at."""
+        with self._naming:
+            self._awaited = {name: digest for name, digest in self._awaited.items() if name not in self._arrived}
+            self._arrived.clear()
+            return dict(self._awaited)
 
     def _swap(self, files: dict[str, str]) -> None:
         assert self._lease is not None
@@ -132,9 +165,9 @@ class StoredRun:
             self._there.discard(key)
 
     def _put_all(self) -> dict[str, str]:
-        """Put every file that is not in the store yet, and return all files' SHA-256s."""
+        """Put every file that is not in the store yet, and return the SHA-256s of these and of what lies there only."""
         assert self._lease is not None
-        files, beaten = {}, time.monotonic()
+        files, beaten = self._elsewhere(), time.monotonic()
         for path in self._files():
             name = self.copy.name(path)
             try:
@@ -192,7 +225,7 @@ class StoredRun:
     def _stands(self, path: Path, sha256: str) -> bool:
         """Return whether a file is the one of the snapshot, or what has grown from it on this node."""
         if not path.name.endswith(_GROWING):
-            return sha256_of(path) == sha256
+            return sha256_of(path).startswith(sha256)
         name = self.copy.name(path)
         with open_file(path) as file:
             content = file.read()

@@ -27,7 +27,7 @@ from rollout_workers.budget import FailureBudget, FailureBudgetExceeded
 from rollout_workers.gate import Gate
 from rollout_workers.leases import EpisodeLedger, EpisodeState, Journal, Lease, no_journal
 from rollout_workers.nodes import STEADY, Nodes
-from rollout_workers.results import EpisodeSummary, RolloutCounts, RolloutResult
+from rollout_workers.results import Completed, EpisodeSummary, RolloutCounts, RolloutResult
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
 from rollout_workers.worker_group import Answered, Lost, WorkerGroup
@@ -43,6 +43,12 @@ _DRIVER = -1
 """Stands for the worker of an episode that is not admitted: the driver itself fails it."""
 
 OnCounts = Callable[[RolloutCounts], None]
+OnShard = Callable[[str], None]
+"""Is told the path of the shard of each acknowledged episode, on its worker's node; must not take time."""
+
+
+def tell_nobody(shard: str) -> None:
+    """Nobody is told."""
 
 
 class RolloutStopped(RuntimeError):
@@ -56,16 +62,25 @@ class RolloutStopped(RuntimeError):
 class RolloutPool:
     """A pool of browser workers; needs a running Ray (``ray.init``). Use as a context manager, or ``close`` it."""
 
-    def __init__(self, config: WorkerConfig, admission: Admission | None = None, nodes: Nodes = STEADY) -> None:
+    def __init__(
+        self,
+        config: WorkerConfig,
+        admission: Admission | None = None,
+        nodes: Nodes = STEADY,
+        on_shard: OnShard = tell_nobody,
+    ) -> None:
         """Create the worker actors; they start their browsers in the background.
 
         ``admission`` is asked before an episode is sent (None: all may be); ``nodes`` knows who waits for a node.
+        ``on_shard`` is told of a shard in the turn in which its episode is acknowledged, before anything else is; of a
+        late answer's shard, too, because it is as durable as others.
         """
         self._config = config
         self._nodes = nodes
         self._gate = Gate(admission)
         self._settings = config.settings
         self._group = WorkerGroup(config, nodes)
+        self._on_shard = on_shard
         self._runs = itertools.count()
 
     def __enter__(self) -> RolloutPool:
@@ -95,8 +110,8 @@ class RolloutPool:
             ValueError: two specs have the same episode id.
         """
         run = _Run(
-            f"run-{next(self._runs)}", specs, self._group, self._gate, self._nodes, self._settings, on_counts, journal,
-            ending,
+            f"run-{next(self._runs)}", specs, self._group, self._gate, self._nodes, self._settings, self._on_shard,
+            on_counts, journal, ending,
         )  # fmt: skip
         if specs:
             self._group.resize(self._settings.workers)
@@ -138,6 +153,7 @@ class _Run:
         gate: Gate,
         nodes: Nodes,
         settings: RolloutSettings,
+        on_shard: OnShard,
         on_counts: OnCounts | None,
         journal: Journal,
         ending: Callable[[], Ending] | None = None,
@@ -151,6 +167,7 @@ class _Run:
         # A grant is not to lie with an episode that waits for a slot, nor is the end of a run to wait for one.
         self._capacity = settings.contexts_per_worker if gate.asks or ending else group.capacity
         self._settings = settings
+        self._on_shard = on_shard
         self._on_counts = on_counts
         self._ledger = EpisodeLedger(
             (spec.episode_id for spec in specs),
@@ -234,6 +251,8 @@ class _Run:
             return
         lease, end = event.answer.lease, event.answer.end
         self._gate.answered(event.run, lease, event.answer.grant)
+        if isinstance(end, Completed):
+            self._on_shard(end.shard)
         if event.run == self._name:  # an answer to an earlier run that was stopped concerns nobody
             if isinstance(end, Failure):
                 self._fail(lease, end, now)

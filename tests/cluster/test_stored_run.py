@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Event
+from typing import Any, cast
 from uuid import uuid4
 
 import pytest
 
-from cluster.errors import RecipeError
+from cluster.errors import RecipeError, RunStopped
 from cluster.recipe.recipe import build_recipe
+from cluster.rollouts import Rollouts
+from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.stored_run import StoredRun, copied_run, require_storable
 from policy.published_weights import PublishedWeights, WeightsRejected, current_weights, on_this_node
-from records.episodes import Source
+from records.episodes import Source, Trajectory
 from records.stores.lease import LeaseLost, RunLease, read_head
 from records.stores.objects import object_key
 from records.stores.store import DamagedObject, MissingKey, StoreError
 from records.stores.working_copy import WorkingCopy, address_of, bring, keep, local_path, working_copy
 from replay.buffer import ReplayBuffer
+from replay.shards import digest_in_name
+from rollout_workers.ahead import Ending
+from rollout_workers.pool import RolloutStopped
+from rollout_workers.results import NOTHING_PLAYED, RolloutResult
 from rollout_workers.shard_writer import ShardWriter
 from tests.cluster.made_episodes import spec, trajectory
 from tests.cluster.test_manifest import RECIPE, made
@@ -190,8 +199,136 @@ async def test_a_shard_is_in_the_store_when_its_episode_is_acknowledged(uri: str
     nodes[1].here()
     run, _ = taken(uri)
     assert not (run.folder / "episodes").exists()
-    run.bring_named([shard.name])
+    run.acknowledge(str(shard))
+    run.bring_acknowledged()
     assert ReplayBuffer(run.folder / "episodes").ids(sources=tuple(Source)) == (episode.episode_id,)
+
+
+def shard_of_a_worker(uri: str, node: Node, index: int) -> str:
+    """Return the path of the shard of an episode that a worker of this node has put into the store."""
+    node.here()
+    return asyncio.run(ShardWriter(address_of(uri, "episodes"), linger_s=0, deadline_s=60).add(made_episode(index)))
+
+
+def made_episode(index: int) -> Trajectory:
+    return trajectory(spec(index), 1.0)
+
+
+def known_to_the_next_driver(uri: str, node: Node) -> tuple[str, ...]:
+    node.here()
+    run, _ = taken(uri)
+    return ReplayBuffer(run.folder / "episodes").ids(sources=tuple(Source))
+
+
+def test_the_driver_is_lost_in_mid_phase_and_the_next_one_has_what_was_acknowledged(
+    uri: str, nodes: tuple[Node, Node], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes[0].here()
+    run, lease = taken(uri)
+    begun(run, lease)
+    for index in (1, 2):
+        shard = shard_of_a_worker(uri, nodes[1], index)
+        nodes[0].here()
+        run.acknowledge(shard)
+        run.renew(lease)
+    assert not (run.folder / "episodes").exists(), "nothing is fetched while episodes are played"
+    assert known_to_the_next_driver(uri, Node(tmp_path / "three", monkeypatch)) == ("test-1", "test-2")
+
+
+class CutShort:
+    """A pool that acknowledges one episode, and then does not come to its end."""
+
+    def __init__(self, shard: str, end: BaseException | None) -> None:
+        self._shard, self._end = shard, end
+        self._on_shard: Callable[[str], None] = lambda shard: None
+        self.acknowledged = Event()
+
+    def __call__(
+        self, config: object, admission: object, nodes: object, on_shard: Callable[[str], None] | None = None
+    ) -> CutShort:
+        self._on_shard = on_shard or self._on_shard
+        return self
+
+    def run(
+        self, specs: object, on_counts: object, journal: object, ending: Callable[[], Ending] | None = None
+    ) -> RolloutResult:
+        self._on_shard(self._shard)
+        self.acknowledged.set()
+        if self._end is not None:
+            raise self._end
+        return NOTHING_PLAYED
+
+    def rest(self) -> None: ...
+
+
+BUDGET = RolloutStopped("too much failed", NOTHING_PLAYED)
+
+
+@pytest.mark.parametrize(
+    ("end", "ahead"),
+    [(BUDGET, False), (KeyboardInterrupt(), False), (BUDGET, True), (None, True)],
+    ids=["by its budget", "by a signal", "ahead by its budget", "ahead by an error beside it"],
+)
+def test_however_the_playing_ends_the_last_commit_names_what_was_acknowledged(
+    uri: str,
+    nodes: tuple[Node, Node],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    end: BaseException | None,
+    ahead: bool,
+) -> None:
+    pool = CutShort(shard_of_a_worker(uri, nodes[1], 1), end)
+    monkeypatch.setattr("cluster.rollouts.RolloutPool", pool)
+    nodes[0].here()
+    run, lease = taken(uri)
+    begun(run, lease)
+    folders, unused = RunFolders(run.folder, run), cast(Any, None)
+    rollouts = Rollouts(build_recipe({}), folders, unused, policy=unused, tokenizer="")
+
+    def play() -> None:
+        buffer = ReplayBuffer(folders.episodes)
+        if not ahead:
+            rollouts.play([], buffer, unused, environment="miniwob")
+            return
+        with rollouts.ahead([], buffer, unused, environment="miniwob"):
+            assert pool.acknowledged.wait(60)
+            if end is None:
+                raise ZeroDivisionError
+
+    with pytest.raises((RunStopped, KeyboardInterrupt, ZeroDivisionError)):
+        play()
+    run.commit()
+    assert known_to_the_next_driver(uri, Node(tmp_path / "three", monkeypatch)) == ("test-1",)
+
+
+def test_processes_that_start_afresh_have_what_was_acknowledged_before(uri: str, nodes: tuple[Node, Node]) -> None:
+    shard = shard_of_a_worker(uri, nodes[1], 1)
+    nodes[0].here()
+    run, lease = taken(uri)
+    begun(run, lease)
+    run.acknowledge(shard)
+    run.bring_acknowledged()
+    assert ReplayBuffer(run.folder / "episodes").ids(sources=tuple(Source)) == ("test-1",)
+    run.commit()
+    assert f"episodes/{Path(shard).name}" in run.copy.snapshot(lease.head)
+
+
+def test_a_shard_that_was_packed_is_not_named_again_when_a_late_answer_tells_of_it(
+    uri: str, nodes: tuple[Node, Node]
+) -> None:
+    shard = Path(shard_of_a_worker(uri, nodes[1], 1))
+    nodes[0].here()
+    run, lease = taken(uri)
+    begun(run, lease)
+    run.acknowledge(str(shard))
+    run.commit()
+    run.bring_acknowledged()
+    (run.folder / "episodes" / shard.name).unlink()
+    run.commit()
+    assert run.copy.store.size(object_key(f"episodes/{shard.name}", digest_in_name(shard.name))) is None
+    run.acknowledge(str(shard))
+    run.commit()
+    assert f"episodes/{shard.name}" not in run.copy.snapshot(lease.head)
 
 
 async def test_an_episode_is_not_acknowledged_where_the_store_refuses(

@@ -67,6 +67,21 @@ def test_every_episode_is_played_once_and_lies_in_its_shard(tmp_path: Path) -> N
     assert {summary.worker for summary in result.summaries} == {"worker-0", "worker-1"}
 
 
+def test_a_shard_is_told_before_its_episode_counts_and_however_the_run_ends(tmp_path: Path) -> None:
+    shards: list[str] = []
+    strict = replace(SETTINGS, attempts=1, failure_floor=0, infra_failure_share=0.0)
+    specs = [spec(0), spec(1, delay_s=0.2), spec(2, "infra", delay_s=1.0)]
+    behind: list[int] = []
+    with (
+        RolloutPool(config(tmp_path, strict), on_shard=shards.append) as pool,
+        pytest.raises(RolloutStopped) as stopped,
+    ):
+        pool.run(specs, lambda counts: behind.append(counts.completed - len(shards)))
+    assert stopped.value.result.located
+    assert sorted(set(shards)) == sorted(set(stopped.value.result.located.values()))
+    assert max(behind) <= 0
+
+
 def test_failed_attempts_are_repeated_and_lasting_failures_are_reported_not_scored(tmp_path: Path) -> None:
     specs = [spec(0), spec(1, "infra"), spec(2, "infra", times=9), spec(3, "task"), spec(4, "bug")]
     with RolloutPool(config(tmp_path, SETTINGS)) as pool:
