@@ -47,12 +47,12 @@ def train(recipe: Recipe, out: Path, resume: Resume = Resume.AUTO, uri: str = ""
         RunError: see ``cluster.errors``; everything complete is on disk and the same command goes on.
     """
     stored = StoredRun(uri) if uri else None
-    store, renew = (FolderStore(out), RunLease.commit) if stored is None else (stored.copy.store, stored.renew)
+    store, snapshot = (FolderStore(out), None) if stored is None else (stored.copy.store, stored.renew)
     with (
         disk_errors(out, _GO_ON),
         RunLock(out),
         interruptible(_kept(out)),
-        driving(store, renew) as lease,
+        driving(store, snapshot=snapshot) as lease,
         _kept_in(stored, lease),
         file_log(out),
     ):

@@ -1,7 +1,8 @@
 """One driver for a run, on whichever machine: its lease, kept alive, and the end of a driver that lost it.
 
-Owns the thread that renews the lease. Invariants: the lease is given back when the driver ends, however it ends but by
-a kill; a driver that another one replaced is interrupted once, as by Ctrl-C, and says why.
+Owns the threads that renew the lease and take snapshots. Invariants: the lease is given back when the driver ends,
+however it ends but by a kill; no snapshot holds up a renewal, however long it takes; a driver that another one replaced
+is interrupted once, as by Ctrl-C, and says why.
 """
 
 from __future__ import annotations
@@ -23,8 +24,14 @@ _JOIN_S = 5.0
 
 
 @contextmanager
-def driving(store: Store, renew: Callable[[RunLease], Any] = RunLease.commit) -> Iterator[RunLease]:
+def driving(
+    store: Store,
+    renew: Callable[[RunLease], Any] = RunLease.commit,
+    snapshot: Callable[[RunLease], Any] | None = None,
+) -> Iterator[RunLease]:
     """Have the run in ``store`` for the block, alone on this machine; ``renew`` gives each sign of life.
+
+    ``snapshot`` is called as often, beside it, and may take its time.
 
     Raises:
         ManifestError: another driver has the run.
@@ -38,6 +45,7 @@ def driving(store: Store, renew: Callable[[RunLease], Any] = RunLease.commit) ->
     except StoreError as error:
         raise _stopped(error) from error
     renewal = _Renewal(lease, renew)
+    beside = None if snapshot is None else _Renewal(lease, snapshot, interrupts=False)
     try:
         yield lease
     except StoreError as error:
@@ -47,16 +55,19 @@ def driving(store: Store, renew: Callable[[RunLease], Any] = RunLease.commit) ->
             raise
         raise _stopped(renewal.lost) from error
     finally:
+        if beside is not None:
+            beside.stop()
         renewal.stop()
         if renewal.lost is None:
             lease.give_back()
 
 
 class _Renewal:
-    """Renews a lease until stopped; ``lost`` is why it could not."""
+    """Renews a lease until stopped; ``lost`` is why it could not, of which it ``interrupts`` the driver."""
 
-    def __init__(self, lease: RunLease, renew: Callable[[RunLease], Any]) -> None:
+    def __init__(self, lease: RunLease, renew: Callable[[RunLease], Any], *, interrupts: bool = True) -> None:
         self.lost: LeaseLost | None = None
+        self._interrupts = interrupts
         self._lease = lease
         self._renew = renew
         self._ending = threading.Event()
@@ -75,7 +86,7 @@ class _Renewal:
                 logger.error("%s", error)
                 self.lost = error
                 main = threading.main_thread().ident
-                if main is not None and not self._ending.is_set():
+                if self._interrupts and main is not None and not self._ending.is_set():
                     signal.pthread_kill(main, signal.SIGINT)
                 return
             except OSError as error:

@@ -1,10 +1,11 @@
 """The driver's side of a run in an object store: its working copy, and the snapshots that say what the run is.
 
-Owns what a snapshot holds and how a start comes back to one. A snapshot names every file of the run folder with its
-SHA-256, and the run's lease names the newest one, so that a commit is one compare and swap. Invariants: whatever a
-snapshot names was put before it; what names others is looked at before them, so that a snapshot of a run that works
-is one that a kill at that moment would leave; a shard of another node is named from its acknowledgement on, whether it
-is here or not; a commit of a driver that was replaced changes nothing. Imports neither torch nor Ray.
+Owns what a snapshot holds and how a start comes back to one. A snapshot names every file of the run folder by its
+SHA-256 or, where it grows, its pieces (``records.stores.pieces``), and the run's lease names the newest one, so that a
+commit is one compare and swap. Invariants: whatever a snapshot names was put before it; what names others is looked at
+before them, so that a snapshot of a run that works is one that a kill at that moment would leave; a shard of another
+node is named from its acknowledgement on, whether it is here or not; a commit of a driver that was replaced changes
+nothing. Imports neither torch nor Ray.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from cluster.recipe.recipe import Recipe
 from cluster.run_folder.layout import LABELS
 from policy.published_weights import PublishedWeights
 from records.durable import open_file
-from records.stores.lease import BEAT_S, Head, RunLease, read_head
-from records.stores.objects import fetch_object, object_key, put_object, sha256_of
+from records.stores.lease import Head, RunLease, read_head
+from records.stores.objects import object_key, put_object, sha256_of
+from records.stores.pieces import Named, Piece, Pieces, fetch_named, holds, keys_of, put_grown, to_json
 from records.stores.store import MissingKey, StoreError
 from records.stores.working_copy import SNAPSHOTS, WorkingCopy, node_folder, working_copy
 from replay.labels import SUFFIX as LABELS_SUFFIX
@@ -40,10 +42,15 @@ _OF_THE_NODE = {"run.lock", "learner.lock", "bookmarks", "logs"}
 _STAYING = {*_OF_THE_NODE, ".fetching", "episodes", LABELS, "screenshots"}
 """What a start leaves where it is although no snapshot names it: it is named by its content, or by its training."""
 _GROWING = (".jsonl", ".log")
+_EVENTS = ".tfevents."
 _WHOLE = ("checkpoints", "weights", "episodes", LABELS, "trained", "policy")
 """Folders whose files never change, so that one may be hashed before it is put."""
-_LARGE = 64 << 20
+_YOUNG_NS = 2_000_000_000
+"""Within it a file may change again and keep its size and time of change, as coarse as that is."""
 _TRIES = 3
+
+_Stamp = tuple[int, int, int]
+"""A file's inode, size and time of change: where these are as before, it is not read again."""
 
 
 class StoredRun:
@@ -53,9 +60,10 @@ class StoredRun:
         self.copy: WorkingCopy = working_copy(uri)
         self.folder = self.copy.folder
         self._lease: RunLease | None = None
-        self._hashed: dict[str, tuple[tuple[int, int], str]] = {}
+        self._hashed: dict[str, tuple[_Stamp, str]] = {}
+        self._grown: dict[str, tuple[_Stamp, Pieces]] = {}
         self._there: set[str] = set()
-        self._named: dict[str, str] = {}
+        self._named: dict[str, Named] = {}
         self._busy = RLock()
         self._acknowledged: set[str] = set()
         self._awaited: dict[str, str] = {}
@@ -74,12 +82,15 @@ class StoredRun:
             name = self.copy.name(path)
             if path.is_file() and name not in self._named and name.split("/")[0] not in _STAYING:
                 path.unlink()
-        for name, sha256 in self._named.items():
+        for name, named in self._named.items():
             path = self.folder / name
-            if not path.is_file() or not self._stands(path, sha256):
+            if not path.is_file() or not self._stands(path, named):
                 path.unlink(missing_ok=True)
-                self.copy.bring(name, sha256)
-            self._there.add(object_key(name, sha256))
+                self.copy.bring(name, named)
+            if _grows(name):
+                (inode, *_), pieces = _stamp(path), self._as_pieces(name, named)
+                self._grown[name] = (inode, -1, -1), pieces
+            self._there |= keys_of(name, named)
         for path in sorted(self.folder.rglob("*"), reverse=True):
             if path.is_dir() and not any(path.iterdir()):
                 path.rmdir()
@@ -96,15 +107,12 @@ class StoredRun:
             self._swap(files)
 
     def renew(self, lease: RunLease) -> None:
-        """Give a sign of life, with a snapshot where that takes no time."""
-        if not self._busy.acquire(blocking=False):
+        """Take a snapshot where none is being taken; this takes as long as what is new needs to be put."""
+        if self._lease is None or not self._busy.acquire(blocking=False):
             lease.commit()
             return
         try:
-            if self._lease is None or any(size > _LARGE for size in self._sizes_to_put()):
-                lease.commit()
-            else:
-                self.commit()
+            self.commit()
         finally:
             self._busy.release()
 
@@ -151,67 +159,61 @@ class StoredRun:
             self._arrived.clear()
             return dict(self._awaited)
 
-    def _swap(self, files: dict[str, str]) -> None:
+    def _swap(self, files: dict[str, Named]) -> None:
         assert self._lease is not None
         before, old = self._lease.head.newest, self._named
-        newest = put_object(self.copy.store, SNAPSHOTS, json.dumps(files, sort_keys=True).encode())
+        written = {name: to_json(named) for name, named in files.items()}
+        newest = put_object(self.copy.store, SNAPSHOTS, json.dumps(written, sort_keys=True).encode())
         self._lease.commit(newest=newest)
         self._named = files
         if newest == before:
             return
-        gone = {object_key(*item) for item in old.items()} - {object_key(*item) for item in files.items()}
+        gone = _keys(old) - _keys(files)
         for key in sorted(gone | ({object_key(SNAPSHOTS, before)} if before else set())):
             self.copy.store.delete(key)
             self._there.discard(key)
 
-    def _put_all(self) -> dict[str, str]:
-        """Put every file that is not in the store yet, and return the SHA-256s of these and of what lies there only."""
-        assert self._lease is not None
-        files, beaten = self._elsewhere(), time.monotonic()
+    def _put_all(self) -> dict[str, Named]:
+        """Put what is not in the store yet of every file, and return these files and what lies there only."""
+        files: dict[str, Named] = {**self._elsewhere()}
         for path in self._files():
             name = self.copy.name(path)
             try:
-                files[name] = self._put(path, name)
+                files[name] = self._put_tail(path, name) if _grows(name) else self._put(path, name)
             except FileNotFoundError:
                 continue  # removed meanwhile, as old checkpoints are
-            if time.monotonic() - beaten > BEAT_S:
-                self._lease.commit()
-                beaten = time.monotonic()
         return files
 
     def _put(self, path: Path, name: str) -> str:
-        if not _is_whole(name):
+        found = _stamp(path)
+        stamp, digest = self._hashed.get(name, (None, ""))
+        if stamp != found:
+            digest = ""
+        elif object_key(name, digest) in self._there and (_is_whole(name) or not _is_young(found)):
+            return digest
+        if _is_whole(name):
+            digest = digest or sha256_of(path)
+            key = object_key(name, digest)
+            if key not in self._there and self.copy.store.size(key) != path.stat().st_size:
+                put_object(self.copy.store, name, path, digest)
+        else:
             with open_file(path) as file:
                 content = file.read()
             digest = sha256_of(content)
             if object_key(name, digest) not in self._there:
                 put_object(self.copy.store, name, content, digest)
-        else:
-            digest, size = self._digest(path, name), path.stat().st_size
-            key = object_key(name, digest)
-            if key not in self._there and self.copy.store.size(key) != size:
-                put_object(self.copy.store, name, path, digest)
+        self._hashed[name] = found, digest
         self._there.add(object_key(name, digest))
         return digest
 
-    def _digest(self, path: Path, name: str) -> str:
-        found = path.stat()
-        stamp = (found.st_size, found.st_mtime_ns)
-        if name not in self._hashed or self._hashed[name][0] != stamp:
-            self._hashed[name] = (stamp, sha256_of(path))
-        return self._hashed[name][1]
-
-    def _sizes_to_put(self) -> Iterator[int]:
-        """Yield the size of each file that is not known to be in the store."""
-        for path in self._files():
-            name = self.copy.name(path)
-            known = self._hashed.get(name)
-            if not _is_whole(name) or (known and object_key(name, known[1]) in self._there):
-                continue
-            try:
-                yield path.stat().st_size
-            except FileNotFoundError:
-                continue
+    def _put_tail(self, path: Path, name: str) -> Pieces:
+        """Put what was appended to a file since it was put last; one that took its place is put whole."""
+        found = _stamp(path)
+        stamp, pieces = self._grown.get(name, (found, ()))
+        if stamp != found or not pieces:
+            pieces = put_grown(self.copy.store, name, path, pieces if stamp[0] == found[0] else ())
+            self._grown[name] = found, pieces
+        return pieces
 
     def _files(self) -> Iterator[Path]:
         others = sorted(path.name for path in self.folder.iterdir() if path.name not in {*_FIRST, *_OF_THE_NODE})
@@ -222,14 +224,20 @@ class StoredRun:
                 if not hidden and found.name != "current.json" and found.is_file():
                     yield found
 
-    def _stands(self, path: Path, sha256: str) -> bool:
+    def _stands(self, path: Path, named: Named) -> bool:
         """Return whether a file is the one of the snapshot, or what has grown from it on this node."""
-        if not path.name.endswith(_GROWING):
-            return sha256_of(path).startswith(sha256)
-        name = self.copy.name(path)
-        with open_file(path) as file:
-            content = file.read()
-        return content.startswith(self.copy.store.read(object_key(name, sha256)))
+        if isinstance(named, str) and not _grows(self.copy.name(path)):
+            return sha256_of(path).startswith(named)
+        return holds(path, self._as_pieces(self.copy.name(path), named))
+
+    def _as_pieces(self, name: str, named: Named) -> Pieces:
+        """Return the pieces of a file that grows; snapshots of before name it whole, which is one piece."""
+        if not isinstance(named, str):
+            return named
+        key = object_key(name, named)
+        if (size := self.copy.store.size(key)) is None:
+            raise MissingKey(f"{self.copy.uri} has no {key}")
+        return (Piece(size, named),)
 
 
 def named_by_content(names: Iterable[str]) -> dict[str, str]:
@@ -283,8 +291,26 @@ def copied_run(uri: str) -> Iterator[Path]:
 def _fill(copy: WorkingCopy, head: Head, folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    for name, sha256 in copy.snapshot(head).items():
-        fetch_object(copy.store, name, sha256, folder / name)
+    for name, named in copy.snapshot(head).items():
+        fetch_named(copy.store, name, named, folder / name)
+
+
+def _keys(files: Mapping[str, Named]) -> set[str]:
+    return {key for name, named in files.items() for key in keys_of(name, named)}
+
+
+def _grows(name: str) -> bool:
+    """Return whether a file is only ever appended to, or replaced by another one."""
+    return not _is_whole(name) and (name.endswith(_GROWING) or _EVENTS in name.rpartition("/")[2])
+
+
+def _stamp(path: Path) -> _Stamp:
+    found = path.stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _is_young(stamp: _Stamp) -> bool:
+    return time.time_ns() - stamp[2] < _YOUNG_NS
 
 
 def _is_whole(name: str) -> bool:

@@ -7,6 +7,7 @@ import signal
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -96,6 +97,25 @@ def test_a_run_of_a_living_driver_is_refused(tmp_path: Path, monkeypatch: pytest
         with pytest.raises(ManifestError, match="in use by another driver"), driving(store):
             pass
         lease.check()
+
+
+def test_a_snapshot_that_takes_long_holds_up_no_sign_of_life(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cluster.run_folder.driving.BEAT_S", 0.05)
+    begun, put = Event(), Event()
+
+    def snapshot(lease: RunLease) -> None:
+        begun.set()
+        put.wait(60)
+
+    with driving(FolderStore(tmp_path), snapshot=snapshot) as lease:
+        assert begun.wait(60)
+        before = lease.head.beat
+        for _ in range(1200):
+            if lease.head.beat > before + 2:
+                break
+            time.sleep(0.05)
+        assert lease.head.beat > before + 2
+        put.set()
 
 
 def test_a_damaged_lease_is_named(tmp_path: Path) -> None:

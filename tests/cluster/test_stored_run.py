@@ -19,11 +19,13 @@ from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.stored_run import StoredRun, copied_run, require_storable
 from policy.published_weights import PublishedWeights, WeightsRejected, current_weights, on_this_node
+from records.durable import replace_file
 from records.episodes import Source, Trajectory
 from records.stores.lease import LeaseLost, RunLease, read_head
-from records.stores.objects import object_key
-from records.stores.store import DamagedObject, MissingKey, StoreError
-from records.stores.working_copy import WorkingCopy, address_of, bring, keep, local_path, working_copy
+from records.stores.object_store import ObjectStore
+from records.stores.objects import object_key, put_object
+from records.stores.store import Content, DamagedObject, MissingKey, StoreError
+from records.stores.working_copy import SNAPSHOTS, WorkingCopy, address_of, bring, keep, local_path, working_copy
 from replay.buffer import ReplayBuffer
 from replay.shards import digest_in_name
 from rollout_workers.ahead import Ending
@@ -189,6 +191,89 @@ def test_old_versions_of_a_file_are_removed_from_the_store(uri: str, nodes: tupl
         digests.append(run.copy.snapshot(run._lease.head)["summary.json"])  # type: ignore[union-attr]
     sizes = [run.copy.store.size(object_key("summary.json", digest)) for digest in digests]
     assert sizes == [None, None, 5]
+
+
+@pytest.fixture
+def put(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The sizes of the objects that were put, snapshots aside."""
+    sizes: list[int] = []
+    really = ObjectStore.put
+
+    def counted(self: ObjectStore, key: str, content: Content) -> bool:
+        if not key.startswith(SNAPSHOTS):
+            sizes.append(len(content) if isinstance(content, bytes) else content.stat().st_size)
+        return really(self, key, content)
+
+    monkeypatch.setattr(ObjectStore, "put", counted)
+    return sizes
+
+
+@pytest.mark.parametrize("name", ["ledger/0001.jsonl", "driver.log", "tensorboard/events.out.tfevents.1.host.2.0"])
+def test_a_beat_puts_what_was_appended_and_nothing_else(
+    uri: str, nodes: tuple[Node, Node], put: list[int], name: str
+) -> None:
+    nodes[0].here()
+    run, lease = taken(uri)
+    begun(run, lease)
+    path = run.folder / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b"x" * (40 << 20))
+    run.commit()
+    put.clear()
+    run.renew(lease)
+    assert put == []
+    for _ in range(3):
+        with path.open("ab") as file:
+            file.write(b'{"one":"line"}\n')
+        run.renew(lease)
+    assert put == [15, 30, 15]
+    before = files(run.folder)
+    nodes[1].here()
+    other, lease = taken(uri)
+    assert files(other.folder) == before
+    put.clear()
+    with (other.folder / name).open("ab") as file:
+        file.write(b"more\n")
+    other.renew(lease)
+    assert put == [5], "the next driver goes on where this one was"
+    with copied_run(uri) as folder:
+        assert files(folder) == files(other.folder)
+
+
+def test_a_file_that_took_the_place_of_a_grown_one_is_put_whole(uri: str, nodes: tuple[Node, Node]) -> None:
+    nodes[0].here()
+    run, lease = taken(uri)
+    begun(run, lease)
+    path = run.folder / "metrics.jsonl"
+    path.write_text("one\ntwo\nthree\n")
+    run.commit()
+    replace_file(path, b"two\nthree\nfour\nfive\n")
+    run.renew(lease)
+    with copied_run(uri) as folder:
+        assert (folder / "metrics.jsonl").read_bytes() == b"two\nthree\nfour\nfive\n"
+
+
+def test_a_snapshot_of_before_that_names_grown_files_whole_is_gone_on_with(
+    uri: str, nodes: tuple[Node, Node], put: list[int]
+) -> None:
+    nodes[0].here()
+    run, lease = taken(uri)
+    begun(run, lease)
+    digest = put_object(run.copy.store, "driver.log", b"one\n")
+    older = json.dumps({"driver.log": digest}).encode()
+    lease.commit(newest=put_object(run.copy.store, SNAPSHOTS, older))
+    lease.give_back()
+    nodes[1].here()
+    other, lease = taken(uri)
+    assert (other.folder / "driver.log").read_bytes() == b"one\n"
+    with (other.folder / "driver.log").open("ab") as file:
+        file.write(b"2\n")
+    again, lease = taken(uri)
+    put.clear()
+    again.commit()
+    assert put == [2]
+    with copied_run(uri) as folder:
+        assert files(folder) == {"driver.log": b"one\n2\n"}
 
 
 async def test_a_shard_is_in_the_store_when_its_episode_is_acknowledged(uri: str, nodes: tuple[Node, Node]) -> None:

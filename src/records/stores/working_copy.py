@@ -22,7 +22,8 @@ from pathlib import Path, PurePosixPath
 from records.stores.address import is_uri, open_store
 from records.stores.lease import Head, read_head
 from records.stores.node_bound import PAUSE_S, note_address, trim
-from records.stores.objects import DIGITS, fetch_object, put_object, read_object, sha256_of
+from records.stores.objects import DIGITS, put_object, read_object, sha256_of
+from records.stores.pieces import Named, fetch_named, from_json, is_named
 from records.stores.store import DamagedObject, MissingKey, Store
 
 _MARK = "/./"
@@ -53,20 +54,20 @@ class WorkingCopy:
         self._grown()
         return digest
 
-    def bring(self, name: str, sha256: str) -> Path:
-        """Return the file of this name, which is fetched where this node does not have it.
+    def bring(self, name: str, named: Named) -> Path:
+        """Return the file of this name, ``named`` by its SHA-256 or its pieces; fetch it where it is not here.
 
         Raises:
             MissingKey: the store does not have it either.
             DamagedObject: what the store has is something else.
         """
         path = self.folder / _inside(name)
-        if _has(path, sha256):
+        if _has(path, named):
             os.utime(path)  # what was used longest ago goes first
             return path
         with self._alone(name):
-            if not _has(path, sha256):
-                fetch_object(self.store, name, sha256, path)
+            if not _has(path, named):
+                fetch_named(self.store, name, named, path)
         self._grown()
         return path
 
@@ -75,23 +76,23 @@ class WorkingCopy:
         for attempt in range(1, _TRIES + 1):
             head = read_head(self.store)
             try:
-                for name, sha256 in self.snapshot(head).items():
+                for name, named in self.snapshot(head).items():
                     if name.startswith(f"{prefix}/"):
-                        self.bring(name, sha256)
+                        self.bring(name, named)
                 return
             except MissingKey:
                 # Its driver removes what only the snapshot before named, and may have committed meanwhile.
                 if attempt == _TRIES or read_head(self.store) == head:
                     raise
 
-    def snapshot(self, head: Head | None) -> dict[str, str]:
-        """Return the SHA-256 of each file of the run by its name, as of the record ``head``; none before the first."""
+    def snapshot(self, head: Head | None) -> dict[str, Named]:
+        """Return each file of the run by its place in it, as of the record ``head``; none before the first."""
         if head is None or not head.newest:
             return {}
         try:
             found = json.loads(read_object(self.store, SNAPSHOTS, head.newest))
-            return {str(_inside(name)): str(sha256) for name, sha256 in found.items()}
-        except (ValueError, AttributeError) as error:
+            return {str(_inside(name)): from_json(named) for name, named in found.items()}
+        except (ValueError, TypeError, AttributeError) as error:
             raise DamagedObject(f"{self.uri}: the snapshot {head.newest[:12]}… is none ({error})") from error
 
     def name(self, path: Path) -> str:
@@ -179,8 +180,11 @@ def bring(address: str | Path, sha256: str = "") -> Path:
     return local_path(address)
 
 
-def _has(path: Path, sha256: str) -> bool:
+def _has(path: Path, named: Named) -> bool:
     """Return whether a file is there with this content: one of another node's earlier work may have its name."""
+    if not isinstance(named, str):
+        return is_named(path, named)
+    sha256 = named
     return path.is_file() and (sha256[:DIGITS] in path.name or sha256_of(path).startswith(sha256))
 
 
