@@ -46,7 +46,7 @@ _EVENTS = ".tfevents."
 _WHOLE = ("checkpoints", "weights", "episodes", LABELS, "trained", "policy")
 """Folders whose files never change, so that one may be hashed before it is put."""
 _YOUNG_NS = 2_000_000_000
-"""Within it a file may change again and keep its size and time of change, as coarse as that is."""
+"""Within it a file may change again and keep its size and time of change, as coarse as that is: it is read again."""
 _TRIES = 3
 
 _Stamp = tuple[int, int, int]
@@ -172,6 +172,7 @@ class StoredRun:
         for key in sorted(gone | ({object_key(SNAPSHOTS, before)} if before else set())):
             self.copy.store.delete(key)
             self._there.discard(key)
+        self._grown = {name: grown for name, grown in self._grown.items() if name in files}
 
     def _put_all(self) -> dict[str, Named]:
         """Put what is not in the store yet of every file, and return these files and what lies there only."""
@@ -186,10 +187,11 @@ class StoredRun:
 
     def _put(self, path: Path, name: str) -> str:
         found = _stamp(path)
+        settled = _is_whole(name) or time.time_ns() - found[2] > _YOUNG_NS
         stamp, digest = self._hashed.get(name, (None, ""))
         if stamp != found:
             digest = ""
-        elif object_key(name, digest) in self._there and (_is_whole(name) or not _is_young(found)):
+        elif object_key(name, digest) in self._there:
             return digest
         if _is_whole(name):
             digest = digest or sha256_of(path)
@@ -202,7 +204,8 @@ class StoredRun:
             digest = sha256_of(content)
             if object_key(name, digest) not in self._there:
                 put_object(self.copy.store, name, content, digest)
-        self._hashed[name] = found, digest
+        if settled:
+            self._hashed[name] = found, digest
         self._there.add(object_key(name, digest))
         return digest
 
@@ -307,10 +310,6 @@ def _grows(name: str) -> bool:
 def _stamp(path: Path) -> _Stamp:
     found = path.stat()
     return found.st_ino, found.st_size, found.st_mtime_ns
-
-
-def _is_young(stamp: _Stamp) -> bool:
-    return time.time_ns() - stamp[2] < _YOUNG_NS
 
 
 def _is_whole(name: str) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event
@@ -251,6 +253,39 @@ def test_a_file_that_took_the_place_of_a_grown_one_is_put_whole(uri: str, nodes:
     run.renew(lease)
     with copied_run(uri) as folder:
         assert (folder / "metrics.jsonl").read_bytes() == b"two\nthree\nfour\nfive\n"
+
+
+def test_a_file_that_was_away_for_a_snapshot_is_put_again(uri: str, nodes: tuple[Node, Node]) -> None:
+    nodes[0].here()
+    run, lease = taken(uri)
+    begun(run, lease)
+    path = run.folder / "driver.log"
+    path.write_text("one\n")
+    run.commit()
+    path.rename(run.folder / ".away")
+    run.commit()
+    (run.folder / ".away").rename(path)
+    run.commit()
+    with copied_run(uri) as folder:
+        assert (folder / "driver.log").read_text() == "one\n"
+
+
+def test_a_change_that_no_stamp_shows_is_not_missed(
+    uri: str, nodes: tuple[Node, Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes[0].here()
+    run, lease = taken(uri)
+    begun(run, lease)
+    path = run.folder / "summary.json"
+    path.write_text("one")
+    run.commit()
+    changed, really = path.stat().st_mtime_ns, time.time_ns
+    path.write_text("two")
+    os.utime(path, ns=(changed, changed))
+    monkeypatch.setattr(time, "time_ns", lambda: really() + 10_000_000_000)
+    run.commit()
+    with copied_run(uri) as folder:
+        assert (folder / "summary.json").read_text() == "two"
 
 
 def test_a_snapshot_of_before_that_names_grown_files_whole_is_gone_on_with(
