@@ -140,11 +140,20 @@ def _create(path: Path, content: Content) -> bool:
         try:
             os.link(scratch, path)
         except FileExistsError:
-            return False
+            if not _is_linked(scratch, path):
+                return False
     finally:
         scratch.unlink(missing_ok=True)
     force_to_disk(path.parent)
     return True
+
+
+def _is_linked(scratch: Path, path: Path) -> bool:
+    """Return whether a link that was refused is there: NFS sends a request again when its answer was lost."""
+    try:
+        return path.samefile(scratch)
+    except FileNotFoundError:
+        return False
 
 
 @contextmanager

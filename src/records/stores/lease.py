@@ -1,8 +1,9 @@
 """The right to drive a run: one small record with the driver's epoch, which every commit compares and swaps.
 
 Owns the record and who may write it. Invariants: an epoch has one holder, and epochs only grow; whoever was replaced
-finds at its next commit that the record changed, whatever its clock says; a holder counts as gone only when its record
-stood still for as long as the asker itself looked at it, so no two clocks are compared.
+finds at its next commit that the record changed, whatever its clock says; a swap of the holder's own that was written
+and answered with an error replaces nobody; a holder counts as gone only when its record stood still for as long as the
+asker itself looked at it, so no two clocks are compared.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ GONE_S = 45.0
 """Fixed: a driver that lives writes four times in that; one that does not is replaced and can commit nothing more."""
 _LOOK_S = 1.0
 """Fixed: a pace within ``GONE_S``."""
+_TRIES = 3
+"""Fixed: how often a commit may find that an earlier one of the same driver came before it."""
 
 
 class LeaseHeld(StoreError):
@@ -105,15 +108,26 @@ class RunLease:
     def commit(self, **changes: Any) -> Head:
         """Write the record again with these fields changed, and one beat more.
 
+        A commit that raised anything but ``LeaseLost`` may have been written; the next one takes it back.
+
         Raises:
             LeaseLost: another driver has the run; nothing was written.
         """
         with self._busy:
             head = replace(self.head, **changes, beat=self.head.beat + 1)
-            try:
-                self._version = self._store.swap(KEY, _written(head), self._version)
-            except RecordChanged as error:
-                raise self._lost() from error
+            for left in reversed(range(_TRIES)):
+                try:
+                    self._version = self._store.swap(KEY, _written(head), self._version)
+                    break
+                except RecordChanged as error:
+                    found = self._store.record(KEY)
+                    before = self._own(found)
+                    if found is None or before is None:
+                        raise self._lost(found) from error
+                    if not left:
+                        raise
+                    # No content is written twice: an object store may name versions by it.
+                    self._version, head = found.version, replace(head, beat=before.beat + 1)
             self._head = head
             return head
 
@@ -121,14 +135,17 @@ class RunLease:
         """Raise ``LeaseLost`` where another driver has the run by now."""
         with self._busy:
             found = self._store.record(KEY)
-            if self._head is None or found is None or found.version != self._version:
-                raise self._lost()
+            if self._own(found) is None:
+                raise self._lost(found)
 
     def give_back(self) -> None:
-        """Let the next driver take the run at once; nothing happens where another one already has."""
+        """Let the next driver take the run at once; nothing happens where another one already has.
+
+        Where the store does not answer, that is logged, and the next driver waits for signs of life.
+        """
         try:
             self.commit(holder="", weights=None)
-        except LeaseLost as error:
+        except StoreError as error:
             logger.warning("%s", error)
         self._head = None
 
@@ -143,8 +160,14 @@ class RunLease:
                     "for it, end it, or choose another --out"
                 )
 
-    def _lost(self) -> LeaseLost:
-        found = self._store.record(KEY)
+    def _own(self, found: Record | None) -> Head | None:
+        """Return what a record says if this driver wrote it."""
+        if self._head is None or found is None:
+            return None
+        head = _read(self._store, found)
+        return head if (head.epoch, head.holder) == (self._head.epoch, self._head.holder) else None
+
+    def _lost(self, found: Record | None) -> LeaseLost:
         other = "nobody" if found is None else _read(self._store, found).holder or "a driver that has ended since"
         return LeaseLost(
             f"{self._store.uri} was taken over by {other}, because this process gave no sign of life; nothing that it "

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Barrier
 
 import pytest
 
+from records.stores.lease import RunLease, read_head
 from records.stores.objects import fetch_object, object_key, put_object, read_object
-from records.stores.store import DamagedObject, MissingKey, RecordChanged, Store
+from records.stores.store import DamagedObject, MissingKey, RecordChanged, Store, StoreError
 
 RACERS = 16
+
+
+@contextmanager
+def unanswered(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let swaps land and raise, as where the store was away for longer than its client asks again."""
+    swap = store.swap
+
+    def landed(key: str, content: bytes, version: str | None) -> str:
+        swap(key, content, version)
+        raise StoreError(f"{key}: timed out")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "swap", landed)
+        yield
 
 
 class StoreContract:
@@ -106,6 +123,33 @@ class StoreContract:
         found = store.record("record")
         assert found is not None
         assert found.content == b"39"
+
+    @pytest.mark.parametrize("changes", [{}, {"newest": "a" * 64}], ids=["a beat", "a snapshot"])
+    def test_a_driver_whose_swap_landed_and_raised_goes_on(
+        self, store: Store, changes: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lease = RunLease(store)
+        lease.take(alone=True)
+        for _ in range(2):
+            with unanswered(store, monkeypatch), pytest.raises(StoreError, match="timed out"):
+                lease.commit(**changes)
+            lease.check()
+            head = lease.commit()
+            assert read_head(store) == head, "the record says what the driver takes for written"
+            assert head.newest == ""
+
+    @pytest.mark.parametrize("changes", [{}, {"newest": "a" * 64}], ids=["a beat", "a snapshot"])
+    def test_a_run_whose_driver_had_no_answer_is_given_back(
+        self, store: Store, changes: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lease = RunLease(store)
+        lease.take(alone=True)
+        with unanswered(store, monkeypatch), pytest.raises(StoreError, match="timed out"):
+            lease.commit(**changes)
+        lease.give_back()
+        head = read_head(store)
+        assert head is not None
+        assert head.holder == ""
 
     def test_an_object_named_by_its_content_comes_back_verified(self, store: Store, tmp_path: Path) -> None:
         digest = put_object(store, "episodes/shard.arrow", b"episodes")

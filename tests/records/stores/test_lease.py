@@ -16,6 +16,7 @@ from records.stores.address import open_store
 from records.stores.folder_store import FolderStore
 from records.stores.lease import KEY, Head, LeaseHeld, LeaseLost, RunLease, read_head, this_machine
 from records.stores.store import Store, StoreError
+from tests.records.stores.contract import unanswered
 
 
 @pytest.fixture(params=["folder", "memory", "s3"])
@@ -61,6 +62,31 @@ def test_a_replaced_driver_commits_nothing(store: Store) -> None:
     head = read_head(store)
     assert head is not None
     assert (head.epoch, head.newest) == (2, "")
+
+
+def test_a_driver_that_was_replaced_after_a_swap_without_an_answer_commits_nothing(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = RunLease(store), RunLease(store)
+    old.take()
+    with unanswered(store, monkeypatch), pytest.raises(StoreError, match="timed out"):
+        old.commit(newest="late")
+    taken = new.take(alone=True)
+    for attempt in (old.commit, old.check):
+        with pytest.raises(LeaseLost, match="taken over by process"):
+            attempt()
+    assert read_head(store) == taken
+
+
+def test_a_store_that_is_away_at_the_end_keeps_nobody_from_ending(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease = RunLease(store)
+    lease.take()
+    with unanswered(store, monkeypatch):
+        lease.give_back()
+    with pytest.raises(LeaseLost, match="has not taken"):
+        lease.commit()
 
 
 def test_a_driver_of_another_machine_that_writes_is_left_alone(store: Store) -> None:

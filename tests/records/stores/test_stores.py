@@ -14,6 +14,7 @@ import pytest
 
 from records.stores.address import open_store
 from records.stores.folder_store import FolderStore
+from records.stores.lease import RunLease, read_head
 from records.stores.store import Store, StoreError
 from tests.records.stores.contract import StoreContract
 
@@ -31,6 +32,39 @@ class TestFolderStore(StoreContract):
         with pytest.raises(StoreError, match="no hard links"):
             store.put("a", b"x")
         assert store.keys("a") == []
+
+    def test_a_link_that_was_made_and_answered_as_one_that_is_there_has_won(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """NFS sends a request again when its answer was lost, and finds what the first one did."""
+        link = os.link
+
+        def sent_twice(source: Path, target: Path) -> None:
+            link(source, target)
+            link(source, target)
+
+        monkeypatch.setattr(os, "link", sent_twice)
+        assert store.put("a", b"x")
+        assert not store.put("a", b"x")
+        version = store.swap("record", b"1", None)
+        assert store.swap("record", b"2", version) != version
+
+    @pytest.mark.parametrize("number", [errno.EIO, errno.ESTALE])
+    def test_a_driver_whose_disk_failed_once_after_the_link_goes_on(
+        self, store: Store, number: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lease = RunLease(store)
+        lease.take(alone=True)
+
+        def failed(path: Path) -> None:
+            raise OSError(number, os.strerror(number), str(path))
+
+        with monkeypatch.context() as patched:
+            patched.setattr("records.stores.folder_store.force_to_disk", failed)
+            with pytest.raises(StoreError, match=os.strerror(number)):
+                lease.commit()
+        head = lease.commit()
+        assert read_head(store) == head
 
 
 class TestMemoryStore(StoreContract):
