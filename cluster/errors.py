@@ -21,7 +21,7 @@ class ExitCode(IntEnum):
     MISSING = 3
     """This machine lacks something the recipe needs; nothing was started."""
     STOPPED = 4
-    """The run stopped itself, for example past its budget of infrastructure failures; it can be resumed."""
+    """The run stopped itself, or another driver has it; the same command goes on later."""
     INTERRUPTED = 130
     """Stopped by Ctrl-C or SIGTERM; it can be resumed."""
 
@@ -48,6 +48,12 @@ class ManifestError(RunError):
     """The run folder does not fit what was asked of it."""
 
     code = ExitCode.USAGE
+
+
+class RunInUse(RunError):
+    """Another process has the run, and may live; the same command goes on once that one has ended."""
+
+    code = ExitCode.STOPPED
 
 
 class RunStopped(RunError):

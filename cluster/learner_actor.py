@@ -37,7 +37,7 @@ HEADWAY = "headway"
 SENDING = "sending"
 """Fixed: the same of sending weights, which takes longer."""
 _LOCK_WAIT_S = 60.0
-"""Fixed: Ray ends the learner of a lost driver within seconds; one that lives on is somebody's."""
+"""Fixed: Ray ends the learner of a lost driver within seconds; one that lives on, on this machine, is somebody's."""
 
 
 class LearnerActor:

@@ -22,7 +22,7 @@ from cluster.recipe.recipe import Recipe
 from cluster.run_folder.driving import driving
 from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.ledger import LedgerFile
-from cluster.run_folder.lock import RunLock
+from cluster.run_folder.lock import ELSEWHERE_S, RunLock
 from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.resume import Resume
 from cluster.run_folder.stage_results import Evaluated, TasksChosen
@@ -48,11 +48,12 @@ def train(recipe: Recipe, out: Path, resume: Resume = Resume.AUTO, uri: str = ""
     """
     stored = StoredRun(uri) if uri else None
     store, snapshot = (FolderStore(out), None) if stored is None else (stored.copy.store, stored.renew)
+    tell = RunDisplay(recipe.run.phases).note
     with (
         disk_errors(out, _GO_ON),
-        RunLock(out),
         interruptible(_kept(out)),
-        driving(store, snapshot=snapshot) as lease,
+        RunLock(out, tell=tell),
+        driving(store, wait_s=ELSEWHERE_S, tell=tell, snapshot=snapshot) as lease,
         _kept_in(stored, lease),
         file_log(out),
     ):

@@ -10,11 +10,12 @@ from __future__ import annotations
 import logging
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from cluster.errors import ManifestError, RunStopped
+from cluster.errors import RunInUse, RunStopped
 from records.stores.lease import BEAT_S, LeaseHeld, LeaseLost, RunLease
 from records.stores.store import Store, StoreError
 
@@ -27,21 +28,23 @@ _JOIN_S = 5.0
 def driving(
     store: Store,
     renew: Callable[[RunLease], Any] = RunLease.commit,
+    wait_s: float = 0.0,
+    tell: Callable[[str], object] = logger.warning,
+    *,
     snapshot: Callable[[RunLease], Any] | None = None,
 ) -> Iterator[RunLease]:
     """Have the run in ``store`` for the block, alone on this machine; ``renew`` gives each sign of life.
 
-    ``snapshot`` is called as often, beside it, and may take its time.
+    A driver of another machine that lives is waited for ``wait_s`` seconds: it may be one that is being ended. ``tell``
+    is called with what is waited for. ``snapshot`` is called as often as ``renew``, beside it, and may take its time.
 
     Raises:
-        ManifestError: another driver has the run.
+        RunInUse: another driver has the run.
         RunStopped: another driver took it over, or the store failed.
     """
     lease = RunLease(store)
     try:
-        lease.take(alone=True)
-    except LeaseHeld as error:
-        raise ManifestError(str(error)) from error
+        _take(lease, wait_s, tell)
     except StoreError as error:
         raise _stopped(error) from error
     renewal = _Renewal(lease, renew)
@@ -60,6 +63,20 @@ def driving(
         renewal.stop()
         if renewal.lost is None:
             lease.give_back()
+
+
+def _take(lease: RunLease, wait_s: float, tell: Callable[[str], object]) -> None:
+    ends, told = time.monotonic() + wait_s, False
+    while True:
+        try:
+            lease.take(alone=True)
+            return
+        except LeaseHeld as error:
+            if time.monotonic() >= ends:
+                raise RunInUse(str(error)) from error
+            if not told:
+                told = True
+                tell(f"{error}. Waiting at most {wait_s:g} s for its end")
 
 
 class _Renewal:

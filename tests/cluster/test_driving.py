@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 
 import pytest
 
-from cluster.errors import ManifestError, RunStopped
+from cluster.errors import RunInUse, RunStopped
 from cluster.run_folder.driving import driving
 from cluster.run_folder.manifest import RunManifest
 from records.stores.folder_store import FolderStore
@@ -94,7 +95,7 @@ def test_a_run_of_a_living_driver_is_refused(tmp_path: Path, monkeypatch: pytest
     store = FolderStore(tmp_path)
     with driving(store, renew=lambda lease: lease.commit(machine="elsewhere")) as lease:
         lease.commit(machine="elsewhere")
-        with pytest.raises(ManifestError, match="in use by another driver"), driving(store):
+        with pytest.raises(RunInUse, match="in use by another driver"), driving(store):
             pass
         lease.check()
 
@@ -116,6 +117,33 @@ def test_a_snapshot_that_takes_long_holds_up_no_sign_of_life(tmp_path: Path, mon
             time.sleep(0.05)
         assert lease.head.beat > before + 2
         put.set()
+
+
+def test_a_driver_of_another_machine_that_is_being_ended_is_waited_for(tmp_path: Path) -> None:
+    store, ending, told = FolderStore(tmp_path), Event(), list[str]()
+    other = RunLease(store)
+    other.take()
+    other.commit(machine="elsewhere", holder="process 7 on elsewhere")
+
+    def beat() -> None:
+        while not ending.wait(0.2):
+            other.commit()
+
+    def end(text: str) -> None:
+        told.append(text)
+        ending.set()
+        beating.join(30)
+        other.give_back()
+
+    beating = Thread(target=beat)
+    beating.start()
+    try:
+        with driving(store, wait_s=3600, tell=end) as lease:
+            assert lease.head.epoch == 2
+    finally:
+        ending.set()
+    assert len(told) == 1
+    assert re.search("in use by another driver .process 7 on elsewhere.*at most 3600 s for its end", told[0])
 
 
 def test_a_damaged_lease_is_named(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster.errors import ManifestError
+from cluster.errors import ManifestError, RunInUse
 from cluster.recipe.recipe import build_recipe, config_hash
 from cluster.run_folder import starts, versions
 from cluster.run_folder.durable import sha256_file, write_atomic
@@ -342,7 +342,7 @@ def test_a_stage_that_was_being_recorded_counts_for_nothing(tmp_path: Path) -> N
 
 
 def test_two_drivers_cannot_hold_one_folder(tmp_path: Path) -> None:
-    with RunLock(tmp_path), pytest.raises(ManifestError, match=f"process {os.getpid()}"), RunLock(tmp_path):
+    with RunLock(tmp_path), pytest.raises(RunInUse, match=f"process {os.getpid()}"), RunLock(tmp_path):
         pass
     with RunLock(tmp_path):
         pass

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from cluster.audit.audit import audit
-from cluster.errors import ManifestError
+from cluster.errors import RunInUse
 from cluster.run_folder.lock import RunLock
 from cluster.run_folder.stage_results import RolloutsPlayed
 from records.episodes import Source
@@ -201,7 +201,7 @@ def test_a_read_only_folder_is_refused_before_anything_starts_and_can_still_be_a
 def test_a_second_controller_is_refused_by_the_first_ones_process(tmp_path: Path, recipe: Path) -> None:
     with RunLock(tmp_path / "run"):
         ended = waymark("train", str(recipe), "--out", str(tmp_path / "run"), folder=tmp_path)
-    assert ended.returncode == 2, ended.stderr
+    assert ended.returncode == 4, ended.stderr
     assert f"is in use by another run (process {os.getpid()}" in ended.stderr
     assert not (tmp_path / "run" / "manifest.json").exists()
 
@@ -216,7 +216,7 @@ def test_a_learner_waits_for_the_one_of_a_killed_driver_to_end(tmp_path: Path) -
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=CHILD) as first:
         assert first.stdout is not None
         assert first.stdout.readline() == "held\n"
-        with pytest.raises(ManifestError, match=rf"process {first.pid} has learner\.lock"):
+        with pytest.raises(RunInUse, match=rf"process {first.pid} has learner\.lock"):
             RunLock(tmp_path, name="learner.lock", wait_s=0.2).__enter__()
         first.send_signal(signal.SIGKILL)
         with RunLock(tmp_path, name="learner.lock", wait_s=60.0):

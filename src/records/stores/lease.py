@@ -190,15 +190,18 @@ def this_machine() -> str:
         return platform.node()
 
 
+def lives_here(machine: str, process: int) -> bool:
+    """Return whether a process of ``machine`` is one of this machine that runs, as far as this machine can tell."""
+    return machine == this_machine() and (" " not in machine or Path(f"/proc/{process}").exists())
+
+
 def _may_live(before: Head, alone: bool) -> bool:
     """Return whether the holder may still be there, as far as this machine can tell."""
     if not before.holder:
         return False
     if before.machine != this_machine():
         return True
-    if alone:
-        return False
-    return " " not in before.machine or Path(f"/proc/{before.process}").exists()
+    return not alone and lives_here(before.machine, before.process)
 
 
 def _written(head: Head) -> bytes:
