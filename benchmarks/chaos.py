@@ -158,7 +158,7 @@ class Chaos:
             events = [json.loads(line)["event"] for line in file.read_text().splitlines() if line.endswith("}")]
             lost += sum(event in (Event.REQUEUE, Event.FAIL) for event in events)
             if index < len(files) - 1:
-                lost += events.count(Event.LEASE) - sum(event != Event.LEASE for event in events)
+                lost += events.count(Event.LEASE) - sum(event not in (Event.LEASE, Event.FOUND) for event in events)
         return lost
 
 

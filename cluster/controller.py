@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from cluster.audit.audit import require_balance
+from cluster.accounting import Accounting
 from cluster.demonstrated import DEMONSTRATED
 from cluster.display.run_display import RunDisplay
 from cluster.errors import RunStopped
@@ -81,8 +81,8 @@ class Controller:
         self.tasks = tasks
         self.run_tasks = RunTasks(tasks, manifest)
         self.display = display
-        self.ledger = ledger
         self.buffer = ReplayBuffer(system.folders.episodes)
+        self.accounting = Accounting(manifest, ledger, self.buffer, display)
         self.labelled = LabelledBuffer(self.buffer, LabelStore(system.folders.labels), recipe.replay.judges)
         self._ahead: dict[int, RolloutResult] = {}
         self.stages = StageRunner(manifest, system, self.labelled, display, monitors, recipe.replay.pack_above)
@@ -91,6 +91,7 @@ class Controller:
         """Warm-start, then play, filter, learn, publish, evaluate and choose tasks, phase after phase."""
         stage = self.stages.run
         self.stages.take_up()
+        self.accounting.take_up()
         self.display.phase(0)
         stage(0, Cloned, self._clone)
         stage(0, CriticsPretrained, self._pretrain_critics)
@@ -103,7 +104,7 @@ class Controller:
         if self.recipe.warm_start.rollout_tasks:
             self._collect(0)
             self._choose(0)
-        require_balance(self.manifest.out, 0, self.buffer)
+        self.accounting.require_balance(0)
         for phase in range(1, self.recipe.run.phases + 1):
             self.display.phase(phase)
             if tasks_without(self._shown_milestones(phase)):
@@ -116,7 +117,7 @@ class Controller:
             stage(phase, Published, self._publish)
             stage(phase, Evaluated, self._evaluate)
             self._choose(phase)
-            require_balance(self.manifest.out, phase, self.buffer)
+            self.accounting.require_balance(phase)
             self.system.folders.forget_checkpoints(phase, self.recipe.run.keep_checkpoints)
         self.system.learner.export(critics=self.recipe.run.kept_critics)
         self.display.finish()
@@ -231,7 +232,7 @@ class Controller:
         if self._looks_for_milestones:
             without = {task.task_id for task in tasks_without(specs)}  # they are written before their phase
             specs = [spec for spec in specs if spec.task.task_id not in without]
-        journal = self.ledger.of(phase + 1, RolloutsPlayed.stage)
+        journal = self.accounting.journal(phase + 1, RolloutsPlayed.stage, specs)
         play, environment = self.system.rollouts.ahead, self.recipe.run.environment
         with play(specs, self.buffer, self.display, environment=environment, journal=journal) as begun:
             yield
@@ -396,8 +397,9 @@ class Controller:
         self.display.losses({part: loss for part, loss in losses.items() if loss is not None})
 
     def _play(self, phase: int, stage: str, specs: list[EpisodeSpec], environment: str) -> RolloutResult:
-        journal = self.ledger.of(phase, stage)
+        journal = self.accounting.journal(phase, stage, specs)
         result = self.system.rollouts.play(specs, self.buffer, self.display, environment=environment, journal=journal)
+        journal.force()
         self.buffer.refresh()
         self.system.learner.bring(self.buffer.shards)
         return result

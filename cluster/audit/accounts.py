@@ -38,6 +38,7 @@ class StageLedger:
     failed: dict[str, int]
     requeued: dict[str, int]
     cut_short: int
+    found: int = 0
 
     @classmethod
     def of(cls, lines: Iterable[LedgerLine]) -> StageLedger:
@@ -55,6 +56,7 @@ class StageLedger:
             failed=dict(failures[Event.FAIL]),
             requeued=dict(failures[Event.REQUEUE]),
             cut_short=events[Event.LEASE] - ended,
+            found=events[Event.FOUND],
         )
 
 
@@ -94,7 +96,10 @@ def check_training(run: RunRecord, phases: Collection[int]) -> AuditPart:
 
 
 def check_ledger(run: RunRecord, phases: Collection[int]) -> AuditPart:
-    """Each attempt that was dispatched has one end, and each completed episode an attempt that can have made it."""
+    """Each attempt that was dispatched has one end, and each completed episode an attempt that can have made it.
+
+    Or a start found it: one that began before the stage was complete, and after it can have been played.
+    """
     part = AuditPart("ledger", looked_at=sum(line.phase in phases for line in run.ledger))
     if run.ledger_fault:
         part.require(False, "ledger", run.ledger_fault)
@@ -251,9 +256,12 @@ def _check_stage_ledger(part: AuditPart, run: RunRecord, key: Key, start: int, p
     completed = {episode_id for episode_id, ended in ends if ended >= since}
     done = set(played.episodes)
     leased = {line.episode for line in lines if line.event is Event.LEASE}
-    for episode_id in sorted((done | completed) - (done & leased)):
-        found = "was never dispatched" if episode_id in done else "was completed, but is not counted"
-        part.require(False, f"episode {episode_id}", f"{found} in {place(key)}")
+    found_in = {line.episode: line.start for line in reversed(lines) if line.event is Event.FOUND}
+    for episode_id in sorted(done - leased):
+        problem = _not_found(run, key, start, found_in.get(episode_id))
+        part.require(not problem, f"episode {episode_id}", problem)
+    for episode_id in sorted(completed - done):
+        part.require(False, f"episode {episode_id}", f"was completed, but is not counted in {place(key)}")
     failed = Counter(
         line.failure for line in lines if line.event is Event.FAIL and line.start == start and line.episode not in done
     )
@@ -262,6 +270,29 @@ def _check_stage_ledger(part: AuditPart, run: RunRecord, key: Key, start: int, p
         place(key),
         f"failures {played.failures} were counted, the ledger has {dict(failed)}",
     )
+
+
+def _not_found(run: RunRecord, key: Key, completed_in: int, found_in: int | None) -> str:
+    """Return why a start cannot have found an episode that nobody dispatched, or an empty text."""
+    if found_in is None:
+        return f"was never dispatched in {place(key)}"
+    if found_in > completed_in:
+        return f"was found by start {found_in}, but {place(key)} was completed in start {completed_in}"
+    if not _begun_before(run, key, found_in):
+        return f"was found by start {found_in}, before which nobody can have played it in {place(key)}"
+    return ""
+
+
+def _begun_before(run: RunRecord, key: Key, start: int) -> bool:
+    """Whether an earlier start got so far that it can have played episodes of a stage: to what decides them."""
+    if key[1] not in _SOURCES:
+        return start > 1
+    source = _SOURCES[key[1]]
+    oldest = max(newest_version(source, key[0]) - (run.max_staleness if source is Source.ROLLOUT else 0), 0)
+    if any(str(oldest) in found.published and found.start <= start for found in run.rollbacks):
+        return True
+    published = run.entries.get((oldest, Published.stage))
+    return published is not None and published.start < start
 
 
 def _close(one: float | None, other: float | None) -> bool:

@@ -6,6 +6,7 @@ finding names what is wrong and where. Imports neither torch nor Ray.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from cluster.audit.files import check_files, check_first_states, check_manifests
 from cluster.audit.labels import check_labels
 from cluster.audit.record import AuditPart, Finding, Key, RunRecord
 from cluster.errors import RunStopped
+from cluster.run_folder.ledger import LedgerLine
 from cluster.run_folder.rollback import Rollback
 from cluster.run_folder.stage_results import FirstStatesOpened
 from replay.buffer import ReplayBuffer
@@ -60,13 +62,15 @@ def audit(out: Path) -> AuditResult:
     return AuditResult(parts, accounts, tuple(run.rollbacks))
 
 
-def require_balance(out: Path, phase: int, buffer: ReplayBuffer) -> None:
+def require_balance(out: Path, phase: int, buffer: ReplayBuffer, ledger: Sequence[LedgerLine] | None = None) -> None:
     """Check the accounts of one phase that has just been completed; the files were hashed when they were recorded.
+
+    ``ledger`` has the lines of this phase, of all starts, where they were read already.
 
     Raises:
         RunStopped: they do not add up; the text says what is wrong.
     """
-    run = RunRecord.read(out, buffer)
+    run = RunRecord.read(out, buffer, ledger)
     parts = [check(run, {phase}) for check in (check_episodes, check_training, check_ledger, check_labels)]
     findings = [finding for part in parts for finding in part.findings]
     if findings:

@@ -72,12 +72,12 @@ def check_files(run: RunRecord) -> AuditPart:
 
 
 def check_shards(run: RunRecord) -> AuditPart:
-    """Each shard can be read and holds what its name says, and each record was imported, or dispatched each time."""
+    """Each shard can be read and holds what its name says; each record was imported, found, or dispatched each time."""
     part = AuditPart("shards", looked_at=len(run.buffer.shards))
     for skipped in run.buffer.scan.skipped:
         part.require(False, _relative(skipped.path, run.out), skipped.reason)
     for episode_id, count in sorted(run.records.items()):
-        leases = run.leases[episode_id] + run.is_imported(episode_id)
+        leases = run.leases[episode_id] + run.is_imported(episode_id) + (episode_id in run.found)
         part.require(
             count <= leases,
             f"episode {episode_id}",

@@ -7,6 +7,7 @@ exception, but for a folder that holds no run at all. Imports neither torch nor 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -68,14 +69,19 @@ class RunRecord:
     rollbacks: list[Rollback]
 
     @classmethod
-    def read(cls, out: Path, buffer: ReplayBuffer | None = None) -> RunRecord:
-        """Read a run folder; raise ``ManifestError`` where it holds none. A buffer that is open already is used."""
+    def read(
+        cls, out: Path, buffer: ReplayBuffer | None = None, ledger: Sequence[LedgerLine] | None = None
+    ) -> RunRecord:
+        """Read a run folder; raise ``ManifestError`` where it holds none.
+
+        A buffer that is open already is used, and lines of the ledger that were read already.
+        """
         header = read_header(out)
         entries, _, faults = scan_stages(out, sha256_file(out / FILE_NAME))
         lines: list[LedgerLine] = []
         fault = ""
         try:
-            lines.extend(read_ledger(out))
+            lines.extend(read_ledger(out) if ledger is None else ledger)
         except (OSError, ValueError) as error:
             fault = str(error)
         rollbacks: list[Rollback] = []
@@ -138,6 +144,18 @@ class RunRecord:
     def leases(self) -> Counter[str]:
         """How often each episode was handed to a worker, in all starts."""
         return Counter(line.episode for line in self.ledger if line.event is Event.LEASE)
+
+    @cached_property
+    def found(self) -> set[str]:
+        """Episodes that a start found on the disk when no line accounted for them yet."""
+        accounted: set[str] = set()
+        found: set[str] = set()
+        for line in self.ledger:
+            if line.event is Event.FOUND and line.episode not in accounted:
+                found.add(line.episode)
+            if line.accounts:
+                accounted.add(line.episode)
+        return found
 
     @cached_property
     def lines(self) -> dict[Key, list[LedgerLine]]:

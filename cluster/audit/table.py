@@ -16,7 +16,7 @@ from records.terminal import printable
 _MEANING = {
     "manifests": "each complete stage has a manifest, in an unbroken chain",
     "files": "each file has the SHA-256 that was recorded",
-    "shards": "each shard is whole, and each record in it was dispatched",
+    "shards": "each shard is whole, and each record in it was dispatched or found",
     "episodes": "dispatched = completed + failed by kind; each counted once",
     "training": "each trained step has an episode, a verdict and a published version",
     "ledger": "each attempt has one end",
@@ -26,7 +26,10 @@ _MEANING = {
 
 
 def show_audit(console: Console, result: AuditResult) -> None:
-    """Print each stage's attempts, why some failed, what was rolled back, what was checked, and each finding."""
+    """Print each stage's attempts, why some failed, how many episodes were found without one, and the rest.
+
+    That is what was rolled back, what was checked, and each finding.
+    """
     accounts = _table("stage", "attempts", "completed", "failed", "requeued", "cut short")
     reasons: list[str] = []
     for (phase, stage), ledger in result.accounts.items():
@@ -35,6 +38,8 @@ def show_audit(console: Console, result: AuditResult) -> None:
         accounts.add_row(_text(f"{phase} {stage}"), *map(str, counts))
         reasons += [f"{phase} {stage}: {count} x {code} failed" for code, count in sorted(ledger.failed.items())]
         reasons += [f"{phase} {stage}: {count} x {code} requeued" for code, count in sorted(ledger.requeued.items())]
+        if ledger.found:
+            reasons.append(f"{phase} {stage}: {ledger.found} episodes found, whose lines of dispatch are lost")
     parts = _table("part", "looked at", "wrong", "what must hold")
     for part in result.parts:
         wrong = Text(str(len(part.findings)), style="bold red" if part.findings else "green")

@@ -2,23 +2,27 @@
 
 Owns these files. A line is one JSON object: ``{"phase", "stage", "event", "episode", "attempt", "worker"}`` and, where
 an attempt failed, ``"failure"`` as ``kind/code``. Invariants: lines are only appended, in the order of what happened;
-a lease without an end was cut short by the end of its start; ``waymark audit`` needs nothing else to balance
-what was dispatched with what is stored.
+the line of a lease is durable before its episode is sent, that of its end before a stage counts it; a lease without an
+end was cut short by the end of its start; an episode that a start found on the disk, and that no line accounts for, has
+a line that says so; ``waymark audit`` needs nothing else to balance what was dispatched with what is stored.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from records.durable import read_text
+from records.durable import force_to_disk, open_file
 from records.failures import Failure
 from rollout_workers.leases import Event, Lease
 
 FOLDER = "ledger"
+_NOBODY = Lease("", attempt=0, holder=-1)
+"""Stands for the attempt that an episode was found without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,11 @@ class LedgerLine:
     worker: int
     failure: str = ""
 
+    @property
+    def accounts(self) -> bool:
+        """Whether the line says how its episode can have come to the disk."""
+        return self.event in (Event.LEASE, Event.FOUND)
+
 
 class LedgerFile:
     """Context manager that appends what happens in one start."""
@@ -42,19 +51,25 @@ class LedgerFile:
         path = out / FOLDER / f"{start:04d}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
         self._lines = path.open("a", encoding="utf-8")
+        self._forced = True
+        force_to_disk(path.parent)
+        force_to_disk(out)
 
-    def of(self, phase: int, stage: str) -> Callable[[Event, Lease, Failure | None], None]:
-        """Return what writes down the events of one stage, each at once."""
+    def of(self, phase: int, stage: str) -> StageJournal:
+        """Return what writes down the events of one stage."""
+        return StageJournal(self, phase, stage)
 
-        def write(event: Event, lease: Lease, failure: Failure | None) -> None:
-            line = {"phase": phase, "stage": stage, "event": event.value, "episode": lease.episode_id}
-            line |= {"attempt": lease.attempt, "worker": lease.holder}
-            if failure is not None:
-                line["failure"] = f"{failure.code}"
-            self._lines.write(json.dumps(line) + "\n")
-            self._lines.flush()
+    def append(self, line: dict[str, object]) -> None:
+        """Write a line down, so that it outlives this process; see ``force``."""
+        self._forced = False
+        self._lines.write(json.dumps(line) + "\n")
+        self._lines.flush()
 
-        return write
+    def force(self) -> None:
+        """Make all lines durable, so that they outlive this machine; nothing is done where they are."""
+        if not self._forced:
+            os.fsync(self._lines.fileno())
+            self._forced = True
 
     def __enter__(self) -> LedgerFile:
         """Return the file itself."""
@@ -67,16 +82,61 @@ class LedgerFile:
         self._lines.close()
 
 
-def read_ledger(out: Path) -> Iterator[LedgerLine]:
-    """Yield every event of every start in order; a last line that was torn by a crash is left out.
+class StageJournal:
+    """Writes down the events of one stage, each at once; a ``rollout_workers.leases.Journal``."""
 
-    Raises ``ValueError`` naming any other line that is not one of a ledger; ``OSError`` where a file cannot be read.
-    """
-    for path in sorted((out / FOLDER).glob("[0-9]*.jsonl")):
-        lines = read_text(path, errors="replace").split("\n")
-        for number, line in enumerate(lines, start=1):
-            if line and number < len(lines):
-                yield _parse(path, number, line)
+    def __init__(self, file: LedgerFile, phase: int, stage: str) -> None:
+        self._file, self._phase, self._stage = file, phase, stage
+
+    def __call__(self, event: Event, lease: Lease, failure: Failure | None) -> None:
+        """Write down an event of an attempt."""
+        self._append(event, lease.episode_id, lease, failure)
+
+    def found(self, episode_id: str) -> None:
+        """Write down that an episode was on the disk when this start began, and that no line accounts for it."""
+        self._append(Event.FOUND, episode_id, _NOBODY, None)
+
+    def force(self) -> None:
+        """Make all lines durable."""
+        self._file.force()
+
+    def _append(self, event: Event, episode_id: str, lease: Lease, failure: Failure | None) -> None:
+        line: dict[str, object] = {"phase": self._phase, "stage": self._stage, "event": event.value}
+        line |= {"episode": episode_id, "attempt": lease.attempt, "worker": lease.holder}
+        if failure is not None:
+            line["failure"] = f"{failure.code}"
+        self._file.append(line)
+
+
+class LedgerReader:
+    """Reads the ledger of a run on from where it was, so that each line is read once however it grows."""
+
+    def __init__(self, out: Path) -> None:
+        self._folder = out / FOLDER
+        self._read: dict[Path, tuple[int, int]] = {}
+
+    def read_on(self) -> Iterator[LedgerLine]:
+        """Yield what was not read yet of every start, in order; a last line that was torn by a crash is left out.
+
+        Raises ``ValueError`` naming any other line that is not one of a ledger; ``OSError`` where a file cannot be
+        read.
+        """
+        for path in sorted(self._folder.glob("[0-9]*.jsonl")):
+            at, number = self._read.get(path, (0, 0))
+            with open_file(path) as file:
+                file.seek(at)
+                for line in file:
+                    if not line.endswith(b"\n"):
+                        break
+                    at, number = at + len(line), number + 1
+                    self._read[path] = at, number
+                    if len(line) > 1:
+                        yield _parse(path, number, line.decode("utf-8", "replace"))
+
+
+def read_ledger(out: Path) -> Iterator[LedgerLine]:
+    """Yield every event of every start in order; raise as ``LedgerReader.read_on`` does."""
+    return LedgerReader(out).read_on()
 
 
 def _parse(path: Path, number: int, text: str) -> LedgerLine:

@@ -111,6 +111,11 @@ class RunManifest:
         """The number of this start of the run's command."""
         return self._start
 
+    @property
+    def last(self) -> str:
+        """The SHA-256 of the newest stage's manifest, that of the run's header where no stage is complete."""
+        return self._last
+
     def note_start(self, recipe: Recipe) -> int:
         """Note that the run is started or goes on from here, and with which other settings than at first.
 

@@ -1,8 +1,8 @@
 """Each start of a run's command: ``OUT/starts/0003.json`` says when it was and with which code.
 
 Owns these files and the rule that a run goes on with the code it was last played with. A start that rolled
-the run back (``cluster.run_folder.rollback``) says so in its file. Invariant: numbers only grow, so that whatever a
-start leaves can be told from what a later one did.
+the run back (``cluster.run_folder.rollback``) says so in its file, and one that audited a phase names the manifest that
+stood last then. Invariant: numbers only grow, so that whatever a start leaves can be told from what a later one did.
 """
 
 from __future__ import annotations
@@ -52,6 +52,29 @@ def note_rollback(out: Path, start: int, line: str) -> None:
     content = read_json(path)
     content.setdefault("rollbacks", []).append(line)
     write_atomic(path, json.dumps(content, indent=1) + "\n")
+
+
+def note_balanced(out: Path, start: int, manifest: str) -> None:
+    """Add to a start's file, durably, that the run added up when the manifest with this SHA-256 was its newest."""
+    path = out / FOLDER / f"{start:04d}.json"
+    content = read_json(path)
+    content.setdefault("balanced", []).append(manifest)
+    write_atomic(path, json.dumps(content, indent=1) + "\n")
+
+
+def balanced_manifests(out: Path) -> set[str]:
+    """Return the SHA-256s of the manifests after which a start found that the run added up.
+
+    A file that cannot be read says nothing: its phase is audited again.
+    """
+    found: set[str] = set()
+    for path in start_files(out):
+        try:
+            noted = read_json(path).get("balanced", [])
+        except (OSError, ValueError):
+            continue
+        found.update(name for name in (noted if isinstance(noted, list) else ()) if isinstance(name, str))
+    return found
 
 
 def require_same_code(out: Path) -> None:

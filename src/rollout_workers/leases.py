@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
 from types import MappingProxyType
+from typing import Protocol
 
 from records.failures import Failure, FailureKind
 
@@ -32,12 +33,14 @@ class EpisodeState(StrEnum):
 
 
 class Event(StrEnum):
-    """What can happen to an episode."""
+    """What can happen to an episode, and be written down of it."""
 
     LEASE = "lease"
     COMPLETE = "complete"
     REQUEUE = "requeue"
     FAIL = "fail"
+    FOUND = "found"
+    """No move: its shard was there when a start began, and nothing that is written down says who played it."""
 
 
 TRANSITIONS: Mapping[tuple[EpisodeState, Event], EpisodeState] = MappingProxyType(
@@ -64,12 +67,33 @@ class Lease:
     holder: int
 
 
-Journal = Callable[[Event, Lease, Failure | None], None]
+OnEvent = Callable[[Event, Lease, Failure | None], None]
 """Is told of every event of a lease, in order, with the failure that ended an attempt."""
 
 
-def no_journal(event: Event, lease: Lease, failure: Failure | None) -> None:
+class Journal(Protocol):
+    """Writes down every event of a lease; also an ``OnEvent``."""
+
+    def __call__(self, event: Event, lease: Lease, failure: Failure | None) -> None:
+        """Write down an event."""
+        ...
+
+    def force(self) -> None:
+        """Make what was written down durable: before a lease is sent, and before anything counts on its end."""
+        ...
+
+
+class NoJournal:
     """Nobody writes it down."""
+
+    def __call__(self, event: Event, lease: Lease, failure: Failure | None) -> None:
+        """Nothing is written."""
+
+    def force(self) -> None:
+        """Nothing was written."""
+
+
+no_journal = NoJournal()
 
 
 @dataclass(slots=True)
@@ -99,7 +123,7 @@ class EpisodeLedger:
         *,
         max_attempts: int,
         retry_delay_s: float = 0.0,
-        journal: Journal = no_journal,
+        journal: OnEvent = no_journal,
     ) -> None:
         """Take episodes in the order in which they shall be handed out.
 

@@ -2,9 +2,9 @@
 
 Owns the driver's loop: lease, send, collect, retry, stop. Invariants: each episode ends as completed
 (in a durable shard) or failed (with a typed reason) or, when a run stops early, was never sent; what a
-lost worker was playing is played again, without counting as an attempt where its node went away; a run stops with a
-clear error when its failure budget is used up or nothing happens any more, which waiting for a node is not. Holds ids
-and summaries, never trajectories.
+lost worker was playing is played again, without counting as an attempt where its node went away; a lease is durable
+before it is sent; a run stops with a clear error when its failure budget is used up or nothing happens any more, which
+waiting for a node is not. Holds ids and summaries, never trajectories.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from heapq import heapify, heappop, heapreplace
+from heapq import heapify, heapreplace
 
 from environments.admission import Admission
 from environments.browser.owned_processes import kill, orphans
+from environments.environment import Grant
 from records import failure_codes as codes
 from records.episodes import Source
 from records.failures import Failure, FailureCode, FailureKind
@@ -102,6 +103,8 @@ class RolloutPool:
     ) -> RolloutResult:
         """Play all episodes and return once each is accounted for; ``journal`` is told of every attempt.
 
+        It is forced to the disk once for all the attempts that are sent together.
+
         ``ending`` may let the run end before: what was never sent, or waits for another attempt, is then neither
         completed nor failed.
 
@@ -169,6 +172,7 @@ class _Run:
         self._settings = settings
         self._on_shard = on_shard
         self._on_counts = on_counts
+        self._journal = journal
         self._ledger = EpisodeLedger(
             (spec.episode_id for spec in specs),
             max_attempts=settings.attempts,
@@ -219,6 +223,7 @@ class _Run:
         heapify(emptiest)
         self._worker_seen |= bool(ready)
         room = sum(max(0, self._capacity - held) for held in ready.values())
+        leased: list[tuple[Lease, Grant | None]] = []
         waiting = ((episode_id, self._specs[episode_id].task) for episode_id in self._ledger.pending(now))
         for episode_id, decided in self._gate.admit(self._name, waiting, room).items():
             if isinstance(decided, Failure):
@@ -228,15 +233,28 @@ class _Run:
                 self._gate.keep(decided)
                 continue
             held, worker = emptiest[0]
-            lease, spec = self._ledger.lease_one(worker, episode_id), self._specs[episode_id]
-            if self._group.send(worker, self._name, lease, replace(spec, grant=decided) if decided else spec):
-                self._gate.sent(self._name, lease, decided)
+            leased.append((self._ledger.lease_one(worker, episode_id), decided))
+            heapreplace(emptiest, (held + 1, worker))
+        if leased:
+            self._journal.force()
+            self._send(leased, now)
+
+    def _send(self, leased: Sequence[tuple[Lease, Grant | None]], now: float) -> None:
+        """Send episodes with their grants; a worker that refuses one is sent no other of them."""
+        refused: set[int] = set()
+        for lease, grant in leased:
+            worker, spec = lease.holder, self._specs[lease.episode_id]
+            refusal = Failure(codes.NOT_SENT, f"worker {worker} took no further episode")
+            if worker in refused:
+                self._gate.keep(grant)
+                self._ledger.hand_back(lease, refusal)
+            elif self._group.send(worker, self._name, lease, replace(spec, grant=grant) if grant else spec):
+                self._gate.sent(self._name, lease, grant)
                 self._moved = now
-                heapreplace(emptiest, (held + 1, worker))
-                continue
-            self._gate.keep(decided)
-            self._fail(lease, Failure(codes.NOT_SENT, f"worker {worker} took no further episode"), now)
-            heappop(emptiest)
+            else:
+                refused.add(worker)
+                self._gate.keep(grant)
+                self._fail(lease, refusal, now)
 
     def _account(self, event: Answered | Lost) -> None:
         now = time.monotonic()
