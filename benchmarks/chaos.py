@@ -31,6 +31,7 @@ from benchmarks.recording import Recording, option_parser, percent
 from benchmarks.runs import FOLDER, LAPTOP, RecordedRun, RunFailed, start_training, train
 from cluster.errors import ExitCode
 from cluster.run_folder.ledger import FOLDER as LEDGER
+from cluster.run_folder.ledger import Found
 from environments.browser.owned_processes import process_mark
 from replay.buffer import ReplayBuffer
 from rollout_workers.leases import Event
@@ -158,7 +159,7 @@ class Chaos:
             events = [json.loads(line)["event"] for line in file.read_text().splitlines() if line.endswith("}")]
             lost += sum(event in (Event.REQUEUE, Event.FAIL) for event in events)
             if index < len(files) - 1:
-                lost += events.count(Event.LEASE) - sum(event not in (Event.LEASE, Event.FOUND) for event in events)
+                lost += events.count(Event.LEASE) - sum(event not in (Event.LEASE, Found.FOUND) for event in events)
         return lost
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cluster.audit.record import AuditPart, Key, RunRecord, place
-from cluster.run_folder.ledger import LedgerLine
+from cluster.run_folder.ledger import Found, LedgerLine
 from cluster.run_folder.stage_results import (
     ActorTrained,
     Cloned,
@@ -43,8 +43,8 @@ class StageLedger:
     @classmethod
     def of(cls, lines: Iterable[LedgerLine]) -> StageLedger:
         """Count the events; a lease that has no end was cut short by the end of its start."""
-        events: Counter[Event] = Counter()
-        failures: dict[Event, Counter[str]] = {Event.FAIL: Counter(), Event.REQUEUE: Counter()}
+        events: Counter[Event | Found] = Counter()
+        failures: dict[Event | Found, Counter[str]] = {Event.FAIL: Counter(), Event.REQUEUE: Counter()}
         for line in lines:
             events[line.event] += 1
             if line.event in failures:
@@ -56,7 +56,7 @@ class StageLedger:
             failed=dict(failures[Event.FAIL]),
             requeued=dict(failures[Event.REQUEUE]),
             cut_short=events[Event.LEASE] - ended,
-            found=events[Event.FOUND],
+            found=events[Found.FOUND],
         )
 
 
@@ -256,7 +256,7 @@ def _check_stage_ledger(part: AuditPart, run: RunRecord, key: Key, start: int, p
     completed = {episode_id for episode_id, ended in ends if ended >= since}
     done = set(played.episodes)
     leased = {line.episode for line in lines if line.event is Event.LEASE}
-    found_in = {line.episode: line.start for line in reversed(lines) if line.event is Event.FOUND}
+    found_in = {line.episode: line.start for line in reversed(lines) if line.event is Found.FOUND}
     for episode_id in sorted(done - leased):
         problem = _not_found(run, key, start, found_in.get(episode_id))
         part.require(not problem, f"episode {episode_id}", problem)

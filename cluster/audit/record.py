@@ -15,7 +15,7 @@ from pathlib import Path
 from cluster.errors import ManifestError
 from cluster.run_folder.durable import sha256_file
 from cluster.run_folder.layout import LABELS, ROLLBACKS
-from cluster.run_folder.ledger import LedgerLine, read_ledger
+from cluster.run_folder.ledger import Found, LedgerLine, read_ledger
 from cluster.run_folder.manifest import FILE_NAME, RunHeader, read_header
 from cluster.run_folder.recorded_files import recorded_files
 from cluster.run_folder.rollback import Rollback, read_rollbacks
@@ -151,7 +151,7 @@ class RunRecord:
         accounted: set[str] = set()
         found: set[str] = set()
         for line in self.ledger:
-            if line.event is Event.FOUND and line.episode not in accounted:
+            if line.event is Found.FOUND and line.episode not in accounted:
                 found.add(line.episode)
             if line.accounts:
                 accounted.add(line.episode)

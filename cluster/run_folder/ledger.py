@@ -13,6 +13,7 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
 
@@ -21,6 +22,15 @@ from records.failures import Failure
 from rollout_workers.leases import Event, Lease
 
 FOLDER = "ledger"
+
+
+class Found(StrEnum):
+    """What a ledger says of an episode beside the events of its leases."""
+
+    FOUND = "found"
+    """Its shard was there when a start began, and no line says who played it."""
+
+
 _NOBODY = Lease("", attempt=0, holder=-1)
 """Stands for the attempt that an episode was found without."""
 
@@ -32,7 +42,7 @@ class LedgerLine:
     start: int
     phase: int
     stage: str
-    event: Event
+    event: Event | Found
     episode: str
     attempt: int
     worker: int
@@ -41,7 +51,7 @@ class LedgerLine:
     @property
     def accounts(self) -> bool:
         """Whether the line says how its episode can have come to the disk."""
-        return self.event in (Event.LEASE, Event.FOUND)
+        return self.event in (Event.LEASE, Found.FOUND)
 
 
 class LedgerFile:
@@ -94,13 +104,13 @@ class StageJournal:
 
     def found(self, episode_id: str) -> None:
         """Write down that an episode was on the disk when this start began, and that no line accounts for it."""
-        self._append(Event.FOUND, episode_id, _NOBODY, None)
+        self._append(Found.FOUND, episode_id, _NOBODY, None)
 
     def force(self) -> None:
         """Make all lines durable."""
         self._file.force()
 
-    def _append(self, event: Event, episode_id: str, lease: Lease, failure: Failure | None) -> None:
+    def _append(self, event: Event | Found, episode_id: str, lease: Lease, failure: Failure | None) -> None:
         line: dict[str, object] = {"phase": self._phase, "stage": self._stage, "event": event.value}
         line |= {"episode": episode_id, "attempt": lease.attempt, "worker": lease.holder}
         if failure is not None:
@@ -142,6 +152,7 @@ def read_ledger(out: Path) -> Iterator[LedgerLine]:
 def _parse(path: Path, number: int, text: str) -> LedgerLine:
     try:
         found = json.loads(text)
-        return LedgerLine(int(path.stem), **{**found, "event": Event(found["event"])})
+        kind = Found if found["event"] == Found.FOUND else Event
+        return LedgerLine(int(path.stem), **{**found, "event": kind(found["event"])})
     except (TypeError, ValueError, KeyError) as error:
         raise ValueError(f"{FOLDER}/{path.name}, line {number}: not an event of a ledger ({error})") from error

@@ -33,14 +33,12 @@ class EpisodeState(StrEnum):
 
 
 class Event(StrEnum):
-    """What can happen to an episode, and be written down of it."""
+    """What can happen to an episode."""
 
     LEASE = "lease"
     COMPLETE = "complete"
     REQUEUE = "requeue"
     FAIL = "fail"
-    FOUND = "found"
-    """No move: its shard was there when a start began, and nothing that is written down says who played it."""
 
 
 TRANSITIONS: Mapping[tuple[EpisodeState, Event], EpisodeState] = MappingProxyType(

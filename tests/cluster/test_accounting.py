@@ -19,7 +19,7 @@ from cluster import accounting, cli
 from cluster.audit.audit import audit
 from cluster.errors import RunStopped
 from cluster.run_folder import ledger
-from cluster.run_folder.ledger import LedgerFile, read_ledger
+from cluster.run_folder.ledger import Found, LedgerFile, read_ledger
 from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.stage_results import RolloutsPlayed, WithEpisodes
 from records.episodes import Trajectory
@@ -82,7 +82,7 @@ def test_a_machine_that_ends_with_the_newest_lines_of_its_ledger_costs_no_run(
     assert run.manifest.stages() == ORDER
     assert not played & {spec.episode_id for spec in run.system.specs}
     assert findings(run.out) == []
-    assert {line.episode for line in read_ledger(run.out) if line.event == "found"} == lost
+    assert {line.episode for line in read_ledger(run.out) if line.event is Found.FOUND} == lost
     assert sum(account.found for account in audit(run.out).accounts.values()) == len(lost)
     assert ("whose lines in the ledger are lost" in run.output.getvalue()) == bool(lost)
     run.start()
