@@ -493,6 +493,35 @@ def browsers_reach_sites_and_policy_alone(documents: list[Document]) -> Iterator
 
 
 @rule
+def a_broadcast_reaches_every_server(documents: list[Document]) -> Iterator[str]:
+    """Its group's processes, learner and servers alike, meet at a port that is free and connect to one another."""
+    of_role = {group.name: group.labels for group in groups(documents)}
+    for first, second in (("learner", "policy"), ("policy", "learner"), ("policy", "policy")):
+        if not _every_port_is_open(documents, of_role.get(first, {}), of_role.get(second, {})):
+            yield f"{first} pods do not reach {second} pods at every port"
+
+
+def _every_port_is_open(documents: list[Document], source: dict[str, str], target: dict[str, str]) -> bool:
+    """Whether network policies let pods with the labels ``source`` connect to any port of those with ``target``."""
+    policies = [policy["spec"] for policy in of_kind(documents, "NetworkPolicy")]
+    ways = (("egress", "to", source, target), ("ingress", "from", target, source))
+    return all(
+        any(
+            _takes_every_port(door, peers, other)
+            for spec in policies
+            if selects(spec["podSelector"], own)
+            for door in spec.get(side, [])
+        )
+        for side, peers, own, other in ways
+    )
+
+
+def _takes_every_port(door: Document, peers: str, labels: dict[str, str]) -> bool:
+    pods_of_ours = [peer["podSelector"] for peer in door.get(peers, []) if {*peer} == {"podSelector"}]
+    return "ports" not in door and any(selects(selector, labels) for selector in pods_of_ours)
+
+
+@rule
 def a_site_belongs_to_one_deployment(documents: list[Document]) -> Iterator[str]:
     """It is reached by services of its own, gives itself their address, and the driver may replace its pods."""
     sites = [d for d in of_kind(documents, "StatefulSet") if "webarena/deployment" in d["metadata"].get("labels", {})]

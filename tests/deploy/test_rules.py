@@ -21,6 +21,8 @@ def policy(name: str) -> tuple[str, str]:
     return "NetworkPolicy", name
 
 
+_FROM_HEAD = [{"from": [{"podSelector": {"matchLabels": {"app.kubernetes.io/component": "head"}}}]}]
+
 # (the rule, what is changed, where, its new value)
 MISTAKES: list[tuple[str, tuple[str, str], tuple[Any, ...], Any]] = [
     ("names_are_short_labels", CLUSTER, ("metadata", "name"), "w" * 54),
@@ -160,6 +162,15 @@ MISTAKES: list[tuple[str, tuple[str, str], tuple[Any, ...], Any]] = [
         policy("browser"),
         ("spec", "egress"),
         [{"to": [{"podSelector": {"matchLabels": {"app.kubernetes.io/part-of": "waymark"}}}]}],
+    ),
+    ("a_broadcast_reaches_every_server", policy("learner"), ("spec", "ingress"), _FROM_HEAD),
+    ("a_broadcast_reaches_every_server", policy("policy"), ("spec", "ingress"), _FROM_HEAD),
+    ("a_broadcast_reaches_every_server", policy("policy"), ("spec", "egress", 0, "ports"), [{"port": 8000}]),
+    (
+        "a_broadcast_reaches_every_server",
+        policy("policy"),
+        ("spec", "egress", 0, "to", 0, "podSelector", "matchExpressions", 0, "values"),
+        ["head", "browser", "learner"],
     ),
     ("a_site_belongs_to_one_deployment", ("Service", "gitlab-b"), ("spec", "selector", "webarena/deployment"), "a"),
     ("a_site_belongs_to_one_deployment", ("Service", "gitlab"), ("spec", "selector", "webarena/deployment"), GONE),
