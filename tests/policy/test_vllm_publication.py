@@ -105,8 +105,8 @@ def served(tokenizer: TextTokenizer, tokenizer_dir: Path, tmp_path_factory: pyte
 
 
 @contextmanager
-def running(model: Path, tokenizer: TextTokenizer, folder: Path) -> Iterator[Served]:
-    """A vLLM that serves the policy folder ``model`` and can also take weights wrongly."""
+def running(model: Path, tokenizer: TextTokenizer, folder: Path, workers: int = 1) -> Iterator[Served]:
+    """A vLLM of so many workers that serves the policy folder ``model`` and can also take weights wrongly."""
     controls = Path(__file__).parent / "vllm_controls"
     python = folder / "python"  # vLLM finds the worker of these tests by this script's path
     python.write_text(
@@ -114,7 +114,7 @@ def running(model: Path, tokenizer: TextTokenizer, folder: Path) -> Iterator[Ser
     )
     python.chmod(0o755)
     args = ("--enforce-eager", "--worker-extension-cls", "control_worker.ControlExtension")
-    options = VllmSettings(args=args)
+    options = VllmSettings(args=args, gpus=workers)  # what is installed here is for CPUs, and has workers all the same
     settings = PolicySettings(backend="vllm", options=options, max_prompt_tokens=400, max_new_tokens=32)
     process = VllmProcess(
         settings, options, str(model), python=str(python), host="127.0.0.1", token=TOKEN, log_file=folder / "log"
@@ -167,6 +167,21 @@ def test_a_model_whose_folder_repeats_its_tied_head_takes_weights_as_any_other(
         wrongly = asyncio.run(served.publish(served.weights(2), WrongServer(served, "stale_head")))
         assert "nats" in wrongly.quarantined[served.url]
         assert asyncio.run(served.publish(served.weights(2))).accepted
+
+
+@pytest.mark.lengthy
+def test_each_of_two_workers_takes_its_part_of_what_is_published(
+    tokenizer: TextTokenizer, tokenizer_dir: Path, tmp_path: Path
+) -> None:
+    model = save_policy(build_tiny(SHAPE, tokenizer, seed=0), tokenizer_dir, tmp_path / "policy")
+    with running(model, tokenizer, tmp_path, workers=2) as served:
+        assert asyncio.run(FoundServer(served.url, TOKEN, 10.0).devices()) == ("cpu", "cpu")
+        assert asyncio.run(served.publish(served.weights(1))).accepted
+        wrongly = asyncio.run(served.publish(served.weights(2), WrongServer(served, "half")))
+        assert "nats" in wrongly.quarantined[served.url]
+        assert "expected checksum" in asyncio.run(served.publish_reason(replace(served.weights(3), checksum="0" * 64)))
+        assert asyncio.run(served.publish(served.weights(2))).accepted
+        assert asyncio.run(served.complete(2)).version == 2
 
 
 async def test_a_file_that_is_not_what_was_published_leaves_the_old_weights_serving(served: Served) -> None:

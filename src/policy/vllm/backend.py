@@ -22,6 +22,7 @@ from policy.backend import PolicyBackend, PolicyService, ServerProcesses, Servin
 from policy.model_size import ModelSize
 from policy.settings import DTYPE_BYTES, PLANES, PolicySettings
 from policy.tokenizer import TextTokenizer
+from policy.vllm import parallel
 from records.bounds import at_least, one_of, require, times
 from records.checks import Check, Status
 from records.memory import MIB, MemoryPart
@@ -59,7 +60,7 @@ class VllmSettings:
     cpus: float = 1.0
     """Logical cores declared by one server."""
     gpus: float = 0.0
-    """GPUs declared by one server."""
+    """GPUs declared by one server; above 1 a whole number, over which vLLM divides the model (tensor parallelism)."""
     memory_mb: int = 4000
     """Memory of one server, in MiB."""
     threads: int = 1
@@ -76,7 +77,7 @@ class VllmSettings:
     bind: str = "loopback"
     """Where servers listen: ``loopback`` (this machine alone) or ``node`` (their machine's address in the cluster)."""
     args: tuple[str, ...] = ()
-    """Further arguments of vLLM's server."""
+    """Further arguments of vLLM's server; how a model is divided is what ``gpus`` says."""
     seeds: bool = False
     """Send each request's seed. vLLM's engine for CPUs fails on a seed; without it sampled replies do not repeat."""
     start_timeout_s: float = 600.0
@@ -93,6 +94,7 @@ class VllmSettings:
         at_least(self, 0, "cpus", "gpus", "in_flight")
         if self.restarts is not None:
             at_least(self, 0, "restarts")
+        parallel.check(self.gpus, self.args)
         one_of(self, "bind", ("loopback", "node"))
         for url in self.urls:
             require(url.startswith(("http://", "https://")), "urls", "addresses such as http://host:8000", url)
@@ -121,21 +123,25 @@ def memory(settings: PolicySettings, options: VllmSettings, size: ModelSize, pub
     """Return what one server cannot do without, vLLM's own code aside; with several GPUs, on each of them.
 
     Weights in ``policy.dtype``. Keys and values: on a CPU the ``kv_cache_gib`` that vLLM is told; on a GPU it takes
-    what is free, and needs those of the longest prompt and reply. While weights are taken, on the host, the file's
-    bytes and its tensors, each 4 bytes for each of ``published`` parameters.
+    what is free, and needs those of the longest prompt and reply. While weights are taken, on the host, the 4 bytes of
+    each of ``published`` parameters: a file's pages once, for the server's workers share them, and what a broadcast
+    brings once for each worker.
     """
     if options.urls:
         return ()
-    number, gpus = DTYPE_BYTES[settings.dtype], max(1, int(options.gpus))
+    number, workers = DTYPE_BYTES[settings.dtype], parallel.workers(options.gpus)
     longest = settings.max_prompt_tokens + settings.max_new_tokens
     keys_values, why = options.kv_cache_gib * 1024 * MIB, "policy.options.kv_cache_gib"
     if options.gpus:
-        keys_values, why = longest * size.keys_values * number // gpus, f"at least {longest} tokens of one reply"
-    weights = size.parameters * number // gpus
+        keys_values, why = longest * size.keys_values * number // workers, f"at least {longest} tokens of one reply"
+    weights = size.parameters * number // workers
+    files, held = 4 * published, "published weights while they are taken"
+    if settings.publication == "broadcast" and workers > 1:
+        files, held = workers * files, f"{held}, by each of {workers} workers"
     return (
         MemoryPart.of_bytes("weights", weights, options.gpus > 0, f"{number} bytes a parameter"),
         MemoryPart.of_bytes("keys and values", keys_values, options.gpus > 0, why),
-        MemoryPart.of_bytes("files", 8 * published, False, "published weights while they are taken"),
+        MemoryPart.of_bytes("files", files, False, held),
     )
 
 

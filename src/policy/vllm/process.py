@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from policy.settings import PolicySettings
+from policy.vllm import parallel
 from policy.vllm.backend import VllmSettings
 
 _INSIDE = Path(__file__).parent / "inside"
@@ -114,6 +115,7 @@ def _arguments(settings: PolicySettings, options: VllmSettings, model: str) -> l
         "waymark_guard.TokenGuard",
         "--disable-uvicorn-access-log",
         *options.args,
+        *parallel.arguments(options.gpus),
     ]
 
 

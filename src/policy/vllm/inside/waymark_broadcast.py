@@ -9,6 +9,7 @@ workers of vLLM, so it imports torch, and nothing of Waymark or vLLM.
 
 from __future__ import annotations
 
+import io
 import os
 import socket
 import time
@@ -17,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import torch
@@ -113,10 +114,18 @@ class Meeting:
 
 
 def receive(invitation: Invitation, device: torch.device, worker: int = 0) -> bytes:
-    """Return the bytes that are sent; ``worker`` is added to the invitation's place, where a server has several.
+    """Return the bytes that are sent; see ``receive_into``."""
+    content = io.BytesIO()
+    receive_into(content, invitation, device, worker)
+    return content.getvalue()
+
+
+def receive_into(content: BinaryIO, invitation: Invitation, device: torch.device, worker: int = 0) -> None:
+    """Write the bytes that are sent; ``worker`` is added to the invitation's place, where a server has several.
 
     Raises:
         BrokenOff: they did not all come within the limit.
+        OSError: ``content`` cannot take them.
     """
     ends = time.monotonic() + invitation.limit_s
     mine = invitation.at(invitation.place + worker)
@@ -125,14 +134,12 @@ def receive(invitation: Invitation, device: torch.device, worker: int = 0) -> by
         store = dist.TCPStore(mine.host, mine.port, is_master=False, timeout=limit, wait_for_workers=False)
     except RuntimeError as error:
         raise BrokenOff(f"no sender at {mine.host}:{mine.port}: {_first_line(error)}") from error
-    found = []
     with _group(store, mine, _own_address(mine.host, mine.port), ends) as group:
         for length in _pieces(mine.length):
             piece = torch.empty(length, dtype=torch.uint8, device=device)
             _broadcast(group, piece, ends)
-            found.append(piece.cpu().numpy().tobytes())
+            content.write(piece.cpu().numpy().data)
         _all_here(group, device, ends)
-    return b"".join(found)
 
 
 def _pieces(length: int) -> Iterator[int]:

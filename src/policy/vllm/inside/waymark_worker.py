@@ -1,39 +1,36 @@
 """What Waymark adds to vLLM's workers: taking weights from a published safetensors file.
 
-Owns ``WorkerExtension``, whose methods vLLM's ``collective_rpc`` calls. A file is where it is said to be: at a path, at
-a URL, or sent by broadcast. Invariants: it is taken only if its bytes
-have the checksum that was published and its tensors are the served model's, or an adapter's for it; otherwise the model
-is as it was. A head that shares the embedding's weights follows it. It imports torch, safetensors and vLLM, and of
-Waymark what lies beside it.
+Owns ``WorkerExtension``, whose methods vLLM's ``collective_rpc`` calls in each worker of a server. A file is where it
+is said to be: at a path, at a URL, or sent by broadcast; then each worker has it in memory. Invariants: it is taken
+only if its bytes have the checksum that was published and its tensors are the served model's, or an adapter's for it;
+otherwise the model is as it was. vLLM is handed one tensor after another, of which a worker keeps its part. A head that
+shares the embedding's weights follows it. It imports torch, safetensors and vLLM, and of Waymark what lies beside it.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
+import os
 import shutil
 import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import load
+from safetensors import safe_open
 from vllm.config import set_current_vllm_config
 from vllm.model_executor.model_loader.reload import finalize_layerwise_reload, initialize_layerwise_reload
-from waymark_broadcast import BrokenOff, Invitation, is_invitation, receive
-from waymark_files import NotFetched, cache_folder, cached, fetch_url, is_url
+from waymark_broadcast import BrokenOff, Invitation, is_invitation, receive_into
+from waymark_files import cache_folder, cached, fetch_url, is_url
+from waymark_weights import Opened, Shapes, WeightFile, proven
 
-Shapes = dict[str, tuple[int, ...]]
 Tensors = dict[str, torch.Tensor]
 _PREFIX = "base_model.model."
 _HEAD, _EMBEDDING = "lm_head.weight", "embed_tokens.weight"
 _NOT_TEXT = ("vision", "audio")
-
-
-class _Refused(ValueError):
-    """A file that is not what was published, or not for this model; nothing was changed."""
 
 
 Answer = dict[str, str | bool]
@@ -55,44 +52,56 @@ class WorkerExtension:
 
     def waymark_take_weights(self, place: str, checksum: str) -> Answer:
         """Load the file at ``place`` if its SHA-256 is ``checksum``."""
-        try:
-            _, tensors = self._verified(place, checksum)
-        except _Refused as refused:
-            return {"refused": str(refused)}
-        except BrokenOff as broken:
-            return {"refused": str(broken), "broken_off": True}
-        shapes = self._shapes()
+        return self._answered(self._take, place, checksum)
+
+    def waymark_lay_out_adapter(self, place: str, checksum: str) -> Answer:
+        """Lay the adapter in the file at ``place`` out as vLLM loads it, in a ``folder``."""
+        return self._answered(self._lay_out, place, checksum)
+
+    def _answered(self, use: Callable[[WeightFile, Opened], Answer], place: str, checksum: str) -> Answer:
+        """Return what ``use`` says of the file at ``place``, or why it is not what was published.
+
+        What goes wrong in ``use`` is raised: the model may be half of it by then.
+        """
+        with ExitStack() as opened:
+            try:
+                content = opened.enter_context(self._opened(place, checksum))
+                weights = opened.enter_context(proven(content, checksum))
+            except BrokenOff as broken:
+                return {"refused": str(broken), "broken_off": True}
+            except OSError as error:
+                return {"refused": f"cannot read {place.partition('?')[0]}: {error.strerror or error}"}
+            except ValueError as error:
+                return {"refused": str(error)}
+            return use(weights, content)
+
+    def _take(self, weights: WeightFile, _: Opened) -> Answer:
+        shapes, source = self._shapes(), {name: name for name in weights.shapes}
         # vLLM takes a tied head that the model's files repeat for a head of its own; what is published has it once.
-        if absent := [name for name in shapes if name.endswith(_HEAD) and name not in tensors]:
+        if absent := [name for name in shapes if name.endswith(_HEAD) and name not in source]:
             repeated = _repeated_heads(Path(self.model_config.model))
-            tensors |= {head: tensors[repeated[head]] for head in absent if repeated.get(head) in tensors}
-        misfit = _misfit(shapes, tensors)
+            source |= {head: repeated[head] for head in absent if repeated.get(head) in weights.shapes}
+        misfit = _misfit(shapes, {name: weights.shapes[held] for name, held in source.items()})
         if misfit:
             return {"refused": f"what was published does not fit the served model: {misfit}"}
         model = self.model_runner.get_model()
         with torch.inference_mode(), set_current_vllm_config(self.vllm_config):
             initialize_layerwise_reload(model)
-            model.load_weights(iter(tensors.items()))
+            model.load_weights((name, weights.tensor(held)) for name, held in source.items())
             finalize_layerwise_reload(model, self.model_config)
             _refresh_tied_head(model)
         return {"refused": ""}
 
-    def waymark_lay_out_adapter(self, place: str, checksum: str) -> Answer:
-        """Lay the adapter in the file at ``place`` out as vLLM loads it, in a ``folder``."""
-        try:
-            content, tensors = self._verified(place, checksum)
-        except _Refused as refused:
-            return {"refused": str(refused)}
-        except BrokenOff as broken:
-            return {"refused": str(broken), "broken_off": True}
-        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-        shape = header.get("__metadata__", {}).get("adapter", "{}")
-        misfit = _adapter_misfit(self._shapes(), json.loads(shape), tensors)
+    def _lay_out(self, weights: WeightFile, content: Opened) -> Answer:
+        shape = weights.metadata.get("adapter", "{}")
+        misfit = _adapter_misfit(self._shapes(), json.loads(shape), weights.shapes)
         if misfit:
             return {"refused": f"what was published does not fit the served model: {misfit}"}
         folder = Path(tempfile.mkdtemp(prefix="waymark-adapter-"))
         (folder / "adapter_config.json").write_text(shape, encoding="utf-8")
-        (folder / "adapter_model.safetensors").write_bytes(content)
+        content.seek(0)
+        with (folder / "adapter_model.safetensors").open("xb") as copy:
+            shutil.copyfileobj(content, copy)
         return {"refused": "", "folder": str(folder)}
 
     def waymark_forget_folders(self, folders: list[str]) -> Answer:
@@ -108,36 +117,24 @@ class WorkerExtension:
             shapes = {name: shape for name, shape in shapes.items() if not name.endswith(_HEAD)}
         return shapes
 
-    def _verified(self, place: str, checksum: str) -> tuple[bytes, Tensors]:
-        """Return a file's bytes and tensors.
+    def _opened(self, place: str, checksum: str) -> Opened:
+        """Return the file at ``place``, open, which is not proven yet; ``checksum`` names one that is fetched.
 
         Raises:
-            _Refused: it is not the one of this SHA-256.
+            OSError, ValueError: there is none that can be read.
             BrokenOff: it was sent by broadcast, and not to its end.
         """
-        content = self._content(place, checksum)
-        found = hashlib.sha256(content).hexdigest()
-        if found != checksum:
-            raise _Refused(f"expected checksum {checksum[:12]}…, found {found[:12]}…; publish the weights again")
-        try:
-            return content, load(content)
-        except SafetensorError as error:
-            raise _Refused(f"what was published is not a safetensors file: {error}") from error
-
-    def _content(self, place: str, checksum: str) -> bytes:
-        try:
-            if is_invitation(place):
-                invitation = Invitation.read(place)
-                on = self.device if invitation.backend == "nccl" else torch.device("cpu")
-                return receive(invitation, on, self.rank)
-            path = Path(place)
-            if is_url(place):
-                path = cached(cache_folder("by-url"), checksum, lambda target: fetch_url(place, target))
-            return path.read_bytes()
-        except OSError as error:
-            raise _Refused(f"cannot read {place.partition('?')[0]}: {error.strerror or error}") from error
-        except (NotFetched, ValueError) as error:
-            raise _Refused(str(error)) from error
+        if is_url(place):
+            return cached(cache_folder("by-url"), checksum, lambda target: fetch_url(place, target)).open("rb")
+        if not is_invitation(place):
+            return Path(place).open("rb")
+        invitation = Invitation.read(place)
+        on = self.device if invitation.backend == "nccl" else torch.device("cpu")
+        with ExitStack() as unless_whole:
+            content = unless_whole.enter_context(os.fdopen(os.memfd_create("waymark-weights"), "w+b"))
+            receive_into(content, invitation, on, self.rank)
+            unless_whole.pop_all()
+        return content
 
 
 def _own_shapes(folder: Path) -> Shapes:
@@ -167,7 +164,7 @@ def _repeated_heads(folder: Path) -> dict[str, str]:
     }
 
 
-def _adapter_misfit(own: Shapes, shape: dict[str, Any], given: Tensors) -> str:
+def _adapter_misfit(own: Shapes, shape: dict[str, Any], given: Shapes) -> str:
     """Return what keeps ``given`` from being an adapter of this shape for the model; empty where nothing does.
 
     Layers are compared by their names within the decoder: what stands before differs between files and models.
@@ -180,9 +177,9 @@ def _adapter_misfit(own: Shapes, shape: dict[str, Any], given: Tensors) -> str:
             return f"the model has no {module}"
         for part, expected in (("A", sides and (rank, sides[1])), ("B", sides and (sides[0], rank))):
             name = f"{_PREFIX}{module}.lora_{part}.weight"
-            if name not in given or expected not in (None, tuple(given[name].shape)):
+            if name not in given or expected not in (None, given[name]):
                 return f"{name} is missing or of another shape"
-            wanted[name] = tuple(given[name].shape)
+            wanted[name] = given[name]
     unknown = sorted(set(given) - set(wanted))
     return f"unknown {unknown[:3]}" if unknown or not wanted else ""
 
@@ -191,13 +188,12 @@ def _within(name: str) -> str:
     return name[max(name.find("layers."), 0) :]
 
 
-def _misfit(own: Shapes, given: Tensors) -> str:
+def _misfit(own: Shapes, given: Shapes) -> str:
     """Return what keeps ``given`` from being the model's tensors, each of them; empty where nothing does."""
     if not own:
         return ""
-    shapes = {name: tuple(tensor.shape) for name, tensor in given.items()}
-    unknown, missing = sorted(set(shapes) - set(own)), sorted(set(own) - set(shapes))
-    other = sorted(name for name in set(own) & set(shapes) if own[name] != shapes[name])
+    unknown, missing = sorted(set(given) - set(own)), sorted(set(own) - set(given))
+    other = sorted(name for name in set(own) & set(given) if own[name] != given[name])
     if not (unknown or missing or other):
         return ""
     return f"unknown {unknown[:3]}, missing {missing[:3]}, of another shape {other[:3]}"

@@ -1,0 +1,164 @@
+"""A worker of vLLM takes a published file or refuses it, and holds no copy of it. A stand-in plays the model."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+import policy.vllm.inside as inside
+from policy.broadcast_sender import BroadcastSender
+from policy.published_weights import PublishedWeights
+from policy.weights import write_weights
+
+MIB = 2**20
+LIMIT_S = 30.0
+EMBEDDING = "model.embed_tokens.weight"
+
+
+@dataclass
+class Model:
+    """Loads nothing; keeps what it was handed, and can fail at a tensor."""
+
+    fails_at: str = ""
+    taken: dict[str, torch.Tensor] = field(default_factory=dict)
+
+    def load_weights(self, weights: Iterable[tuple[str, torch.Tensor]]) -> None:
+        for name, tensor in weights:
+            if name == self.fails_at:
+                raise OSError("the device is gone")
+            self.taken[name] = tensor
+
+    def named_modules(self) -> Iterator[tuple[str, object]]:
+        return iter(())
+
+
+@pytest.fixture
+def extension(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The class of the workers' extension, in a process that has no vLLM."""
+    config, reload = ModuleType("vllm.config"), ModuleType("vllm.model_executor.model_loader.reload")
+    config.set_current_vllm_config = lambda _: nullcontext()  # type: ignore[attr-defined]
+    reload.initialize_layerwise_reload = lambda _: None  # type: ignore[attr-defined]
+    reload.finalize_layerwise_reload = lambda *_: None  # type: ignore[attr-defined]
+    for module in (config, reload):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.syspath_prepend(str(Path(inside.__file__).parent))
+    monkeypatch.delitem(sys.modules, "waymark_worker", raising=False)
+    yield importlib.import_module("waymark_worker").WorkerExtension
+    sys.modules.pop("waymark_worker", None)
+
+
+@pytest.fixture
+def worker(extension: Any, tmp_path: Path) -> Callable[..., Any]:
+    def made(model: Model, rank: int = 0, folder: Path = tmp_path / "no-model") -> Any:
+        found = extension()
+        found.vllm_config = None
+        found.model_config = SimpleNamespace(model=str(folder), hf_text_config=SimpleNamespace())
+        found.model_runner = SimpleNamespace(get_model=lambda: model)
+        found.device, found.rank = torch.device("cpu"), rank
+        return found
+
+    return made
+
+
+def published(folder: Path, tensors: dict[str, torch.Tensor]) -> PublishedWeights:
+    return write_weights(tensors, folder / "weights.safetensors", 1)
+
+
+def own_memory() -> int:
+    """Bytes of this process that are no file's pages, which the kernel could take back and others share."""
+    words = Path("/proc/self/status").read_text().split()
+    return int(words[words.index("RssAnon:") + 1]) * 1024
+
+
+def test_a_worker_that_has_taken_a_file_holds_no_copy_of_it(worker: Callable[..., Any], tmp_path: Path) -> None:
+    size = 64 * MIB
+    weights = published(tmp_path, {f"model.layers.{i}.w": torch.full((size // 4,), float(i)) for i in range(4)})
+    one, other = Model(), Model()
+    before = own_memory()
+    for taking in (worker(one), worker(other)):
+        assert taking.waymark_take_weights(weights.path, weights.checksum) == {"refused": ""}
+    assert sorted(one.taken) == sorted(other.taken) == [f"model.layers.{i}.w" for i in range(4)]
+    assert [float(one.taken[f"model.layers.{i}.w"].sum()) for i in range(4)] == [i * size / 4 for i in range(4)]
+    assert own_memory() - before < size, "two workers hold four tensors each, and none of them is their own"
+
+
+def test_what_is_broadcast_is_held_once_by_each_worker(worker: Callable[..., Any], tmp_path: Path) -> None:
+    weights = published(tmp_path, {"w": torch.arange(float(MIB))})
+    models, sender = [Model(), Model()], BroadcastSender("cpu", "127.0.0.1")
+    first, _ = sender.invite(Path(weights.path), ["cpu", "cpu"], LIMIT_S)
+    workers = [worker(model, rank) for rank, model in enumerate(models)]
+    with ThreadPoolExecutor(2) as threads:
+        said = [threads.submit(one.waymark_take_weights, first, weights.checksum) for one in workers]
+        sender.send(Path(weights.path))
+        assert [one.result(LIMIT_S) for one in said] == [{"refused": ""}] * 2
+    assert all(torch.equal(model.taken["w"], torch.arange(float(MIB))) for model in models)
+
+
+def test_a_file_that_was_not_published_is_refused_before_the_model_is_touched(
+    worker: Callable[..., Any], tmp_path: Path
+) -> None:
+    weights = published(tmp_path, {"w": torch.ones(8)})
+    torn = tmp_path / "torn"
+    torn.write_bytes(Path(weights.path).read_bytes()[:-4])
+    of_torn = hashlib.sha256(torn.read_bytes()).hexdigest()
+    taking = worker(model := Model())
+    for place, checksum, why in (
+        (weights.path, "0" * 64, "expected checksum 000000000000…, found"),
+        (str(tmp_path / "nowhere"), weights.checksum, "cannot read"),
+        ("no\0path", weights.checksum, "null"),
+        (str(torn), of_torn, "not a safetensors file"),
+        ("broadcast://host/", weights.checksum, "no invitation"),
+    ):
+        assert why in taking.waymark_take_weights(place, checksum)["refused"]
+    assert model.taken == {}
+
+
+def test_a_name_that_means_another_file_by_the_time_it_is_read_changes_nothing(
+    worker: Callable[..., Any], extension: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = published(tmp_path, {"w": torch.ones(8)})
+    other = write_weights({"w": torch.zeros(8)}, tmp_path / "other.safetensors", 2)
+    digest = hashlib.file_digest
+
+    def replaced(*words: Any) -> Any:
+        found = digest(*words)
+        Path(other.path).replace(weights.path)
+        return found
+
+    monkeypatch.setattr(hashlib, "file_digest", replaced)
+    taking = worker(model := Model())
+    assert taking.waymark_take_weights(weights.path, weights.checksum) == {"refused": ""}
+    assert model.taken["w"].tolist() == [1.0] * 8
+
+
+def test_what_goes_wrong_while_tensors_are_loaded_is_no_refusal(worker: Callable[..., Any], tmp_path: Path) -> None:
+    weights = published(tmp_path, {"a": torch.ones(8), "b": torch.ones(8)})
+    taking = worker(model := Model(fails_at="b"))
+    with pytest.raises(OSError, match="the device is gone"):
+        taking.waymark_take_weights(weights.path, weights.checksum)
+    assert list(model.taken) == ["a"], "half of it: a server that answered now would resume with it"
+
+
+def test_a_head_that_the_models_files_repeat_is_the_embedding_that_is_published(
+    worker: Callable[..., Any], tmp_path: Path
+) -> None:
+    (folder := tmp_path / "model").mkdir()
+    save_file({EMBEDDING: torch.ones(4, 2), "lm_head.weight": torch.ones(4, 2)}, folder / "model.safetensors")
+    weights = published(tmp_path, {EMBEDDING: torch.full((4, 2), 3.0)})
+    taking = worker(model := Model(), folder=folder)
+    assert taking.waymark_take_weights(weights.path, weights.checksum) == {"refused": ""}
+    assert model.taken["lm_head.weight"].tolist() == model.taken[EMBEDDING].tolist() == [[3.0, 3.0]] * 4
+    misfit = write_weights({EMBEDDING: torch.ones(2, 2)}, tmp_path / "misfit.safetensors", 2)
+    assert "of another shape" in taking.waymark_take_weights(misfit.path, misfit.checksum)["refused"]
