@@ -59,6 +59,22 @@ OutOption = Annotated[
 ]
 
 
+ResumeOption = Annotated[
+    Resume,
+    typer.Option(
+        help="auto goes on with the run in the folder; never refuses one; other-code goes on although Waymark or a "
+        "package has changed since."
+    ),
+]
+CloneOption = Annotated[
+    bool, typer.Option("--clone", help="Clone demonstrations before RL, whatever the recipe says of it.")
+]
+
+
+def _cloning(clone: bool) -> list[str]:
+    return ["warm_start.clone=always"] if clone else []
+
+
 @app.command()
 def train(
     recipe: RecipeArgument,
@@ -70,25 +86,16 @@ def train(
             "runs/NAME, NAME from the recipe.",
         ),
     ] = None,
-    resume: Annotated[
-        Resume,
-        typer.Option(
-            help="auto goes on with the run in the folder; never refuses one; other-code goes on although Waymark or a "
-            "package has changed since."
-        ),
-    ] = Resume.AUTO,
-    clone: Annotated[
-        bool, typer.Option("--clone", help="Clone demonstrations before RL, whatever the recipe says of it.")
-    ] = False,
+    resume: ResumeOption = Resume.AUTO,
+    clone: CloneOption = False,
     overrides: SetOption = None,
 ) -> None:
     """Train, or go on training: every phase from the warm start to the report."""
-    asked = ["warm_start.clone=always"] if clone else []
     from records.stores.address import is_uri
 
     uri = out if out and is_uri(out) else ""
     place = _working_copy(uri) if uri else Path(out) if out else None
-    loaded, folder = load_run(recipe, place, [*asked, *(overrides or [])])
+    loaded, folder = load_run(recipe, place, [*_cloning(clone), *(overrides or [])])
     from cluster.run_folder.stored_run import require_storable
 
     if uri:
@@ -118,13 +125,21 @@ def submit(
     installed: Annotated[
         bool, typer.Option("--installed", help="The cluster's image has Waymark; else the sources here are sent.")
     ] = False,
+    modules: Annotated[
+        list[Path] | None,
+        typer.Option("--with", help="A module or package of your own that the recipe names: sent too; repeatable."),
+    ] = None,
+    resume: ResumeOption = Resume.AUTO,
+    clone: CloneOption = False,
     follow: Annotated[bool, typer.Option(help="Print the run's log until it ends, and end with its exit code.")] = True,
     overrides: SetOption = None,
 ) -> None:
     """Hand a run to a Ray cluster as a job; it goes on when this command is interrupted."""
+    from cluster.submit import Sent
     from cluster.submit import submit as run
 
-    raise SystemExit(run(recipe, address, out, overrides or [], installed=installed, follow=follow))
+    sent, asked = Sent(modules or (), installed), [*_cloning(clone), *(overrides or [])]
+    raise SystemExit(run(recipe, address, out, asked, sent=sent, resume=resume, follow=follow))
 
 
 @app.command(name="eval")

@@ -2,7 +2,7 @@
 
 Owns ``submit``. Invariants: a recipe that cannot be read is refused before anything is sent; the job goes on when the
 one who follows it leaves; a cluster that does not answer is given up after a limit, and that is said. Sent are the
-recipe and, unless the cluster's image has Waymark, its sources as they are here.
+recipe, the modules of one's own that it names and, unless the cluster's image has Waymark, its sources as they are.
 """
 
 from __future__ import annotations
@@ -12,15 +12,20 @@ import os
 import secrets
 import shlex
 import shutil
+import site
 import sys
+import sysconfig
 import tempfile
 import time
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TextIO
 
 from cluster.errors import MissingError, RecipeError, RunError, RunInterrupted
-from cluster.recipe.recipe import load_recipe
+from cluster.recipe.recipe import Recipe, load_recipe
+from cluster.run_folder.resume import Resume
 from records.stores.address import check_uri, is_uri
 from records.stores.store import StoreError
 
@@ -36,9 +41,30 @@ _STARTING_S = 120.0
 """Fixed: the part of a head that starts jobs comes up after its dashboard."""
 _NO_AGENT = "No available agent"
 _RECIPE = "recipe.yaml"
+_LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.egg-info")
 
 
-def submit(recipe: Path, address: str, out: str, overrides: Sequence[str], *, installed: bool, follow: bool) -> int:
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What is sent with a job beside the recipe: ``modules`` of one's own that it names, files or folders.
+
+    Waymark's own sources are sent too, unless it is ``installed`` in the cluster's image.
+    """
+
+    modules: Sequence[Path] = ()
+    installed: bool = False
+
+
+def submit(
+    recipe: Path,
+    address: str,
+    out: str,
+    overrides: Sequence[str],
+    *,
+    sent: Sent,
+    resume: Resume = Resume.AUTO,
+    follow: bool = True,
+) -> int:
     """Submit a run to the cluster whose dashboard is at ``address``, and return its exit code (0 without ``follow``).
 
     Args:
@@ -46,16 +72,19 @@ def submit(recipe: Path, address: str, out: str, overrides: Sequence[str], *, in
         address: such as ``http://127.0.0.1:8265``; Ray's own settings say how to authenticate.
         out: the run folder, absolute, on storage that every node sees at this path; or a run's address in a store.
         overrides: as ``--set`` takes them.
-        installed: whether the cluster's image has Waymark; else the sources here are sent.
+        sent: what the job's folder holds beside the recipe.
+        resume: as ``waymark train`` takes it.
         follow: print the job's log until it ends.
 
     Raises:
-        RecipeError: the recipe is wrong, or ``out`` is relative.
+        RecipeError: the recipe is wrong, ``out`` is relative, or a module that the recipe names would not be sent.
         MissingError: nobody answers there, or refuses.
         RunError: the job ended without an exit code, or its cluster went away.
         RunInterrupted: the job was stopped.
     """
-    name = load_recipe(recipe, overrides).run.name
+    loaded = load_recipe(recipe, overrides)
+    _require_sent(loaded, sent.modules)
+    name = loaded.run.name
     if is_uri(out):
         _require_address(out)
     elif not PurePosixPath(out).is_absolute():
@@ -64,9 +93,11 @@ def submit(recipe: Path, address: str, out: str, overrides: Sequence[str], *, in
     job = f"waymark-{name}-{secrets.token_hex(4)}"
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "job"
-        _lay_out(folder, recipe, installed)
-        entrypoint = shlex.join(["python", "-m", "cluster.train", _RECIPE, "--out", out, *_sets(overrides)])
-        environment = {"working_dir": str(folder), "env_vars": {} if installed else {"PYTHONPATH": "src:."}}
+        _lay_out(folder, recipe, sent)
+        asked = ["--resume", resume.value, *_sets(overrides)]
+        entrypoint = shlex.join(["python", "-m", "cluster.train", _RECIPE, "--out", out, *asked])
+        path = "." if sent.installed else "src:."
+        environment = {"working_dir": str(folder), "env_vars": {"PYTHONPATH": path}}
         _send(client, address, entrypoint, job, environment)
     sys.stderr.write(f"Job {job}. Its log: ray job logs --follow {job}. To stop it: ray job stop {job}\n")
     if not follow:
@@ -110,16 +141,54 @@ def _require_address(out: str) -> None:
         raise RecipeError(f"--out: {error}") from error
 
 
-def _lay_out(folder: Path, recipe: Path, installed: bool) -> None:
+def _require_sent(recipe: Recipe, modules: Sequence[Path]) -> None:
+    """Refuse a plug of one's own whose module lies where neither Waymark nor an installed package is."""
+    there = {module.stem if module.is_file() else module.name for module in modules}
+    for name in recipe.plugs:
+        module = name.partition(":")[0].partition(".")[0]
+        place = None if module in there else _place_of(module)
+        if place is not None and not _is_installed(place):
+            raise RecipeError(
+                f"{name}: its module is {place}, which is not sent; add --with {place}, or install it, here and in the "
+                "cluster's image"
+            )
+
+
+def _place_of(module: str) -> Path | None:
+    """Return the file of a module, or the folder of a package; None where Python finds none."""
+    spec = find_spec(module)
+    if spec is None:
+        return None
+    if spec.submodule_search_locations:
+        return Path(next(iter(spec.submodule_search_locations)))
+    return Path(spec.origin) if spec.origin else None
+
+
+def _is_installed(place: Path) -> bool:
+    """Whether a module is of Waymark's sources or of an installed package."""
+    packages = [Path(one) for one in (*site.getsitepackages(), sysconfig.get_paths()["stdlib"])]
+    return any(place.is_relative_to(one) for one in (_ROOT / "src", _ROOT / "cluster", *packages))
+
+
+def _lay_out(folder: Path, recipe: Path, sent: Sent) -> None:
     """Put together what is sent."""
     folder.mkdir()
     shutil.copyfile(recipe, folder / _RECIPE)
-    if installed:
+    for module in sent.modules:
+        if module.name in (_RECIPE, "src", "cluster") or (folder / module.name).exists():
+            raise RecipeError(f"--with {module}: something else of that name is sent; rename it")
+        if module.is_dir():
+            shutil.copytree(module, folder / module.name, ignore=_LEFT_OUT)
+        elif module.is_file():
+            shutil.copyfile(module, folder / module.name)
+        else:
+            raise RecipeError(f"--with {module}: there is no such file or folder")
+    if sent.installed:
         return
     if not (_ROOT / "src").is_dir():
         raise RecipeError("Waymark runs from an installed package here, so its sources cannot be sent: use --installed")
     for part in ("src", "cluster"):
-        shutil.copytree(_ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        shutil.copytree(_ROOT / part, folder / part, ignore=_LEFT_OUT)
 
 
 def _sets(overrides: Sequence[str]) -> list[str]:

@@ -171,8 +171,11 @@ def check_environment_of(recipe: Recipe) -> list[Check]:
 def check_pages(recipe: Recipe, *, browser: bool) -> list[Check]:
     """Pages are written down alike for who learns from them and for who plays, in a ``browser`` or without one."""
     settings, checks = recipe.browser, []
+    if browser and settings.observation_format != "webrl" and recipe.policy.prompt_format == "webrl":
+        found = f"{settings.observation_format}, but the policy is taught on WebRL's pages"
+        checks.append(Check("browser.observation_format", Status.WARN, found, "set it to webrl, to play on such pages"))
     if browser and not recipe.demonstrates:
-        return []
+        return checks
     who = "demonstrations are" if browser else f"{recipe.run.environment} is"
     if settings.observation_format != "waymark":
         found = f"{settings.observation_format}, and {who} played without a browser, which has pages as waymark alone"

@@ -12,12 +12,14 @@ import sys
 from collections.abc import Collection
 from pathlib import Path
 
-from cluster.errors import RunError
+from cluster.errors import MissingError, RunError
 from cluster.placement import EVERYWHERE, LEARNER, SERVER
 from cluster.preflight.machine import Machine
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.named_data import misfits, named_report, start_tokenizer
+from cluster.run_folder.policy_folder import require_shipped
 from learner.algorithms import resolve, value_discount
+from policy.backend import backend_of
 from policy.chat_template import chat_marks_of, has_chat_template
 from policy.hub import names_folder
 from policy.settings import TINY, PolicySettings
@@ -43,14 +45,21 @@ def check_start(recipe: Recipe) -> list[Check]:
 
 
 def check_devices(recipe: Recipe, machine: Machine, roles: Collection[str] = EVERYWHERE) -> list[Check]:
-    """The devices that the recipe names for what runs here are on this machine."""
-    devices = {
-        "policy.device": (SERVER, recipe.policy.device),
-        "learner.device": (LEARNER, recipe.learner.device),
-    }
-    return [
-        _device(name, device, machine) for name, (role, device) in devices.items() if role in roles and device != "cpu"
+    """The devices that the recipe names for what runs here are on this machine, and Ray is told of GPUs."""
+    backend, options = backend_of(recipe.policy)
+    servers, resources = backend.processes(options), recipe.run.resources
+    devices = [
+        ("policy.device", SERVER, recipe.policy.device, "policy.options.gpus", servers.gpus if servers.count else 1.0),
+        ("learner.device", LEARNER, recipe.learner.device, "run.resources.learner_gpus", resources.learner_gpus),
     ]
+    found = []
+    for name, role, device, setting, declared in devices:
+        if role in roles and device != "cpu":
+            found.append(_device(name, device, machine))
+        anyones = device == "cuda" and machine.gpus > 1  # who names one, as cuda:1, has chosen
+        if device != "cpu" and not declared and (resources.address or anyones):
+            found.append(_undeclared(name, device, setting))
+    return found
 
 
 def _tiny(recipe: Recipe) -> list[Check]:
@@ -62,12 +71,24 @@ def _tiny(recipe: Recipe) -> list[Check]:
     if start.checkpoint and (start.clone != "always" or start.data):
         advice = "name a folder that Waymark exported, or leave it empty to clone"
         there = _folder("warm_start.checkpoint", recipe.checkpoint_path, (*_NEEDED, "checksums.json"), advice)
+        if there.status is not Status.OK:
+            return [there]
         reads = _reads(recipe.policy, recipe.checkpoint_path, "warm_start.checkpoint")
-        return [there, *(reads if there.status is Status.OK else [])]
+        return [there, *(_changed(recipe.checkpoint_path) or reads)]
     if start.clone == "never":
         found = "nothing is cloned onto tiny, and no checkpoint is named: its weights would be random"
         return [Check("warm_start.clone", Status.FAIL, found, "choose auto, or name warm_start.checkpoint")]
     return _fits(recipe.policy, recipe.policy.tiny.context_tokens, "policy.tiny.context_tokens")
+
+
+def _changed(checkpoint: Path) -> list[Check]:
+    """The checkpoint's files are those that were exported, or the run would end when it copies them."""
+    try:
+        require_shipped(checkpoint)
+    except MissingError as error:
+        found, _, advice = str(error).partition("; ")
+        return [Check("warm_start.checkpoint", Status.FAIL, found.removeprefix("warm_start.checkpoint "), advice)]
+    return []
 
 
 def _named(recipe: Recipe) -> list[Check]:
@@ -240,6 +261,12 @@ def _not_downloaded(folder: Path) -> str:
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         return f"{_INDEX} cannot be read: {type(error).__name__}: {error}"
     return f"{_INDEX} names {', '.join(gone)}, which is not there" if gone else ""
+
+
+def _undeclared(name: str, device: str, setting: str) -> Check:
+    advice = f"set {setting} to 1, or to a share such as 0.5 where learner and server are to share one"
+    said = f"{device}, but {setting} is 0: Ray places it anywhere, and on one machine all take the first GPU"
+    return Check(name, Status.FAIL, said, advice)
 
 
 def _device(name: str, device: str, machine: Machine) -> Check:

@@ -181,6 +181,13 @@ class Recipe(BaseModel):
         return settings
 
     @property
+    def plugs(self) -> list[str]:
+        """What the recipe names as ``module:name``, each once: environments, judges, monitors and the backend."""
+        named = [self.run.environment, self.policy.backend, *self.environments, *self.judges, *self.monitors]
+        named += [self.rollout.trajectory_judge, self.rollout.milestone_judge, *self.replay.judges.values()]
+        return [name for name in dict.fromkeys(named) if ":" in name]
+
+    @property
     def checkpoint_path(self) -> Path:
         """Where ``warm_start.checkpoint`` lies: as named from the working folder, else from Waymark's own."""
         named = Path(self.warm_start.checkpoint).expanduser()

@@ -18,7 +18,15 @@ CHECKSUMS = "checksums.json"
 
 
 def copy_checkpoint(source: Path, target: Path) -> None:
-    """Copy a policy folder after checking it against its checksums.
+    """Copy a policy folder after checking it against its checksums; raise as ``require_shipped`` does."""
+    require_shipped(source)
+    scratch = scratch_folder(target)
+    shutil.copytree(source, scratch)
+    put_folder(scratch, target)
+
+
+def require_shipped(source: Path) -> None:
+    """Compare a checkpoint with its checksums.
 
     Raises:
         MissingError: it is not there, or its files are not those that were shipped.
@@ -34,9 +42,6 @@ def copy_checkpoint(source: Path, target: Path) -> None:
             f"warm_start.checkpoint {source}: {', '.join(wrong)} are missing or have changed; restore them "
             "(git checkout), or set warm_start.clone to always to clone a policy here"
         )
-    scratch = scratch_folder(target)
-    shutil.copytree(source, scratch)
-    put_folder(scratch, target)
 
 
 def require_unchanged(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -173,6 +174,16 @@ def test_a_missing_warm_start_fails_unless_the_run_clones_anyway(tmp_path: Path)
     assert (there.status, read.status, read.name) == (Status.OK, Status.FAIL, "warm_start.checkpoint")
 
 
+def test_a_checkpoint_whose_files_have_changed_is_named_before_the_run_copies_it(tmp_path: Path) -> None:
+    folder = tmp_path / "shipped"
+    shutil.copytree(LAPTOP.with_name("tiny-cloned"), folder)
+    (folder / "critics" / "COMPLETE").unlink()
+    _, changed = check_start(build_recipe({}, [f"warm_start.checkpoint={folder}"]))
+    assert (changed.name, changed.status) == ("warm_start.checkpoint", Status.FAIL)
+    assert changed.found == f"{folder}: critics/COMPLETE are missing or have changed"
+    assert "git checkout" in changed.advice
+
+
 @pytest.mark.parametrize("missing", range(len(WHOLE)))
 def test_a_folder_without_a_model_or_a_tokenizer_is_no_policy(tmp_path: Path, missing: int) -> None:
     folder = policy_folder(tmp_path / "part", *(name for i, name in enumerate(WHOLE) if i != missing))
@@ -214,6 +225,24 @@ def test_a_device_that_this_machine_has_not_is_named(
     assert [(check.name, check.status) for check in checks] == [(setting, status)]
     elsewhere = {*EVERYWHERE} - {SERVER if setting == "policy.device" else LEARNER}
     assert check_devices(recipe, MACHINE, elsewhere) == []
+
+
+@pytest.mark.parametrize("place", [[], ["run.resources.address=auto"]])
+@pytest.mark.parametrize(
+    ("device", "declared"), [("policy.device", "policy.options.gpus"), ("learner.device", "run.resources.learner_gpus")]
+)
+def test_a_process_on_cuda_declares_its_gpu_where_ray_could_place_it_elsewhere(
+    device: str, declared: str, place: list[str]
+) -> None:
+    def failed(gpus: int, *more: str) -> list[str]:
+        recipe = build_recipe({}, [f"{device}=cuda", *place, *more])
+        checks = check_devices(recipe, dataclasses.replace(MACHINE, gpus=gpus))
+        return [check.advice for check in checks if check.status is Status.FAIL]
+
+    (advice,) = failed(8)
+    assert advice.startswith(f"set {declared} to 1")
+    assert failed(8, f"{declared}=1") == failed(8, f"{declared}=0.5") == []
+    assert bool(failed(1)) is bool(place), "on one machine with one GPU there is no other"
 
 
 @pytest.mark.parametrize(

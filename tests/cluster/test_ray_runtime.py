@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -13,6 +16,7 @@ import ray
 
 from cluster import ray_runtime as module
 from cluster.errors import ProcessLost
+from cluster.recipe.recipe import build_recipe
 from tests.e2e.processes import runs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,6 +81,26 @@ def test_a_process_that_ends_while_it_is_looked_at_has_ended(monkeypatch: pytest
     with subprocess.Popen([sys.executable, "-c", "pass"]) as process:
         module._end_ray([psutil.Process(process.pid)])
         assert not runs(process.pid)
+
+
+@pytest.mark.parametrize(("shares", "gpus"), [((0.5, 0.4), 1), ((0.0, 0.0), 0), ((1.0, 0.5), 2)])
+def test_ray_has_the_whole_gpus_that_shares_are_of(
+    shares: tuple[float, float], gpus: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: dict[str, object] = {}
+
+    @contextmanager
+    def started(**options: object) -> Iterator[SimpleNamespace]:
+        given.update(options)
+        yield SimpleNamespace(dashboard_url="")
+
+    monkeypatch.setattr(module, "running_ray", started)
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    learner, server = shares
+    with module.ray_runtime(
+        build_recipe({}, [f"run.resources.learner_gpus={learner}", f"policy.options.gpus={server}"])
+    ):
+        assert given["num_gpus"] == gpus
 
 
 def test_a_ray_that_does_not_start_says_so_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
