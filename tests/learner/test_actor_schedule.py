@@ -9,9 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from learner import actor as actor_module
-from learner.objective import Scores
+from learner.actor import _moved
+from learner.dataset import decisions
+from learner.objective import ActorData, Scores
 from learner.settings import ActorSettings, CriticSettings, LearnerSettings
 from learner.trainer import Learner
 from records.episodes import Trajectory
@@ -59,6 +62,40 @@ def test_replayed_decisions_alone_end_a_phase_too(model_dir: Path, episodes: lis
     learner = Learner(replace(SETTINGS, algorithm="filtered_bc_replay", actor=actor), model_dir)
     learner.update_critics(failed, solved, 1)
     assert learner.update_actor(failed, solved, 1).actor.updates == 2
+
+
+def test_replayed_decisions_do_not_end_a_phase_that_has_decisions_of_its_own(
+    model_dir: Path, episodes: list[Trajectory]
+) -> None:
+    """One half of the decisions is where it was at the start, the other far off: it counts which half is fresh."""
+    learner = Learner(SETTINGS, model_dir)
+    samples = decisions(episodes)
+    now = Scores.under(learner.actor, samples, learner.compute)
+    own = replace(SETTINGS.actor, kl_limit=1e-3)
+    half = np.arange(16) < 8
+    start = Scores(*([score + np.float32(2.0 * far) for score, far in zip(part, ~half, strict=True)]
+                     for part in (now.plain, now.sampled)))  # fmt: skip
+    for fresh, far in ((half, False), (~half, True), (np.zeros(16, np.bool_), True)):
+        data = ActorData(samples, np.arange(16), now.sampled, fresh, np.ones(16))
+        assert _moved(learner.actor, data, start, own, learner.compute) is far
+
+
+@pytest.mark.parametrize(("algorithm", "apart"), [("webrl", True), ("webagent_r1", False)])
+def test_the_achieved_ratio_is_to_the_reference_but_for_a_loss_of_tokens(
+    model_dir: Path, episodes: list[Trajectory], algorithm: str, apart: bool
+) -> None:
+    """Nothing is learned, and the warm start is another policy: a loss of tokens has it for a penalty alone."""
+    settings = replace(SETTINGS, algorithm=algorithm, reference="warm_start")
+    learner = Learner(replace(settings, actor=replace(SETTINGS.actor, learning_rate=0.0)), model_dir)
+    assert learner.warm_start is not None
+    with torch.no_grad():
+        next(learner.warm_start.parameters()).mul_(1.5)
+    grouped = [replace(episode, group=str(n // 4)) for n, episode in enumerate(episodes)]
+    ratio = learner.update_actor(grouped, [], 1).actor.ratio
+    assert ratio is not None
+    assert ratio.achieved.count == 16
+    assert (max(abs(ratio.achieved.mean), ratio.achieved.std) > 1e-2) is apart
+    assert apart or max(abs(ratio.achieved.mean), ratio.achieved.std) < 1e-5
 
 
 def test_a_policy_that_stays_where_it_is_goes_no_way(model_dir: Path, episodes: list[Trajectory]) -> None:

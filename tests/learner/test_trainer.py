@@ -280,6 +280,26 @@ def test_a_phase_may_be_limited_to_fewer_whole_episodes(model_dir: Path, traject
     assert (data.outcomes == 1.0).all()
 
 
+@pytest.mark.parametrize("algorithm", ["mira", "filtered_bc"])
+def test_a_phase_draws_by_its_number_and_the_runs_seed(
+    model_dir: Path, trajectory: Callable[..., Trajectory], algorithm: str
+) -> None:
+    """Critics and actor are shuffled alike in a phase that runs again, and otherwise in another or by another seed."""
+
+    def trained(phase: int, seed: int) -> dict[str, torch.Tensor]:
+        learner = Learner(replace(SETTINGS, algorithm=algorithm), model_dir)
+        learner.update_critics(bandit(trajectory), [], phase, seed)
+        learner.update_actor(bandit(trajectory), [], phase, seed)
+        return weights(learner)
+
+    first, again, *others = (trained(phase, seed) for phase, seed in ((1, 5), (1, 5), (2, 5), (1, 6)))
+    assert all(torch.equal(first[name], again[name]) for name in first)
+    for model in {name.partition(".")[0] for name in first}:
+        learned = [name for name in first if name.startswith(f"{model}.") and name.endswith("q_proj.weight")]
+        assert learned
+        assert not any(torch.equal(first[name], other[name]) for name in learned for other in others)
+
+
 def test_what_has_no_verdict_never_enters(model_dir: Path, trajectory: Callable[..., Trajectory]) -> None:
     data = bandit(trajectory)
     crashed = [trajectory([([3, 4, 30], BAD)], outcome=None, episode_id=f"x{i}") for i in range(3)]
