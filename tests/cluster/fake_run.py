@@ -68,17 +68,23 @@ class Killed(BaseException):
 
 
 class FakeLearner:
-    """Learns nothing and says so; finds every state neither easy nor hard."""
+    """Learns nothing and says so; finds every state neither easy nor hard.
+
+    It has an index of the episodes of its own, as a learner's process does: ``read`` has the shard of each that it was
+    last trained on.
+    """
 
     def __init__(self, note: Callable[..., None], folders: RunFolders) -> None:
         self._note = note
         self._folders = folders
+        self._buffer = ReplayBuffer(folders.episodes)
+        self.read: dict[str, str] = {}
         self.held: tuple[str, ...] = ()
         self.kept: bool | None = None
         self.value: Callable[[str], float] = lambda task_id: 0.5
 
-    def record(self, shards: dict[str, int]) -> None:
-        """Every start does this; no test asks for it."""
+    def record(self, files: dict[str, int]) -> None:
+        self._buffer.record(files)
 
     def bring(self, shards: Iterable[str]) -> None:
         """Nothing is to be brought where all see one folder."""
@@ -101,11 +107,17 @@ class FakeLearner:
 
     def update_critics(self, fresh: list[str], earlier: list[str], phase: int, seed: int) -> CriticsUpdate:
         self._note("update_critics", fresh, earlier, phase, seed)
+        self._read([*fresh, *earlier])
         return CriticsUpdate({"value": critic_metrics(0.5), "potential": critic_metrics(None)}, seconds={})
 
     def update_actor(self, fresh: list[str], replayed: list[Kept], phase: int, seed: int) -> ActorUpdate:
         self._note("update_actor", fresh, replayed, phase, seed)
+        self._read([*fresh, *(kept.episode_id for kept in replayed)])
         return actor_update(phase, len(fresh), len(replayed))
+
+    def _read(self, episode_ids: Sequence[str]) -> None:
+        self._buffer.refresh()
+        self.read |= {episode_id: self._buffer.entry(episode_id).shard.name for episode_id in episode_ids}
 
     def ask_first(self, critic: str, episode_ids: Sequence[str], state_files: Sequence[str]) -> dict[str, float]:
         self._note("ask_first", critic, episode_ids, state_files)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cluster import stage_runner
+from cluster import controller, stage_runner
 from cluster.audit.audit import audit
 from cluster.data_import import import_data
 from cluster.errors import RunStopped
@@ -29,8 +30,11 @@ from cluster.task_sets import TaskSets
 from records.episodes import Source
 from replay.buffer import ReplayBuffer
 from replay.packing import STEM
-from replay.perplexity import Kept
-from tests.cluster.fake_run import ORDER, Killed, Run, at, before
+from replay.perplexity import Kept, fill_cap
+from replay.shards import write_shard
+from rollout_workers.results import RolloutResult
+from rollout_workers.spec import EpisodeSpec
+from tests.cluster.fake_run import ORDER, FakeSystem, Killed, Run, at, before, brief
 from tests.model_families import FAMILIES, save
 from tests.offline.made_sources import FAILED, conversations, experience, write_json
 
@@ -106,6 +110,79 @@ def test_the_learner_gets_this_phases_episodes_and_the_kept_successes_of_earlier
     assert {kept.episode_id for kept in replayed} == successes
     assert all(isinstance(kept, Kept) and kept.steps == (0,) for kept in replayed)
     assert run.manifest.result(1, ReplayFiltered).kept == {}
+
+
+def test_a_shard_that_comes_late_is_not_what_the_learner_reads(run: Run) -> None:
+    """A worker that was taken for dead writes its record of an episode while the critics are about to be trained."""
+    late: dict[str, str] = {}
+
+    def comes_late(what: tuple[Any, ...]) -> None:
+        if brief(what) == ("update_critics", 1):
+            (name, *_), folder = run.manifest.result(1, RolloutsPlayed).episodes, run.out / "episodes"
+            played = ReplayBuffer(folder).trajectory(name)
+            other = replace(played, outcome=1.0 - (played.outcome or 0.0))
+            late[name] = write_shard(folder, [other], stem="0").path.name
+
+    read = run.start(comes_late).learner.read
+    ((name, shard),) = late.items()
+    assert ReplayBuffer(run.out / "episodes").entry(name).shard.name == shard, "by its name it would count"
+    assert set(read) == {name for phase in (1, 2) for name in run.manifest.result(phase, RolloutsPlayed).episodes}
+    assert shard not in read.values()
+
+
+def test_the_replay_filter_draws_by_the_phase_and_the_runs_seed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seeds: list[int] = []
+
+    def noted(*given: Any, seed: int, **named: Any) -> Any:
+        seeds.append(seed)
+        return fill_cap(*given, seed=seed, **named)
+
+    monkeypatch.setattr(controller, "fill_cap", noted)
+    Run(tmp_path, run={"seed": 3}).start()
+    assert seeds == [3001, 3002]
+
+
+@pytest.mark.parametrize(("phase", "source"), [(1, Source.ROLLOUT), (2, Source.EVALUATION)])
+def test_a_phase_that_does_not_add_up_is_the_runs_last(
+    run: Run, phase: int, source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its episodes are decided by weights that nobody published: nothing is built on them."""
+    play = FakeSystem.play
+
+    def by_others(self: FakeSystem, specs: list[EpisodeSpec], *given: Any, **named: Any) -> RolloutResult:
+        published = self.version
+        if (specs[0].phase, specs[0].source) == (phase, source):
+            self.version = 9
+        result = play(self, specs, *given, **named)
+        self.version = published
+        return result
+
+    monkeypatch.setattr(FakeSystem, "play", by_others)
+    with pytest.raises(RunStopped, match=rf"phase {phase} does not add up"):
+        run.start()
+    assert run.manifest.stages() == [stage for stage in ORDER if stage[0] <= phase]
+    assert ("export",) not in run.system.moments()
+
+
+@pytest.mark.parametrize(("keep", "left"), [(1, [2]), (2, [1, 2]), (9, [0, 1, 2])])
+def test_old_checkpoints_and_weights_go_with_each_phase(tmp_path: Path, keep: int, left: list[int]) -> None:
+    run = Run(tmp_path, run={"keep_checkpoints": keep})
+    seen: list[list[str]] = []
+
+    def look(what: tuple[Any, ...]) -> None:
+        if brief(what) == ("update_critics", 2):
+            seen.append(names("checkpoints/*"))
+
+    def names(pattern: str) -> list[str]:
+        return sorted(path.name for path in run.out.glob(pattern))
+
+    run.start(look)
+    assert names("checkpoints/*") == [f"phase-00{phase}" for phase in left]
+    assert names("weights/*.safetensors") == [f"actor-00000{phase}.safetensors" for phase in left]
+    assert seen == [[f"phase-00{phase}" for phase in (0, 1)][-keep:]]
+    assert audit(run.out).findings == []
 
 
 @pytest.mark.parametrize(("phases", "past"), [(1, [3]), (2, [2, 3]), (9, [1, 2, 3])])
