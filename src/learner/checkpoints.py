@@ -47,8 +47,8 @@ def write_checkpoint(
 
     With a ``dtype`` modules are rounded to it in the files; whoever reads them gets their own type again.
 
-    What is there already is replaced, once the new one is complete: a stage that was stopped between its
-    checkpoint and its acknowledgement runs again and writes the same checkpoint again.
+    What is there already is replaced, once the new one is complete, and stays where the disk refuses that: a stage
+    that was stopped between its checkpoint and its acknowledgement runs again and writes the same checkpoint again.
     """
     target = Path(path)
     scratch = Path(ranks.all_gather_text(ranks.together(lambda: _scratch(target) if ranks.first else "", _EXPECTED))[0])
@@ -159,7 +159,12 @@ def _complete(scratch: Path, target: Path, content: Mapping[str, Any], digests: 
     replaced = scratch.with_name(scratch.name + ".replaced")
     if target.exists():
         os.rename(target, replaced)
-    os.rename(scratch, target)
+    try:
+        os.rename(scratch, target)
+    except OSError:
+        if replaced.exists():
+            os.rename(replaced, target)
+        raise
     force_to_disk(target.parent)
     shutil.rmtree(replaced, ignore_errors=True)
 

@@ -64,6 +64,14 @@ def test_a_worse_policy_is_a_regression_and_a_better_one_passes_even_without_a_m
     assert gate(*sides(20, 0, 0, 20), margin=0.0, level=LEVEL).verdict is GateVerdict.TOO_FEW
 
 
+def test_a_margin_that_the_limit_only_reaches_is_not_kept() -> None:
+    old, new = sides(20, 5, 5, 20)
+    limit = gate(old, new, margin=0.0, level=LEVEL).difference
+    assert limit is not None
+    assert gate(old, new, margin=-limit.low, level=LEVEL).verdict is GateVerdict.TOO_FEW
+    assert gate(old, new, margin=math.nextafter(-limit.low, 1.0), level=LEVEL).verdict is GateVerdict.PASSED
+
+
 def test_only_tasks_of_both_count_and_none_is_never_a_pass() -> None:
     found = gate({"a": 1.0, "b": 1.0}, {"b": 0.0, "c": 1.0}, margin=0.1, level=LEVEL)
     assert (found.tasks, found.old, found.new) == (1, 1.0, 0.0)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
+from learner.checkpoints import force_to_disk
 from learner.errors import CheckpointError
 from learner.settings import ActorSettings, CloneSettings, CriticSettings, LearnerSettings
 from learner.trainer import Learner
@@ -106,6 +110,78 @@ def test_saving_again_replaces_the_checkpoint(model_dir: Path, tmp_path: Path) -
     again.load(tmp_path / "c")
     assert all(torch.equal(a, b) for a, b in zip(tensors(learner), tensors(again), strict=True))
     assert [entry.name for entry in tmp_path.iterdir()] == ["c"]
+
+
+@pytest.fixture
+def replaced(model_dir: Path, tmp_path: Path) -> Learner:
+    """A learner that moved on since it wrote the checkpoint ``run/c``."""
+    learner = Learner(SETTINGS, model_dir)
+    learner.save(tmp_path / "run" / "c")
+    with torch.no_grad():
+        next(learner.actor.parameters()).add_(1.0)
+    return learner
+
+
+def test_the_old_checkpoint_goes_once_the_new_one_has_its_name_for_good(
+    replaced: Learner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, calls, forced = tmp_path / "run", list[tuple[str, ...]](), set[int]()
+    rename, remove, force, fsync = os.rename, shutil.rmtree, force_to_disk, os.fsync
+
+    def short(path: Path) -> str:
+        return path.name if path.name == "c" else "old" if path.name.endswith(".replaced") else "new"
+
+    def renamed(source: Path, target: Path) -> None:
+        calls.append(("rename", short(source), short(target)))
+        if short(source) == "new":
+            assert {path.stat().st_ino for path in source.iterdir()} <= forced, "a file may be half there after a crash"
+        rename(source, target)
+
+    def removed(path: Path, *given: Any, **named: Any) -> None:
+        calls.append(("remove", short(path)))
+        remove(path, *given, **named)
+
+    def made_durable(path: Path) -> None:
+        calls.append(("force", path.name))
+        force(path)
+
+    def synced(descriptor: int) -> None:
+        forced.add(os.fstat(descriptor).st_ino)
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "rename", renamed)
+    monkeypatch.setattr(shutil, "rmtree", removed)
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr("learner.checkpoints.force_to_disk", made_durable)
+    replaced.save(folder / "c")
+    assert calls[:4] == [("rename", "c", "old"), ("rename", "new", "c"), ("force", "run"), ("remove", "old")]
+    assert calls[4:] in ([], [("remove", "new")]), "of which nothing is left"
+
+
+def test_a_checkpoint_that_cannot_be_replaced_stays(
+    replaced: Learner, model_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk refuses the second rename. A kill at this moment leaves both, whole, under other names."""
+    rename, calls = os.rename, list[Path]()
+
+    def refused(source: Path, target: Path) -> None:
+        calls.append(source)
+        if len(calls) == 2:
+            shutil.copytree(tmp_path / "run", tmp_path / "killed")
+            raise OSError(28, "No space left on device")
+        rename(source, target)
+
+    again = Learner(SETTINGS, model_dir)
+    old, new = tensors(again), tensors(replaced)
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space left"):
+        patch.setattr(os, "rename", refused)
+        replaced.save(tmp_path / "run" / "c")
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["c"]
+    for path in (tmp_path / "run" / "c", *(tmp_path / "killed").iterdir()):
+        again.load(path)
+        expected = new if path.parent.name == "killed" and not path.name.endswith(".replaced") else old
+        assert all(torch.equal(a, b) for a, b in zip(expected, tensors(again), strict=True))
+    assert len(list((tmp_path / "killed").iterdir())) == 2
 
 
 def test_a_checkpoint_of_another_algorithm_is_refused(model_dir: Path, tmp_path: Path) -> None:

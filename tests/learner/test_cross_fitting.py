@@ -136,6 +136,23 @@ def test_one_state_of_two_tasks_is_judged_by_two_critics(
         assert (answers != answers[0]).tolist() == differ
 
 
+def test_a_pair_tells_shaped_returns_in_full_as_one_critic_of_its_weights_does(
+    model_dir: Path, trajectory: Callable[..., Trajectory]
+) -> None:
+    """An episode can earn 1 + alpha = 1.4, of which a critic of fresh weights says one half."""
+    shaped = replace(TWO, algorithm="mira_milestones", gamma=0.5, alpha=0.4, value_target="shaped")
+    one, two = (Learner(settings, model_dir) for settings in (replace(shaped, cross_fit=False), shaped))
+    episodes = lots(trajectory, tasks_of(0, 3) + tasks_of(1, 3), 2)
+    assert np.concatenate(two.ask("value", episodes)).tolist() == pytest.approx([0.7] * 12)
+    one.update_critics(episodes, [], 1)
+    (taught,) = one.critics["value"].models.values()
+    for model in two.critics["value"].models.values():
+        model.load_state_dict(taught.state_dict())
+    expected, found = (np.concatenate(learner.ask("value", episodes)) for learner in (one, two))
+    np.testing.assert_array_equal(found, expected)
+    assert np.ptp(expected) > 0.0
+
+
 def test_adapters_have_pairs_too(model_dir: Path, trajectory: Callable[..., Trajectory]) -> None:
     adapted = replace(TWO, adapters=replace(TWO.adapters, rank=2))
     learner = Learner(adapted, model_dir)

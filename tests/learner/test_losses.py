@@ -101,10 +101,13 @@ def test_webrl_released_by_hand() -> None:
     # 1: ratio (-2 + 3) / 2 = 0.5; ref prob exp(-1.5) = 0.22 -> beta 1 (cap 1 / 0.5 = 2); 0.5 * (0.5 - 1)^2 = 0.125.
     # 2: ratio (-0.2 + 0.4) / 2 = 0.1; ref prob exp(-0.2) = 0.82 -> beta 5 (cap 10); 0.5 * (0.5 - 1)^2 / 5 = 0.025.
     # 3: ratio 4 / 1 -> beta capped at 1/4, beta * ratio = 1: nothing left to do.  4: negative: no effect.
+    # 5: as 1, with an advantage of 0, which counts as positive.
     losses = webrl_released(
-        terms([-2.0, -0.2, -1.0, -1.0], [-3.0, -0.4, -5.0, -2.0], [0.3, 0.1, 1.0, -0.2], [2, 2, 1, 1])
+        terms(
+            [-2.0, -0.2, -1.0, -1.0, -2.0], [-3.0, -0.4, -5.0, -2.0, -3.0], [0.3, 0.1, 1.0, -0.2, 0.0], [2, 2, 1, 1, 2]
+        )
     )
-    assert losses.tolist() == pytest.approx([0.125, 0.025, 0.0, 0.0])
+    assert losses.tolist() == pytest.approx([0.125, 0.025, 0.0, 0.0, 0.125])
 
 
 def test_webrl_released_stands_at_the_reference() -> None:
