@@ -23,6 +23,7 @@ from benchmarks.recording import Recording, option_parser
 from benchmarks.runs import FOLDER, RecordedRun, RunFailed, start_training, train
 from benchmarks.same_runs import Comparison
 from cluster.audit.audit import audit
+from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.stage_files import stage_folders
 
 NAME = "resume"
@@ -126,9 +127,8 @@ def kill_at(process: Driver, out: Path, point: KillPoint, seconds: float) -> Kil
 
 def half_written(out: Path) -> list[str]:
     """Return what is being written in a run folder at this moment; all of it has a name that begins with a dot."""
-    folders = [out, *(out / name for name in ("episodes", "checkpoints", "stages", "weights"))]
     found: list[str] = []
-    for folder in folders:
+    for folder in (out, *RunFolders(out).written_into()):
         try:
             found += [f"{folder.name}/{name}" for name in os.listdir(folder) if name.startswith(".")]
         except FileNotFoundError:

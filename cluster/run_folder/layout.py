@@ -88,13 +88,10 @@ class RunFolders:
             weights.unlink(missing_ok=True)
         shutil.rmtree(self.checkpoint(CLONED), ignore_errors=True)
 
-    def clear_leftovers(self) -> None:
-        """Remove what a killed process was still writing; all of it has a name that begins with a dot.
-
-        The pointer to the served weights goes as well: servers that start now wait for a publication.
-        """
+    def written_into(self) -> tuple[Path, ...]:
+        """Return the folders in the run folder where what is being written has a name that begins with a dot."""
         aside = (self.rollbacks, *self.rollbacks.glob("[0-9]*"))
-        folders = (
+        return (
             self.episodes,
             self.labels,
             self.weights,
@@ -104,7 +101,13 @@ class RunFolders:
             self.out / LEASE,
             *aside,
         )
-        leftovers = [path for folder in folders if folder.is_dir() for path in folder.glob(".*")]
+
+    def clear_leftovers(self) -> None:
+        """Remove what a killed process was still writing; all of it has a name that begins with a dot.
+
+        The pointer to the served weights goes as well: servers that start now wait for a publication.
+        """
+        leftovers = [path for folder in self.written_into() if folder.is_dir() for path in folder.glob(".*")]
         for path in leftovers + [path for name in _WRITTEN for path in self.out.glob(f".{name}.*")]:
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)

@@ -14,18 +14,34 @@ import ray
 from policy.client import Completion, Sampling
 from tests.rollout_workers.fake_world import FakePolicy
 
+CUT = "cut"
+"""The file with a character for each request that was given up by who asked."""
+
 
 class ScriptedServer:
-    """Answers as ``FakePolicy`` does, after ``SLOW`` seconds, as the version that ``VERSION`` says (files)."""
+    """Answers as ``FakePolicy`` does, after ``SLOW`` seconds, as the version that ``VERSION`` says (files).
+
+    It notes each answer in a file ``answered-VERSION``, and each request that was cut short, with one character each.
+    """
 
     def __init__(self, tokenizer: str, folder: str) -> None:
         self._policy = FakePolicy(tokenizer)
         self._folder = Path(folder)
 
     async def complete(self, prompt_ids: Sequence[int], sampling: Sampling) -> Completion:
-        await asyncio.sleep(float((self._folder / "SLOW").read_text()))
+        try:
+            await asyncio.sleep(float((self._folder / "SLOW").read_text()))
+        except asyncio.CancelledError:
+            self._note(CUT)
+            raise
         reply = await self._policy.complete(prompt_ids, sampling, episode="")
-        return replace(reply, version=int((self._folder / "VERSION").read_text()))
+        version = int((self._folder / "VERSION").read_text())
+        self._note(f"answered-{version}")
+        return replace(reply, version=version)
+
+    def _note(self, what: str) -> None:
+        with (self._folder / what).open("a") as file:
+            file.write("x")
 
     async def ping(self) -> str:
         return "pong"

@@ -102,7 +102,9 @@ def test_killed_at_points_over_all_stages_it_is_the_run_that_would_have_been(
     undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
     assert Forked(template, undisturbed).wait() == 0
     for point in points(seed=1, count=6):
-        kill_at(begun(template, killed), killed, point, seconds=0.3)
+        driver = begun(template, killed)
+        kill_at(driver, killed, point, seconds=0.3)
+        assert driver.wait() == -signal.SIGKILL, f"it ended by itself before {point}"
     assert Forked(template, killed).wait() == 0
 
     assert len(start_files(killed)) == 7
