@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.resume import half_written
 from cluster.run_folder.layout import CLONED, RunFolders, checkpoint_name, critics_name, kept_checkpoints
 
 
@@ -62,6 +63,9 @@ def test_what_was_half_written_goes_and_what_others_put_there_stays(tmp_path: Pa
         ".trained.new/x",
         "kept/.mine",
         "rollbacks/0001",
+        "bookmarks/.actor.x1y2",
+        "labels",
+        "episodes",
     ):
         (tmp_path / name).mkdir(parents=True)
     for name in (
@@ -72,8 +76,12 @@ def test_what_was_half_written_goes_and_what_others_put_there_stays(tmp_path: Pa
         ".metrics.jsonl.77.tmp",
         "rollbacks/.0002.json.77.tmp",
         "rollbacks/0001/.metrics.jsonl.77.tmp",
+        "labels/.p001-0.labels.77.tmp",
+        "episodes/.shard-0.arrow.77.tmp",
     ):
         (tmp_path / name).write_text("")
+    hidden = {path.name for path in tmp_path.rglob(".*")}
+    assert {name.partition("/")[2] for name in half_written(tmp_path)} == hidden - {".mine"}
     folders.clear_leftovers()
     hidden = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob(".*")}
     assert hidden == {".gitignore", "kept/.mine"}

@@ -70,9 +70,9 @@ class Served:
         publication = await publish([server], weights, [probe], limits=LIMITS, timeout_s=LIMIT_S)
         return publication.quarantined[self.url]
 
-    async def complete(self, version: int | None, prompt: Sequence[int] = PROMPT) -> Completion:
+    async def complete(self, version: int | None, prompt: Sequence[int] = PROMPT, tokens: int = 4) -> Completion:
         async with VllmApi(self.url, TOKEN) as api, asyncio.timeout(LIMIT_S):
-            sampling = Sampling(temperature=0, max_new_tokens=4, version=version)
+            sampling = Sampling(temperature=0, max_new_tokens=tokens, version=version)
             return await api.complete(prompt, sampling, stop_ids=self.tokenizer.stop_ids, seeds=False)
 
     async def ask(self, path: str, body: dict[str, object]) -> None:
@@ -225,13 +225,27 @@ async def test_keys_and_values_of_old_weights_are_not_used(served: Served) -> No
 
 
 async def test_a_reply_in_flight_is_finished_or_broken_off_and_never_of_two_versions(served: Served) -> None:
-    assert (await served.publish(served.weights(11))).accepted
-    asked = [asyncio.create_task(served.complete(None, [*PROMPT[:40], *range(20, 20 + i)])) for i in range(8)]
-    await asyncio.sleep(0.05)
-    publication = await served.publish(served.weights(12))
+    """Each reply is scored under the weights that it names: what two versions decided would fit neither."""
+    weights = {version: served.weights(version) for version in (11, 12)}
+    assert (await served.publish(weights[11])).accepted
+    probe, server = served.probe(weights[12]), FoundServer(served.url, TOKEN, 10.0)
+    prompts = [[*PROMPT[:40], *range(20, 20 + i)] for i in range(8)]
+    asked = [asyncio.create_task(served.complete(None, prompt, 64)) for prompt in prompts]
+    await served.complete(None, prompts[0], 1)  # asked last and answered: the others are being answered
+    in_flight = [task for task in asked if not task.done()]
+    publication = await publish([server], weights[12], [probe], limits=LIMITS, timeout_s=LIMIT_S)
     assert publication.accepted
     replies = await asyncio.gather(*asked)
     assert {reply.version for reply in replies} <= {11, 12}
+    assert any(task.result().version == 11 for task in in_flight), "the weights came when nothing was being answered"
+    model = load_causal_lm(served.model)
+    for version, published in weights.items():
+        put_weights(model, read_weights(published))
+        engine = GenerationEngine(model, served.tokenizer.stop_ids)
+        for prompt, reply in zip(prompts, replies, strict=True):
+            if reply.version == version:
+                expected = engine.score(prompt, reply.action_ids)
+                assert reply.logprobs == pytest.approx(expected, abs=TOLERANCE)
 
 
 async def test_weights_in_a_store_are_fetched_by_a_server_that_knows_neither_the_path_nor_the_store(
