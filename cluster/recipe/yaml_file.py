@@ -6,6 +6,8 @@ with values or with a sentence.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +48,7 @@ def parse_yaml(text: str, origin: str) -> Any:
         RecipeError: it is no YAML, has a key twice or an alias, or a value that nothing can hold.
     """
     try:
-        return yaml.load(text, Loader=_UniqueKeyLoader)
+        return _load(text)
     except yaml.YAMLError as error:
         raise RecipeError(f"{origin}: not valid YAML: {error}") from error
     except (ValueError, RecursionError) as error:
@@ -54,11 +56,14 @@ def parse_yaml(text: str, origin: str) -> Any:
         raise RecipeError(f"{origin}: expected plain sections and values, found {error}") from error
 
 
-class _UniqueKeyLoader(yaml.SafeLoader):
-    """``yaml.SafeLoader`` without aliases, of which a few lines make a mapping of any size, and without doubled keys.
+class _PlainYaml(yaml.composer.Composer, yaml.constructor.SafeConstructor):
+    """YAML's plain values without aliases, of which a few lines make a mapping of any size, and without doubled keys.
 
     Of a key that is written twice YAML would silently keep the last.
     """
+
+    check_event: Callable[..., bool]
+    peek_event: Callable[[], Any]
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         """Build the next node; refuse one that stands for another."""
@@ -78,3 +83,25 @@ class _UniqueKeyLoader(yaml.SafeLoader):
                 )
             seen.add(key)
         return super().construct_mapping(node, deep)
+
+
+class _PythonLoader(_PlainYaml, yaml.SafeLoader):
+    """Shows the line with an error in its message."""
+
+
+if yaml.__with_libyaml__:
+
+    class _LibyamlLoader(_PlainYaml, yaml.CSafeLoader):
+        """Several times faster."""
+
+        def __init__(self, stream: str) -> None:
+            _PlainYaml.__init__(self)
+            yaml.CSafeLoader.__init__(self, stream)
+
+
+def _load(text: str) -> Any:
+    # What libyaml refuses is read again by the parser whose errors show the line.
+    if yaml.__with_libyaml__:
+        with suppress(yaml.YAMLError):
+            return yaml.load(text, Loader=_LibyamlLoader)
+    return yaml.load(text, Loader=_PythonLoader)

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from cluster.errors import ExitCode, RecipeError
+from cluster.recipe import yaml_file
 from cluster.recipe.recipe import (
     Recipe,
     build_recipe,
@@ -214,6 +216,32 @@ def test_a_key_written_twice_is_refused(tmp_path: Path) -> None:
     path.write_text("run:\n  phases: 1\n  phases: 2\n")
     with pytest.raises(RecipeError, match="'phases' is there twice"):
         load_recipe(path)
+
+
+def test_an_error_in_yaml_shows_the_line_and_the_place_in_it(tmp_path: Path) -> None:
+    path = tmp_path / "open.yaml"
+    path.write_text("run:\n  phases: [1\nlearner: {}\n")
+    with pytest.raises(RecipeError, match="not valid YAML") as refused:
+        load_recipe(path)
+    assert "line 2, column 11:\n      phases: [1\n              ^" in str(refused.value)
+
+
+PARSERS = yaml_file._PlainYaml.__subclasses__()
+
+
+@pytest.mark.parametrize("parser", PARSERS)
+def test_each_parser_reads_what_is_shipped_as_yaml_itself_does(parser: type[yaml.SafeLoader]) -> None:
+    root = Path(__file__).parents[2]
+    texts = [path.read_text() for folder in ("cluster", "benchmarks") for path in root.glob(f"{folder}/**/*.yaml")]
+    assert len(texts) > 10
+    assert [yaml.load(text, Loader=parser) for text in texts] == [yaml.safe_load(text) for text in texts]
+
+
+@pytest.mark.parametrize("parser", PARSERS)
+@pytest.mark.parametrize(("text", "found"), [("a: &x 1\nb: *x", "alias 'x'"), ("a: 1\na: 2", "'a' is there twice")])
+def test_each_parser_refuses_aliases_and_doubled_keys(parser: type[yaml.SafeLoader], text: str, found: str) -> None:
+    with pytest.raises(yaml.YAMLError, match=found):
+        yaml.load(text, Loader=parser)
 
 
 def test_yaml_cannot_construct_objects(tmp_path: Path) -> None:

@@ -528,8 +528,9 @@ STUDIES = Path(__file__).parents[2] / "benchmarks" / "studies"
 
 def test_the_studies_of_the_benchmarks_can_be_run() -> None:
     found = [path for path in STUDIES.glob("*.yaml") if "arms" in yaml.safe_load(path.read_text())]
-    assert [read_study(path).design.name for path in found] == [path.stem for path in found]
-    assert all(read_study(path).design.predictions for path in found)
+    designs = [read_study(path).design for path in found]
+    assert [design.name for design in designs] == [path.stem for path in found]
+    assert all(design.predictions for design in designs)
 
 
 def test_records_of_the_benchmarks_studies_are_of_the_recipes_as_they_are(tmp_path: Path) -> None:

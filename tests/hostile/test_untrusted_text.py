@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("src", "cluster")
 
 ALLOWED = {
-    ("cluster/recipe/yaml_file.py", "yaml.load"): "with a loader that derives from SafeLoader",
+    ("cluster/recipe/yaml_file.py", "yaml.load"): "with loaders that derive from SafeLoader and CSafeLoader",
     ("cluster/boundary.py", ".format"): "logging's own layout of a line, which it then makes printable",
     ("src/analysis/charts.py", "Markup"): "the drawing library's own SVG, whose texts it escapes; the label is escaped",
     ("src/environments/browser/tab.py", ".format"): "the two forms of a call into the page; what goes in is JSON",
