@@ -183,7 +183,8 @@ def test_a_number_is_a_number_within_its_limits(command: list[str], option: str,
 
 def test_eval_needs_no_other_split_than_its_own() -> None:
     chains = Path(__file__).parents[2] / "benchmarks" / "studies" / "chains-arms.yaml"
-    words = ["eval", str(chains), "--policy", "/nowhere", "--split"]
+    words = ["eval", str(chains), "--policy", "/nowhere", "--set", "run.training_tasks=4"]
+    words += ["--set", "run.evaluation.tasks={}", "--set", "run.evaluation.tasks_per_split=2", "--split"]
     for split, missing in (("test_long", False), ("test_templates", True)):
         with pytest.raises(MissingError, match="policy.model") as refused:
             RUNNER.invoke(cli.app, [*words, split], catch_exceptions=False)
