@@ -89,7 +89,7 @@ class Browsers:
 
 @dataclass(frozen=True)
 class Repeated:
-    """Two runs with one seed and one worker, the second with a learner that is killed while it learns in phase 2."""
+    """Two runs side by side, with one seed and one worker; the second has a learner that is killed in phase 2."""
 
     undisturbed: Run
     killed: Run
@@ -114,7 +114,6 @@ def play_repeatedly(folder: Path) -> Repeated:
         rollout={**TINY["rollout"], "final_state": True},
     )
     undisturbed, killed = Run(folder / "undisturbed", raw), Run(folder / "killed", raw)
-    assert_done(undisturbed.run())
 
     def kill_learner(driver: subprocess.Popen[str]) -> None:
         """Stop the learner as the second phase begins, and kill it once its episodes are played and it is needed."""
@@ -126,7 +125,10 @@ def play_repeatedly(folder: Path) -> Repeated:
             time.sleep(0.1)
         os.kill(learner, signal.SIGKILL)
 
-    recovered = killed.run_until(lambda: killed.out.exists() and killed.stage_done(1, "curriculum"), kill_learner)
+    with ThreadPoolExecutor() as threads:
+        done = threads.submit(undisturbed.run)
+        recovered = killed.run_until(lambda: killed.out.exists() and killed.stage_done(1, "curriculum"), kill_learner)
+    assert_done(done.result())
     asked = ["--policy", str(undisturbed.out / "trained"), "--split", "test", "--passes", "2", "--json", "result.json"]
     asked += ["--out", "kept"]
     evaluated = undisturbed.run(*asked, command="eval")
