@@ -23,6 +23,31 @@ os.environ["WAYMARK_TEST_SUITE"] = uuid.uuid4().hex
 
 pytest_plugins = ["tests.browser_fixtures"]
 
+LONGEST = (
+    "tests/e2e/test_train.py", "tests/policy/test_vllm_backend.py", "tests/e2e/test_submit.py",
+    "tests/policy/test_vllm_publication.py", "tests/e2e/test_eval.py",
+)  # fmt: skip
+WAITING = ("tests/environments/", "tests/faults/", "tests/hostile/", "tests/rollout_workers/")
+"""Folders whose tests wait for browsers and processes more than they compute."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the longest files begin early and apart, and files that wait lie evenly among those that compute.
+
+    So no long file is left for the end, and processes that run side by side neither all compute nor all wait.
+    """
+    files = list(dict.fromkeys(_file(item) for item in items))
+    places = {file: 0.12 * i for i, file in enumerate(LONGEST)}
+    for waits in (True, False):
+        kind = [file for file in files if file.startswith(WAITING) is waits and file not in LONGEST]
+        places |= {file: (i + 0.5) / len(kind) for i, file in enumerate(kind)}
+    items.sort(key=lambda item: (places[_file(item)], _file(item)))
+
+
+def _file(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_process_outlives_the_suite() -> Iterator[None]:
