@@ -6,7 +6,7 @@ import pytest
 
 from environments.browser.settings import BrowserSettings
 
-QUICK = BrowserSettings(wait_action_s=0.01, navigation_timeout_s=3.0)
+QUICK = BrowserSettings(wait_action_s=0.01)
 
 
 @pytest.fixture(scope="module")

@@ -69,9 +69,7 @@ def _random_action(rng: random.Random, seen: Observation) -> Action:
 async def test_both_drivers_see_the_same_through_the_same_actions(
     browser: BrowserProcess, sites: SiteEndpoint, app: Starlette, site: str, episodes: int, trusted: bool
 ) -> None:
-    env = BrowserEnvironment(
-        browser, EmbeddedWorld(sites), replace(QUICK, trusted_input=trusted, navigation_timeout_s=8.0)
-    )
+    env = BrowserEnvironment(browser, EmbeddedWorld(sites), replace(QUICK, trusted_input=trusted))
     twin, pages = BrowserlessEnvironment(app, QUICK), set()
     starts = ["/", "/form", "/post", "/table"] if site == "lab" else ["/"]
     for episode in range(episodes):
@@ -240,7 +238,10 @@ async def test_a_page_reaches_its_own_episode_only(
     await other.close()
 
 
-async def test_a_slow_page_is_shown_as_far_as_it_came_and_the_slot_is_not_reused(env: BrowserEnvironment) -> None:
+async def test_a_slow_page_is_shown_as_far_as_it_came_and_the_slot_is_not_reused(
+    browser: BrowserProcess, sites: SiteEndpoint
+) -> None:
+    env = BrowserEnvironment(browser, EmbeddedWorld(sites), replace(QUICK, navigation_timeout_s=3.0))
     seen = await env.reset(lab_task("/new"))
     await env.slot.tab.page.evaluate("() => { document.querySelector('a').href = '/hang'; }")
     seen = await env.step(Action("click", element_id=0))
@@ -250,6 +251,7 @@ async def test_a_slow_page_is_shown_as_far_as_it_came_and_the_slot_is_not_reused
     token = env.world.token
     await env.reset(lab_task("/new"))
     assert env.world.token != token
+    await env.close()
 
 
 @pytest.mark.parametrize(("start", "code"), [("/broken", "site_error"), ("/hang", "step_timeout")])
