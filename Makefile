@@ -62,11 +62,12 @@ lint: setup
 	PYTHONPATH=src:. $(BIN)/lint-imports
 
 # A process that crashes ends the suite and is named: with another in its place xdist waits for its tests for ever.
-# Three at a time on two cores, each file by one of them: most tests wait for browsers and processes to start. The files
-# stay in order, or those with few long tests would come last, one after another. The longest tests are left to test-all;
-# test-faults runs the whole recovery matrix.
+# Four at a time on two cores, each file by one of them: most tests wait for browsers and processes to start. The files
+# keep the order of tests/conftest.py, or those with few long tests would come last, one after another. A test process
+# takes 1.0 to 1.3 GB, a training run that it starts 2.6 to 2.9 GB, a vLLM 1.5 to 2 GB: 18 GB at the worst. The longest
+# tests are left to test-all; test-faults runs the whole recovery matrix.
 test: lint $(TESTED_WITH)
-	$(BIN)/python -m pytest -q -n 3 --max-worker-restart 0 --dist loadfile --no-loadscope-reorder -m "not lengthy" \
+	$(BIN)/python -m pytest -q -n 4 --max-worker-restart 0 --dist loadfile --no-loadscope-reorder -m "not lengthy" \
 		--durations 40 --durations-min 10
 
 test-all: lint $(TESTED_WITH)
