@@ -12,8 +12,8 @@ from sites.app import create_app
 from tests.environments.lab_site import SECRET, serving
 from tests.hostile.hostile_site import TRAP
 
-SETTINGS = BrowserSettings(wait_action_s=0.01, navigation_timeout_s=2.0, settle_timeout_s=0.5, close_timeout_s=5.0)
-"""Short waits: most of these pages use up whatever they are given. What must succeed has the usual step deadline."""
+SETTINGS = BrowserSettings(wait_action_s=0.01, settle_timeout_s=0.5, close_timeout_s=5.0)
+"""Short waits: most of these pages use up whatever they are given; what must succeed has the usual deadlines."""
 
 
 @pytest.fixture(scope="module")
