@@ -22,7 +22,7 @@ from tests.e2e.processes import Process, left_after, started_with
 
 ROOT = Path(__file__).resolve().parents[2]
 MARK = "WAYMARK_E2E_COMMAND"
-LIMIT_S = 240.0
+LIMIT_S = 600.0
 
 
 @dataclass(frozen=True)
