@@ -7,12 +7,13 @@ code says, so a setting without a docstring is an error here, not a gap there.
 from __future__ import annotations
 
 import ast
-import dataclasses
 import inspect
 import re
 import textwrap
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
 import yaml
 
@@ -33,6 +34,9 @@ unknown key is an error that names the nearest one. On the command line, `--set 
 overrides one setting, its value read as YAML: `--set run.phases=2 --set run.evaluation.splits=[test]`.
 `waymark check RECIPE` prints the result.
 
+A section whose path has `NAME` in it says what stands under a name of your own; one with `[]`, what an item of a list
+holds.
+
 Settings marked with ◦ are *operational*: counts of processes, cores and memory, limits and addresses. A run goes on
 with other ones; of the rest it refuses every change.
 """
@@ -47,6 +51,8 @@ _PLUGGED = {
     "recipe that has this section names all of them. Without `metrics_log` a run that was killed does not tell the "
     "numbers of the stage that it had just completed.",
 }
+_PLACES: dict[Any, str] = {Mapping: ".NAME", tuple: "[]"}
+"""How the place of what a mapping or a list holds is written."""
 _HEADINGS = ("| key | type | default | meaning |", "|---|---|---|---|")
 
 
@@ -79,30 +85,50 @@ def attribute_docs(settings: type) -> dict[str, tuple[str, str]]:
     for node, following in zip(body, [*body[1:], None], strict=True):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             documented[node.target.id] = (ast.unparse(node.annotation), _docstring(following))
-    missing = [field.name for field in dataclasses.fields(settings) if not documented.get(field.name, ("", ""))[1]]
+    missing = [field.name for field in fields(settings) if not documented.get(field.name, ("", ""))[1]]
     if missing:
         raise ValueError(f"{settings.__module__}.{settings.__name__}: no docstring under {', '.join(missing)}")
-    return {field.name: documented[field.name] for field in dataclasses.fields(settings)}
+    return {field.name: documented[field.name] for field in fields(settings)}
 
 
 def _section(path: str, settings: Any, level: int, operational: bool = False) -> list[str]:
-    """Return the Markdown of one section and of the sections in it; ``operational`` where all of it is."""
-    docs = attribute_docs(type(settings))
-    marked = tuple(docs) if operational else getattr(type(settings), "operational", ())
-    summary = inspect.cleandoc(type(settings).__doc__ or "")
+    """Return the Markdown of one section and of the sections in it; ``operational`` where all of it is.
+
+    ``settings`` are an object with the defaults, or a class: then a default is the class's own, and may be required.
+    """
+    kind = settings if isinstance(settings, type) else type(settings)
+    docs = attribute_docs(kind)
+    marked = tuple(docs) if operational else getattr(kind, "operational", ())
+    summary = inspect.cleandoc(kind.__doc__ or "")
     lines = [f"{'#' * level} {path}", "", _markdown(summary), ""]
     inner: list[str] = []
     rows: list[str] = []
     for name, (annotation, doc) in docs.items():
-        value = getattr(settings, name)
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = _default_of(kind, name) if isinstance(settings, type) else getattr(settings, name)
+        if is_dataclass(value) and not isinstance(value, type):
             inner.extend(_section(f"{path}.{name}", value, level + 1, name in marked))
         else:
             meaning = f"{'◦ ' if name in marked else ''}{_markdown(doc)}"
-            rows.append(f"| `{name}` | {_cell(f'`{annotation}`')} | {_cell(_default(value))} | {_cell(meaning)} |")
+            default = "required" if value is MISSING else _default(value)
+            rows.append(f"| `{name}` | {_cell(f'`{annotation}`')} | {_cell(default)} | {_cell(meaning)} |")
+            for held, of_each in _held(kind, name):
+                inner.extend(_section(f"{path}.{name}{held}", of_each, level + 1, name in marked))
     if rows:
         lines += [*_HEADINGS, *rows, ""]
     return lines + inner
+
+
+def _default_of(kind: type, name: str) -> Any:
+    """Return a field's default, or ``MISSING`` where it has none."""
+    field = next(field for field in fields(kind) if field.name == name)
+    return field.default if field.default_factory is MISSING else field.default_factory()
+
+
+def _held(kind: type, name: str) -> list[tuple[str, type]]:
+    """Return the settings classes that a mapping or a list holds, each with how its place is written."""
+    hint = get_type_hints(kind)[name]
+    place = _PLACES.get(get_origin(hint))
+    return [(place, part) for part in get_args(hint) if place and isinstance(part, type) and is_dataclass(part)]
 
 
 def _docstring(node: ast.stmt | None) -> str:
@@ -119,8 +145,8 @@ def _default(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, list | tuple | set | frozenset):
         return [_plain(child) for child in value]
     if isinstance(value, dict):
