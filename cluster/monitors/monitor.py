@@ -46,10 +46,12 @@ class Monitor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MonitorKind(Generic[S]):
-    """A kind of monitor: ``settings`` is the class of its options, ``start`` opens one for a run folder."""
+    """A kind of monitor."""
 
     settings: type[S]
+    """The class of its options, a frozen dataclass that forbids extra keys."""
     start: Callable[[Path, S], Monitor]
+    """Opens one for a run folder, at each start of the run; what an earlier start wrote is only added to."""
 
 
 MONITORS: Registry[MonitorKind[Any]] = Registry(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from cluster.reference import decisions, metrics, modules, settings
+from cluster.reference import decisions, metrics, modules, plugs, settings
 from cluster.run_folder.durable import write_atomic
 
 PAGES = {
     settings.PAGE: settings.reference_page,
+    plugs.PAGE: plugs.plugs_page,
     modules.PAGE: modules.module_page,
     decisions.PAGE: decisions.index,
     metrics.PAGE: metrics.metrics_page,

@@ -84,7 +84,7 @@ def attribute_docs(settings: type) -> dict[str, tuple[str, str]]:
     documented: dict[str, tuple[str, str]] = {}
     for node, following in zip(body, [*body[1:], None], strict=True):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            documented[node.target.id] = (ast.unparse(node.annotation), _docstring(following))
+            documented[node.target.id] = (ast.unparse(node.annotation), docstring_of(following))
     missing = [field.name for field in fields(settings) if not documented.get(field.name, ("", ""))[1]]
     if missing:
         raise ValueError(f"{settings.__module__}.{settings.__name__}: no docstring under {', '.join(missing)}")
@@ -100,7 +100,7 @@ def _section(path: str, settings: Any, level: int, operational: bool = False) ->
     docs = attribute_docs(kind)
     marked = tuple(docs) if operational else getattr(kind, "operational", ())
     summary = inspect.cleandoc(kind.__doc__ or "")
-    lines = [f"{'#' * level} {path}", "", _markdown(summary), ""]
+    lines = [f"{'#' * level} {path}", "", as_markdown(summary), ""]
     inner: list[str] = []
     rows: list[str] = []
     for name, (annotation, doc) in docs.items():
@@ -108,9 +108,9 @@ def _section(path: str, settings: Any, level: int, operational: bool = False) ->
         if is_dataclass(value) and not isinstance(value, type):
             inner.extend(_section(f"{path}.{name}", value, level + 1, name in marked))
         else:
-            meaning = f"{'◦ ' if name in marked else ''}{_markdown(doc)}"
+            meaning = f"{'◦ ' if name in marked else ''}{as_markdown(doc)}"
             default = "required" if value is MISSING else _default(value)
-            rows.append(f"| `{name}` | {_cell(f'`{annotation}`')} | {_cell(default)} | {_cell(meaning)} |")
+            rows.append(f"| `{name}` | {as_cell(f'`{annotation}`')} | {as_cell(default)} | {as_cell(meaning)} |")
             for held, of_each in _held(kind, name):
                 inner.extend(_section(f"{path}.{name}{held}", of_each, level + 1, name in marked))
     if rows:
@@ -131,7 +131,8 @@ def _held(kind: type, name: str) -> list[tuple[str, type]]:
     return [(place, part) for part in get_args(hint) if place and isinstance(part, type) and is_dataclass(part)]
 
 
-def _docstring(node: ast.stmt | None) -> str:
+def docstring_of(node: ast.stmt | None) -> str:
+    """Return what an attribute's docstring says, empty where ``node`` is none."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
         return inspect.cleandoc(node.value.value)
     return ""
@@ -154,10 +155,11 @@ def _plain(value: Any) -> Any:
     return value if value is None or type(value) in (bool, int, float, str) else str(value)
 
 
-def _markdown(text: str) -> str:
+def as_markdown(text: str) -> str:
     """Turn reStructuredText's double backticks into Markdown's single ones."""
     return re.sub(r"``([^`]+)``", r"`\1`", text)
 
 
-def _cell(text: str) -> str:
+def as_cell(text: str) -> str:
+    """Return a text as one cell of a table."""
     return " ".join(text.split()).replace("|", "\\|")

@@ -104,27 +104,32 @@ def no_processes(settings: object) -> Sequence[ServiceProcess]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentKind(Generic[S, C]):
-    """A kind of environment, each part a function of its ``settings`` (a frozen dataclass that forbids extra keys).
-
-    ``tasks`` draws its tasks; ``service`` is entered by the driver once a run, or, with ``each_node``, on each node
-    where workers of the kind are, because it listens to its own node alone (there is no admission then); ``host`` makes
-    what plays it in a worker, from the service's connection, the browser's settings and the judge of its episodes;
-    ``preflight`` looks before a run whether it can work; ``processes`` names what the service starts; ``browser``
-    says whether a worker needs a Chromium. ``section`` is the name in a recipe's ``environments`` under which the
-    settings stand, where that is another kind's. ``first_look`` are the options that ``waymark env check`` takes where
-    none are given.
-    """
+    """A kind of environment, each part a function of its ``settings``."""
 
     settings: type[S]
+    """The class of its options, a frozen dataclass that forbids extra keys and has a default for everything."""
     tasks: Callable[[S], TaskSource]
+    """Draws its tasks: training tasks, evaluation sets, and what the curriculum asks for."""
     host: Callable[[S, C, BrowserSettings, TrajectoryJudge], EnvironmentHost]
+    """Makes what plays it in a worker, from the service's connection, the browser's settings and the judge of its
+    episodes. A host that has died, or in which only infrastructure failures happen, is never started again: the worker
+    makes a new one."""
     service: Callable[[S], AbstractContextManager[Service[C]]] = no_service  # type: ignore[assignment]
+    """What all workers share: entered by the driver once a run."""
     preflight: Callable[[S, Wanted], list[Check]] = judge_only
+    """Looks before a run whether it can work, for ``waymark check``."""
     processes: Callable[[S], Sequence[ServiceProcess]] = no_processes
+    """Names what the service starts, for the resource plan."""
     each_node: bool = False
+    """Whether the service is entered on each node where workers of the kind are, because it listens to its own node
+    alone; there is no admission then."""
     browser: bool = True
+    """Whether a worker needs a Chromium. An environment without a browser says False; otherwise ``waymark check``
+    fails where there is no Chromium."""
     section: str = ""
+    """The name in a recipe's ``environments`` under which the settings stand, where that is another kind's."""
     first_look: Mapping[str, object] = field(default_factory=dict)
+    """The options that ``waymark env check`` takes where none are given."""
 
     def read(self, options: Mapping[str, object] | S, where: str) -> S:
         """Return options as the kind's settings; raise ``ValueError``, a line for each problem, naming ``where``."""

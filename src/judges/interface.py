@@ -69,9 +69,10 @@ class AnswerQuestion:
 
 @runtime_checkable
 class AnswerJudge(Protocol):
-    """A model that compares meanings; ``name`` goes into the evidence so that a verdict can be traced."""
+    """A model that compares meanings."""
 
     name: str
+    """Goes into the evidence so that a verdict can be traced."""
 
     async def matches(self, question: AnswerQuestion) -> bool:
         """Whether the answer is equivalent to the reference; a partly right answer is not."""
@@ -163,6 +164,7 @@ class EpisodeJudge(Protocol):
     """Labels recorded episodes: from what was kept of them, after the browser has gone on to others."""
 
     subject: LabelSubject
+    """What its labels are about: the outcome, the milestones or each step."""
 
     async def label(self, episode: Trajectory, task: Task, deadline: Deadline) -> Label:
         """Return the label by ``deadline``; raise ``EpisodeFailed`` (judge) where there can be none."""

@@ -33,15 +33,14 @@ def no_preflight(settings: object, judges: object, tasks: TasksBySplit) -> list[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeKind(Generic[S]):
-    """A kind of judge: ``make`` returns from its ``settings`` a judge of answers, trajectories, milestones or episodes.
-
-    ``settings`` is a frozen dataclass that forbids extra keys. ``make`` may ask for other judges of the run.
-    ``preflight`` looks before a run whether the judge can judge its tasks.
-    """
+    """A kind of judge."""
 
     settings: type[S]
+    """The class of its options, a frozen dataclass that forbids extra keys."""
     make: Callable[[S, Judges], AnyJudge]
+    """Returns a judge of answers, trajectories, milestones or episodes; may ask for other judges of the run."""
     preflight: Callable[[S, Judges, TasksBySplit], list[Check]] = no_preflight
+    """Looks before a run whether the judge can judge its tasks."""
 
 
 JUDGES: Registry[JudgeKind[Any]] = Registry(

@@ -85,21 +85,21 @@ class ServerProcesses:
 
 @dataclass(frozen=True, slots=True)
 class PolicyBackend(Generic[S]):
-    """A way of serving policies.
-
-    ``settings`` is the class of its options (a frozen dataclass that forbids extra keys), ``policy.options`` of a
-    recipe. ``processes`` says what it will start, and ``memory`` what one of its servers holds for a model of a known
-    size of which so many parameters are published (nothing where it starts none); ``preflight`` looks whether this
-    machine can. ``serve`` is a context manager that starts the servers, watches them and ends them. ``planes`` are the
-    data planes by which its servers take weights.
-    """
+    """A way of serving policies."""
 
     settings: type[S]
+    """The class of its options, a frozen dataclass that forbids extra keys: ``policy.options`` of a recipe."""
     processes: Callable[[S], ServerProcesses]
+    """Says what it will start, for the resource plan."""
     memory: Callable[[PolicySettings, S, ModelSize, int], tuple[MemoryPart, ...]]
+    """Says what one of its servers holds for a model of a known size of which so many parameters are published; nothing
+    where it starts none."""
     preflight: Callable[[PolicySettings, S], list[Check]]
+    """Looks before a run whether this machine can serve."""
     serve: Callable[[Serving, S], AbstractContextManager[PolicyService]]
+    """A context manager that starts the servers, watches them and ends them."""
     planes: tuple[str, ...] = ("file",)
+    """The data planes by which its servers take weights, out of ``file`` and ``broadcast``."""
 
 
 def backend_of(settings: PolicySettings) -> tuple[PolicyBackend[Any], Any]:

@@ -27,6 +27,7 @@ class WeightTaker(Protocol):
     """A server as far as it takes weights; raises ``WeightsRejected``, ``ServerUnreachable`` or ``RequestRefused``."""
 
     name: str
+    """The server's, by which a service replaces it."""
 
     async def devices(self) -> Sequence[str]:
         """Return the kind of device of each process of the server that takes weights: ``cuda`` or another."""

@@ -71,7 +71,7 @@ def test_a_split_that_is_evaluated_without_a_verdict_has_no_share_any_more(tmp_p
     assert [line.split()[-1] for line in second] == ["NaN", "NaN"]
 
 
-@pytest.mark.parametrize("name", [*MONITORS.own, MINE])
+@pytest.mark.parametrize("name", [*MONITORS.own, MINE, "examples.webhook:WEBHOOK"])
 def test_a_monitor_keeps_the_contract(tmp_path: Path, name: str) -> None:
     kind, out = MONITORS.find(name), tmp_path / "out"
     out.mkdir()

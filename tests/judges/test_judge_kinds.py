@@ -104,7 +104,7 @@ ASKED_HERE = [name for name in JUDGES.own if name not in ("trained", "milestone_
 """Without those that need a model on the disk, which ``test_trained_judge`` and ``test_checker`` make."""
 
 
-@pytest.mark.parametrize("name", [*ASKED_HERE, f"{HERE}:ALIKE", f"{HERE}:LENGTHY"])
+@pytest.mark.parametrize("name", [*ASKED_HERE, f"{HERE}:ALIKE", f"{HERE}:LENGTHY", "examples.same_answer:SAME"])
 async def test_every_judge_keeps_the_contract_of_its_face(name: str) -> None:
     kind = JUDGES.find(name)
     model = ScriptedModel(ANSWERS[name])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -37,6 +38,21 @@ def process_id(server: Any) -> int:
     return os.getpid()
 
 
+def frozen(actor: str) -> Callable[[], bool]:
+    """Stop the process of an actor; return what says whether another has taken its place."""
+    handle = ray.get_actor(actor)
+    before = ray.get(handle.apply.remote(process_id), timeout=WAIT_S)
+    os.kill(before, signal.SIGSTOP)
+
+    def replaced() -> bool:
+        try:
+            return bool(ray.get(handle.apply.remote(process_id), timeout=5.0) != before)
+        except ray.exceptions.RayError:
+            return False
+
+    return replaced
+
+
 class TestTorchBackend(BackendContract):
     @staticmethod
     def settings() -> PolicySettings:
@@ -45,14 +61,17 @@ class TestTorchBackend(BackendContract):
 
     @staticmethod
     def freeze(served: Served, name: str) -> Callable[[], bool]:
-        handle = ray.get_actor(dict(served.service.source.options["servers"])[name])
-        before = ray.get(handle.apply.remote(process_id), timeout=WAIT_S)
-        os.kill(before, signal.SIGSTOP)
+        return frozen(dict(served.service.source.options["servers"])[name])
 
-        def replaced() -> bool:
-            try:
-                return bool(ray.get(handle.apply.remote(process_id), timeout=5.0) != before)
-            except ray.exceptions.RayError:
-                return False
 
-        return replaced
+class TestSlowReplies(BackendContract):
+    """The example of the guide, which builds on torch."""
+
+    @staticmethod
+    def settings() -> PolicySettings:
+        torch = TestTorchBackend.settings()
+        return replace(torch, backend="examples.slow_replies:SLOW", options={"torch": torch.options, "slow_s": 1})
+
+    @staticmethod
+    def freeze(served: Served, name: str) -> Callable[[], bool]:
+        return frozen(dict(served.service.source.options["inner"].options["servers"])[name])
