@@ -51,6 +51,19 @@ class ServerUnreachable(RuntimeError):
         self.for_good = for_good
 
 
+class StartFailed(ServerUnreachable):
+    """A policy server is not up, for the reason that this names; it is started again.
+
+    ``start`` tells the failed start from others. ``refused`` where what was asked for cannot be served, so that another
+    start would fail the same way, unless a server of the same kind has come up before.
+    """
+
+    def __init__(self, message: str, *, start: str = "", refused: bool = False) -> None:
+        super().__init__(message)
+        self.start = start
+        self.refused = refused
+
+
 class WrongVersion(RuntimeError):
     """A server has other weights than those that must answer, and those are not published where it looks."""
 

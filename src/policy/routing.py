@@ -1,7 +1,7 @@
 """A policy client over several servers: which server an episode asks, and what is tried again.
 
 Owns ``RoutedClient`` and the ``PolicyEndpoint`` that it asks. Invariants: every wait ends; one episode's requests go to
-one server as long as it lives; a server's reply is taken whole or not at all, so asking again is safe.
+one server as long as it answers; a server's reply is taken whole or not at all, so asking again is safe.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class PolicyEndpoint(Protocol):
 class RoutedClient:
     """A ``PolicyClient`` over one or more servers, by name.
 
-    Episodes are spread by rendezvous hashing: when a server is lost, only its own episodes move.
+    Episodes are spread by rendezvous hashing: when a server is lost or away, only its own episodes move. Each of their
+    requests asks one that is away first, and so they are back with it once it is up.
     """
 
     def __init__(self, servers: Mapping[str, PolicyEndpoint], settings: PolicySettings) -> None:
@@ -63,6 +64,7 @@ class RoutedClient:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + settings.deadline_s
         wrong: set[str] = set()
+        away: set[str] = set()
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(ServerUnreachable),
             stop=stop_after_delay(settings.deadline_s),
@@ -71,7 +73,9 @@ class RoutedClient:
         )
 
         async def attempt() -> Completion:
-            server = self._server_of(episode, wrong)
+            if set(self._servers) <= self._lost | wrong | away:
+                away.clear()
+            server = self._server_of(episode, wrong | away)
             patience_s = max(0.0, min(settings.attempt_timeout_s, deadline - loop.time()))
             try:
                 return await self._servers[server].complete(ids, sampling, patience_s)
@@ -83,6 +87,7 @@ class RoutedClient:
                     raise policy_failure(codes.WRONG_VERSION, f"policy server {server}: {error}") from error
                 raise ServerUnreachable(str(error)) from error
             except ServerUnreachable as error:
+                away.add(server)
                 if error.for_good:
                     self._lost.add(server)
                 raise
