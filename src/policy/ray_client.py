@@ -7,14 +7,14 @@ Invariants: every wait ends; a reply is repeatable by its seed; no Ray error lea
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
 
 import ray
 from ray.actor import ActorHandle
 from ray.exceptions import ActorDiedError, RayError, RayTaskError
 
-from policy.client import Completion, RequestRefused, Sampling, ServerUnreachable, WrongVersion
+from policy.client import Completion, RequestRefused, Sampling, ServerUnreachable, StartFailed, WrongVersion
 from policy.published_weights import PublishedWeights, WeightsRejected
 from policy.routing import RoutedClient, policy_failure
 from policy.settings import PolicySettings
@@ -61,25 +61,36 @@ def named_actor(name: str) -> ActorHandle:
 
 
 class RayWeightServer:
-    """A ``policy.publication.WeightServer`` that is a Ray actor."""
+    """A ``policy.publication.WeightServer`` that is a Ray actor; ``failure`` says why its last start failed."""
 
-    def __init__(self, name: str, handle: ActorHandle, timeout_s: float) -> None:
+    def __init__(self, name: str, handle: ActorHandle, timeout_s: float, failure: Callable[[], str] = str) -> None:
         self.name = name
         self._who = f"policy server {name}"
         self._handle = handle
         self._timeout_s = timeout_s
+        self._failure = failure
 
     async def load_weights(self, weights: PublishedWeights) -> PublishedWeights:
         """Hand over weights; raise ``WeightsRejected`` or ``ServerUnreachable``."""
-        return await ask_actor(self._handle.load_weights.remote(weights), self._who, self._timeout_s)
+        return await self._asked(self._handle.load_weights.remote(weights))
 
     async def devices(self) -> Sequence[str]:
         """Return what the server runs on; raise ``ServerUnreachable``."""
-        return await ask_actor(self._handle.devices.remote(), self._who, self._timeout_s)
+        return await self._asked(self._handle.devices.remote())
 
     async def score(self, prompt_ids: Sequence[int], action_ids: Sequence[int]) -> list[float]:
         """Return the server's log-probabilities (A,); raise ``ServerUnreachable``."""
-        return await ask_actor(self._handle.score.remote(prompt_ids, action_ids), self._who, self._timeout_s)
+        return await self._asked(self._handle.score.remote(prompt_ids, action_ids))
+
+    async def _asked(self, reference: Awaitable[_Result]) -> _Result:
+        try:
+            return await ask_actor(reference, self._who, self._timeout_s)
+        except StartFailed:
+            raise
+        except ServerUnreachable as error:
+            if failure := self._failure():
+                raise ServerUnreachable(f"{error}; before that, {failure}", for_good=error.for_good) from error
+            raise
 
 
 class RayWeightSender:

@@ -1,9 +1,10 @@
 """The policy server: a Ray actor that answers completions from one model.
 
 Owns ``PolicyServer`` and how it is started. It builds everything when it is constructed, so a restart
-by Ray is a fresh start; it comes back with the weights that were last published, from the file that names them
-file, and looks there again when it is asked for a version that it does not serve. All generation happens
-in the ``EngineLoop``'s thread; the methods only wait for it.
+by Ray is a fresh start; it comes back with the weights that were last published, from the file that names
+them, and looks there again when it is asked for a version that it does not serve. The constructor cannot fail:
+where nothing could be built, every method raises ``StartFailed``. All generation happens in the ``EngineLoop``'s
+thread; the methods only wait for it.
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ from ray.actor import ActorHandle
 
 from policy.client import Completion, Sampling, WrongVersion
 from policy.published_weights import PublishedWeights, current_weights, on_this_node
+from policy.server_start import ServerStart
 from policy.settings import PolicySettings
 from policy.torch_backend import TorchSettings
 from records.stores.working_copy import bring
 from telemetry import meter, ray_sink, table
 
 if TYPE_CHECKING:
-    from policy.engine_loop import EngineStats
+    from policy.engine_loop import EngineLoop, EngineStats
 
 
 _TOKENS = {"prompt": "prompt_tokens", "kept": "cached_tokens", "new": "new_tokens"}
@@ -47,15 +49,24 @@ class PolicyServer:
         label: str = "",
         metrics: str = "",
     ) -> None:
-        from policy.loading import load_engine  # with torch, which the driver, who only names this class, goes without
-
-        ray_sink.install(metrics)
         self._label = label
         self._device = settings.device.partition(":")[0]
         self._measured = dict.fromkeys(_TOKENS, 0)
         self._published_file = published_file
         self._catching_up = asyncio.Lock()
-        self._loop = load_engine(settings, options, str(bring(model_dir)), published_file, on_failure=_end_process)
+
+        def build() -> EngineLoop:
+            from policy.loading import load_engine  # with torch, which the driver, who only names this class, lacks
+
+            ray_sink.install(metrics)
+            return load_engine(settings, options, str(bring(model_dir)), published_file, on_failure=_end_process)
+
+        self._start = ServerStart(f"policy server {label}".rstrip(), build)
+
+    @property
+    def _loop(self) -> EngineLoop:
+        """The running engine; raises ``StartFailed`` where there is none."""
+        return self._start.built()
 
     async def complete(self, prompt_ids: Sequence[int], sampling: Sampling) -> Completion:
         """Return one completion.
@@ -116,7 +127,12 @@ class PolicyServer:
         return self._loop.stats().to_dict()
 
     async def ping(self) -> str:
-        """Return ``pong``, for whoever watches; raise ``EngineStopped`` where the engine is down."""
+        """Return ``pong``, for whoever watches.
+
+        Raises:
+            StartFailed: there is no engine.
+            EngineStopped: the engine is down.
+        """
         self._measure(self._loop.stats())
         return "pong"
 

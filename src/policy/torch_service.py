@@ -1,13 +1,15 @@
 """The policy on torch while it is served: ``PolicyServer`` actors of Ray, watched and ended.
 
-Owns ``TorchService``. Invariants: Ray starts a server again that died, the watch kills one that hangs, and each comes
-back with the published weights; all are ended when the service is. Imports no torch: the servers' own processes do.
+Owns ``TorchService``. Invariants: Ray starts a server again that died, the watch kills one that hangs or could not
+start, and each comes back with the published weights; all are ended when the service is. Imports no torch: the servers'
+own processes do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 import ray
 from ray.actor import ActorHandle
@@ -26,8 +28,13 @@ class TorchService:
     """Running servers, by name; ``actors`` are the names under which other processes find them."""
 
     def __init__(
-        self, servers: Mapping[str, ActorHandle[PolicyServer]], actors: Mapping[str, str], settings: PolicySettings
+        self,
+        servers: Mapping[str, ActorHandle[PolicyServer]],
+        actors: Mapping[str, str],
+        settings: PolicySettings,
+        watch: ServerWatch,
     ) -> None:
+        self._watch = watch
         self._servers = dict(servers)
         self._actors = dict(actors)
         self._settings = settings
@@ -40,16 +47,14 @@ class TorchService:
     def weight_servers(self) -> Sequence[WeightServer]:
         """Return the servers as takers of weights."""
         limit_s = self._settings.publish_timeout_s
-        return [RayWeightServer(name, handle, limit_s) for name, handle in self._servers.items()]
+        return [
+            RayWeightServer(name, handle, limit_s, partial(self._watch.failure, name))
+            for name, handle in self._servers.items()
+        ]
 
     def replace(self, name: str) -> None:
         """Kill a server; Ray starts it again."""
         ray.kill(self._servers[name], no_restart=False)
-
-    def close(self) -> None:
-        """End all servers."""
-        for handle in self._servers.values():
-            ray.kill(handle)
 
 
 @contextmanager
@@ -69,9 +74,9 @@ def running_servers(serving: Serving, options: TorchSettings) -> Iterator[TorchS
         )  # fmt: skip
         for name, actor in actors.items()
     }
-    service = TorchService(servers, actors, serving.settings)
     try:
-        with ServerWatch(servers, serving.settings):
-            yield service
+        with ServerWatch(servers, serving.settings) as watch:
+            yield TorchService(servers, actors, serving.settings, watch)
     finally:
-        service.close()
+        for handle in servers.values():
+            ray.kill(handle)

@@ -121,6 +121,22 @@ def test_policy_server_frozen_is_killed_and_waited_for(world: World) -> None:
     assert all(code.startswith("policy/") for code in result.incidents)
 
 
+def test_policy_server_dead_whose_next_starts_fail_is_started_until_it_is_up(world: World) -> None:
+    """The failed starts are the server's own business: Ray, which gives up an actor that could not start, sees none."""
+    before = world.pid
+
+    def end_and_fail() -> None:
+        (world.folder / "FAILING").write_text("2")
+        os.kill(before, signal.SIGKILL)
+
+    with ServerWatch({"expert": world.server}, PATIENCE) as watch:
+        result = world.play("policy server SIGKILL, its next two starts fail", end_and_fail)
+        assert watch.failure("expert") == ""
+    assert world.pid != before
+    assert (world.folder / "STARTS").read_text().count("start") == 4
+    assert all(code.startswith("policy/") for code in result.incidents)
+
+
 def test_policy_server_slow_costs_time_only(world: World) -> None:
     """A request that would take a minute is given up after the limit of a try, and nobody waits for its answer."""
     result = world.play(

@@ -1,7 +1,8 @@
 """One server of vLLM on this machine, from its start to its end.
 
 Owns the command line and the environment. Invariants: the process sees no secret but its own token and the hub's; it
-ends with whoever started it, however that ends; what it printed last is told when it does not start.
+ends with whoever started it, however that ends; what it printed last is told when it does not start; no two servers
+of this machine share a port.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from policy.server_start import StartRefused
 from policy.settings import PolicySettings
 from policy.vllm import parallel
 from policy.vllm.backend import VllmSettings
@@ -25,12 +27,14 @@ _PAUSE_S = 0.5
 _KILL_LIMIT_S = 10.0
 """Fixed: a killed process is gone at once, or its machine is."""
 _LOG_TAIL_CHARS = 1500
+_USAGE = 2
+"""The status of a program that does not know what it was told on its command line."""
 _LORA = "VLLM_ALLOW_RUNTIME_LORA_UPDATING"
 VLLM_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 """What vLLM takes as the largest rank."""
 
 
-class StartFailed(RuntimeError):
+class NotReady(RuntimeError):
     """The process ended, or was not ready in time; the message ends with what it printed last."""
 
 
@@ -38,6 +42,7 @@ class VllmProcess:
     """Starts a server for ``model`` (a policy folder or hub name) in ``python``, at a free port of ``host``.
 
     What it prints is appended to ``log_file``. Adapters of up to ``adapter_rank`` are served; 0 serves whole models.
+    Raises ``OSError`` where another server was given the same port, or nothing can be started.
     """
 
     def __init__(
@@ -52,7 +57,9 @@ class VllmProcess:
         log_file: Path,
         adapter_rank: int = 0,
     ) -> None:
-        self.url = f"http://{host}:{(port := _free_port(host))}"
+        port = _free_port(host)
+        self._claim = _claim(host, port)
+        self.url = f"http://{host}:{port}"
         self._log = log_file
         log_file.parent.mkdir(parents=True, exist_ok=True)
         with log_file.open("ab") as log:
@@ -71,13 +78,19 @@ class VllmProcess:
         return self._process.pid
 
     def wait(self, is_up: Callable[[], bool], timeout_s: float) -> None:
-        """Wait until ``is_up`` says so; raise ``StartFailed`` where the process ends or takes longer."""
+        """Wait until ``is_up`` says so.
+
+        Raises:
+            StartRefused: vLLM does not know what it was told.
+            NotReady: the process ended, perhaps because its port was taken meanwhile, or takes longer.
+        """
         deadline = time.monotonic() + timeout_s
         while not is_up():
-            if self._process.poll() is not None:
-                raise StartFailed(f"vLLM ended with status {self._process.returncode}: {self._last_words()}")
+            if (status := self._process.poll()) is not None:
+                kind = StartRefused if status == _USAGE else NotReady
+                raise kind(f"vLLM ended with status {status}: {self._last_words()}")
             if time.monotonic() > deadline:
-                raise StartFailed(
+                raise NotReady(
                     f"vLLM was not ready within policy.options.start_timeout_s ({timeout_s:g} s): " + self._last_words()
                 )
             time.sleep(_PAUSE_S)
@@ -87,6 +100,7 @@ class VllmProcess:
         if self._process.stdin is not None:
             self._process.stdin.close()  # a process that watches the pipe ends the server's group then
         self._process.wait(_KILL_LIMIT_S)
+        self._claim.close()
 
     def _last_words(self) -> str:
         said = self._log.read_text(encoding="utf-8", errors="replace").strip()
@@ -144,3 +158,18 @@ def _free_port(host: str) -> int:
         taken.bind((host, 0))
         port: int = taken.getsockname()[1]
         return port
+
+
+def _claim(host: str, port: int) -> socket.socket:
+    """Return what keeps other servers of ours from ``port`` until it is closed; raise ``OSError`` where one has it.
+
+    vLLM shares its port with whoever asks for that (SO_REUSEPORT): two servers that were given the same one would both
+    come up, and answer each other's requests. The UDP port of the same number is not shared.
+    """
+    claim = socket.socket(type=socket.SOCK_DGRAM)
+    try:
+        claim.bind((host, port))
+    except OSError:
+        claim.close()
+        raise
+    return claim

@@ -1,7 +1,8 @@
 """vLLM while it serves a policy: servers started as actors of Ray, or found at their URLs; watched, and ended.
 
-Owns ``running_servers`` and ``found_servers``. Invariants: a server that died or hangs comes back with the published
-weights; one that was found and started again by others is given them again; what was started here ends here.
+Owns ``running_servers`` and ``found_servers``. Invariants: a server that died, hangs or could not start comes back with
+the published weights; one that was found and started again by others is given them again; what was started here ends
+here.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
@@ -72,10 +74,13 @@ def running_servers(serving: Serving, options: VllmSettings) -> Iterator[VllmSer
     token = secrets.token_hex(16)
     handles = {name: _start(serving, options, actor, token) for name, actor in actors.items()}
     limit_s = serving.settings.publish_timeout_s
-    servers = {name: RayWeightServer(name, handle, limit_s) for name, handle in handles.items()}
     source = PolicySource(_FACTORY, _client_options(serving, options, actors, token))
     try:
-        with ServerWatch(handles, serving.settings):
+        with ServerWatch(handles, serving.settings) as watch:
+            servers = {
+                name: RayWeightServer(name, handle, limit_s, partial(watch.failure, name))
+                for name, handle in handles.items()
+            }
             yield VllmService(source, servers, lambda name: ray.kill(handles[name], no_restart=False))
     finally:
         for handle in handles.values():
