@@ -129,9 +129,8 @@ def test_policy_server_dead_whose_next_starts_fail_is_started_until_it_is_up(wor
         (world.folder / "FAILING").write_text("2")
         os.kill(before, signal.SIGKILL)
 
-    with ServerWatch({"expert": world.server}, PATIENCE) as watch:
+    with ServerWatch({"expert": world.server}, PATIENCE):
         result = world.play("policy server SIGKILL, its next two starts fail", end_and_fail)
-        assert watch.failure("expert") == ""
     assert world.pid != before
     assert (world.folder / "STARTS").read_text().count("start") == 4
     assert all(code.startswith("policy/") for code in result.incidents)

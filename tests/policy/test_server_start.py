@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
+import shutil
 import signal
 import sys
 import time
@@ -19,6 +21,7 @@ from transformers import PreTrainedModel
 from plugs.registry import load
 from policy.backend import Serving
 from policy.client import Completion, PolicyClient, Sampling
+from policy.publication import Probe, ProbeLimits, publish
 from policy.published_weights import write_published
 from policy.settings import PolicySettings
 from policy.torch_backend import TorchSettings
@@ -131,6 +134,20 @@ async def test_a_vllm_server_whose_restarts_fail_is_started_until_one_succeeds(
                 await asyncio.sleep(0.1)
         assert (await complete(service)).action_ids == (1,)
         assert len((tmp_path / "starts").read_text()) == 4
+
+
+async def test_a_first_start_with_a_model_that_cannot_be_read_is_told_to_the_publication(
+    policy_dir: Path, other_tiny: PreTrainedModel, tmp_path: Path
+) -> None:
+    broken = shutil.copytree(policy_dir, tmp_path / "broken")
+    (broken / "model.safetensors").unlink()
+    weights = write_weights(other_tiny.state_dict(), tmp_path / "w", 1)
+    with torch_servers(serving(broken, tmp_path), TorchSettings(cpus=0)) as service:
+        servers, probe = service.weight_servers(), Probe((30,), (31,), (-1.0,))
+        publication = await publish(servers, weights, [probe], limits=ProbeLimits(1, 1), timeout_s=LIMIT_S)
+    assert publication.accepted == ()
+    said = "policy server server-0 could not start: StartRefused: .*broken cannot be read: .*model.safetensors"
+    assert re.search(said, publication.quarantined["server-0"])
 
 
 def process_id(server: object) -> int:
