@@ -214,7 +214,8 @@ def _lines(record: type) -> list[str]:
     """Return the fields of a dataclass as its source has them."""
     names = {field.name for field in dataclasses.fields(record)}
     fields = [node for node in _body(record) if isinstance(node, ast.AnnAssign)]
-    return [ast.unparse(node) for node in fields if ast.unparse(node.target) in names]
+    # As the house writes texts; no default holds a quotation mark.
+    return [ast.unparse(node).replace("'", '"') for node in fields if ast.unparse(node.target) in names]
 
 
 def _defaults(kind: type) -> dict[str, str]:

@@ -38,7 +38,7 @@ class Books:
 
     def play(self, specs: list[EpisodeSpec]) -> RolloutResult:
         """Play the episodes; the account must balance and the accident must have hit something."""
-        result = self.pool.run(specs, self._watch, self._note)
+        result = self.pool.run(specs, self._watch, self)
         assert self.playing > 0, "the accident came too late to hit an episode"
         self.require_balance(result, len(specs))
         return result
@@ -80,8 +80,12 @@ class Books:
             self.after = counts.completed + counts.running + 1
             self.accident()
 
-    def _note(self, event: Event, lease: Lease, failure: Failure | None) -> None:
+    def __call__(self, event: Event, lease: Lease, failure: Failure | None) -> None:
+        """Note an event of a lease; a ``rollout_workers.leases.Journal``."""
         self.events.append((time.monotonic(), event, lease, failure))
+
+    def force(self) -> None:
+        """Nothing outlives a test."""
 
 
 def judged(shard_dir: str, result: RolloutResult) -> list[Trajectory]:

@@ -132,6 +132,6 @@ def test_site_that_answers_errors_only_stops_the_run_with_the_reason(tmp_path: P
         with RolloutPool(few) as pool:
             books = Books(pool, lambda: None)
             with pytest.raises(RolloutStopped, match=said) as stopped:
-                pool.run(specs, books._watch, books._note)
+                pool.run(specs, books._watch, books)
         books.require_balance(stopped.value.result, len(specs))
     assert stopped.value.result.counts["completed"] == 0

@@ -230,6 +230,7 @@ WALL_CLOCK = {
     "cluster/run_folder/manifest.py": "when a stage was complete",
     "cluster/run_folder/starts.py": "when a start was",
     "cluster/studies/registration.py": "when predictions were registered",
+    "cluster/run_folder/stored_run.py": "how old a file's time of change is, which is of the same clock",
     "src/environments/webarena/login/sessions.py": "sites say in wall time when a cookie expires",
     "src/environments/webarena/reset/in_cluster.py": "when a pod was reset, which its annotation shows",
     "src/judges/llm/gemini_client.py": "Retry-After may be a date",
