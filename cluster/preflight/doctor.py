@@ -16,7 +16,7 @@ from pathlib import Path
 from cluster.errors import RunError
 from cluster.placement import DRIVER, EVERYWHERE, SERVER, WORKER
 from cluster.preflight.machine import Machine
-from cluster.preflight.packages import check_packages, check_python, uses_browser
+from cluster.preflight.packages import check_packages, check_python, opens_first_pages, uses_browser
 from cluster.preflight.plan import Plan, planned
 from cluster.preflight.start import check_devices, check_start
 from cluster.recipe.recipe import Recipe
@@ -68,7 +68,7 @@ def machine_checks(
     if SERVER in here:
         checks += check_server(recipe)
     if DRIVER in here:
-        checks += [*check_environment_of(recipe), *check_language_models(recipe)]
+        checks += [*check_environment_of(recipe, learns=learns), *check_language_models(recipe)]
     if WORKER in here:
         checks += check_planning(recipe)
     if DRIVER in here:
@@ -139,7 +139,7 @@ def check_server(recipe: Recipe) -> list[Check]:
     return backend.preflight(recipe.policy, options)
 
 
-def check_environment_of(recipe: Recipe) -> list[Check]:
+def check_environment_of(recipe: Recipe, *, learns: bool = True) -> list[Check]:
     """The environment that the recipe names can play its tasks, and its judges can judge them."""
     name, rollout = recipe.run.environment, recipe.rollout
     try:
@@ -157,6 +157,7 @@ def check_environment_of(recipe: Recipe) -> list[Check]:
         episode_s=rollout.episode_deadline_s,
         stall_s=rollout.stall_timeout_s,
         elsewhere=bool(recipe.run.resources.address),
+        first_pages=opens_first_pages(recipe, learns=learns),
     )
     checks = [*kind.preflight(settings, wanted), *check_pages(recipe, browser=kind.browser)]
     if any(check.status is Status.FAIL for check in checks):

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Collection
 
+from cluster.milestones.writing import evaluates_with_milestones
 from cluster.placement import DRIVER, EVERYWHERE, LEARNER, WORKER
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.versions import package_version
@@ -51,12 +52,23 @@ def check_packages(recipe: Recipe, roles: Collection[str]) -> list[Check]:
 
 
 def uses_browser(recipe: Recipe, roles: Collection[str]) -> bool:
-    """Whether one of these roles opens pages in a browser: a worker, or a driver that has milestones written."""
+    """Whether one of these roles opens pages in a browser: a worker, or a driver that opens first pages itself."""
     try:
         played = KINDS.find(recipe.run.environment).browser
     except ValueError:
         return False  # where there is no such environment, its own check says so
-    return played and (WORKER in roles or (DRIVER in roles and bool(recipe.milestones.model)))
+    return played and (WORKER in roles or (DRIVER in roles and opens_first_pages(recipe)))
+
+
+def opens_first_pages(recipe: Recipe, *, learns: bool = True) -> bool:
+    """Whether the driver opens tasks' first pages itself: to have milestones written, or to ask the critic about them.
+
+    An evaluation, which ``learns`` nothing, does so where milestones are shown or planned by.
+    """
+    if not learns:
+        return evaluates_with_milestones(recipe)
+    written = bool(recipe.milestones.model) and recipe.milestones.source == "first_page"
+    return written or recipe.curriculum.value_band
 
 
 def check_python(version: tuple[int, ...]) -> Check:

@@ -66,7 +66,8 @@ class Wanted:
 
     ``tasks`` is the number of tasks by split; ``judged`` returns what the run's judge says of the tasks that it is to
     judge; ``reset_s`` and ``episode_s`` bound a reset and an episode, ``stall_s`` the time without news, in seconds.
-    ``elsewhere`` is set where workers may run on other machines.
+    ``elsewhere`` is set where workers may run on other machines, ``first_pages`` where the driver, too, opens tasks'
+    first pages.
     """
 
     tasks: Mapping[str, int]
@@ -75,6 +76,7 @@ class Wanted:
     episode_s: float
     stall_s: float
     elsewhere: bool
+    first_pages: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -412,6 +412,8 @@ def test_a_driver_on_a_cluster_needs_no_browser_and_no_torch(bare: None, tmp_pat
 
     assert {"torch", "browser", "policy.backend"} <= lacking()
     assert not {"torch", "browser", "playwright", "policy.backend"} & lacking("run.resources.address=auto")
+    opening = lacking("run.resources.address=auto", "curriculum.value_band=true")
+    assert {"browser", "playwright"} <= opening, "it opens first pages itself"
 
 
 def test_what_plays_without_a_browser_needs_none(bare: None, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from tests.environments.lab_site import serving
 from tests.environments.webarena.fake_sites import FakeSite
 
 PASSWORD = "hunter2 & more"
+DISTILLED = {"model": "flash", "source": "successes"}
 WAITS = {"reset_deadline_s": 1100, "episode_deadline_s": 1700, "stall_timeout_s": 1700}
 
 
@@ -73,16 +74,24 @@ def files(tmp_path: Path) -> dict[str, str]:
 
 
 def recipe(files: dict[str, str], judge: str = "", **webarena: Any) -> Recipe:
+    return build_recipe(sections(files, judge, **webarena))
+
+
+def sections(files: dict[str, str], judge: str = "", **webarena: Any) -> dict[str, Any]:
     evaluation = {"splits": ["test"], "tasks_per_split": 2}
-    return build_recipe(
-        {
-            "run": {"environment": "webarena", "training_tasks": 3, "evaluation": evaluation},
-            "rollout": WAITS,
-            "learner": {"algorithm": "webrl"},
-            "environments": {"webarena": {"task_files": files, **webarena}},
-            "judges": {"evaluators": {"answer_judge": judge}},
-        }
-    )
+    return {
+        "run": {"environment": "webarena", "training_tasks": 3, "evaluation": evaluation},
+        "rollout": WAITS,
+        "learner": {"algorithm": "webrl"},
+        "environments": {"webarena": {"task_files": files, **webarena}},
+        "judges": {"evaluators": {"answer_judge": judge}},
+    }
+
+
+def on_a_cluster(files: dict[str, str], changes: dict[str, Any]) -> Recipe:
+    made = sections(files)
+    made["judges"]["llm"] = {"models": {"flash": {"client": "gemini", "model": "gemini-2.5-flash"}}}
+    return build_recipe({**made, **changes}, ["run.resources.address=auto"])
 
 
 def found(recipe: Recipe, status: Status) -> dict[str, str]:
@@ -102,6 +111,33 @@ def test_what_is_missing_is_named_with_the_variables_to_set(files: dict[str, str
     assert set(missing) == {"site addresses", "site accounts"}
     assert "SHOPPING, SHOPPING_ADMIN, REDDIT, GITLAB, MAP, WIKIPEDIA, HOMEPAGE" in missing["site addresses"]
     assert "SHOPPING_USERNAME and SHOPPING_PASSWORD" in missing["site accounts"]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "status"),
+    [
+        ({}, Status.WARN),
+        ({"milestones": {"model": "flash"}}, Status.FAIL),
+        ({"milestones": DISTILLED, "replay": {"milestones": "milestone_matching"}}, Status.WARN),
+        ({"curriculum": {"value_band": True}}, Status.FAIL),
+    ],
+    ids=["workers alone", "milestones", "distilled milestones", "band"],
+)
+def test_on_a_cluster_the_driver_needs_the_accounts_where_it_opens_first_pages(
+    files: dict[str, str], overrides: dict[str, Any], status: Status
+) -> None:
+    made = on_a_cluster(files, overrides)
+    (check,) = [check for check in check_environment_of(made) if check.name == "site accounts"]
+    assert check.status == status
+    assert ("here too" in check.advice) == (status is Status.FAIL)
+
+
+def test_an_evaluation_needs_the_accounts_where_milestones_are_written_for_it(files: dict[str, str]) -> None:
+    told = {"rollout": {**WAITS, "planning": {"mode": "milestones"}}}
+    for overrides, status in (({}, Status.WARN), (told, Status.FAIL)):
+        made = on_a_cluster(files, {"milestones": {"model": "flash"}, **overrides})
+        checks = check_environment_of(made, learns=False)
+        assert [check.status for check in checks if check.name == "site accounts"] == [status]
 
 
 def test_a_site_that_a_task_needs_and_no_deployment_has_is_named(

@@ -391,6 +391,15 @@ def everybody_has_the_run_folder(documents: list[Document]) -> Iterator[str]:
 
 
 @rule
+def every_pod_has_the_recipe(documents: list[Document]) -> Iterator[str]:
+    """Where there is one: the driver reads it, and so does ``waymark doctor --role ROLE`` in any pod."""
+    for group in groups(documents):
+        source = group.volume_at("/etc/waymark").get("configMap", {})
+        if source != {"name": "waymark-recipe", "optional": True}:
+            yield f"{group.name}: the recipe is not at /etc/waymark, or must be"
+
+
+@rule
 def a_drain_fits_into_the_grace_period(documents: list[Document]) -> Iterator[str]:
     for cluster in clusters(documents):
         for group in workers(cluster):
@@ -493,21 +502,52 @@ def browsers_reach_sites_and_policy_alone(documents: list[Document]) -> Iterator
 
 
 @rule
+def whoever_opens_pages_reaches_the_sites(documents: list[Document]) -> Iterator[str]:
+    """Workers play on them, and the driver opens tasks' first pages itself, for milestones and the critic's band."""
+    sites = [
+        (name, labels, port.get("name", port["containerPort"]))
+        for name, labels, pod in pods(documents)
+        if labels.get("app.kubernetes.io/component") == "site"
+        for container in pod["containers"]
+        for port in container["ports"]
+    ]
+    for group in groups(documents):
+        if group.name in ("head", "browser"):
+            closed = [name for name, labels, port in sites if not _is_open(documents, group.labels, labels, port)]
+            yield from (f"{group.name} pods do not reach {name}" for name in closed)
+
+
+@rule
+def whoever_opens_pages_has_the_accounts(documents: list[Document]) -> Iterator[str]:
+    """Of the sites, that is, which the same two log in to."""
+    for group in groups(documents):
+        secrets = [source.get("secretRef", {}).get("name") for source in group.ray.get("envFrom", [])]
+        has, needs = "waymark-accounts" in secrets, group.name in ("head", "browser")
+        if has != needs:
+            yield f"{group.name} pods {'lack' if needs else 'need not have'} the sites' accounts"
+
+
+@rule
 def a_broadcast_reaches_every_server(documents: list[Document]) -> Iterator[str]:
     """Its group's processes, learner and servers alike, meet at a port that is free and connect to one another."""
     of_role = {group.name: group.labels for group in groups(documents)}
     for first, second in (("learner", "policy"), ("policy", "learner"), ("policy", "policy")):
-        if not _every_port_is_open(documents, of_role.get(first, {}), of_role.get(second, {})):
+        if not _is_open(documents, of_role.get(first, {}), of_role.get(second, {})):
             yield f"{first} pods do not reach {second} pods at every port"
 
 
-def _every_port_is_open(documents: list[Document], source: dict[str, str], target: dict[str, str]) -> bool:
-    """Whether network policies let pods with the labels ``source`` connect to any port of those with ``target``."""
+def _is_open(
+    documents: list[Document], source: dict[str, str], target: dict[str, str], port: str | int | None = None
+) -> bool:
+    """Whether network policies let pods with the labels ``source`` connect to those with ``target``.
+
+    ``port`` is one of the container's, by its name where it has one; None asks for every port.
+    """
     policies = [policy["spec"] for policy in of_kind(documents, "NetworkPolicy")]
     ways = (("egress", "to", source, target), ("ingress", "from", target, source))
     return all(
         any(
-            _takes_every_port(door, peers, other)
+            _takes(door, peers, other, port)
             for spec in policies
             if selects(spec["podSelector"], own)
             for door in spec.get(side, [])
@@ -516,9 +556,10 @@ def _every_port_is_open(documents: list[Document], source: dict[str, str], targe
     )
 
 
-def _takes_every_port(door: Document, peers: str, labels: dict[str, str]) -> bool:
+def _takes(door: Document, peers: str, labels: dict[str, str], port: str | int | None) -> bool:
     pods_of_ours = [peer["podSelector"] for peer in door.get(peers, []) if {*peer} == {"podSelector"}]
-    return "ports" not in door and any(selects(selector, labels) for selector in pods_of_ours)
+    every = "ports" not in door or port in [one["port"] for one in door["ports"]]
+    return every and any(selects(selector, labels) for selector in pods_of_ours)
 
 
 @rule

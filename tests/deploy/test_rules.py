@@ -22,6 +22,8 @@ def policy(name: str) -> tuple[str, str]:
 
 
 _FROM_HEAD = [{"from": [{"podSelector": {"matchLabels": {"app.kubernetes.io/component": "head"}}}]}]
+_BROWSERS_ALONE = {"matchLabels": {"app.kubernetes.io/part-of": "waymark", "app.kubernetes.io/component": "browser"}}
+_ACCOUNTS = [{"secretRef": {"name": "waymark-accounts", "optional": True}}]
 
 # (the rule, what is changed, where, its new value)
 MISTAKES: list[tuple[str, tuple[str, str], tuple[Any, ...], Any]] = [
@@ -120,6 +122,8 @@ MISTAKES: list[tuple[str, tuple[str, str], tuple[Any, ...], Any]] = [
         ("spec", "accessModes"),
         ["ReadWriteOnce"],
     ),
+    ("every_pod_has_the_recipe", CLUSTER, (*BROWSER, *CONTAINER, "volumeMounts", 2, "mountPath"), "/etc"),
+    ("every_pod_has_the_recipe", CLUSTER, (*LEARNER, *POD, "volumes", 2, "configMap", "optional"), GONE),
     ("a_drain_fits_into_the_grace_period", CLUSTER, (*BROWSER, *POD, "terminationGracePeriodSeconds"), GONE),
     ("a_drain_fits_into_the_grace_period", CLUSTER, (*POLICY, *CONTAINER, "lifecycle"), GONE),
     ("a_stopped_job_may_end_by_itself", CLUSTER, (*HEAD, *CONTAINER, "env"), []),
@@ -163,6 +167,12 @@ MISTAKES: list[tuple[str, tuple[str, str], tuple[Any, ...], Any]] = [
         ("spec", "egress"),
         [{"to": [{"podSelector": {"matchLabels": {"app.kubernetes.io/part-of": "waymark"}}}]}],
     ),
+    ("whoever_opens_pages_reaches_the_sites", policy("sites"), ("spec", "ingress"), _FROM_HEAD),
+    ("whoever_opens_pages_reaches_the_sites", policy("sites"), ("spec", "ingress", 0, "ports", 0, "port"), 8080),
+    ("whoever_opens_pages_reaches_the_sites", policy("pages-to-sites"), ("spec", "podSelector"), _BROWSERS_ALONE),
+    ("whoever_opens_pages_has_the_accounts", CLUSTER, (*HEAD, *CONTAINER, "envFrom"), []),
+    ("whoever_opens_pages_has_the_accounts", CLUSTER, (*BROWSER, *CONTAINER, "envFrom"), GONE),
+    ("whoever_opens_pages_has_the_accounts", CLUSTER, (*POLICY, *CONTAINER, "envFrom"), _ACCOUNTS),
     ("a_broadcast_reaches_every_server", policy("learner"), ("spec", "ingress"), _FROM_HEAD),
     ("a_broadcast_reaches_every_server", policy("policy"), ("spec", "ingress"), _FROM_HEAD),
     ("a_broadcast_reaches_every_server", policy("policy"), ("spec", "egress", 0, "ports"), [{"port": 8000}]),

@@ -46,7 +46,7 @@ def look(settings: WebArenaSettings, wanted: Wanted) -> list[Check]:
     return [
         *checks,
         *_addresses(settings, every),
-        *_accounts(settings, every, elsewhere=wanted.elsewhere),
+        *_accounts(settings, every, wanted),
         *_resets(settings, every),
         *_writes(settings, every),
         *wanted.judged(tasks),
@@ -92,7 +92,7 @@ def _described(deployment: Deployment) -> str:
     return f"{deployment.name}: {', '.join(sites)}"
 
 
-def _accounts(settings: WebArenaSettings, tasks: Iterable[Task], *, elsewhere: bool) -> list[Check]:
+def _accounts(settings: WebArenaSettings, tasks: Iterable[Task], wanted: Wanted) -> list[Check]:
     path = settings.credentials_file
     try:
         accounts = Accounts.load(path)
@@ -104,9 +104,10 @@ def _accounts(settings: WebArenaSettings, tasks: Iterable[Task], *, elsewhere: b
     checks = [Check("site accounts", Status.OK, f"of {', '.join(sorted(needed)) or 'no site'}")]
     if missing:
         variables = ", ".join(f"{variable(site)}_USERNAME and {variable(site)}_PASSWORD" for site in missing)
-        # Workers on other machines may have them, and only they need them.
-        status = Status.WARN if elsewhere else Status.FAIL
-        advice = f"set {variables} where the workers run, or environments.webarena.credentials_file"
+        # Workers on other machines may have them, and the driver needs them for first pages alone.
+        status = Status.WARN if wanted.elsewhere and not wanted.first_pages else Status.FAIL
+        too = ", and here too, where the driver opens first pages" if wanted.elsewhere and wanted.first_pages else ""
+        advice = f"set {variables} where the workers run{too}, or environments.webarena.credentials_file"
         checks = [Check("site accounts", status, f"none of {', '.join(missing)}", advice)]
     if path and Path(path).expanduser().stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
         others = Check("site accounts", Status.WARN, f"{path} can be read by others", f"chmod 600 {path}")
