@@ -23,6 +23,7 @@ from policy.backend import Serving
 from policy.client import Completion, PolicyClient, Sampling
 from policy.publication import Probe, ProbeLimits, publish
 from policy.published_weights import write_published
+from policy.server_watch import ServerWatch
 from policy.settings import PolicySettings
 from policy.torch_backend import TorchSettings
 from policy.torch_service import running_servers as torch_servers
@@ -120,13 +121,20 @@ async def test_a_torch_server_whose_restart_fails_comes_back_once_what_was_in_it
 
 
 async def test_a_vllm_server_whose_restarts_fail_is_started_until_one_succeeds(
-    policy_dir: Path, tmp_path: Path
+    policy_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    watches: list[ServerWatch] = []
+    monkeypatch.setattr(
+        "policy.vllm.service.ServerWatch", lambda *given: watches.append(ServerWatch(*given)) or watches[0]
+    )
     python = tmp_path / "python"
     python.write_text(STAND_IN)
     python.chmod(0o755)
     with vllm_servers(serving(policy_dir, tmp_path), VllmSettings(cpus=0, python=str(python))) as service:
         assert (await complete(service)).action_ids == (1,)
+        async with asyncio.timeout(LIMIT_S):
+            while not watches[0]._proven:  # or the second of these ends would be refused for good
+                await asyncio.sleep(0.1)
         (tmp_path / "ENDS").write_text("1 2")
         service.replace("server-0")
         async with asyncio.timeout(LIMIT_S):
