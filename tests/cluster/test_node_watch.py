@@ -59,7 +59,7 @@ def test_who_has_no_node_is_named_with_what_it_declares_and_ends_nothing_before_
             nodes.check(LEARNER)
             wait_until(lambda: bool(told))
             assert told[-1] == "2 x rollout worker (0.1 CPUs, 64 MiB, on a node with the resource 'browser')"
-            assert nodes.starting(["worker-1", "learner-0"]) == {"worker-1"}
+            wait_until(lambda: nodes.starting(["worker-1", "learner-0"]) == {"worker-1"})
             assert 'waymark_processes_without_node{role="worker",run="run"} 2.0' in sink.text()
             for process in unplaced:
                 ray.kill(process)

@@ -70,7 +70,7 @@ def test_every_episode_is_played_once_and_lies_in_its_shard(tmp_path: Path) -> N
 def test_a_shard_is_told_before_its_episode_counts_and_however_the_run_ends(tmp_path: Path) -> None:
     shards: list[str] = []
     strict = replace(SETTINGS, attempts=1, failure_floor=0, infra_failure_share=0.0)
-    specs = [spec(0), spec(1, delay_s=0.2), spec(2, "infra", delay_s=1.0)]
+    specs = [spec(0), spec(1, delay_s=0.2), spec(2, "infra", delay_s=10.0)]
     behind: list[int] = []
     with (
         RolloutPool(config(tmp_path, strict), on_shard=shards.append) as pool,

@@ -9,7 +9,7 @@ from records.failures import Failure
 from rollout_workers.gate import Gate
 from rollout_workers.leases import Event, Lease
 from rollout_workers.nodes import STEADY
-from rollout_workers.pool import _Run
+from rollout_workers.pool import _Run, tell_nobody
 from rollout_workers.results import Completed, EpisodeAnswer, EpisodeSummary
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec
@@ -71,7 +71,7 @@ class Journal:
 def run_of(episodes: int, group: Group, journal: Journal) -> _Run:
     specs = [spec(number) for number in range(episodes)]
     settings = RolloutSettings(retry_delay_s=0.0)
-    return _Run("run", specs, group, Gate(None), STEADY, settings, None, journal)  # type: ignore[arg-type]
+    return _Run("run", specs, group, Gate(None), STEADY, settings, tell_nobody, None, journal)  # type: ignore[arg-type]
 
 
 def test_leases_are_durable_once_a_turn_before_any_of_them_is_sent() -> None:

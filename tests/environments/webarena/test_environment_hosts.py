@@ -378,21 +378,17 @@ def test_keys_that_do_not_exist_are_refused(section: dict[str, object]) -> None:
         build_recipe({"environments": {"webarena": section}})
 
 
-async def test_the_recipe_and_the_judge_in_the_documentation_fit_together(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+async def test_the_recipe_and_the_judge_in_the_documentation_fit_together(monkeypatch: pytest.MonkeyPatch) -> None:
     page = (Path(__file__).parents[3] / "docs" / "environments.md").read_text(encoding="utf-8")
     section = page.split("\n## WebArena\n", 1)[1]
     recipe = build_recipe(yaml.safe_load(section.split("```yaml\n", 1)[1].split("```", 1)[0]))
-    (tmp_path / "my_judges.py").write_text(section.split("```python\n", 1)[1].split("```", 1)[0])
-    monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("SHOPPING", "http://wa.test:7770")
     assert {check.name for check in check_environment_of(recipe) if check.status is Status.FAIL} == {
         "tasks of train", "tasks of test", "tasks of test_templates"
     }, "the task files are not here, and the waits fit"  # fmt: skip
     judge = recipe.judges_of_run.of_trajectories(recipe.rollout.trajectory_judge)
     assert isinstance(judge, Evaluators)
-    assert judge.settings == EvaluatorSettings("my_judges:SAME", answer_timeout_s=20.0)
+    assert judge.settings == EvaluatorSettings("examples.same_answer:SAME", answer_timeout_s=20.0)
     settings = recipe.environment_settings("webarena")
     assert isinstance(settings, WebArenaSettings)
     made = host(settings, judge)
