@@ -398,6 +398,6 @@ async def test_the_recipe_and_the_judge_in_the_documentation_fit_together(monkey
     assert judge.answers is not None
     question = AnswerQuestion("Find it", "Tea", "tea")
     assert await judge.answers.matches(question)
-    strict = Judges({"my_judges:SAME": {"fold_case": False}}).of_answers("my_judges:SAME")
+    strict = Judges({"examples.same_answer:SAME": {"fold_case": False}}).of_answers("examples.same_answer:SAME")
     assert not await strict.matches(question)
     await made.close()
