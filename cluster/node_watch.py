@@ -62,7 +62,7 @@ class NodeWatch:
         self._groups: Counter[Role] = Counter()
         self._placed: Counter[Role] = Counter()
         self._up: Counter[Role] = Counter()
-        self._deaths: dict[Role, str] = {}
+        self._deaths: dict[Role, ActorDeathCause] = {}
         self._impossible: set[Role] = set()
         self._leaving: dict[str, float] = {}
         self._alive: dict[str, bool] = {}
@@ -159,7 +159,7 @@ class NodeWatch:
             if self._up[role]:
                 return
             if not self._placed[role] and not self.waiting(role):
-                why = self._deaths.get(role, _UNSAID)
+                why = _death(self._deaths[role]) if role in self._deaths else _UNSAID
                 raise ProcessLost(f"no {ROLES[role]} is left, the last one died: {why}; see its log")
             self._closing.wait(_INTERVAL_S)
         raise ProcessLost(f"no {ROLES[role]} came up within {limit_s:g} s of having a node; see its log")
@@ -201,8 +201,8 @@ class NodeWatch:
         self._placed = Counter(role for a, role in actors if a["State"] != "DEAD" and a["Name"] not in unplaced)
         self._up = Counter(role for a, role in actors if a["State"] == "ALIVE")
         self._starting = frozenset(a["Name"] for a, _ in actors if a["State"] in _STARTING)
-        dead = sorted(((a["EndTime"], role, a["DeathCause"]) for a, role in actors if a["State"] == "DEAD"), key=_first)
-        self._deaths = {role: _death(cause) for _, role, cause in dead}
+        dead = sorted((one for one in actors if one[0]["State"] == "DEAD"), key=lambda one: one[0]["EndTime"])
+        self._deaths = {role: a["DeathCause"] for a, role in dead}
         self._since = {name: self._since.get(name, now) for name in unplaced}
         room = {role: any(has_room(demand, node) for node in nodes) for role, demand in self._demands.items()}
         self._waiting = {
@@ -235,10 +235,6 @@ def _told_to_end(process: str) -> bool | None:
     found = state._connect_and_get_accessor().get_worker_info(ray.WorkerID.from_hex(process))
     record = WorkerTableData.FromString(found) if found else None
     return None if record is None or record.is_alive else _BY_SIGTERM in record.exit_detail
-
-
-def _first(entry: tuple[Any, ...]) -> Any:
-    return entry[0]
 
 
 def _death(cause: ActorDeathCause) -> str:

@@ -170,14 +170,14 @@ class Players:
         """Publish to the servers that are up; one that comes up meanwhile may have read what was published before."""
         settings = self._recipe.policy
         limits, limit_s = probe_limits(settings, self._recipe.learner.computes_in), settings.publish_timeout_s
+
+        def to(servers: Sequence[WeightServer]) -> Publication:
+            return asyncio.run(publish(servers, weights, probes, limits=limits, timeout_s=limit_s, plane=self._plane))
+
         up = self._up()
-        found = asyncio.run(publish(up, weights, probes, limits=limits, timeout_s=limit_s, plane=self._plane))
+        found = to(up)
         late = [server for server in self._up() if server.name not in {one.name for one in up}]
-        if not late:
-            return found
-        return found.with_later(
-            asyncio.run(publish(late, weights, probes, limits=limits, timeout_s=limit_s, plane=self._plane))
-        )
+        return found.with_later(to(late)) if late else found
 
     def _up(self) -> list[WeightServer]:
         """Return the servers that have come up, those that others run included."""

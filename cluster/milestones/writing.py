@@ -47,7 +47,12 @@ class WritingLimits:
 def evaluates_with_milestones(recipe: Recipe) -> bool:
     """Whether evaluated tasks need milestones too: a policy is told of them, or its planning goes by them."""
     told = recipe.policy.shows_milestones or recipe.rollout.planning.mode != "none"
-    return told and bool(recipe.milestones.model) and recipe.milestones.source == "first_page"
+    return told and writes_milestones(recipe)
+
+
+def writes_milestones(recipe: Recipe) -> bool:
+    """Whether a model writes milestones from the first pages of tasks that bring none."""
+    return bool(recipe.milestones.model) and recipe.milestones.source == "first_page"
 
 
 def absent_line(written: MilestonesWritten, asked: int, settings: MilestoneSettings, where: str) -> str:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Collection
 
-from cluster.milestones.writing import evaluates_with_milestones
+from cluster.milestones.writing import evaluates_with_milestones, writes_milestones
 from cluster.placement import DRIVER, EVERYWHERE, LEARNER, WORKER
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.versions import package_version
@@ -67,8 +67,7 @@ def opens_first_pages(recipe: Recipe, *, learns: bool = True) -> bool:
     """
     if not learns:
         return evaluates_with_milestones(recipe)
-    written = bool(recipe.milestones.model) and recipe.milestones.source == "first_page"
-    return written or recipe.curriculum.value_band
+    return writes_milestones(recipe) or recipe.curriculum.value_band
 
 
 def check_python(version: tuple[int, ...]) -> Check:

@@ -9,14 +9,13 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
-import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cluster.monitors.monitor import MONITORS, Monitor
-from cluster.reference.settings import as_cell, as_markdown, attribute_docs, docstring_of
+from cluster.reference.settings import as_cell, as_markdown, attribute_docs, class_body, docstring_of
 from environments.admission import Admission
 from environments.environment import Environment
 from environments.kinds import KINDS, EnvironmentHost, Service, ServiceProcess, Wanted
@@ -183,7 +182,7 @@ def members(kind: type) -> list[tuple[str, str]]:
 
 
 def _own_members(kind: type) -> Iterator[tuple[str, tuple[str, str]]]:
-    body = _body(kind)
+    body = class_body(kind)
     for node, following in zip(body, [*body[1:], None], strict=True):
         if isinstance(node, ast.AnnAssign) and not dataclasses.is_dataclass(kind):
             name, written, said = ast.unparse(node.target), ast.unparse(node), docstring_of(following)
@@ -213,20 +212,15 @@ def _row(written: str, said: str) -> str:
 def _lines(record: type) -> list[str]:
     """Return the fields of a dataclass as its source has them."""
     names = {field.name for field in dataclasses.fields(record)}
-    fields = [node for node in _body(record) if isinstance(node, ast.AnnAssign)]
+    fields = [node for node in class_body(record) if isinstance(node, ast.AnnAssign)]
     # As the house writes texts; no default holds a quotation mark.
     return [ast.unparse(node).replace("'", '"') for node in fields if ast.unparse(node.target) in names]
 
 
 def _defaults(kind: type) -> dict[str, str]:
     """Return the default of each field that has one, a function's by its name."""
-    assigned = {ast.unparse(node.target): node.value for node in _body(kind) if isinstance(node, ast.AnnAssign)}
+    assigned = {ast.unparse(node.target): node.value for node in class_body(kind) if isinstance(node, ast.AnnAssign)}
     written = {name: ast.unparse(value) for name, value in assigned.items() if value}
     made = {field.name: field.default_factory for field in dataclasses.fields(kind)}
     factories = {name: factory for name, factory in made.items() if factory is not dataclasses.MISSING}
     return written | {name: repr(factory()) for name, factory in factories.items()}
-
-
-def _body(kind: type) -> list[ast.stmt]:
-    tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
-    return next(node for node in tree.body if isinstance(node, ast.ClassDef)).body

@@ -79,8 +79,7 @@ def reference_page() -> str:
 
 def attribute_docs(settings: type) -> dict[str, tuple[str, str]]:
     """Return ``{field: (annotation as written, docstring)}`` of a dataclass, in order of definition."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(settings)))
-    body = next(node for node in tree.body if isinstance(node, ast.ClassDef)).body
+    body = class_body(settings)
     documented: dict[str, tuple[str, str]] = {}
     for node, following in zip(body, [*body[1:], None], strict=True):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
@@ -89,6 +88,12 @@ def attribute_docs(settings: type) -> dict[str, tuple[str, str]]:
     if missing:
         raise ValueError(f"{settings.__module__}.{settings.__name__}: no docstring under {', '.join(missing)}")
     return {field.name: documented[field.name] for field in fields(settings)}
+
+
+def class_body(kind: type) -> list[ast.stmt]:
+    """Return what stands in a class, as its source has it."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
+    return next(node for node in tree.body if isinstance(node, ast.ClassDef)).body
 
 
 def _section(path: str, settings: Any, level: int, operational: bool = False) -> list[str]:

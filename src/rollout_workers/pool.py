@@ -244,17 +244,18 @@ class _Run:
         refused: set[int] = set()
         for lease, grant in leased:
             worker, spec = lease.holder, self._specs[lease.episode_id]
-            refusal = Failure(codes.NOT_SENT, f"worker {worker} took no further episode")
-            if worker in refused:
-                self._gate.keep(grant)
-                self._ledger.hand_back(lease, refusal)
-            elif self._group.send(worker, self._name, lease, replace(spec, grant=grant) if grant else spec):
+            asked = worker not in refused
+            if asked and self._group.send(worker, self._name, lease, replace(spec, grant=grant) if grant else spec):
                 self._gate.sent(self._name, lease, grant)
                 self._moved = now
-            else:
+                continue
+            self._gate.keep(grant)
+            refusal = Failure(codes.NOT_SENT, f"worker {worker} took no further episode")
+            if asked:
                 refused.add(worker)
-                self._gate.keep(grant)
                 self._fail(lease, refusal, now)
+            else:
+                self._ledger.hand_back(lease, refusal)
 
     def _account(self, event: Answered | Lost) -> None:
         now = time.monotonic()
