@@ -7,12 +7,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from playwright.async_api import Error as PlaywrightError
 
+from environments.browser import page_watch
 from environments.browser.page_watch import PageWatch
 from environments.browser.process_facts import ancestors, resident_mb, worked_s
 from records.failures import FailureKind
@@ -83,6 +85,19 @@ async def test_a_renderer_past_the_limit_is_ended_and_the_reason_told_once(
     assert watch.take_ended() is None
     assert small.poll() is None
     await watch.stop()
+    await watch.stop()
+
+
+async def test_an_end_of_which_no_news_came_is_not_told_of_a_later_page(
+    small: subprocess.Popen[bytes], large: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wire = Wire(**{f"p{small.pid}": "renderer", f"p{large.pid}": "renderer"})
+    watch = PageWatch(wire, limit_mb=100)  # type: ignore[arg-type]
+    watch.start()
+    await ended(large)
+    now = time.monotonic()
+    monkeypatch.setattr(page_watch.time, "monotonic", lambda: now + 10.0)
+    assert watch.take_ended() is None
     await watch.stop()
 
 

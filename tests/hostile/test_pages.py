@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from playwright.async_api import BrowserContext, Page, Response
 from playwright.async_api import Error as PlaywrightError
-from playwright.async_api import Page, Response
 
 from environments.browser.environment import BrowserEnvironment
 from environments.browser.process import BrowserProcess
@@ -131,6 +131,27 @@ async def test_a_page_that_hangs_or_dies_while_it_is_left_goes_with_its_context(
     tab.leave = leaving  # type: ignore[method-assign]
     await assert_nothing_is_left(env)
     assert env.slot.tab is not tab
+
+
+async def test_a_page_that_dies_while_its_context_closes_is_not_the_next_episodes_failure(
+    env: BrowserEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await env.reset(trap_task())
+    env.slot.settings = replace(env.slot.settings, episodes_per_context=1)
+    tab, close, told = env.slot.tab, BrowserContext.close, asyncio.Event()
+    tab.page.on("crash", lambda _: told.set())
+
+    async def closing(context: BrowserContext) -> None:
+        crashing = asyncio.ensure_future(tab._wire.send("Page.crash"))
+        await asyncio.wait_for(told.wait(), 60)
+        await asyncio.sleep(0.1)
+        crashing.cancel()
+        await close(context)
+
+    monkeypatch.setattr(BrowserContext, "close", closing)
+    await assert_nothing_is_left(env)
+    monkeypatch.undo()
+    assert told.is_set()
 
 
 async def test_a_page_that_hangs_while_it_loads_is_a_typed_failure(

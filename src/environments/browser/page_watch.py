@@ -13,6 +13,7 @@ import asyncio
 import logging
 import os
 import signal
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,6 +31,8 @@ _FLOODED_S = 1.0
 """Fixed: an answer is a millisecond's work for both; what is a thousand times that in arrears is flooded."""
 _LEAST_PART = 0.25
 """Fixed: of that work; what comes from several pages at once is nobody's flood."""
+_NEWS_S = 5.0
+"""Fixed: by then the end of a page is told; where its context closed before, it never is."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -38,7 +41,7 @@ class PageWatch:
 
     def __init__(self, browser: CDPSession, limit_mb: int) -> None:
         self._browser, self._limit_mb = browser, limit_mb
-        self._ended: list[Failure] = []
+        self._ended: list[tuple[float, Failure]] = []
         self._pids: set[int] = set()
         self._named: dict[int, str] = {}
         self._blame = Blame(limit_mb)
@@ -58,8 +61,9 @@ class PageWatch:
                 _LOG.error("the memory of pages was not watched to the end", exc_info=error)
 
     def take_ended(self) -> Failure | None:
-        """Return why a page was ended, each time once; None when none was since."""
-        return self._ended.pop(0) if self._ended else None
+        """Return why a page was ended a moment ago, each time once; None when none was."""
+        self._ended = [one for one in self._ended if time.monotonic() - one[0] < _NEWS_S]
+        return self._ended.pop(0)[1] if self._ended else None
 
     async def _watch(self) -> None:
         while True:
@@ -111,7 +115,7 @@ class PageWatch:
     def _end(self, pid: int, code: FailureCode, detail: str) -> None:
         _LOG.warning("process %d is ended: %s", pid, detail)
         # Told first: the news of its end must find the reason.
-        self._ended.append(Failure(code, detail))
+        self._ended.append((time.monotonic(), Failure(code, detail)))
         self._pids.add(pid)
         try:
             os.kill(pid, signal.SIGKILL)

@@ -123,7 +123,7 @@ class BrowserSlot:
     async def new_judging_tab(self) -> BrowserTab:
         """Return a new tab, which the agent does not see."""
         tab = BrowserTab(await typed(self.context.new_page(), "evaluation"), self.settings)
-        tab.page.on("crash", lambda _: self.crashed.set())
+        tab.page.on("crash", self._on_crash)
         return tab
 
     async def quieten_judging_tab(self) -> None:
@@ -164,9 +164,16 @@ class BrowserSlot:
     def _adopt(self, page: Page) -> BrowserTab:
         tab = BrowserTab(page, self.settings)
         self.tabs.append(tab)
-        page.on("crash", lambda _: self.crashed.set())
+        page.on("crash", self._on_crash)
         page.on("close", lambda _: self._forget(tab))
         return tab
+
+    def _on_crash(self, page: Page) -> None:
+        if page.context is self._context:
+            self.crashed.set()
+        else:
+            # It ends while its context closes, and the next episode has begun: nobody's failure.
+            self.browser.why_page_ended()
 
     def _forget(self, tab: BrowserTab) -> None:
         if tab in self.tabs and len(self.tabs) > 1:
