@@ -19,7 +19,7 @@ from types import TracebackType
 
 import ray
 
-from cluster.errors import ProcessLost
+from cluster.errors import ProcessLost, RunStopped
 from cluster.head_watch import HeadWatch
 from cluster.judging import judging
 from cluster.node_watch import NodeWatch
@@ -64,6 +64,7 @@ class Players:
         self._tasks = tasks
         self._model = model
         self._stack = ExitStack()
+        self._proven = False
 
     def __enter__(self) -> Players:
         """Start the watch, the servers and what episodes are played on."""
@@ -133,6 +134,7 @@ class Players:
 
         Raises:
             ProcessLost: no server came up, or none accepted the weights.
+            RunStopped: none has been up, and each of them was told what cannot be served.
             StoreError: ``policy.weights_store`` does not take them.
         """
         settings, version = self._recipe.policy, weights.version
@@ -147,6 +149,11 @@ class Players:
         if self._servers.count:
             self._nodes.require_one(Role.SERVER, self._servers.start_s + settings.publish_timeout_s)
         publication = self._handed_over(weights, probes)
+        self._proven = self._proven or bool(publication.accepted)
+        if not self._proven and publication.refused and set(publication.refused) == set(publication.quarantined):
+            # Whoever is told the same once more refuses it once more.
+            reasons = "; ".join(sorted(set(publication.quarantined.values())))
+            raise RunStopped(f"no policy server can serve what the recipe's policy section asks for: {reasons}")
         if not publication.accepted:
             raise ProcessLost(
                 f"no policy server took version {version}: {publication.quarantined}; see the servers' logs"

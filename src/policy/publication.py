@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from policy.client import RequestRefused, ServerUnreachable
+from policy.client import RequestRefused, ServerUnreachable, StartFailed
 from policy.data_planes import DataPlane, WeightTaker, by_file
 from policy.published_weights import PublishedWeights
 from policy.settings import PolicySettings
@@ -45,6 +45,7 @@ class Probe:
 class Publication:
     """Who serves ``weights`` now, and who does not and why.
 
+    ``refused`` are those of the quarantined that told why no start of theirs can succeed (``StartFailed.refused``).
     ``probe_gaps`` holds, per server that answered, the largest difference of log-probabilities from the
     learner's, in nats; ``seconds`` is the whole publication's time.
     """
@@ -52,6 +53,7 @@ class Publication:
     weights: PublishedWeights
     accepted: tuple[str, ...]
     quarantined: dict[str, str] = field(default_factory=dict)
+    refused: tuple[str, ...] = ()
     probe_gaps: dict[str, float] = field(default_factory=dict)
     seconds: float = 0.0
 
@@ -61,6 +63,7 @@ class Publication:
             self.weights,
             self.accepted + later.accepted,
             self.quarantined | later.quarantined,
+            self.refused + later.refused,
             self.probe_gaps | later.probe_gaps,
             self.seconds + later.seconds,
         )
@@ -82,6 +85,7 @@ class _Answer:
     server: str
     gap: float | None
     fault: str | None
+    refused: bool = False
 
 
 def probe_limits(settings: PolicySettings, expected_in: str = "float32") -> ProbeLimits:
@@ -120,6 +124,7 @@ async def publish(
         weights=weights,
         accepted=tuple(a.server for a in answers if a.fault is None),
         quarantined={a.server: a.fault for a in answers if a.fault is not None},
+        refused=tuple(a.server for a in answers if a.refused),
         probe_gaps={a.server: a.gap for a in answers if a.gap is not None},
         seconds=time.monotonic() - began,
     )
@@ -134,7 +139,7 @@ async def _proof(
     timeout_s: float,
 ) -> _Answer:
     if isinstance(served, Exception):
-        return _Answer(server.name, None, str(served))
+        return _Answer(server.name, None, str(served), isinstance(served, StartFailed) and served.refused)
     try:
         async with asyncio.timeout(timeout_s):
             found = [await server.score(probe.prompt_ids, probe.action_ids) for probe in probes]

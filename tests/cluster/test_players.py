@@ -9,14 +9,18 @@ from typing import Any
 
 import pytest
 
+from cluster.errors import ProcessLost, RunStopped
 from cluster.players import Players
 from cluster.recipe.recipe import build_recipe
 from cluster.run_folder.layout import RunFolders
 from policy.backend import ServerProcesses
+from policy.client import StartFailed
 from policy.publication import Probe
 from policy.published_weights import PublishedWeights, current_weights
 
 PROBE = Probe((1, 2), (3,), (-0.5,))
+REFUSED = StartFailed("no such model", refused=True)
+FULL = StartFailed("its GPU is full")
 
 
 class Server:
@@ -48,14 +52,22 @@ class Nodes:
 
 
 def publishing(tmp_path: Path, nodes: Nodes, servers: list[Server]) -> tuple[Any, list[str]]:
+    players, replaced = players_of(tmp_path, nodes, servers)
+    return players.publish(weights(tmp_path), [PROBE]), replaced
+
+
+def weights(tmp_path: Path) -> PublishedWeights:
+    return PublishedWeights(4, "c" * 64, str(tmp_path / "weights" / "actor-000004.safetensors"))
+
+
+def players_of(tmp_path: Path, nodes: Nodes, servers: list[Server]) -> tuple[Players, list[str]]:
     replaced: list[str] = []
     recipe, tasks = build_recipe({}, ["policy.publish_timeout_s=20"]), SimpleNamespace()
     players = Players(recipe, RunFolders(tmp_path), tasks, "model", nodes)  # type: ignore[arg-type]
     players._policy = SimpleNamespace(weight_servers=lambda: servers, replace=replaced.append)  # type: ignore[assignment]
     players._servers = ServerProcesses(len(servers), 1.0, 0.0, 100, start_s=300.0)
     players.rollouts = SimpleNamespace(version=-1)  # type: ignore[assignment]
-    weights = PublishedWeights(4, "c" * 64, str(tmp_path / "weights" / "actor-000004.safetensors"))
-    return players.publish(weights, [PROBE]), replaced
+    return players, replaced
 
 
 def test_a_server_that_starts_is_left_to_take_what_is_published(tmp_path: Path) -> None:
@@ -80,6 +92,39 @@ def test_a_server_that_comes_up_meanwhile_is_published_to(tmp_path: Path, first_
     assert published.accepted == (("server-1",) if first_fails else ("server-0", "server-1"))
     assert replaced == (["server-0"] if first_fails else [])
     assert set(published.probe_gaps) == {"server-0", "server-1"}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "error", "said"),
+    [
+        (REFUSED, REFUSED, RunStopped, "no policy server can serve what .* policy section asks for: no such model"),
+        (REFUSED, FULL, ProcessLost, "no policy server took version 4"),
+        (FULL, FULL, ProcessLost, "no policy server took version 4"),
+    ],
+)
+def test_where_every_server_was_told_what_cannot_be_served_another_start_is_not_tried(
+    tmp_path: Path, first: Exception, second: Exception, error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said) as caught:
+        publishing(tmp_path, Nodes(set()), [Server("server-0", fails(first)), Server("server-1", fails(second))])
+    assert isinstance(caught.value, ProcessLost) is (error is ProcessLost)
+
+
+def test_one_server_that_comes_up_shows_that_it_can_be_served(tmp_path: Path) -> None:
+    servers = [Server("server-0", fails(REFUSED)), Server("server-1")]
+    players, replaced = players_of(tmp_path, Nodes(set()), servers)
+    assert players.publish(weights(tmp_path), [PROBE]).accepted == ("server-1",)
+    assert replaced == ["server-0"]
+    servers[1]._during = fails(REFUSED)
+    with pytest.raises(ProcessLost):
+        players.publish(weights(tmp_path), [PROBE])
+
+
+def fails(error: Exception) -> Callable[[], None]:
+    def during() -> None:
+        raise error
+
+    return during
 
 
 async def answer(values: list[float]) -> list[float]:

@@ -153,7 +153,7 @@ async def test_a_first_start_with_a_model_that_cannot_be_read_is_told_to_the_pub
     with torch_servers(serving(broken, tmp_path), TorchSettings(cpus=0)) as service:
         servers, probe = service.weight_servers(), Probe((30,), (31,), (-1.0,))
         publication = await publish(servers, weights, [probe], limits=ProbeLimits(1, 1), timeout_s=LIMIT_S)
-    assert publication.accepted == ()
+    assert (publication.accepted, publication.refused) == ((), ("server-0",))
     said = "policy server server-0 could not start: StartRefused: .*broken cannot be read: .*model.safetensors"
     assert re.search(said, publication.quarantined["server-0"])
 
