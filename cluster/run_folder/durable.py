@@ -14,7 +14,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from cluster.errors import RecipeError
-from records.durable import force_to_disk, open_file, read_text, replace_file
+from records.durable import force_to_disk, open_file, read_text, replace_file, replace_folder
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:
@@ -56,13 +56,11 @@ def scratch_folder(path: Path) -> Path:
 
 
 def put_folder(scratch: Path, path: Path) -> None:
-    """Give a filled scratch folder its name, durably; what had that name before is removed."""
+    """Make a filled scratch folder durable, and give it its name; see ``records.durable.replace_folder``."""
     for entry in sorted(scratch.rglob("*")):
         force_to_disk(entry)
     force_to_disk(scratch)
-    shutil.rmtree(path, ignore_errors=True)
-    scratch.rename(path)
-    force_to_disk(path.parent)
+    replace_folder(scratch, path)
 
 
 def sha256_file(path: Path) -> str:

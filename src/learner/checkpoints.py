@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -25,7 +24,7 @@ from learner.errors import CheckpointError
 from learner.pieces import StoredPart, write_part
 from learner.ranks import ALONE, Ranks
 from policy.weights import own_tensors
-from records.durable import force_to_disk, replace_file
+from records.durable import replace_file, replace_folder
 
 COMPLETE = "COMPLETE"
 MANIFEST = "manifest.json"
@@ -156,17 +155,7 @@ def _complete(scratch: Path, target: Path, content: Mapping[str, Any], digests: 
     replace_file(scratch / MANIFEST, manifest)
     replace_file(scratch / COMPLETE, hashlib.sha256(manifest).hexdigest().encode())
     scratch.chmod(0o755)
-    replaced = scratch.with_name(scratch.name + ".replaced")
-    if target.exists():
-        os.rename(target, replaced)
-    try:
-        os.rename(scratch, target)
-    except OSError:
-        if replaced.exists():
-            os.rename(replaced, target)
-        raise
-    force_to_disk(target.parent)
-    shutil.rmtree(replaced, ignore_errors=True)
+    replace_folder(scratch, target)
 
 
 def _verified(source: Path, ranks: Ranks) -> list[str]:

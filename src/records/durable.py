@@ -1,15 +1,16 @@
 """Files that are either wholly there or not there: write beside, fsync, rename, fsync the folder.
 
-Owns ``replace_file`` and ``file_replacing``, by which every package writes what must survive a crash, and
-``open_file``, ``read_text`` and ``read_json``, by which it is read back. Invariants: a reader never sees half a file
-under its final name, even after a power cut; it never waits for something that lies there in place of a file, such as
-a pipe. Imports only the standard library.
+Owns ``replace_file``, ``file_replacing`` and ``replace_folder``, by which every package writes what must survive a
+crash, and ``open_file``, ``read_text`` and ``read_json``, by which it is read back. Invariants: a reader never sees
+half a file under its final name, even after a power cut; it never waits for something that lies there in place of a
+file, such as a pipe. Imports only the standard library.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -45,6 +46,27 @@ def file_replacing(path: Path) -> Iterator[BinaryIO]:
     finally:
         scratch.unlink(missing_ok=True)
     force_to_disk(path.parent)
+
+
+def replace_folder(filled: Path, path: Path) -> None:
+    """Give a folder, whose files are durable, the name ``path`` beside it; what had that name goes once it has.
+
+    Raises:
+        OSError: where the disk refuses; what was at ``path`` before is still there then.
+    """
+    before = filled.with_name(filled.name + ".replaced")
+    if path.exists():
+        if before.exists():
+            shutil.rmtree(before)  # of a process that was killed before it had removed it
+        os.rename(path, before)
+    try:
+        os.rename(filled, path)
+    except OSError:
+        if before.exists():
+            os.rename(before, path)
+        raise
+    force_to_disk(path.parent)
+    shutil.rmtree(before, ignore_errors=True)
 
 
 class NotAFile(OSError):

@@ -14,10 +14,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from learner.checkpoints import force_to_disk
 from learner.errors import CheckpointError
 from learner.settings import ActorSettings, CloneSettings, CriticSettings, LearnerSettings
 from learner.trainer import Learner
+from records.durable import force_to_disk
 from records.episodes import Trajectory
 from tests.learner.phases import run_phase
 
@@ -152,7 +152,7 @@ def test_the_old_checkpoint_goes_once_the_new_one_has_its_name_for_good(
     monkeypatch.setattr(os, "rename", renamed)
     monkeypatch.setattr(shutil, "rmtree", removed)
     monkeypatch.setattr(os, "fsync", synced)
-    monkeypatch.setattr("learner.checkpoints.force_to_disk", made_durable)
+    monkeypatch.setattr("records.durable.force_to_disk", made_durable)
     replaced.save(folder / "c")
     assert calls[:4] == [("rename", "c", "old"), ("rename", "new", "c"), ("force", "run"), ("remove", "old")]
     assert calls[4:] in ([], [("remove", "new")]), "of which nothing is left"
