@@ -8,7 +8,6 @@ ends within a limit, and none of its processes outlives it.
 from __future__ import annotations
 
 import logging
-import math
 import os
 import secrets
 import threading
@@ -60,7 +59,7 @@ def ray_runtime(recipe: Recipe) -> Iterator[str]:
         plan = make_plan(recipe, Machine.here())
         options = {
             "num_cpus": int(plan.ray_cpus),
-            "num_gpus": math.ceil(plan.ray_gpus),
+            "num_gpus": plan.ray_gpus,
             "_memory": plan.memory_mb * 2**20,
             "resources": own_resources(recipe),
             "include_dashboard": recipe.run.dashboard,

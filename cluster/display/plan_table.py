@@ -22,7 +22,7 @@ def plan_table(plan: Plan) -> Table:
         numbers = (str(part.count), f"{part.cpus:g}", f"{part.gpus:g}", str(part.memory_mb))
         table.add_row(part.name, *numbers, Text(printable(part.note)))
     table.add_section()
-    table.add_row("all", "", f"{plan.ray_cpus:g}", f"{plan.ray_gpus:g}", str(plan.memory_mb))
+    table.add_row("all", "", f"{plan.ray_cpus:g}", str(plan.ray_gpus), str(plan.memory_mb))
     return table
 
 

@@ -47,11 +47,14 @@ class ProcessPlan:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The processes, and what does not fit: ``missing`` stops a run, ``warnings`` do not."""
+    """The processes, and what does not fit: ``missing`` stops a run, ``warnings`` do not.
+
+    ``ray_gpus`` are the GPUs on which the processes fit, a share of one never lying on two.
+    """
 
     processes: tuple[ProcessPlan, ...]
     ray_cpus: float
-    ray_gpus: float
+    ray_gpus: int
     memory_mb: int
     missing: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -94,7 +97,7 @@ def make_plan(recipe: Recipe, machine: Machine, size: ModelSize | None = None, *
         ),
     )  # fmt: skip
     cpus = sum(process.count * process.cpus for process in processes)
-    gpus = sum(process.count * process.gpus for process in processes)
+    gpus = _gpus_for(processes)
     memory = sum(process.count * process.memory_mb for process in processes)
     above = above_settings(learner, server, resources.learner_memory_mb, servers.memory_mb)
     read_again = _read_again(recipe, servers)
@@ -156,7 +159,19 @@ def _sharing(recipe: Recipe) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _missing(recipe: Recipe, gpus: float, memory_mb: int, machine: Machine, large_model: bool) -> tuple[str, ...]:
+def _gpus_for(processes: Sequence[ProcessPlan]) -> int:
+    """Return how many GPUs hold the processes: the largest are placed first, each share where one has room for it."""
+    shares = sorted((process.gpus for process in processes for _ in range(process.count)), reverse=True)
+    room = list[float]()
+    for share in (share for share in shares if 0 < share < 1):
+        place = next((i for i, left in enumerate(room) if share <= left), len(room))
+        if place == len(room):
+            room.append(1.0)
+        room[place] = round(room[place] - share, 4)  # Ray counts in ten-thousandths
+    return len(room) + sum(int(share) for share in shares if share >= 1)
+
+
+def _missing(recipe: Recipe, gpus: int, memory_mb: int, machine: Machine, large_model: bool) -> tuple[str, ...]:
     missing = []
     if memory_mb > machine.memory_mb:
         advice = (
@@ -168,7 +183,8 @@ def _missing(recipe: Recipe, gpus: float, memory_mb: int, machine: Machine, larg
     if gpus > machine.gpus:
         ranks, each = recipe.learner.ranks, recipe.run.resources.learner_gpus
         of_ranks = f", {ranks * each:g} of them for learner.ranks {ranks}" if ranks > 1 else ""
-        missing.append(f"GPUs: the plan needs {gpus:g}{of_ranks}, this machine has {machine.gpus}; see run.resources")
+        here = f"this machine has {machine.gpus}; see run.resources and policy.options"
+        missing.append(f"GPUs: the plan needs {gpus}{of_ranks}, {here}")
     return tuple(missing)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from records.bounds import LARGEST, at_least, one_of, require, share, times
+from records.bounds import LARGEST, at_least, gpus, one_of, require, share, times
 
 _ADDRESS = re.compile(r"|auto|(ray://)?[\w.\-\[\]:]+:\d{1,5}")
 _RESOURCE = re.compile(r"|(?!(?:CPU|GPU|memory|object_store_memory|node:.*)$)[A-Za-z][\w.:/-]{0,99}")
@@ -95,7 +95,7 @@ class ResourceSettings:
     """Logical cores declared by the learner, by each rank where ``learner.ranks`` is above 1; so for what follows."""
 
     learner_gpus: float = 0.0
-    """GPUs declared by the learner."""
+    """GPUs declared by the learner: a share of one, or a whole number."""
 
     learner_memory_mb: int = 1200
     """Memory of the learner (actor, two critics, optimiser state, one micro-batch), in MiB."""
@@ -125,7 +125,8 @@ class ResourceSettings:
     def __post_init__(self) -> None:
         """Refuse negative resources and what is no address."""
         at_least(self, 0, "learner_cpus")
-        at_least(self, 0, "learner_gpus", "object_store_mb", "ray_memory_mb")
+        at_least(self, 0, "object_store_mb", "ray_memory_mb")
+        gpus(self, "learner_gpus")
         at_least(self, 1, "memory_mb_per_rollout_worker", "memory_mb_per_context")
         at_least(self, 1, "learner_memory_mb", "controller_memory_mb")
         form = "'auto', HOST:PORT or ray://HOST:PORT"

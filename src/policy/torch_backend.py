@@ -14,7 +14,7 @@ from typing import ClassVar
 from policy.backend import PolicyBackend, PolicyService, ServerProcesses, Serving
 from policy.model_size import ModelSize
 from policy.settings import DTYPE_BYTES, PLANES, PolicySettings
-from records.bounds import at_least
+from records.bounds import at_least, gpus
 from records.checks import Check, Status
 from records.memory import TORCH_PROCESS_MIB, MemoryPart
 
@@ -34,7 +34,7 @@ class TorchSettings:
     cpus: float = 0.5
     """Logical cores declared by one server."""
     gpus: float = 0.0
-    """GPUs declared by one server."""
+    """GPUs declared by one server: a share of one, or a whole number."""
     memory_mb: int = 600
     """Memory of one server, in MiB, for the laptop's tiny model; a larger model needs its own number."""
     threads: int = 1
@@ -56,7 +56,8 @@ class TorchSettings:
     def __post_init__(self) -> None:
         """Refuse counts of nothing."""
         at_least(self, 1, "servers", "threads", "max_batch", "max_prefill_tokens", "memory_mb")
-        at_least(self, 0, "cpus", "gpus", "kept_prompts")
+        at_least(self, 0, "cpus", "kept_prompts")
+        gpus(self, "gpus")
         if self.restarts is not None:
             at_least(self, 0, "restarts")
 

@@ -48,6 +48,13 @@ def share(owner: DataclassInstance, *names: str) -> None:
         require(0 <= value <= 1, name, "in [0, 1]", value)
 
 
+def gpus(owner: DataclassInstance, *names: str) -> None:
+    """Refuse what no process can be given of GPUs: less than none, or more than one and a part of another."""
+    at_least(owner, 0, *names)
+    for name, value in _made(owner, names):
+        require(value <= 1 or value % 1 == 0, name, "a share of one GPU, or a whole number of them", value)
+
+
 def times(owner: DataclassInstance, may_be_zero: Collection[str] = ()) -> None:
     """Refuse a time (a field whose name ends in ``_s``) that is not above 0, or longer than any wait can be."""
     for name, value in _made(owner, (field.name for field in fields(owner) if field.name.endswith("_s"))):

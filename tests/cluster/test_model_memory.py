@@ -130,9 +130,8 @@ def test_a_recipe_with_more_ranks_than_gpus_is_refused_by_name(size: ModelSize) 
     ranks = ["learner.ranks=8", "learner.device=cuda", "run.resources.learner_gpus=1"]
     plan = make_plan(build_recipe({}, ranks), machine, size)
     assert process(plan, "learner").count == 8
-    assert (
-        "GPUs: the plan needs 8, 8 of them for learner.ranks 8, this machine has 4; see run.resources" in plan.missing
-    )
+    needed = "GPUs: the plan needs 8, 8 of them for learner.ranks 8, this machine has 4"
+    assert f"{needed}; see run.resources and policy.options" in plan.missing
     for shared in ("run.resources.learner_gpus=0.5", "run.resources.address=auto"):
         (line,) = [line for line in make_plan(build_recipe({}, [*ranks[:2], shared]), machine).missing if "one" in line]
         assert line.startswith(

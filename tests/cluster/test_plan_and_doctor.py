@@ -111,6 +111,39 @@ def test_a_cluster_is_not_held_against_this_machine() -> None:
     assert plan.ray_gpus == 8
 
 
+@pytest.mark.parametrize(
+    ("servers", "each", "learner", "gpus"),
+    [
+        (1, 0.5, 0.5, 1),
+        (3, 0.6, 0.0, 3),  # 1.8 in all, but no two of them fit on one
+        (3, 0.6, 0.4, 3),
+        (2, 0.3, 0.7, 2),
+        (10, 0.1, 0.0, 1),
+        (3, 0.3333, 0.0, 1),
+        (4, 0.3333, 1.0, 3),
+        (2, 2.0, 1.0, 5),
+        (1, 1.0, 0.1, 2),
+    ],
+)
+def test_a_share_of_a_gpu_lies_on_one(servers: int, each: float, learner: float, gpus: int) -> None:
+    words = [f"policy.options.servers={servers}", f"policy.options.gpus={each}"]
+    recipe = build_recipe({}, [*words, f"run.resources.learner_gpus={learner}"])
+    assert make_plan(recipe, dataclasses.replace(MACHINE, gpus=gpus)).ray_gpus == gpus
+    enough, fewer = (
+        [line for line in make_plan(recipe, dataclasses.replace(MACHINE, gpus=there)).missing if "GPUs" in line]
+        for there in (gpus, gpus - 1)
+    )
+    assert enough == []
+    assert fewer == [f"GPUs: the plan needs {gpus}, this machine has {gpus - 1}; see run.resources and policy.options"]
+
+
+def test_more_than_one_gpu_and_a_part_of_another_is_given_to_nobody() -> None:
+    said = "must be a share of one GPU, or a whole number of them, found 1.5"
+    for name in ("run.resources.learner_gpus", "policy.options.gpus"):
+        with pytest.raises(RecipeError, match=f"{name} {said}"):
+            build_recipe({}, [f"{name}=1.5"])
+
+
 def test_this_machine_can_be_read() -> None:
     machine = Machine.here()
     assert machine.cores > 0
