@@ -68,7 +68,7 @@ def evaluate(
     result, log = out / RESULT, Path(f"{out}.log")
     if result.exists():
         return result
-    command = [sys.executable, "-m", "cluster.cli", "eval", str(recipe), "--policy", str(policy), "--split", split]
+    command = [sys.executable, "-m", "cluster", "eval", str(recipe), "--policy", str(policy), "--split", split]
     command += ["--steps-factor", str(steps_factor), "--out", str(out)]
     command += [word for override in overrides for word in ("--set", override)]
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -310,7 +310,3 @@ def _console() -> Console:
 def _fail(message: str, code: ExitCode) -> None:
     sys.stderr.write(f"waymark: {printable(message)}\n")
     raise SystemExit(int(code))
-
-
-if __name__ == "__main__":
-    main()

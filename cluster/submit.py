@@ -95,7 +95,7 @@ def submit(
         folder = Path(scratch) / "job"
         _lay_out(folder, recipe, sent)
         asked = ["--resume", resume.value, *_sets(overrides)]
-        entrypoint = shlex.join(["python", "-m", "cluster.train", _RECIPE, "--out", out, *asked])
+        entrypoint = shlex.join(["python", "-m", "cluster", "train", _RECIPE, "--out", out, *asked])
         path = "." if sent.installed else "src:."
         environment = {"working_dir": str(folder), "env_vars": {"PYTHONPATH": path}}
         _send(client, address, entrypoint, job, environment)

@@ -1,4 +1,4 @@
-"""The entry point of a run: ``train``, and ``python -m cluster.train RECIPE`` for submitted jobs.
+"""The entry point of a run: ``train``.
 
 Owns what surrounds the phase loop: the lock, the manifest, Ray, signals, the summary and the report.
 """
@@ -6,7 +6,6 @@ Owns what surrounds the phase loop: the lock, the manifest, Ray, signals, the su
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -160,10 +159,3 @@ def _finish(recipe: Recipe, manifest: RunManifest, display: RunDisplay, already:
         ("Policy", "trained"),
     ):
         display.note(f"{label + ':':9}{(manifest.out / name).resolve()}")
-
-
-if __name__ == "__main__":
-    from cluster.cli import main
-
-    sys.argv = [sys.argv[0], "train", *sys.argv[1:]]
-    main()

@@ -24,7 +24,7 @@ def start_training(
 
     With ``own_session`` a Ctrl-C reaches only who started it, who then has to end the child.
     """
-    command = [sys.executable, "-m", "cluster.cli", "train", str(recipe), "--out", str(out)]
+    command = [sys.executable, "-m", "cluster", "train", str(recipe), "--out", str(out)]
     for override in overrides:
         command += ["--set", override]
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -63,7 +63,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
 def test_help_answers_in_under_a_second(child_env: dict[str, str]) -> None:
     """In processor time, which a busy machine does not stretch as it does wall time."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [sys.executable, "-m", "cluster.cli", "--help"]
+    command = [sys.executable, "-m", "cluster", "--help"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True, env=child_env)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert (after.ru_utime - before.ru_utime) + (after.ru_stime - before.ru_stime) < 1.0
@@ -282,7 +282,7 @@ def test_ctrl_c_says_how_to_go_on(
 def test_a_wrong_recipe_ends_with_code_2_and_one_clear_line(tmp_path: Path, child_env: dict[str, str]) -> None:
     path = tmp_path / "r.yaml"
     path.write_text("run: {phase: 2}\n")
-    done = subprocess.run([sys.executable, "-m", "cluster.cli", "check", str(path)], capture_output=True, text=True,
+    done = subprocess.run([sys.executable, "-m", "cluster", "check", str(path)], capture_output=True, text=True,
                           timeout=120, check=False, env=child_env)  # fmt: skip
     assert done.returncode == ExitCode.USAGE
     assert done.stderr == f"waymark: {path}: unknown key 'run.phase'; did you mean 'run.phases'?\n"
@@ -294,7 +294,7 @@ ORDERS = "\x1b[2J\x9b1m\x07\u202e[red]"
 def test_names_in_a_recipe_give_no_orders_to_the_terminal(tmp_path: Path, child_env: dict[str, str]) -> None:
     path = tmp_path / "r.yaml"
     path.write_text(json.dumps({"policy": {"model": ORDERS}, "warm_start": {"checkpoint": f"none{ORDERS}"}}))
-    command = [sys.executable, "-m", "cluster.cli", "check", str(path), "--set", f"run.training_tasks=x{ORDERS}"]
+    command = [sys.executable, "-m", "cluster", "check", str(path), "--set", f"run.training_tasks=x{ORDERS}"]
     for arguments, code in ((command[:-2], ExitCode.MISSING), (command, ExitCode.USAGE)):
         done = subprocess.run(arguments, capture_output=True, timeout=120, check=False, env=child_env)
         shown = (done.stdout + done.stderr).decode()

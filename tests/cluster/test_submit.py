@@ -58,8 +58,8 @@ def send(folder: Path, sent: Sent, **more: Any) -> None:
 
 def test_a_job_goes_on_as_its_user_says(tmp_path: Path, jobs: Jobs) -> None:
     send(tmp_path, Sent(), resume=Resume.OTHER_CODE, overrides=["warm_start.clone=always"])
-    assert jobs.words[:6] == ["python", "-m", "cluster.train", "recipe.yaml", "--out", "/shared/some"]
-    assert jobs.words[6:] == ["--resume", "other-code", "--set", "warm_start.clone=always"]
+    assert jobs.words[:7] == ["python", "-m", "cluster", "train", "recipe.yaml", "--out", "/shared/some"]
+    assert jobs.words[7:] == ["--resume", "other-code", "--set", "warm_start.clone=always"]
     assert {"recipe.yaml", "src/learner/trainer.py", "cluster/train.py"} <= jobs.files
     assert not [name for name in jobs.files if "__pycache__" in name]
     assert jobs.path == "src:."

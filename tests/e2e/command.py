@@ -60,7 +60,7 @@ class Run:
         path = self.folder / "recipe.yaml"
         path.write_text(yaml.safe_dump(self.recipe))
         place = ["--out", str(self.out)] if command == "train" else []
-        words = [sys.executable, "-m", "cluster.cli", command, str(path), *place, *arguments]
+        words = [sys.executable, "-m", "cluster", command, str(path), *place, *arguments]
         environment = {**os.environ, MARK: self.mark, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
         # A session of its own, as a terminal gives it: Ctrl-C reaches the whole group.
         return subprocess.Popen(

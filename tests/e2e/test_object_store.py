@@ -52,7 +52,7 @@ class StoredRun(Run):
             "WAYMARK_NODE_FOLDER": str(self.node),
         }  # fmt: skip
         return subprocess.Popen(
-            [sys.executable, "-m", "cluster.cli", command, *words, *arguments],
+            [sys.executable, "-m", "cluster", command, *words, *arguments],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=self.folder,
             start_new_session=True,
         )  # fmt: skip

@@ -35,7 +35,7 @@ class Cluster:
     environment: dict[str, str]
 
     def submit(self, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-        words = [sys.executable, "-m", "cluster.cli", "submit", *arguments]
+        words = [sys.executable, "-m", "cluster", "submit", *arguments]
         return subprocess.run(
             words, capture_output=True, text=True, timeout=LIMIT_S, check=False, cwd=folder, env=self.environment
         )
@@ -145,7 +145,7 @@ def test_what_cannot_be_submitted_is_a_sentence(cluster: Cluster, tmp_path: Path
 
 def test_a_dashboards_address_is_not_taken_for_a_cluster_to_join(cluster: Cluster, tmp_path: Path) -> None:
     path = write(tmp_path)
-    words = [sys.executable, "-m", "cluster.cli", "train", str(path), "--out", str(tmp_path / "run")]
+    words = [sys.executable, "-m", "cluster", "train", str(path), "--out", str(tmp_path / "run")]
     ended = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False, env=cluster.environment)
     assert ended.returncode == 2
     assert "hand the run to that cluster with `waymark submit`" in ended.stderr

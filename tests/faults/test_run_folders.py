@@ -56,7 +56,7 @@ LIMIT_S = 300.0
 
 
 def waymark(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "cluster.cli", *arguments]
+    command = [sys.executable, "-m", "cluster", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, env=CHILD, cwd=folder)
 
 

@@ -200,7 +200,7 @@ class Submitted:
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / "mine.yaml").write_text(yaml.safe_dump(self.recipe))
         address = f"http://127.0.0.1:{self.cluster.dashboard}"
-        words = [sys.executable, "-m", "cluster.cli", "submit", "mine.yaml", "--address", address, "--out", self.uri]
+        words = [sys.executable, "-m", "cluster", "submit", "mine.yaml", "--address", address, "--out", self.uri]
         paths = f"{ROOT / 'src'}{os.pathsep}{ROOT}"
         return subprocess.Popen(
             words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=self.folder,
@@ -360,7 +360,7 @@ def audited(run: Submitted) -> tuple[int, str]:
     root.mkdir(parents=True)
     words = [sys.executable, str(CONFINED), str(root), str(run.cluster.folder), "--"]
     done = subprocess.run(
-        [*words, sys.executable, "-m", "cluster.cli", "audit", run.uri],
+        [*words, sys.executable, "-m", "cluster", "audit", run.uri],
         capture_output=True, text=True, timeout=120, check=False, cwd=root,
         env={**run.cluster.environment, "HOME": str(root), "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
     )  # fmt: skip
