@@ -18,7 +18,7 @@ from cluster.preflight.machine import Machine
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.named_data import misfits, named_report, start_tokenizer
 from cluster.run_folder.policy_folder import require_shipped
-from learner.algorithms import resolve, value_discount
+from learner.algorithms import LOSS_NEEDS, resolve, value_is_chance
 from policy.backend import backend_of
 from policy.chat_template import chat_marks_of, has_chat_template
 from policy.hub import names_folder
@@ -41,7 +41,7 @@ def check_start(recipe: Recipe) -> list[Check]:
     """The policy that the recipe names is there, and it names only one; nothing is looked for where a run makes one."""
     start = _tiny(recipe) if recipe.policy.model == TINY else _named(recipe)
     more = (*_thinking(recipe), *_data(recipe), *_weights_store(recipe.policy))
-    return [*_revision(recipe.policy), *start, *_phases(recipe), *more]
+    return [*_revision(recipe.policy), *start, *_phases(recipe), *_narrowed(recipe), *more]
 
 
 def check_devices(recipe: Recipe, machine: Machine, roles: Collection[str] = EVERYWHERE) -> list[Check]:
@@ -120,14 +120,32 @@ def _phases(recipe: Recipe) -> list[Check]:
         found = f"true, which asks a value critic, and learner.algorithm {algorithm.name} has none"
         advice = "set it to false, or choose an algorithm with an advantage"
         checks.append(Check("curriculum.value_band", Status.FAIL, found, advice))
-    elif recipe.run.phases and recipe.curriculum.value_band and value_discount(recipe.learner) < 1:
-        found = (
-            f"true, which takes V for the chance of success, and V learns a discounted return (learner.value_target "
-            f"{recipe.learner.value_target}): a long task that is sure to be solved has less than its lower limit"
-        )
-        advice = "set learner.value_target to outcome, or this to false"
-        checks.append(Check("curriculum.value_band", Status.FAIL, found, advice))
+    elif recipe.run.phases and not value_is_chance(recipe.learner):
+        for name, value, otherwise in _takes_chances(recipe):
+            found = (
+                f"{value}, which takes V for the chance of success, and V learns a return (learner.value_target "
+                f"{recipe.learner.value_target}), which is another number for a long task that is sure to be solved"
+            )
+            advice = f"set learner.value_target to outcome, or this to {otherwise}"
+            checks.append(Check(name, Status.FAIL, found, advice))
     return checks
+
+
+def _takes_chances(recipe: Recipe) -> list[tuple[str, str, str]]:
+    """Return the settings that compare V with a chance of success, what they are, and what they could be instead."""
+    band = ("curriculum.value_band", "true", "false")
+    data, by_chance = resolve(recipe.learner).data, "value" in resolve(recipe.learner).data_choice.asks
+    by_instruction = ("learner.data", data, "rollouts_and_replay")
+    return [*([band] if recipe.curriculum.value_band else []), *([by_instruction] if by_chance else [])]
+
+
+def _narrowed(recipe: Recipe) -> list[Check]:
+    """A loss that compares with what the sampler said is given all that the sampler chose from."""
+    algorithm, top_p = resolve(recipe.learner), recipe.rollout.top_p
+    if top_p == 1 or not recipe.run.phases or not LOSS_NEEDS[algorithm.policy_loss].on_policy:
+        return []
+    found = f"{top_p:g}, and the log-probabilities that the loss of {algorithm.name} compares with are of all tokens"
+    return [Check("rollout.top_p", Status.FAIL, found, "set it to 1, or choose a loss without a ratio")]
 
 
 def _thinking(recipe: Recipe) -> list[Check]:

@@ -216,6 +216,12 @@ def value_discount(settings: LearnerSettings) -> float:
     return settings.gamma if discounted else 1.0
 
 
+def value_is_chance(settings: LearnerSettings) -> bool:
+    """Whether V learns the chance of success: no return that is discounted, and none that pays for milestones too."""
+    paid = settings.value_target == "shaped" and resolve(settings).shapes
+    return value_discount(settings) == 1 and not paid
+
+
 def resolve(settings: LearnerSettings) -> Algorithm:
     """Return the algorithm that ``settings`` name, with their explicit choices put in.
 

@@ -30,6 +30,9 @@ WHOLE = {
     '"b": "model-00002-of-00002.safetensors"}}',
 }
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
+PAID = ["learner.value_target=shaped"]
+GROUPS = ["learner.algorithm=webagent_r1", "run.attempts_per_task=2"]
+BY_INSTRUCTION = ["learner.data=rollouts_and_replay_by_instruction"]
 
 
 def fill(folder: Path, **more: str) -> Path:
@@ -186,10 +189,31 @@ def test_weights_that_cannot_be_loaded_are_told_before_anything_starts(
         (["learner.algorithm=sft", "run.phases=2"], "run.phases"),
         (["learner.algorithm=filtered_bc", "run.phases=2", "curriculum.value_band=true"], "curriculum.value_band"),
         (["learner.value_target=return", "run.phases=2", "curriculum.value_band=true"], "curriculum.value_band"),
+        (
+            [*PAID, "learner.advantage=undiscounted", "run.phases=2", "curriculum.value_band=true"],
+            "curriculum.value_band",
+        ),
+        (["learner.algorithm=awr", *BY_INSTRUCTION, "learner.value_target=return", "run.phases=2"], "learner.data"),
+        ([*GROUPS, "rollout.top_p=0.9", "run.phases=2"], "rollout.top_p"),
     ],
 )
 def test_settings_that_contradict_each_other_are_told(model: Path, overrides: list[str], name: str) -> None:
     assert [check.name for check in failed(named(model, *overrides))] == [name]
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["learner.value_target=return", "learner.advantage=undiscounted", "curriculum.value_band=true"],
+        ["learner.algorithm=webrl", *PAID, "curriculum.value_band=true"],
+        ["learner.algorithm=awr", *BY_INSTRUCTION],
+        ["learner.algorithm=digirl", "learner.value_target=return"],
+        ["learner.algorithm=mira", "rollout.top_p=0.9"],
+        GROUPS,
+    ],
+)
+def test_settings_that_go_together_are_not_refused(model: Path, overrides: list[str]) -> None:
+    assert failed(named(model, "run.phases=2", *overrides)) == []
 
 
 @pytest.mark.parametrize("algorithm", ["sft", "filtered_bc"])

@@ -96,7 +96,7 @@ async def test_an_end_of_which_no_news_came_is_not_told_of_a_later_page(
     watch.start()
     await ended(large)
     now = time.monotonic()
-    monkeypatch.setattr(page_watch.time, "monotonic", lambda: now + 10.0)
+    monkeypatch.setattr(page_watch.time, "monotonic", lambda: now + 100.0)
     assert watch.take_ended() is None
     await watch.stop()
 

@@ -31,8 +31,8 @@ _FLOODED_S = 1.0
 """Fixed: an answer is a millisecond's work for both; what is a thousand times that in arrears is flooded."""
 _LEAST_PART = 0.25
 """Fixed: of that work; what comes from several pages at once is nobody's flood."""
-_NEWS_S = 5.0
-"""Fixed: by then the end of a page is told; where its context closed before, it never is."""
+_NEWS_S = 60.0
+"""Fixed: by then a driver that a page has flooded tells of its end; where its context closed before, nobody does."""
 _LOG = logging.getLogger(__name__)
 
 
