@@ -55,6 +55,7 @@ class TestVllmBackend(BackendContract):
             attempt_timeout_s=30,
             deadline_s=WAIT_S,
             hang_timeout_s=20,
+            publish_timeout_s=WAIT_S,
         )
 
     # Each start of a vLLM takes half a minute, and each of these needs two.
