@@ -93,6 +93,8 @@ def train(
     """Train, or go on training: every phase from the warm start to the report."""
     from records.stores.address import is_uri
 
+    if out is not None and not out.strip():
+        raise RecipeError("--out is empty: name the run's folder, or leave it out")
     uri = out if out and is_uri(out) else ""
     place = _working_copy(uri) if uri else Path(out) if out else None
     loaded, folder = load_run(recipe, place, [*_cloning(clone), *(overrides or [])])

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from analysis.agreement import Agreement
-from cluster.errors import RunStopped
+from cluster.errors import ManifestError, RunStopped
 from cluster.labelling import Labeller
 from cluster.recorded_run import RecordedRun
 from records.episodes import Source, Trajectory
@@ -69,7 +69,7 @@ def agreement_of(run: Path, first: str, second: str) -> dict[str, Agreement]:
     ``rules`` names the verdicts that episodes were played with.
 
     Raises:
-        RunStopped: there is no episode that both judged.
+        ManifestError: there is no episode that both judged.
     """
     recorded = RecordedRun(run)
     buffer, labels = recorded.buffer, recorded.labels
@@ -78,7 +78,7 @@ def agreement_of(run: Path, first: str, second: str) -> dict[str, Agreement]:
     both = [(e, one, other) for e, one, other in said if one is not None and other is not None]
     if not both:
         there = ", ".join((RULES, *labels.judges(LabelSubject.OUTCOME)))
-        raise RunStopped(f"{run}: no episode was judged by both {first!r} and {second!r}; there are: {there}")
+        raise ManifestError(f"{run}: no episode was judged by both {first!r} and {second!r}; there are: {there}")
     sites = sorted({entry.site for entry, _, _ in both})
     groups = {"all": both, **{site: [one for one in both if one[0].site == site] for site in sites}}
     return {name: _agreement(group) for name, group in groups.items()}

@@ -50,11 +50,12 @@ def analyze(
     from plugs.options import read_options
 
     given = [override.partition("=") for override in overrides or ()]
+    if wrong := [key for key, equals, _ in given if not equals]:
+        raise RecipeError(f"--set expects key=value, found {wrong[0]!r}")
     try:
-        whole = {key: int(value) for key, _, value in given}
-        settings = read_options(AnalysisSettings, whole, "--set")
+        settings = read_options(AnalysisSettings, {key: value for key, _, value in given}, "")
     except ValueError as error:
-        raise RecipeError(f"--set: {error}") from error
+        raise RecipeError("\n".join(f"--set: {line}" for line in str(error).splitlines())) from error
     console = Console()
     if explain:
         asking = Asking(explain, explained, recipe)

@@ -26,8 +26,12 @@ def serve(
 
     from sites.app import create_app
     from sites.registry import SITES
-    from sites.server import serve_forever
+    from sites.server import bound, serve_forever
 
+    try:
+        listening = bound(port)
+    except OSError as error:
+        raise RecipeError(f"--port {port}: {error.strerror}; name another port") from error
     app, console = create_app(seed), Console()
     for name, site in SITES.items():
         line = f"{name:6} http://{name}.localhost:{port}/"
@@ -35,7 +39,7 @@ def serve(
             user, password = site.account(app.state.sessions.data[name])
             line += f"  log in as {user} with {password}"
         console.print(Text(line))
-    serve_forever(app, port)
+    serve_forever(app, listening)
 
 
 @sites_app.command(name="tasks")

@@ -33,7 +33,7 @@ def new_folder_option(help_text: str) -> Any:
 
 def _file(param: typer.CallbackParam, value: Path | None) -> Path | None:
     if value is not None:
-        if value.is_dir():
+        if os.path.isdir(value):
             raise RecipeError(f"{param.opts[0]}: expected a file to write, found a folder: {value}; name a file in it")
         _require_place(param.opts[0], value)
     return value
@@ -47,8 +47,14 @@ def _new_folder(param: typer.CallbackParam, value: Path | None) -> Path | None:
 
 
 def _require_place(option: str, path: Path) -> None:
-    """Refuse a path below a file, or below a folder that cannot be written to."""
-    place = next(parent for parent in path.absolute().parents if parent.exists())
+    """Refuse a path below a file or a folder that cannot be written to, and one that no file can have."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        raise RecipeError(f"{option} {str(path):.80}: {(error.strerror or '').lower()}; name another place") from error
+    place = next(parent for parent in path.absolute().parents if os.path.exists(parent))
     if not place.is_dir():
         raise RecipeError(f"{option} {path}: {place} is no folder; name another place")
     if not os.access(place, os.W_OK | os.X_OK):

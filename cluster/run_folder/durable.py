@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -43,7 +44,7 @@ def write_folder(path: Path, files: Mapping[str, str]) -> None:
 
 def require_new(path: Path, what: str = "--out") -> None:
     """Raise ``RecipeError`` where a folder that is to be made is there; ``what`` is how the user named it."""
-    if path.exists():
+    if os.path.lexists(path):
         raise RecipeError(f"{what} {path}: is there already; name a folder that is not")
 
 

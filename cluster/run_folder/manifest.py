@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -228,8 +229,14 @@ def read_header(out: Path) -> RunHeader:
     path = out / FILE_NAME
     try:
         content = read_json(path)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        is_what = "holds no run" if out.is_dir() else "is a file" if os.path.exists(out) else "is not there"
+        raise ManifestError(f"{out} {is_what}: expected the folder of a run, in which {FILE_NAME} lies") from error
     except (OSError, ValueError) as error:
-        raise ManifestError(f"cannot read {path}: {error}; without it the run in {out} cannot go on") from error
+        raise ManifestError(
+            f"cannot read {path}: {error}; restore it from a copy, for without it the run cannot go on; what it has "
+            "trained and reported is in the folder all the same"
+        ) from error
     if content.get("format") != FORMAT:
         found = content.get("format")
         raise ManifestError(f"{path}: expected manifest format {FORMAT}, found {found}; choose another --out")

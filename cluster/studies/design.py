@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 
 from analysis.predictions import Prediction
 from cluster.errors import RecipeError
@@ -203,11 +204,16 @@ def read_study(path: Path) -> StudyFile:
     try:
         design = StudyDesign.model_validate(parse_yaml(text, str(path)))
     except ValidationError as error:
-        lines = [f"{path}: {'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
-        raise RecipeError("\n".join(lines)) from error
+        raise RecipeError("\n".join(f"{path}: {_explained(one)}" for one in error.errors())) from error
     study = StudyFile(design, path.resolve().parent, text.encode())
     _look_at(study, path)
     return study
+
+
+def _explained(problem: ErrorDetails) -> str:
+    said = str(problem["ctx"]["error"]) if problem["type"] == "value_error" else problem["msg"]
+    place = ".".join(map(str, problem["loc"]))
+    return f"{place}: {said}" if place else said
 
 
 def _look_at(study: StudyFile, path: Path) -> None:

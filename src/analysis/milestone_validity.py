@@ -154,7 +154,9 @@ def _broken_rules(found: Validity) -> list[str]:
     if not (found.tau > 0 and found.p < LARGEST_P):
         broken.append(f"Kendall's tau {found.tau:.2f} (p {found.p:.2g}): expected above 0 with p below {LARGEST_P}")
     base = found.successes / found.episodes if found.episodes else math.nan
-    if not found.equivalence.precision_low > base:
+    if not found.equivalence.predicted:
+        broken.append("no episode completed all of its milestones: expected some, with more successes among them")
+    elif not found.equivalence.precision_low > base:
         broken.append(
             f"success where all are completed {found.equivalence.precision:.2f} (n {found.equivalence.predicted}): "
             f"expected clearly above success overall, {base:.2f}"

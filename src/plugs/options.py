@@ -44,6 +44,8 @@ def _reader(kind: Any) -> TypeAdapter[Any]:
 def read_options(settings: type[S], options: object, where: str) -> S:
     """Return ``options`` as ``settings`` (a frozen dataclass that forbids extra keys); ``where`` names them in errors.
 
+    It is empty for options that are named by themselves.
+
     Raises:
         ValueError: one line for each problem: the key, what was expected, what was found.
     """
@@ -115,17 +117,22 @@ def _has_defaults(settings: type[object]) -> bool:
 
 
 def _line(settings: type, where: str, problem: ErrorDetails) -> str:
-    path = ".".join(map(str, (where, *problem["loc"])))
+    path = _under(where, *problem["loc"])
     kind = problem["type"]
     if kind in {"extra_forbidden", "unexpected_keyword_argument"}:
         near = _near(settings, str(problem["loc"][-1]))
-        return f"unknown key {path!r}" + (f"; did you mean {f'{where}.{near}'!r}?" if near else "")
+        return f"unknown key {path!r}" + (f"; did you mean {_under(where, near)!r}?" if near else "")
     if kind in {"dataclass_type", "dataclass_exact_type"}:
         return f"{path}: expected a section with keys of its own, found {problem['input']!r:.80}"
     if kind == "value_error":
         error = problem["ctx"]["error"]
         return f"{path}.{error}" if isinstance(error, SettingError) else f"{path}: {error}"
     return f"{path}: {problem['msg']}, found {problem['input']!r:.80}"
+
+
+def _under(where: str, *keys: int | str) -> str:
+    """Return the dotted name of what lies in ``where``, which may have no name."""
+    return ".".join(map(str, (where, *keys) if where else keys))
 
 
 def _near(settings: type, leaf: str) -> str | None:

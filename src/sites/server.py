@@ -184,9 +184,22 @@ class SiteServer:
         return ready
 
 
-def serve_forever(app: Starlette, port: int) -> None:
+def bound(port: int) -> socket.socket:
+    """Return a socket of this machine's ``port``, which nobody else can take; raise ``OSError`` where somebody has."""
+    taken = socket.socket()
+    try:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # for a port that was let go a moment ago
+        taken.bind((_HOST, port))
+        taken.listen()
+    except OSError:
+        taken.close()
+        raise
+    return taken
+
+
+def serve_forever(app: Starlette, listening: socket.socket) -> None:
     """Serve the sites of ``app`` at ``http://<site>.localhost:<port>/`` until interrupted."""
-    uvicorn.run(app, host=_HOST, port=port, log_level="warning")
+    uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -39,6 +39,12 @@ def test_success_by_number_completed() -> None:
     }
 
 
+def test_milestones_that_nobody_completed_are_rejected_in_words() -> None:
+    found = validity(of([(1, True), (3, False), (2, True), (0, False)]))
+    assert any(line.startswith("no episode completed all of its milestones") for line in found.rejected)
+    assert "nan" not in " ".join(found.rejected)
+
+
 def test_numbers_of_milestones_that_differ_are_shown_as_shares() -> None:
     mixed = [Completion(1, 2, True, "a"), Completion(2, 4, False, "b"), Completion(3, 3, True, "c")]
     assert list(validity(mixed).by_completed) == ["1/2", "1/1"]

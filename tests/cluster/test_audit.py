@@ -323,7 +323,18 @@ def test_a_phase_that_does_not_add_up_stops_the_run(out: Path) -> None:
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ManifestError, match="cannot read"):
+    (tmp_path / "file").touch()
+    for folder, found in (
+        (tmp_path, "holds no run"),
+        (tmp_path / "file", "is a file"),
+        (tmp_path / "x", "is not there"),
+    ):
+        with pytest.raises(
+            ManifestError, match=f"{folder} {found}: expected the folder of a run, in which manifest.json"
+        ):
+            audit(folder)
+    (tmp_path / "manifest.json").write_text("{")
+    with pytest.raises(ManifestError, match="cannot read .*: .*; restore it from a copy"):
         audit(tmp_path)
 
 

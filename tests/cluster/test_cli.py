@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import resource
+import socket
 import subprocess
 import sys
 import types
@@ -110,6 +111,21 @@ def test_an_address_that_leads_to_no_run_is_refused(
     assert says in str(found.exception)
     assert "secret" not in str(found.exception)
     assert calls == []
+
+
+@pytest.mark.parametrize("empty", ["", " "])
+def test_an_empty_name_of_a_run_folder_is_no_default(recipe: Path, empty: str) -> None:
+    with pytest.raises(RecipeError, match="--out is empty: name the run's folder, or leave it out"):
+        RUNNER.invoke(cli.app, ["train", str(recipe), "--out", empty], catch_exceptions=False)
+
+
+def test_sites_are_not_said_to_be_served_on_a_port_that_is_taken() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        with pytest.raises(RecipeError, match=f"--port {port}: Address already in use; name another port"):
+            RUNNER.invoke(cli.app, ["sites", "serve", "--port", port], catch_exceptions=False)
 
 
 @pytest.mark.parametrize("words", [["check", "r.yaml", "--out"], ["judge", "label"], ["gate", "runs/one"]])

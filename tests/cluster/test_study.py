@@ -368,7 +368,7 @@ def test_what_was_registered_before_predictions_had_a_measure_is_of_success(tmp_
         ({"set": {"run.phases": 0}}, "run.phases is 0"),
         ({"seeds": []}, "seeds"),
         ({"seeds": [0, -1]}, r"arms: filtered_bc: seeds: expected different seeds of 0 and more, found \(0, -1\)"),
-        ({"seeds": [0, 0]}, "expected different seeds"),
+        ({"seeds": [0, 0]}, r"yaml: arms: filtered_bc: seeds: expected different seeds"),
         ({"arms": {**STUDY["arms"], "webrl": {"seeds": []}}}, "arms: webrl: seeds: expected different seeds"),
         ({"arms": {**STUDY["arms"], "webrl": {"seeds": [7]}}}, "'MiRA is like WebRL': mira and webrl have no seed in"),
         ({"arms": {**STUDY["arms"], "other": {"seeds": [9]}}, "grid": GRID}, "grid.seed: 9 is one of seeds"),

@@ -38,6 +38,13 @@ def test_a_file_that_cannot_be_written_is_told_first(tmp_path: Path, words: list
         invoke(*words, str(file / "below" / "it.json"))
 
 
+def test_what_no_file_can_be_called_is_told_first(tmp_path: Path) -> None:
+    evaluation = ["eval", "recipe.yaml", "--policy", "policy", "--split", "test"]
+    for option in ("--json", "--out"):
+        with pytest.raises(RecipeError, match=rf"{option} .*: file name too long; name another place"):
+            invoke(*evaluation, option, str(tmp_path / ("x" * 300)))
+
+
 def test_a_new_folder_is_told_first_too(tmp_path: Path) -> None:
     evaluation = ["eval", "recipe.yaml", "--policy", "policy", "--split", "test", "--out"]
     with pytest.raises(RecipeError, match=r"--out .*: is there already; name a folder that is not"):
