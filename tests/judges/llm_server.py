@@ -35,10 +35,11 @@ class Asked:
 class ModelServer:
     """What the server does: ``script`` for the next requests, one entry each, then ``say`` to every request.
 
-    An entry is a text (the model's own words), a ``Status`` with headers and a body, or one of ``STALL`` and ``CUT``.
+    An entry, and what ``say`` returns, is a text (the model's own words), a ``Status`` with headers and a body, or one
+    of ``STALL`` and ``CUT``.
     """
 
-    say: Callable[[Asked], str] = lambda asked: SAME
+    say: Callable[[Asked], object] = lambda asked: SAME
     script: list[object] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
     port: int = 0
@@ -56,14 +57,14 @@ class Status:
 
     code: int
     headers: tuple[tuple[str, str], ...] = ()
-    body: str = '{"error": {"message": "not now", "status": "UNAVAILABLE"}}'
+    body: str | bytes = '{"error": {"message": "not now", "status": "UNAVAILABLE"}}'
 
 
 STALL, CUT = "<stall>", "<cut>"
 
 
 @contextmanager
-def model_server(say: Callable[[Asked], str] = lambda asked: SAME) -> Iterator[ModelServer]:
+def model_server(say: Callable[[Asked], object] = lambda asked: SAME) -> Iterator[ModelServer]:
     """Run a server until the end of the block."""
     server, ready, loop = ModelServer(say), threading.Event(), asyncio.new_event_loop()
     stopped = asyncio.Event()
@@ -105,7 +106,7 @@ async def _connection(server: ModelServer, reader: asyncio.StreamReader, writer:
             else:
                 said = SAME if act == CUT else str(act)
                 gemini = "generateContent" in asked.path
-                body = json.dumps(_gemini(said) if gemini else _openai(said))
+                body = json.dumps(gemini_reply(said) if gemini else chat_completion(said))
                 if act == CUT:
                     _head(writer, 200, len(body))
                     writer.write(body[: len(body) // 2].encode())
@@ -136,13 +137,16 @@ def _head(writer: asyncio.StreamWriter, code: int, length: int, headers: tuple[t
     writer.write("\r\n".join([*lines, *(f"{name}: {value}" for name, value in headers), "", ""]).encode())
 
 
-def _send(writer: asyncio.StreamWriter, code: int, body: str, headers: tuple[tuple[str, str], ...] = ()) -> None:
-    raw = body.encode()
+def _send(
+    writer: asyncio.StreamWriter, code: int, body: str | bytes, headers: tuple[tuple[str, str], ...] = ()
+) -> None:
+    raw = body.encode() if isinstance(body, str) else body
     _head(writer, code, len(raw), headers)
     writer.write(raw)
 
 
-def _openai(said: str) -> dict[str, Any]:
+def chat_completion(said: str) -> dict[str, Any]:
+    """Return a reply as OpenAI's protocol has it."""
     return {
         "id": "chat-1",
         "object": "chat.completion",
@@ -157,7 +161,8 @@ def _openai(said: str) -> dict[str, Any]:
     }
 
 
-def _gemini(said: str) -> dict[str, Any]:
+def gemini_reply(said: str) -> dict[str, Any]:
+    """Return a reply as Gemini's protocol has it."""
     return {
         "candidates": [{"finishReason": "STOP", "content": {"role": "model", "parts": [{"text": said}]}}],
         "usageMetadata": {

@@ -18,13 +18,13 @@ from judges.llm.accounts import FILE_NAME, Accounts, ModelAccount, read_accounts
 from judges.llm.cache import question_key
 from judges.llm.client import retry_after_s
 from judges.llm.interface import Image, LlmQuestion
-from judges.llm.keys import find_key
+from judges.llm.keys import KeyMissing, find_key
 from judges.llm.limits import Limits
 from judges.llm.service import JudgeService
 from judges.llm.settings import LlmSettings, ModelSettings
 from records.deadline import Deadline
 from records.failures import EpisodeFailed
-from tests.judges.llm_server import INPUT_TOKENS, OUTPUT_TOKENS, STALL, ModelServer, model_server
+from tests.judges.llm_server import INPUT_TOKENS, OUTPUT_TOKENS, STALL, ModelServer, Status, model_server
 from tests.redis_server import redis_server
 
 
@@ -90,6 +90,30 @@ async def test_asker_with_more_time_asks_on_where_the_first_had_none_left(server
     assert answer.value.same
     with pytest.raises(EpisodeFailed, match="judge/judge_timeout"):
         await hurried
+    await service.close()
+
+
+async def test_asker_with_more_time_asks_on_whatever_the_first_was_told_last(server: ModelServer) -> None:
+    server.script = [Status(429, (("retry-after", "2"),)), Status(503, (("retry-after", "2"),))]
+    server.delay_s = 0.2
+    service = JudgeService(settings(server))
+    hurried = asyncio.create_task(service.ask("m", question("a"), Deadline(1.5)))
+    await asyncio.sleep(0.1)
+    answer = await service.ask("m", question("a"), Deadline(30))
+    assert answer.value.same
+    with pytest.raises(EpisodeFailed, match="judge/judge_limited"):
+        await hurried
+    await service.close()
+
+
+async def test_a_failure_that_lasts_is_every_askers(server: ModelServer) -> None:
+    server.say = lambda asked: Status(401)
+    server.delay_s = 0.3
+    service = JudgeService(settings(server))
+    asked = (service.ask("m", question("a"), Deadline(limit_s)) for limit_s in (10, 30))
+    errors = await asyncio.gather(*asked, return_exceptions=True)
+    assert [str(error)[:19] for error in errors] == ["judge/judge_refused"] * 2
+    assert len(server.asked) == 1
     await service.close()
 
 
@@ -243,6 +267,27 @@ def test_key_shows_nowhere_and_stays_in_its_process(monkeypatch: pytest.MonkeyPa
     ]:
         with pytest.raises(ValueError, match=said):
             find_key(wrong)
+
+
+NO_KEYS = ["sk-one\nsk-two", "sk-one\x7f", "sk-one\tsk-two", "sk-\u00e4\u00f6", "sk-one\u200b", "sk-\x00"]
+
+
+@pytest.mark.parametrize("source", ["key_variable", "key_file"])
+@pytest.mark.parametrize("wrong", NO_KEYS, ids=ascii)
+def test_a_key_that_no_request_can_carry_is_refused_wherever_it_comes_from(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str, wrong: str
+) -> None:
+    def found(key: str) -> str:
+        if source == "key_file":
+            (tmp_path / "key").write_text(key)
+            return find_key(ModelSettings("m", key_file=str(tmp_path / "key"))).reveal()
+        monkeypatch.setattr("os.environ", {"A_KEY": key})
+        return find_key(ModelSettings("m", key_variable="A_KEY")).reveal()
+
+    with pytest.raises(KeyMissing, match="must hold one line") as caught:
+        found(wrong)
+    assert "sk-" not in str(caught.value)
+    assert found(" sk-one \r\n") == "sk-one"
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """From a model's text to an answer of the schema that was asked for, or to what is wrong with it.
 
-Owns ``read_answer`` and how a schema is told in words. Invariants: what does not fit the schema is no answer; nothing
-is guessed, mended or evaluated; JSON with prose or a code fence around it counts only where it is the one object
-there.
+Owns ``read_answer``, how a schema is told in words, and how what does not fit one is. Invariants: what does not fit the
+schema is no answer; nothing is guessed, mended or evaluated; JSON with prose or a code fence around it counts only
+where it is the one object there.
 """
 
 from __future__ import annotations
@@ -36,11 +36,15 @@ def read_answer(text: str, schema: type[A]) -> A:
     try:
         return schema.model_validate_json(found, strict=True)
     except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(map(str, problem['loc'])) or 'the answer'}: {problem['msg']}"
-            for problem in error.errors(include_url=False, include_input=False)[:5]
-        )
-        raise NotAnAnswer(problems) from None
+        raise NotAnAnswer(problems_in(error, "the answer")) from None
+
+
+def problems_in(error: ValidationError, whole: str) -> str:
+    """Return what does not fit, without a word of what was found: pydantic's own text quotes and cuts it."""
+    return "; ".join(
+        f"{'.'.join(map(str, problem['loc'])) or whole}: {problem['msg']}"
+        for problem in error.errors(include_url=False, include_input=False)[:5]
+    )
 
 
 def schema_in_words(schema: type[BaseModel]) -> str:

@@ -1,7 +1,7 @@
-"""Gemini by Google's own SDK: one request, its own retries off.
+"""Gemini by Google's own SDK: one request, its own retries and continuations off.
 
 Owns ``GeminiClient``. Invariants: Google's environment variables decide nothing; the SDK asks over httpx2, whose errors
-are known here, whatever else is installed; what it replies is read strictly.
+are known here, whatever else is installed; what it replies is read here and strictly, its counts of tokens leniently.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ from typing import Any
 import httpx2
 from google import genai
 from google.genai import errors, types
-from pydantic import ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
-from judges.llm.client import Reply, Trouble, refused, retry_after_s
+from judges.llm.answers import problems_in
+from judges.llm.bodies import json_object, retry_delay_s, status_in, text_of_error, tokens_in
+from judges.llm.bounded_http import BoundedHttp
+from judges.llm.client import Reply, Trouble, most_output_tokens, refused, retry_after_s
 from judges.llm.interface import Image, LlmQuestion
 from judges.llm.keys import Key
 from judges.llm.settings import ModelSettings
@@ -23,16 +26,43 @@ from records import failure_codes as codes
 _OWN = "https://generativelanguage.googleapis.com/"
 _NO_KEY = "none"
 """The SDK asks for a key in any case; an endpoint of one's own may need none."""
-_THINKING_TOKENS = 8192
-"""Room for the thinking of a model that decides itself how long it thinks."""
+_BLOCKED = ("SAFETY", "RECITATION", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII")
+"""Reasons of Google's filters that the same question meets again."""
+_OF_THINKING = ("budget", "thinking")
+"""Words of the refusals of a thinking budget; a bad request of another cause has neither."""
+
+
+class _Part(BaseModel):
+    text: str | None = None
+    thought: bool | None = None
+
+
+class _Content(BaseModel):
+    parts: list[_Part] | None = None
+
+
+class _Candidate(BaseModel):
+    content: _Content | None = None
+    finish_reason: str | None = Field(default=None, alias="finishReason")
+
+
+class _Feedback(BaseModel):
+    block_reason: str | None = Field(default=None, alias="blockReason")
+
+
+class _Generated(BaseModel):
+    """What is read of a reply, beside its counts."""
+
+    candidates: list[_Candidate] | None = None
+    prompt_feedback: _Feedback | None = Field(default=None, alias="promptFeedback")
 
 
 class GeminiClient:
     """A ``Client`` of Gemini, or of an endpoint that speaks its protocol."""
 
     def __init__(self, settings: ModelSettings, key: Key) -> None:
-        self._model = settings.model
-        self._http = httpx2.AsyncClient()
+        self._model, self._key = settings.model, key
+        self._http = BoundedHttp()
         self._sdk = genai.Client(
             api_key=key.reveal() or _NO_KEY,
             vertexai=False,
@@ -47,19 +77,58 @@ class GeminiClient:
             raw = await self._sdk.aio.models.generate_content(model=self._model, contents=parts, config=config)
         except httpx2.TimeoutException as error:
             raise Trouble(codes.JUDGE_TIMEOUT, f"no reply within {timeout_s:.1f} s") from error
+        except httpx2.LocalProtocolError as error:  # it quotes the header that it refuses
+            raise Trouble(codes.JUDGE_UNREACHABLE, type(error).__name__) from None
         except httpx2.HTTPError as error:
             raise Trouble(codes.JUDGE_UNREACHABLE, f"{type(error).__name__}: {error}") from error
         except errors.APIError as error:
+            details = error.details if isinstance(error.details, dict) else {}
             header = error.response.headers.get("retry-after") if error.response is not None else None
-            pause_s = max(retry_after_s(header, time.time()), _retry_delay_s(error.details))
-            raise refused(error.code, error.message or error.status or "no reason given", pause_s) from error
-        except (errors.UnknownApiResponseError, ValidationError) as error:
-            raise Trouble(codes.JUDGE_NONSENSE, f"expected a reply of Gemini: {str(error)[:200]}") from error
-        return _reply(raw)
+            said = details.get("error", details) or error.status
+            raise self._refused(error.code, said, header, question) from error
+        http = raw.sdk_http_response
+        return self._read(http.body or "", (http.headers or {}).get("retry-after"), question)
 
     async def close(self) -> None:
         """Close the connections."""
         await self._http.aclose()
+
+    def _refused(
+        self,
+        status: int,
+        error: object,
+        header: str | None,
+        question: LlmQuestion[Any],
+        spent: tuple[int, int] = (0, 0),
+    ) -> Trouble:
+        said = self._key.hidden_in(text_of_error(error))
+        trouble = refused(status, said, max(retry_after_s(header, time.time()), retry_delay_s(error)), spent)
+        about_thinking = any(word in said.lower() for word in _OF_THINKING)
+        trouble.budget_refused = status == 400 and question.thinking_tokens is not None and about_thinking
+        return trouble
+
+    def _read(self, body: str, retry_after: str | None, question: LlmQuestion[Any]) -> Reply:
+        """Return the reply in a body of status 200; raise ``Trouble``."""
+        found = json_object(body)
+        if found is None:
+            raise Trouble(codes.JUDGE_NONSENSE, f"expected a reply of Gemini, found {self._key.hidden_in(body)[:80]!r}")
+        usage, error = found.get("usageMetadata"), found.get("error")
+        spoken = tokens_in(usage, "candidatesTokenCount") + tokens_in(usage, "thoughtsTokenCount")
+        spent = (tokens_in(usage, "promptTokenCount"), spoken)
+        if error and not found.get("candidates"):
+            status = status_in(error)
+            if status is not None:
+                raise self._refused(status, error, retry_after, question, spent)
+            said = self._key.hidden_in(text_of_error(error))
+            raise Trouble(
+                codes.JUDGE_NONSENSE, f"expected a reply of Gemini, found an error: {said[:200]}", spent=spent
+            )
+        try:
+            reply = _Generated.model_validate(found)
+        except ValidationError as wrong:
+            said = f"expected a reply of Gemini: {problems_in(wrong, 'the reply')}"
+            raise Trouble(codes.JUDGE_NONSENSE, said, spent=spent) from None
+        return _reply(reply, *spent)
 
 
 def _config(question: LlmQuestion[Any], timeout_s: float) -> types.GenerateContentConfig:
@@ -67,11 +136,12 @@ def _config(question: LlmQuestion[Any], timeout_s: float) -> types.GenerateConte
     return types.GenerateContentConfig(
         system_instruction=question.system,
         temperature=question.temperature,
-        max_output_tokens=question.max_tokens + (_THINKING_TOKENS if thinking is None else thinking),
+        max_output_tokens=most_output_tokens(question),
         response_mime_type="application/json",
         response_json_schema=question.schema.model_json_schema(),
         thinking_config=None if thinking is None else types.ThinkingConfig(thinking_budget=thinking),
         http_options=types.HttpOptions(timeout=max(1, round(timeout_s * 1000))),
+        should_return_http_response=True,  # what the SDK makes of a body loses errors, and answers with odd counts
     )
 
 
@@ -81,22 +151,14 @@ def _part(part: str | Image) -> types.Part:
     return types.Part.from_text(text=part)
 
 
-def _reply(raw: types.GenerateContentResponse) -> Reply:
-    usage = raw.usage_metadata or types.GenerateContentResponseUsageMetadata()
-    spoken = (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0)
-    first = raw.candidates[0] if raw.candidates else types.Candidate()
+def _reply(said: _Generated, input_tokens: int, output_tokens: int) -> Reply:
+    first = said.candidates[0] if said.candidates else _Candidate()
     parts = first.content.parts or [] if first.content else []
     text = "".join(part.text or "" for part in parts if not part.thought)
-    ended = first.finish_reason.value if first.finish_reason else ""
-    return Reply(text, usage.prompt_token_count or 0, spoken, "" if ended == "STOP" else ended)
-
-
-def _retry_delay_s(details: object) -> float:
-    """Return the seconds of Google's own ``RetryInfo`` in an error's body (``"13s"``), 0 where there is none."""
-    found = details.get("error", details) if isinstance(details, dict) else {}
-    listed = found.get("details") if isinstance(found, dict) else None
-    for entry in listed if isinstance(listed, list) else ():
-        delay = entry.get("retryDelay") if isinstance(entry, dict) else None
-        if isinstance(delay, str) and delay.endswith("s"):
-            return retry_after_s(delay.removesuffix("s"), time.time())
-    return 0.0
+    ended, feedback = (first.finish_reason or "").upper(), said.prompt_feedback
+    if feedback is not None and feedback.block_reason and not said.candidates:
+        blocked = "the prompt" if feedback.block_reason in _BLOCKED else ""
+        ended = feedback.block_reason if blocked else f"the prompt was blocked, {feedback.block_reason}"
+    else:
+        blocked = "the reply" if ended in _BLOCKED else ""
+    return Reply(text, input_tokens, output_tokens, "" if ended == "STOP" else ended, blocked)

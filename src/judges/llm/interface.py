@@ -45,7 +45,10 @@ class LlmQuestion(Generic[A]):
 
 @dataclass(frozen=True, slots=True)
 class LlmAnswer(Generic[A]):
-    """The answer ``value`` of ``model``, with what it cost; ``cached`` says that it was known and cost nothing."""
+    """The answer ``value`` of ``model``, with what it cost; ``cached`` says that it was known and cost nothing.
+
+    ``budget_refused`` says that the model does not take the question's thinking budget and decided itself.
+    """
 
     value: A
     model: str
@@ -53,6 +56,7 @@ class LlmAnswer(Generic[A]):
     output_tokens: int = 0
     cost_usd: float = 0.0
     cached: bool = False
+    budget_refused: bool = False
 
 
 class LanguageModel(Protocol):

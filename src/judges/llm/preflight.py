@@ -69,12 +69,12 @@ class Five(BaseModel):
 
 async def _answers(settings: LlmSettings, models: Sequence[str]) -> list[Check]:
     service, checks = JudgeService(settings), []
-    question = LlmQuestion("doctor/1", "You add numbers.", ("How much is 2 + 3?",), Five, max_tokens=64)
     try:
         for name in models:
             try:
-                answer = await service.ask(name, question, Deadline(_ASKED_S))
+                answer = await service.ask(name, _cheap_question(settings.models[name]), Deadline(_ASKED_S))
                 found = f"2 + 3 is {answer.value.sum}, in {answer.input_tokens + answer.output_tokens} tokens"
+                found += "; it cannot be kept from thinking" if answer.budget_refused else ""
                 checks.append(Check(f"{_named(name)} answers", Status.OK, found))
             except EpisodeFailed as error:
                 advice = error.failure.code.remedy
@@ -82,6 +82,13 @@ async def _answers(settings: LlmSettings, models: Sequence[str]) -> list[Check]:
     finally:
         await service.close()
     return checks
+
+
+def _cheap_question(model: ModelSettings) -> LlmQuestion[Five]:
+    """Return the question: without thinking where the model can be told so, to see whether it takes that."""
+    told = model.client == "gemini" or model.without_thinking
+    said = ("How much is 2 + 3?",)
+    return LlmQuestion("doctor/1", "You add numbers.", said, Five, max_tokens=64, thinking_tokens=0 if told else None)
 
 
 def _model(name: str, model: ModelSettings) -> Check:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from judges.llm.accounts import FILE_NAME, Accounts, ModelAccount
 from judges.llm.cache import AnswerCache, make_cache, question_key
-from judges.llm.endpoint import Endpoint, MakeClient, make_client
+from judges.llm.endpoint import Endpoint, MakeClient, OutOfTime, make_client
 from judges.llm.interface import A, LanguageModel, LlmAnswer, LlmQuestion
 from judges.llm.settings import LlmSettings, named_model
 from records import failure_codes as codes
@@ -63,7 +63,7 @@ class JudgeService:
                     answer: LlmAnswer[A] = await deadline.run(asyncio.shield(task))
             except EpisodeFailed as error:
                 # Whoever asked first had less time; this one has some left.
-                if not mine and error.failure.code == codes.JUDGE_TIMEOUT and deadline.left() > 0:
+                if not mine and isinstance(error, OutOfTime) and deadline.left() > 0:
                     continue
                 if not mine:
                     raise
