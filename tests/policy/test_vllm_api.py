@@ -11,6 +11,7 @@ import pytest
 from policy.client import RequestRefused, Sampling, ServerUnreachable, WrongVersion
 from policy.published_weights import PublishedWeights, WeightsRejected
 from policy.settings import PolicySettings
+from policy.vllm import api as api_module
 from policy.vllm.api import UNPUBLISHED, VllmApi
 from policy.vllm.client import VllmEndpoint, vllm_client
 from policy.vllm.service import _addresses
@@ -160,6 +161,69 @@ async def test_a_server_that_fails_in_the_middle_of_a_publication_stays_paused(
         with pytest.raises(ServerUnreachable, match=says):
             await api.take_weights(WEIGHTS, drain_timeout_s=5)
     assert "/resume" not in [path for path, _ in server.heard]
+
+
+def with_adapters(loaded: Any, *laid_out: dict[str, str]) -> dict[str, Any]:
+    """Answers of a server that lays adapters out as ``laid_out``, one a worker, and says ``loaded`` of loading one."""
+    said = {"waymark_lay_out_adapter": laid_out, "waymark_forget_folders": [{"refused": ""}] * len(laid_out)}
+    rpc = {"collective_rpc": lambda body: (200, {"results": list(said[body["method"]])})}
+    return {**RIGHT, **rpc, "v1/load_lora_adapter": loaded, "v1/unload_lora_adapter": (200, {})}
+
+
+def forgotten(server: Told) -> list[list[str]]:
+    told_workers = [body for path, body in server.heard if path == "/collective_rpc"]
+    return [body["args"][0] for body in told_workers if body["method"] == "waymark_forget_folders"]
+
+
+LAID_OUT = [{"refused": "", "folder": f"/tmp/waymark-adapter-{worker}"} for worker in range(2)]
+
+
+@pytest.mark.parametrize(
+    ("loaded", "second", "error", "says"),
+    [
+        ((200, {}), LAID_OUT[1], None, ""),
+        ((500, b"CUDA out of memory"), LAID_OUT[1], ServerUnreachable, "CUDA out of memory"),
+        (None, LAID_OUT[1], ServerUnreachable, "does not answer"),
+        ((200, {}), {"refused": "cannot read it", "folder": ""}, WeightsRejected, "cannot read it"),
+    ],
+)
+async def test_laid_out_adapters_are_forgotten_however_loading_ends(
+    loaded: Any, second: dict[str, str], error: type[Exception] | None, says: str
+) -> None:
+    answers = with_adapters(loaded, LAID_OUT[0], second)
+    async with asyncio.timeout(30), told(**answers) as server, VllmApi(server.url, "", adapters=True) as api:
+        if error is None:
+            assert (await api.take_weights(WEIGHTS, drain_timeout_s=5)).version == 7
+        else:
+            with pytest.raises(error, match=says):
+                await api.take_weights(WEIGHTS, drain_timeout_s=5)
+    assert forgotten(server) == [[one["folder"] for one in (LAID_OUT[0], second) if one["folder"]]]
+
+
+async def test_a_load_that_is_given_up_is_forgotten_too_and_so_is_a_worker_that_does_not_forget(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(api_module, "_FORGET_S", 0.2)
+    stands_still = asyncio.Event()
+    right = with_adapters((200, {}), LAID_OUT[0])
+    async with asyncio.timeout(30), told(**right) as server, VllmApi(server.url, "", adapters=True) as api:
+
+        async def send(method: str, path: str, **content: Any) -> Any:
+            if path == "/v1/load_lora_adapter":
+                await stands_still.wait()
+            return await VllmApi._send(api, method, path, **content)
+
+        def forgets_nothing(body: Any) -> Any:
+            return (500, b"no") if body["method"] == "waymark_forget_folders" else right["collective_rpc"](body)
+
+        monkeypatch.setattr(api, "_send", send)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.5):
+                await api.take_weights(WEIGHTS, drain_timeout_s=5)
+        assert forgotten(server) == [[LAID_OUT[0]["folder"]]]
+        stands_still.set()
+        server.answers["/collective_rpc"] = forgets_nothing
+        assert (await api.take_weights(WEIGHTS, drain_timeout_s=5)).version == 7
 
 
 async def test_a_server_that_refuses_weights_goes_on_with_its_own() -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import importlib
+import os
+import shutil
+import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -18,9 +23,10 @@ import torch
 from safetensors.torch import save_file
 
 import policy.vllm.inside as inside
+from policy.adapters import Adapter, AdapterShape
 from policy.broadcast_sender import BroadcastSender
 from policy.published_weights import PublishedWeights
-from policy.weights import write_weights
+from policy.weights import write_adapter, write_weights
 
 MIB = 2**20
 LIMIT_S = 30.0
@@ -162,3 +168,77 @@ def test_a_head_that_the_models_files_repeat_is_the_embedding_that_is_published(
     assert model.taken["lm_head.weight"].tolist() == model.taken[EMBEDDING].tolist() == [[3.0, 3.0]] * 4
     misfit = write_weights({EMBEDDING: torch.ones(2, 2)}, tmp_path / "misfit.safetensors", 2)
     assert "of another shape" in taking.waymark_take_weights(misfit.path, misfit.checksum)["refused"]
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (folder := tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def adapter(folder: Path) -> PublishedWeights:
+    """A published adapter of one layer."""
+    layer, shape = "model.layers.0.q_proj", AdapterShape(2, 4.0, ("model.layers.0.q_proj",))
+    names = [f"base_model.model.{layer}.lora_{part}.weight" for part in "AB"]
+    tensors = {names[0]: torch.ones(2, 8), names[1]: torch.ones(8, 2)}
+    return write_adapter(Adapter(shape, tensors), folder / "adapter.safetensors", 1)
+
+
+def test_an_adapter_is_laid_out_until_it_is_forgotten_or_the_next_one_is(
+    worker: Callable[..., Any], tmp_path: Path, temporary: Path
+) -> None:
+    weights, taking, other = adapter(tmp_path), worker(Model()), temporary / "waymark-adapter-of-another"
+    (other / "inside").mkdir(parents=True)
+    said = [taking.waymark_lay_out_adapter(weights.path, weights.checksum) for _ in range(2)]
+    assert [one["refused"] for one in said] == ["", ""]
+    left = Path(said[1]["folder"])
+    assert sorted(temporary.iterdir()) == sorted([other, left]), "nobody waits for the first one any more"
+    assert sorted(file.name for file in left.iterdir()) == ["adapter_config.json", "adapter_model.safetensors"]
+    taking.waymark_forget_folders([str(left), str(other), said[0]["folder"]])
+    assert list(temporary.iterdir()) == [other], "a worker removes its own"
+
+
+def test_an_adapter_that_cannot_be_laid_out_leaves_nothing_and_is_refused(
+    worker: Callable[..., Any], tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    weights = adapter(tmp_path)
+    monkeypatch.setattr(shutil, "copyfileobj", full)
+    said = worker(Model()).waymark_lay_out_adapter(weights.path, weights.checksum)
+    assert said == {"refused": "cannot lay an adapter out: No space left on device"}
+    assert list(temporary.iterdir()) == []
+
+
+HOLDING = """
+import sys, tempfile
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+tempfile.tempdir = sys.argv[2]
+from waymark_folders import lay_out
+print(lay_out(lambda folder: (folder / "file").write_text("whole")), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_what_a_dead_worker_left_is_swept_and_what_a_live_one_holds_is_not(
+    extension: Any, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = [sys.executable, "-c", HOLDING, str(Path(inside.__file__).parent), str(temporary)]
+    pipe = subprocess.PIPE
+    holders = [subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True) for _ in range(2)]
+    try:
+        dead, live = (Path((holder.stdout or sys.stdin).readline().strip()) for holder in holders)
+        (elsewhere := temporary / "another-folder").mkdir()
+        (link := temporary / "waymark-adapter-link").symlink_to(elsewhere)
+        holders[0].kill()
+        holders[0].wait(LIMIT_S)
+        importlib.reload(sys.modules[extension.__module__])
+        assert sorted(temporary.iterdir()) == sorted([live, elsewhere, link])
+        assert (live / "file").read_text() == "whole"
+    finally:
+        for holder in holders:
+            holder.kill()
+            holder.communicate(timeout=LIMIT_S)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -23,7 +24,10 @@ from policy.published_weights import PublishedWeights, TransferBroken, WeightsRe
 
 UNPUBLISHED = -1
 """Version of the weights that a server was started with."""
+_FORGET_S = 10.0
+"""Fixed: a worker removes a folder in milliseconds; past it the next adapter, or the next worker's start, does."""
 _LABEL = re.compile(r"(\d+)-([0-9a-f]{64})")
+_LOG = logging.getLogger(__name__)
 _Reply = TypeVar("_Reply", bound=BaseModel)
 
 
@@ -208,16 +212,30 @@ class VllmApi:
         """Let the server load an adapter in the place of the one that it has; return why not, or nothing."""
         before = (await self.served()).version
         laid_out = await self._tell_workers("waymark_lay_out_adapter", weights.path, weights.checksum)
-        if (refused := _refusal(laid_out)) is not None:
+        folders = [worker.folder for worker in laid_out if worker.folder]
+        try:
+            if (refused := _refusal(laid_out)) is None:
+                await self._load_adapter(weights.version, before, folders[0])
             return refused
-        folders = [worker.folder for worker in laid_out]
-        for version in {before, weights.version}:  # the same version, too: it may have been another file
+        finally:
+            await self._forget(folders)
+
+    async def _load_adapter(self, version: int, before: int, folder: str) -> None:
+        for name in map(_adapter_name, {before, version}):  # the same version, too: it may have been another file
             with suppress(ServerUnreachable):  # says that it has none of this name
-                await self._send("POST", "/v1/unload_lora_adapter", json={"lora_name": _adapter_name(version)})
-        named = {"lora_name": _adapter_name(weights.version), "lora_path": folders[0]}
+                await self._send("POST", "/v1/unload_lora_adapter", json={"lora_name": name})
+        named = {"lora_name": _adapter_name(version), "lora_path": folder}
         await self._send("POST", "/v1/load_lora_adapter", json=named)
-        await self._tell_workers("waymark_forget_folders", folders)
-        return None
+
+    async def _forget(self, folders: Sequence[str]) -> None:
+        """Let the workers remove adapters that they laid out, also where nobody waits for the publication any more."""
+        if not folders:
+            return
+        try:
+            async with asyncio.timeout(_FORGET_S):
+                await self._tell_workers("waymark_forget_folders", list(folders))
+        except (TimeoutError, ServerUnreachable) as error:
+            _LOG.warning("%s has not said that it removed %s: %s", self.url, ", ".join(folders), error)
 
     async def _tell_workers(self, method: str, *args: object) -> list[_Taken]:
         """Call a method of ``waymark_worker``; return what each of the workers says."""

@@ -4,7 +4,8 @@ Owns ``WorkerExtension``, whose methods vLLM's ``collective_rpc`` calls in each 
 is said to be: at a path, at a URL, or sent by broadcast; then each worker has it in memory. Invariants: it is taken
 only if its bytes have the checksum that was published and its tensors are the served model's, or an adapter's for it;
 otherwise the model is as it was. vLLM is handed one tensor after another, of which a worker keeps its part. A head that
-shares the embedding's weights follows it. It imports torch, safetensors and vLLM, and of Waymark what lies beside it.
+shares the embedding's weights follows it. A worker that starts removes what dead ones have left in the temporary
+folder. It imports torch, safetensors and vLLM, and of Waymark what lies beside it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import cache
@@ -25,6 +25,7 @@ from vllm.config import set_current_vllm_config
 from vllm.model_executor.model_loader.reload import finalize_layerwise_reload, initialize_layerwise_reload
 from waymark_broadcast import BrokenOff, Invitation, is_invitation, receive_into
 from waymark_files import cache_folder, cached, fetch_url, is_url
+from waymark_folders import forget, forget_all, lay_out, sweep
 from waymark_weights import Opened, Shapes, WeightFile, proven
 
 Tensors = dict[str, torch.Tensor]
@@ -97,17 +98,22 @@ class WorkerExtension:
         misfit = _adapter_misfit(self._shapes(), json.loads(shape), weights.shapes)
         if misfit:
             return {"refused": f"what was published does not fit the served model: {misfit}"}
-        folder = Path(tempfile.mkdtemp(prefix="waymark-adapter-"))
-        (folder / "adapter_config.json").write_text(shape, encoding="utf-8")
-        content.seek(0)
-        with (folder / "adapter_model.safetensors").open("xb") as copy:
-            shutil.copyfileobj(content, copy)
-        return {"refused": "", "folder": str(folder)}
+
+        def write(folder: Path) -> None:
+            (folder / "adapter_config.json").write_text(shape, encoding="utf-8")
+            content.seek(0)
+            with (folder / "adapter_model.safetensors").open("xb") as copy:
+                shutil.copyfileobj(content, copy)
+
+        forget_all()  # whoever asked for an earlier one has given up
+        try:
+            return {"refused": "", "folder": str(lay_out(write))}
+        except OSError as error:  # the model is as it was
+            return {"refused": f"cannot lay an adapter out: {error.strerror or error}"}
 
     def waymark_forget_folders(self, folders: list[str]) -> Answer:
-        """Remove folders that ``waymark_lay_out_adapter`` made: vLLM has read them."""
-        for folder in folders:
-            shutil.rmtree(folder, ignore_errors=True)
+        """Remove those of ``folders`` that this worker's ``waymark_lay_out_adapter`` made: vLLM is done with them."""
+        forget(map(Path, folders))
         return {"refused": ""}
 
     def _shapes(self) -> Shapes:
@@ -204,3 +210,7 @@ def _refresh_tied_head(model: torch.nn.Module) -> None:
     for name, module in model.named_modules():
         if name.rsplit(".", 1)[-1] == "lm_head" and getattr(module, "quant_method", None) is not None:
             module.quant_method.process_weights_after_loading(module)
+
+
+# vLLM imports this module in each of its workers when that starts, and has no other hook there.
+sweep()
