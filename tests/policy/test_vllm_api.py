@@ -14,7 +14,6 @@ from policy.settings import PolicySettings
 from policy.vllm import api as api_module
 from policy.vllm.api import UNPUBLISHED, VllmApi
 from policy.vllm.client import VllmEndpoint, vllm_client
-from policy.vllm.service import _addresses
 from records.failures import EpisodeFailed
 from tests.policy.told_server import Told, told
 
@@ -328,18 +327,3 @@ async def test_a_server_that_is_full_is_asked_again_within_the_deadline(status: 
         client = vllm_client({"a": server.url}, settings, token="", stop_ids=(9,), seeds=False, in_flight=4)
         assert (await client.complete([1], GREEDY, episode="e")).action_ids == (5, 6)
     assert len(server.heard) == 3
-
-
-def test_a_name_is_as_many_servers_as_it_has_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = [
-        (2, 1, 6, "", ("10.0.0.1", 8000)),
-        (2, 1, 6, "", ("10.0.0.2", 8000)),
-        (10, 1, 6, "", ("fd00::1", 8000, 0, 0)),
-    ]
-    monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: found)
-    assert _addresses("http://vllm:8000/") == ["http://10.0.0.1:8000", "http://10.0.0.2:8000", "http://[fd00::1]:8000"]
-
-
-def test_a_name_without_an_address_is_refused_with_the_setting_that_holds_it() -> None:
-    with pytest.raises(ValueError, match=r"policy.options.urls: http://nowhere.invalid:1 names no host"):
-        _addresses("http://nowhere.invalid:1")

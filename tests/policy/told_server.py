@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -15,12 +16,17 @@ Answer = tuple[int, object] | None
 
 @dataclass
 class Told:
-    """Answers by path, or what makes them of the request's body; ``heard`` is what was asked, in order."""
+    """Answers by path, or what makes them of the request's body; ``heard`` is what was asked, in order.
+
+    Where it has a ``token``, whoever does not send it hears 401, as of ``TokenGuard``.
+    """
 
     answers: dict[str, Answer | Callable[[Any], Answer]]
     pause_s: float = 0.0
     heard: list[tuple[str, Any]] = field(default_factory=list)
     headers: list[bytes] = field(default_factory=list)
+    hosts: list[bytes] = field(default_factory=list)
+    token: str = ""
     port: int = 0
     under_way: int = 0
     most_under_way: int = 0
@@ -38,6 +44,7 @@ class Told:
             said = json.loads(body) if body else None
             self.heard.append((target, said))
             self.headers.append(fields.get(b"authorization", b""))
+            self.hosts.append(fields.get(b"host", b""))
             self.under_way += 1
             self.most_under_way = max(self.most_under_way, self.under_way)
             try:
@@ -45,6 +52,8 @@ class Told:
             finally:
                 self.under_way -= 1
             answer = self.answers[target.partition("?")[0]]
+            if self.token and self.headers[-1] != f"Bearer {self.token}".lower().encode():
+                answer = (401, b"this server answers its own run only")
             if callable(answer):
                 answer = answer(said)
             if answer is not None:
@@ -59,11 +68,19 @@ class Told:
 
 
 @asynccontextmanager
-async def told(pause_s: float = 0.0, **answers: Answer | Callable[[Any], Answer]) -> AsyncIterator[Told]:
+async def told(
+    pause_s: float = 0.0,
+    *,
+    at: str = "127.0.0.1",
+    port: int = 0,
+    tls: ssl.SSLContext | None = None,
+    token: str = "",
+    **answers: Answer | Callable[[Any], Answer],
+) -> AsyncIterator[Told]:
     """A server whose answers are named by their path's last part."""
     paths = {"/inference/v1/generate" if name == "generate" else f"/{name}": a for name, a in answers.items()}
-    server_told = Told(paths, pause_s)
-    server = await asyncio.start_server(server_told.serve, "127.0.0.1", 0)
+    server_told = Told(paths, pause_s, token=token)
+    server = await asyncio.start_server(server_told.serve, at, port, ssl=tls)
     server_told.port = server.sockets[0].getsockname()[1]
     try:
         yield server_told

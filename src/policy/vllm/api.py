@@ -21,6 +21,7 @@ from pydantic import BaseModel, ValidationError
 
 from policy.client import Completion, RequestRefused, Sampling, ServerUnreachable, WrongVersion
 from policy.published_weights import PublishedWeights, TransferBroken, WeightsRejected
+from policy.vllm.places import Place
 
 UNPUBLISHED = -1
 """Version of the weights that a server was started with."""
@@ -34,6 +35,14 @@ _Reply = TypeVar("_Reply", bound=BaseModel)
 def reply_token(token: str) -> str:
     """Return the token that opens a server's path of replies alone; the server's own does not follow from it."""
     return hmac.new(token.encode(), b"replies", "sha256").hexdigest() if token else ""
+
+
+class NoAnswer(ServerUnreachable):
+    """Nobody answers at all, or nobody whose certificate is accepted."""
+
+
+class TokenRefused(ServerUnreachable):
+    """The server asks for another token than it was sent, or for one at all."""
 
 
 class _BadRequest(ServerUnreachable):
@@ -88,20 +97,26 @@ class _Success(BaseModel):
 
 
 class VllmApi:
-    """A server at ``url``; use as an async context manager, within one event loop.
+    """A server at ``place``; use as an async context manager, within one event loop.
 
     Args:
-        url: such as ``http://127.0.0.1:8000``.
+        place: where it is, or its URL, such as ``http://127.0.0.1:8000``.
         token: what the server asks for; empty sends none.
         adapters: whether published weights are adapters on the model that the server started with, one name each.
+
+    Raises:
+        ServerUnreachable: the URL is one of ``https``, and the authorities of ``SSL_CERT_FILE`` cannot be read.
     """
 
-    def __init__(self, url: str, token: str, *, adapters: bool = False) -> None:
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
+    def __init__(self, place: str | Place, token: str, *, adapters: bool = False) -> None:
+        self.place = place if isinstance(place, Place) else Place(place)
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=64)
         # Deadlines are the callers': asyncio's, so that a slow trickle of bytes does not outlive them.
-        self._http = httpx.AsyncClient(base_url=url, headers=headers, timeout=None, limits=limits, trust_env=False)
-        self.url = url
+        try:
+            self._http = httpx.AsyncClient(**self.place.client(token), timeout=None, limits=limits)
+        except OSError as error:
+            raise ServerUnreachable(f"SSL_CERT_FILE cannot be read, {self.place} is not asked: {error}") from error
+        self._token = token
         self._adapters = adapters
 
     async def __aenter__(self) -> VllmApi:
@@ -142,16 +157,16 @@ class VllmApi:
             body["cache_salt"] = f"version-{sampling.version}"  # no keys and values of other weights
         reply = await self._generate(body)
         if len(reply.choices) != 1 or reply.choices[0].logprobs is None:
-            raise ServerUnreachable(f"{self.url} gave {len(reply.choices)} replies, or no log-probabilities")
+            raise ServerUnreachable(f"{self.place} gave {len(reply.choices)} replies, or no log-probabilities")
         choice, scored = reply.choices[0], reply.choices[0].logprobs.content
         version = _version_of(choice)
         if sampling.version is not None and version != sampling.version:
             raise WrongVersion(f"expected version {sampling.version}, version {version} answered")
         if choice.finish_reason not in ("stop", "length"):
-            raise ServerUnreachable(f"{self.url} broke a reply off ({choice.finish_reason})")
+            raise ServerUnreachable(f"{self.place} broke a reply off ({choice.finish_reason})")
         logprobs = tuple(token.logprob for token in scored)
         if not choice.token_ids or [token.token_id for token in scored] != choice.token_ids:
-            raise ServerUnreachable(f"{self.url} gave log-probabilities of other tokens than the reply's")
+            raise ServerUnreachable(f"{self.place} gave log-probabilities of other tokens than the reply's")
         return Completion(tuple(choice.token_ids), logprobs, version, choice.finish_reason)
 
     async def score(self, prompt_ids: Sequence[int], action_ids: Sequence[int]) -> list[float]:
@@ -171,7 +186,7 @@ class VllmApi:
         try:
             return [(scored or {})[token].logprob for scored, token in zip(found, action_ids, strict=True)]
         except (KeyError, ValueError) as error:
-            raise ServerUnreachable(f"{self.url} gave log-probabilities of other tokens than asked for") from error
+            raise ServerUnreachable(f"{self.place} gave log-probabilities of other tokens than asked for") from error
 
     async def served(self) -> PublishedWeights:
         """Return version and checksum of what is served; version ``UNPUBLISHED`` for what the server started with."""
@@ -198,7 +213,7 @@ class VllmApi:
             label = f"{weights.version}-{weights.checksum}"
             await self._send("POST", "/update_weight_version", json={"new_version": label})
             if not (await self._ask(_Success, "POST", "/reset_prefix_cache")).success:
-                raise ServerUnreachable(f"{self.url} keeps what it cached under the old weights")
+                raise ServerUnreachable(f"{self.place} keeps what it cached under the old weights")
         await self._send("POST", "/resume")
         if refused is not None:
             raise refused
@@ -235,13 +250,13 @@ class VllmApi:
             async with asyncio.timeout(_FORGET_S):
                 await self._tell_workers("waymark_forget_folders", list(folders))
         except (TimeoutError, ServerUnreachable) as error:
-            _LOG.warning("%s has not said that it removed %s: %s", self.url, ", ".join(folders), error)
+            _LOG.warning("%s has not said that it removed %s: %s", self.place, ", ".join(folders), error)
 
     async def _tell_workers(self, method: str, *args: object) -> list[_Taken]:
         """Call a method of ``waymark_worker``; return what each of the workers says."""
         taken = await self._ask(_Results, "POST", "/collective_rpc", json={"method": method, "args": list(args)})
         if not taken.results:
-            raise ServerUnreachable(f"{self.url} has no worker that takes weights")
+            raise ServerUnreachable(f"{self.place} has no worker that takes weights")
         return taken.results
 
     async def _model(self, version: int | None) -> dict[str, str]:
@@ -287,24 +302,32 @@ class VllmApi:
         try:
             return kind.model_validate_json(response.content)
         except ValidationError as error:
-            raise ServerUnreachable(f"{self.url}{path} answered something else than expected: {error}") from error
+            raise ServerUnreachable(f"{self.place.of(path)} answered something else than expected: {error}") from error
 
     async def _send(self, method: str, path: str, **content: Any) -> httpx.Response:
         if self._http.is_closed:
-            raise ServerUnreachable(f"{self.url} is no longer where the server is")
+            raise ServerUnreachable(f"{self.place} is no longer where the server is")
         try:
-            response = await self._http.request(method, path, **content)
+            response = await self._http.request(method, path, extensions=dict(self.place.extensions), **content)
         except httpx.HTTPError as error:
-            raise ServerUnreachable(f"{self.url}{path} does not answer: {error!r}") from error
+            raise NoAnswer(f"{self.place.of(path)} does not answer: {error!r}") from error
+        if response.status_code == httpx.codes.UNAUTHORIZED:  # with 403 vLLM says that it was started without a path
+            said = f"status {response.status_code}, {self._said(response)}"
+            raise TokenRefused(f"{self.place.of(path)} refuses this token: {said}")
         if response.status_code == httpx.codes.BAD_REQUEST:
-            raise _BadRequest(f"{self.url}{path}: status 400, {_said(response)}")
+            raise _BadRequest(f"{self.place.of(path)}: status 400, {self._said(response)}")
         if response.status_code == httpx.codes.NOT_FOUND and "model" in content.get("json", {}):
-            raise WrongVersion(f"expected the adapter {content['json']['model']}: {_said(response)}")
+            raise WrongVersion(f"expected the adapter {content['json']['model']}: {self._said(response)}")
         if response.status_code == httpx.codes.NOT_FOUND:
-            raise ServerUnreachable(f"{self.url} knows no {path}; how to start it: docs/guides/vllm.md")
+            raise ServerUnreachable(f"{self.place} knows no {path}; how to start it: docs/guides/vllm.md")
         if not response.is_success:
-            raise ServerUnreachable(f"{self.url}{path}: status {response.status_code}, {_said(response)}")
+            raise ServerUnreachable(f"{self.place.of(path)}: status {response.status_code}, {self._said(response)}")
         return response
+
+    def _said(self, response: httpx.Response) -> str:
+        """Return what a message repeats of an answer; a server that repeats the token is not repeated."""
+        said = response.text.replace(self._token, "…") if self._token else response.text
+        return said[:300].replace("\n", " ")
 
 
 def _refusal(taken: Sequence[_Taken]) -> WeightsRejected | None:
@@ -325,7 +348,3 @@ def _version_of(choice: _Choice) -> int:
         raise ServerUnreachable(f"a reply of several versions of the weights: {sorted(versions)}")
     found = _LABEL.fullmatch(versions.pop())
     return int(found[1]) if found else UNPUBLISHED
-
-
-def _said(response: httpx.Response) -> str:
-    return response.text[:300].replace("\n", " ")

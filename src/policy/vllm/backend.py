@@ -7,7 +7,6 @@ so that a recipe can be read.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,7 +22,8 @@ from policy.model_size import ModelSize
 from policy.settings import DTYPE_BYTES, PLANES, PolicySettings
 from policy.tokenizer import TextTokenizer
 from policy.vllm import parallel
-from records.bounds import at_least, one_of, require, times
+from policy.vllm.places import UNTRUSTED, Place, check_url, places, read_token, same_server, untrusted
+from records.bounds import at_least, one_of, times
 from records.checks import Check, Status
 from records.memory import MIB, MemoryPart
 
@@ -51,8 +51,8 @@ class VllmSettings:
     )  # fmt: skip
 
     urls: tuple[str, ...] = ()
-    """Servers that run already, as ``http://host:port``; a name with several addresses is that many servers. Empty
-    starts ``servers`` of our own."""
+    """Servers that run already, as ``http://host:port`` or ``https://host``; a name with several addresses of a family
+    (IPv4 before IPv6) is that many servers. Empty starts ``servers`` of our own."""
     token_variable: str = "WAYMARK_VLLM_TOKEN"
     """Environment variable with the token that the servers of ``urls`` ask for; unset sends none."""
     servers: int = 1
@@ -97,7 +97,7 @@ class VllmSettings:
         parallel.check(self.gpus, self.args)
         one_of(self, "bind", ("loopback", "node"))
         for url in self.urls:
-            require(url.startswith(("http://", "https://")), "urls", "addresses such as http://host:8000", url)
+            check_url(url, "urls")
         times(self)
 
     @property
@@ -147,8 +147,7 @@ def memory(settings: PolicySettings, options: VllmSettings, size: ModelSize, pub
 
 def preflight(settings: PolicySettings, options: VllmSettings) -> list[Check]:
     """The Python named has vLLM, or the servers named answer; and the model's tokenizer fits its head."""
-    token = os.environ.get(options.token_variable, "")
-    checks = [_answers(url, token, options.token_variable) for url in options.urls] or [_installed(options.interpreter)]
+    checks = _servers_there(options) if options.urls else [_installed(options.interpreter)]
     folder = Path(settings.model)
     if folder.is_dir():
         checks.append(_tokenizer_fits(folder))
@@ -181,26 +180,49 @@ def _new_enough(version: str, python: str, todo: str) -> Check:
     return Check("policy.options.python", status, f"{found}: older than {OLDEST}", _NEWER)
 
 
-def _answers(url: str, token: str, variable: str) -> Check:
-    """The server at ``url`` is up, knows the token and can name its weights, without which none can be published."""
+def _servers_there(options: VllmSettings) -> list[Check]:
+    """Each address that the run will ask is asked, in the same way."""
+    name, elsewhere = "policy.options.urls", "correct policy.options.urls, unless only the cluster reaches it"
+    try:
+        token = read_token(options.token_variable)
+    except ValueError as error:
+        return [Check(name, Status.FAIL, str(error), f"set {options.token_variable} to the servers' token")]
+    try:
+        found = places(options.urls)
+    except ValueError as error:
+        return [Check(name, Status.WARN, str(error), elsewhere)]
+    checks = [_answers(place, token, options.token_variable, elsewhere) for place in found]
+    if twice := same_server(found):
+        todo = "name a server once, unless a gateway there tells the names apart"
+        checks.append(Check(name, Status.WARN, f"{twice[0]} and {twice[1]} are at one address and port", todo))
+    return checks
+
+
+def _answers(place: Place, token: str, variable: str, elsewhere: str) -> Check:
+    """The server is up, knows the token and can name its weights, without which none can be published."""
     import httpx
 
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    name = "policy.options.urls"
     try:
-        with httpx.Client(base_url=url, headers=headers, timeout=_LOOK_LIMIT_S, trust_env=False) as http:
-            health, weights = (http.get(path).status_code for path in ("/health", "/weight_info"))
+        with httpx.Client(**place.client(token), timeout=_LOOK_LIMIT_S) as http:
+            health, weights = (
+                http.get(path, extensions=dict(place.extensions)).status_code for path in ("/health", "/weight_info")
+            )
     except httpx.HTTPError as error:
-        todo = "correct policy.options.urls, unless only the cluster reaches it"
-        return Check("policy.options.urls", Status.WARN, f"{url} does not answer from here: {error!r}", todo)
+        if untrusted(error):
+            return Check(name, Status.FAIL, f"{place} shows a certificate that is not accepted: {error}", UNTRUSTED)
+        return Check(name, Status.WARN, f"{place} does not answer from here: {error!r}", elsewhere)
+    except OSError as error:
+        return Check(name, Status.FAIL, f"SSL_CERT_FILE cannot be read: {error}", UNTRUSTED)
     if health != httpx.codes.OK:
-        return Check("policy.options.urls", Status.WARN, f"{url}: status {health}", "wait until the server is up")
+        return Check(name, Status.WARN, f"{place}: status {health}", "wait until the server is up")
     if weights in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
         todo = f"set {variable} to the token that the server was started with"
-        return Check("policy.options.urls", Status.FAIL, f"{url} refuses this token: status {weights}", todo)
+        return Check(name, Status.FAIL, f"{place} refuses this token: status {weights}", todo)
     if weights != httpx.codes.OK:
         todo = f"start it as docs/guides/vllm.md says; {_NEWER}"
-        return Check("policy.options.urls", Status.FAIL, f"{url} names no weights: status {weights}", todo)
-    return Check("policy.options.urls", Status.OK, f"{url} is up and names its weights")
+        return Check(name, Status.FAIL, f"{place} names no weights: status {weights}", todo)
+    return Check(name, Status.OK, f"{place} is up and names its weights")
 
 
 def _tokenizer_fits(folder: Path) -> Check:

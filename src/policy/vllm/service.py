@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import secrets
-import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
-from urllib.parse import urlsplit, urlunsplit
 
 import ray
 from ray.actor import ActorHandle
@@ -33,6 +30,7 @@ from policy.server_watch import ServerWatch
 from policy.tokenizer import TextTokenizer
 from policy.vllm.api import VllmApi, reply_token
 from policy.vllm.backend import VllmSettings
+from policy.vllm.places import Place, places, read_token
 from policy.vllm.server import VllmServer
 from records.stores.working_copy import local_path
 from telemetry import meter
@@ -107,11 +105,13 @@ def _start(serving: Serving, options: VllmSettings, name: str, token: str) -> Ac
 @contextmanager
 def found_servers(serving: Serving, options: VllmSettings) -> Iterator[VllmService]:
     """Find the servers of ``policy.options.urls`` and watch what they serve; nothing of them is started or ended."""
-    token = os.environ.get(options.token_variable, "")
-    urls = [address for url in options.urls for address in _addresses(url)]
+    token = read_token(options.token_variable)
+    at = {str(place): place for place in places(options.urls)}
     adapters = serving.adapter_rank > 0
-    servers = {url: FoundServer(url, token, options.drain_timeout_s, adapters=adapters) for url in urls}
-    source = PolicySource(_FACTORY, _client_options(serving, options, {url: url for url in urls}, token))
+    servers = {
+        name: FoundServer(place, token, options.drain_timeout_s, adapters=adapters) for name, place in at.items()
+    }
+    source = PolicySource(_FACTORY, _client_options(serving, options, at, token))
     watch = _PublicationWatch(serving, servers)
     try:
         yield VllmService(source, servers, watch.refuse)
@@ -122,8 +122,9 @@ def found_servers(serving: Serving, options: VllmSettings) -> Iterator[VllmServi
 class FoundServer:
     """A ``policy.publication.WeightServer`` at a URL; takes weights from one caller at a time, in any thread."""
 
-    def __init__(self, url: str, token: str, drain_timeout_s: float, *, adapters: bool = False) -> None:
-        self.name = url
+    def __init__(self, place: str | Place, token: str, drain_timeout_s: float, *, adapters: bool = False) -> None:
+        self.name = str(place)
+        self._place = place
         self._token = token
         self._adapters = adapters
         self._drain_timeout_s = drain_timeout_s
@@ -176,7 +177,7 @@ class FoundServer:
             await api.disown()
 
     def _api(self) -> VllmApi:
-        return VllmApi(self.name, self._token, adapters=self._adapters)
+        return VllmApi(self._place, self._token, adapters=self._adapters)
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
@@ -250,7 +251,7 @@ class _PublicationWatch:
 
 
 def _client_options(
-    serving: Serving, options: VllmSettings, addresses: Mapping[str, str], token: str
+    serving: Serving, options: VllmSettings, addresses: Mapping[str, str | Place], token: str
 ) -> dict[str, object]:
     stop_ids = TextTokenizer.load(local_path(serving.model)).stop_ids
     asked = {
@@ -261,15 +262,3 @@ def _client_options(
         "adapters": serving.adapter_rank > 0,
     }
     return {"servers": dict(addresses), "settings": serving.settings, **asked}
-
-
-def _addresses(url: str) -> list[str]:
-    """Return one URL for each address that the host's name has: a headless service names each of its servers."""
-    parts = urlsplit(url)
-    try:
-        found = socket.getaddrinfo(parts.hostname, parts.port or 80, type=socket.SOCK_STREAM)
-    except OSError as error:
-        raise ValueError(f"policy.options.urls: {url} names no host: {error}") from error
-    hosts = dict.fromkeys(f"[{place[4][0]}]" if place[0] == socket.AF_INET6 else str(place[4][0]) for place in found)
-    port = f":{parts.port}" if parts.port else ""
-    return [urlunsplit((parts.scheme, f"{host}{port}", parts.path.rstrip("/"), "", "")) for host in hosts]
