@@ -19,7 +19,7 @@ from analysis.discrimination import Calibration, OutcomeReport, calibrate, repor
 from cluster.errors import RunStopped
 from cluster.run_folder.durable import put_folder, require_new, scratch_folder
 from cluster.run_folder.policy_folder import write_checksums
-from judges.trained.model import OutcomeModel, write_outcome_model
+from judges.trained.model import OutcomeModel, OutcomeProbe, write_outcome_model
 from judges.trained.prompt import OutcomePrompt
 from learner.batching import Sample
 from learner.clone import clone_actions
@@ -114,7 +114,7 @@ def train_outcome_model(
         sites=[episode.site for episode in split.held_out],
         templates=[episode.template for episode in split.held_out],
     )
-    _write(model, start, out, found, (yes, no), settings)
+    _write(model, start, out, found, (yes, no), settings, _probe(model, prompt, (yes, no), compute))
     return replace(report, trained=len(split.train), calibrated=len(split.calibration))
 
 
@@ -150,6 +150,14 @@ def _log_odds(
     return np.asarray(scores[0::2] - scores[1::2])
 
 
+def _probe(model: LanguageModel, prompt: OutcomePrompt, answers: tuple[int, int], compute: Compute) -> OutcomeProbe:
+    """Return what the trained model says of the fixed prompts, by which a server of it is known."""
+    asked = [(np.asarray(ids, dtype=np.int32), token) for ids in prompt.probes() for token in answers]
+    samples = [Sample(ids, np.asarray([token], dtype=np.int32)) for ids, token in asked]
+    scores = [float(score[0]) for score in score_samples(model, samples, compute)]
+    return OutcomeProbe(prompt.probes(), tuple(zip(scores[0::2], scores[1::2], strict=True)))
+
+
 def _solved(episodes: Sequence[Trajectory]) -> np.ndarray:
     return np.asarray([episode.success for episode in episodes], dtype=np.bool_)
 
@@ -166,7 +174,7 @@ def _require_both(split: Split) -> None:
 
 def _write(
     model: LanguageModel, start: Path, out: Path, found: Calibration, answers: tuple[int, int],
-    settings: OutcomeTraining,
+    settings: OutcomeTraining, probe: OutcomeProbe,
 ) -> None:  # fmt: skip
     scratch = scratch_folder(out)
     save_policy(model.model, start, scratch)
@@ -178,6 +186,7 @@ def _write(
         temperature=found.temperature,
         bias=found.bias,
         threshold=found.threshold,
+        probe=probe,
     )
     write_outcome_model(reading, scratch)
     write_checksums(scratch)

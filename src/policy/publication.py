@@ -148,20 +148,25 @@ async def _proof(
     except (RequestRefused, ServerUnreachable) as error:
         return _Answer(server.name, None, str(error))
     gaps = [gap for probe, logprobs in zip(probes, found, strict=True) for gap in probe_gaps(probe.logprobs, logprobs)]
-    gap, mean = max(gaps), sum(gaps) / len(gaps)
+    gap = max(gaps)
     if (served.version, served.checksum) != (weights.version, weights.checksum):
         fault = (
             f"expected version {weights.version} ({weights.checksum[:12]}…), "
             f"it serves {served.version} ({served.checksum[:12]}…)"
         )
         return _Answer(server.name, gap, fault)
-    if not (gap <= limits.largest and mean <= limits.mean):
-        fault = (
-            f"its log-probabilities of the probes are off by {gap:.2e} nats ({mean:.2e} on average), "
-            f"allowed are {limits.largest:.0e} ({limits.mean:.0e})"
-        )
-        return _Answer(server.name, gap, fault)
-    return _Answer(server.name, gap, None)
+    return _Answer(server.name, gap, probe_fault(gaps, limits))
+
+
+def probe_fault(gaps: Sequence[float], limits: ProbeLimits) -> str | None:
+    """Return what is wrong with a server whose log-probabilities are off by ``gaps`` (N,), None where nothing is."""
+    gap, mean = max(gaps), sum(gaps) / len(gaps)
+    if gap <= limits.largest and mean <= limits.mean:
+        return None
+    return (
+        f"its log-probabilities of the probes are off by {gap:.2e} nats ({mean:.2e} on average), "
+        f"allowed are {limits.largest:.0e} ({limits.mean:.0e})"
+    )
 
 
 def probe_gaps(expected: Sequence[float], found: Sequence[float]) -> list[float]:

@@ -126,8 +126,17 @@ JUDGE_ERROR = _judge("judge_error", "read what the judge's client raised, in the
 JUDGE_NONSENSE = _judge("judge_nonsense", "choose a judge model that answers yes or no")
 NO_LABEL = _judge("no_label", "see which judge failed in the stage `label`, and label the rest: `waymark judge label`")
 JUDGE_LIMITED = _judge("judge_limited", "lower the model's requests_per_minute in judges.llm.models, or ask for more")
-JUDGE_REFUSED = _judge("judge_refused", "look at the model's name, address and key in judges.llm.models")
+JUDGE_REFUSED = _judge(
+    "judge_refused",
+    "look at the model's name, address and key in judges.llm.models, or at the token of judges.trained.url",
+)
 JUDGE_BLOCKED = _judge("judge_blocked", "ask a model whose provider does not block this content, or leave the task out")
+JUDGE_OTHER_MODEL = FailureCode(
+    "judge_other_model",
+    FailureKind.JUDGE,
+    "serve the model of judges.trained.folder at judges.trained.url, and start the same command again",
+    ends_run=True,
+)
 JUDGE_BUDGET = FailureCode(
     "judge_budget",
     FailureKind.JUDGE,

@@ -71,6 +71,7 @@ LOOKED_UP = {
     "environments.webarena.credentials_file", "judges.llm.cache", "judges.llm.cache_password_variable",
     "milestones.model", "judges.autorater.model",
     "replay.outcomes", "replay.milestones", "replay.step_rewards", "judges.trained.folder", "judges.trained.url",
+    "judges.trained.token_variable",
     "judges.milestone_checker.folder", "judges.milestone_matching.encoder", "curriculum.encoder",
     "rollout.planning.potential",
 }  # fmt: skip

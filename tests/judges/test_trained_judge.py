@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
+import hashlib
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,16 +19,21 @@ from cluster import cli
 from cluster.errors import RecipeError, RunStopped
 from cluster.outcome_training import OutcomeTraining, Split, train_outcome_model
 from judges.contract import check_judge
+from judges.trained import server as on_server
 from judges.trained.judge import TrainedJudge
 from judges.trained.kind import TRAINED, TrainedSettings
 from judges.trained.model import OutcomeModel, read_outcome_model
 from judges.trained.prompt import OutcomePrompt
+from policy.engine import GenerationEngine
+from policy.models import load_causal_lm
 from policy.presets import prepare_policy
 from policy.settings import TinyShape
 from policy.tokenizer import TextTokenizer
+from records.checks import Check, Status
 from records.deadline import Deadline
 from records.episodes import Source, Step, Task, Termination, Trajectory
 from records.failures import EpisodeFailed
+from tests.policy.told_server import Answer, told
 
 TASK = Task("t", ("shop",), "Buy", "__SHOP__/", {}, "shop.buy")
 PAGES = {True: "@ Shop\nThank you for your order", False: "@ Shop\nYour cart is empty"}
@@ -150,6 +159,156 @@ async def test_a_server_that_is_not_there_is_a_failure_of_the_judge(trained: Pat
     async with TrainedJudge(TrainedSettings(folder=str(trained), url="http://127.0.0.1:9")) as judge:
         with pytest.raises(EpisodeFailed, match="judge/judge_unreachable"):
             await judge.label(played(0, solved=True), TASK, Deadline(5.0))
+
+
+TOKEN = "a-token-of-this-test"
+
+
+def serving(folder: Path) -> Callable[[Any], Answer]:
+    """What a server of the model in ``folder`` says when it is asked to score."""
+    engine = GenerationEngine(load_causal_lm(folder), ())
+
+    def generate(asked: Any) -> Answer:
+        *prompt, token = asked["token_ids"]
+        (logprob,) = engine.score(prompt, [token])
+        scored = [None, *({} for _ in prompt[1:]), {str(token): {"logprob": logprob}}]
+        return 200, {"choices": [], "prompt_logprobs": scored}
+
+    return generate
+
+
+def check(settings: TrainedSettings) -> Check:
+    """What a check before a run says of the judge's server."""
+    (folder, server) = TRAINED.preflight(settings, None, {})  # type: ignore[arg-type]
+    assert (folder.status, server.name) == (Status.OK, "judges.trained.url")
+    return server
+
+
+async def failure(judge: TrainedJudge) -> Any:
+    with pytest.raises(EpisodeFailed) as failed:
+        await judge.label(played(0, solved=True), TASK, Deadline(60.0))
+    return failed.value.failure
+
+
+@pytest.fixture
+def without_probe(trained: Path, tmp_path: Path) -> Path:
+    """The same model in a folder as earlier versions wrote it."""
+    folder = tmp_path / "earlier"
+    shutil.copytree(trained, folder)
+    content = json.loads((folder / "outcome.json").read_text())
+    assert content.pop("probe")
+    (folder / "outcome.json").write_text(json.dumps(content))
+    digests = json.loads((folder / "checksums.json").read_text())
+    digests["outcome.json"] = hashlib.sha256((folder / "outcome.json").read_bytes()).hexdigest()
+    (folder / "checksums.json").write_text(json.dumps(digests))
+    return folder
+
+
+async def test_a_server_that_asks_for_a_token_labels_as_the_judges_own_process(
+    trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUDGE_TOKEN", TOKEN)
+    async with told(token=TOKEN, generate=serving(trained)) as server:
+        settings = TrainedSettings(folder=str(trained), url=server.url, token_variable="JUDGE_TOKEN")
+        said = await asyncio.to_thread(check, settings)
+        assert (said.status, said.found) == (Status.OK, f"{server.url} serves the model of {trained}")
+        async with TrainedJudge(settings) as judge, TrainedJudge(TrainedSettings(folder=str(trained))) as own:
+            await check_judge(judge)
+            for solved in (True, False):
+                labels = [await one.label(played(0, solved=solved), TASK, Deadline()) for one in (judge, own)]
+                assert labels[0].values == pytest.approx(labels[1].values, abs=1e-4)
+                assert (labels[0].prompt, labels[0].outcome) == (labels[1].prompt, float(solved))
+
+
+@pytest.mark.parametrize("given", ["", "another-secret"])
+async def test_a_token_that_is_refused_is_told_by_its_variable(
+    given: str, trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUDGE_TOKEN", given)
+    async with told(token=TOKEN, generate=serving(trained)) as server:
+        settings = TrainedSettings(folder=str(trained), url=server.url, token_variable="JUDGE_TOKEN")
+        said = await asyncio.to_thread(check, settings)
+        async with TrainedJudge(settings) as judge:
+            failed = await failure(judge)
+    assert (said.status, failed.code.name) == (Status.FAIL, "judge_refused")
+    assert "refuses this token: status 401" in said.found
+    assert "set JUDGE_TOKEN to the token" in said.advice
+    assert "set JUDGE_TOKEN to the token" in failed.detail
+    assert "secret" not in f"{said} {failed}"
+    monkeypatch.setenv("JUDGE_TOKEN", "a\nsecret")
+    broken = await asyncio.to_thread(check, settings)
+    assert (broken.status, "secret" in str(broken)) == (Status.FAIL, False)
+
+
+@pytest.mark.parametrize("probe", [True, False])
+async def test_a_server_of_another_model_ends_the_run_before_a_label_is_given(
+    probe: bool, trained: Path, without_probe: Path, start: Path
+) -> None:
+    folder = trained if probe else without_probe
+    async with told(generate=serving(start)) as server:
+        settings = TrainedSettings(folder=str(folder), url=server.url)
+        said = await asyncio.to_thread(check, settings)
+        async with TrainedJudge(settings) as judge:
+            for _ in range(2):
+                failed = await failure(judge)
+                assert (failed.code.name, failed.code.ends_run) == ("judge_other_model", True)
+                assert f"does not serve the model of {folder}" in failed.detail
+                assert "nats" in failed.detail
+            server.answers["/inference/v1/generate"] = serving(trained)
+            assert (await judge.label(played(0, solved=True), TASK, Deadline())).outcome == 1.0
+            assert judge._scorer._own._process is None, "nothing computes here any more"  # type: ignore[union-attr]
+    if probe:
+        assert said.status is Status.FAIL
+        assert "nats" in said.found
+    else:
+        assert (said.status, "compared with the first label" in said.found) == (Status.OK, True)
+
+
+async def test_a_server_that_is_started_again_with_another_model_is_found_out(
+    trained: Path, start: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = told(generate=serving(trained))
+    async with server as at, TrainedJudge(TrainedSettings(folder=str(trained), url=at.url)) as judge:
+        assert (await judge.label(played(0, solved=True), TASK, Deadline())).outcome == 1.0
+        asked = len(at.heard)
+        assert (await judge.label(played(0, solved=True), TASK, Deadline())).outcome == 1.0
+        assert len(at.heard) == asked + 2, "a proof holds for a while"
+        at.answers["/inference/v1/generate"] = (503, b"starting")
+        assert (await failure(judge)).code.name == "judge_unreachable"
+        at.answers["/inference/v1/generate"] = serving(start)
+        assert (await failure(judge)).code.name == "judge_other_model"
+        at.answers["/inference/v1/generate"] = serving(trained)
+        monkeypatch.setattr(on_server, "_PROOF_S", 0.0)
+        assert (await judge.label(played(0, solved=True), TASK, Deadline())).outcome == 1.0
+        at.answers["/inference/v1/generate"] = serving(start)
+        assert (await failure(judge)).code.name == "judge_other_model", "nothing failed in between"
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "found"),
+    [
+        (None, Status.WARN, "does not answer from here"),
+        ((403, b"start it with --enable-scale-out"), Status.FAIL, "status 403, start it with --enable-scale-out"),
+        ((404, b""), Status.FAIL, "knows no /inference/v1/generate"),
+        ((500, b"engine died"), Status.FAIL, "engine died"),
+        ((400, b"token out of vocabulary"), Status.FAIL, "does not serve the model of"),
+    ],
+)
+async def test_the_check_says_what_is_wrong_with_a_server(
+    answer: Answer, status: Status, found: str, trained: Path, without_probe: Path
+) -> None:
+    async with told(generate=answer) as server:
+        for folder in (trained, without_probe):
+            said = await asyncio.to_thread(check, TrainedSettings(folder=str(folder), url=server.url))
+            assert said.status is status
+            assert found in said.found
+
+
+@pytest.mark.parametrize("url", ["10.0.0.7:8000", "http://me:pass@host:1"])
+def test_what_is_no_servers_address_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="url must be addresses") as refused:
+        TrainedSettings(folder="anywhere", url=url)
+    assert "pass" not in str(refused.value)
 
 
 def test_a_folder_that_was_changed_is_refused(trained: Path, tmp_path: Path) -> None:

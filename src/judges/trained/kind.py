@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from judges.kinds import JudgeKind, Judges, TasksBySplit
 from policy.settings import DEVICE
+from policy.vllm.places import check_url
 from records.bounds import at_least, require
 from records.checks import Check, Status
 
@@ -23,14 +24,17 @@ class TrainedSettings:
     """The judge ``trained``: where its outcome model is, and what serves it."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-    operational: ClassVar[tuple[str, ...]] = ("url", "device", "threads")
+    operational: ClassVar[tuple[str, ...]] = ("url", "token_variable", "device", "threads")
 
     folder: str = ""
     """Folder of the outcome model, as ``waymark judge train`` writes one."""
 
     url: str = ""
-    """Address of a vLLM server with this folder's model, such as ``http://10.0.0.7:8000``. Empty: the judge starts a
-    process of its own, which computes with torch."""
+    """Address of a vLLM server with this folder's model, such as ``http://10.0.0.7:8000``; it has to prove that it
+    serves it. Empty: the judge starts a process of its own, which computes with torch."""
+
+    token_variable: str = "WAYMARK_VLLM_TOKEN"
+    """Environment variable with the token that the server of ``url`` asks for; unset sends none."""
 
     device: str = "cpu"
     """Torch device of that process."""
@@ -40,6 +44,8 @@ class TrainedSettings:
 
     def __post_init__(self) -> None:
         """Refuse what no process could be started with."""
+        if self.url:
+            check_url(self.url, "url")
         at_least(self, 1, "threads")
         require(bool(DEVICE.fullmatch(self.device)), "device", "cpu, mps, cuda or cuda:N", self.device)
 
@@ -51,14 +57,16 @@ def _make(settings: TrainedSettings, judges: Judges) -> TrainedJudge:
 
 
 def _preflight(settings: TrainedSettings, judges: Judges, tasks: TasksBySplit) -> list[Check]:
-    """Look whether the model is there, whole."""
+    """Look whether the model is there, whole, and whether the server, if any, serves it."""
     from judges.trained.model import read_outcome_model
+    from judges.trained.server import look
 
     try:
         found = read_outcome_model(Path(settings.folder).expanduser())
     except ValueError as error:
         return [Check("judge trained", Status.FAIL, str(error), "name its folder in judges.trained.folder")]
-    return [Check("judge trained", Status.OK, f"{settings.folder}, threshold {found.threshold:.3g}")]
+    there = Check("judge trained", Status.OK, f"{settings.folder}, threshold {found.threshold:.3g}")
+    return [there, look(settings, found)] if settings.url else [there]
 
 
 TRAINED = JudgeKind(settings=TrainedSettings, make=_make, preflight=_preflight)

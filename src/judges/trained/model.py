@@ -1,7 +1,7 @@
 """A trained outcome model on the disk: a policy folder with ``outcome.json``, which says how its answers are read.
 
-Owns ``OutcomeModel``, its reading and its writing. Invariants: the folder is used only where its files are those that
-its ``checksums.json`` names; nothing of it is evaluated or unpickled. Imports no torch.
+Owns ``OutcomeModel`` with its ``OutcomeProbe``, its reading and its writing. Invariants: the folder is used only where
+its files are those that its ``checksums.json`` names; nothing of it is evaluated or unpickled. Imports no torch.
 """
 
 from __future__ import annotations
@@ -22,12 +22,21 @@ CHECKSUMS = "checksums.json"
 
 
 @dataclass(frozen=True, slots=True)
+class OutcomeProbe:
+    """What the model says of ``prompts``: of each the log-probabilities of yes and no, at temperature 1."""
+
+    prompts: tuple[tuple[int, ...], ...]
+    logprobs: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class OutcomeModel:
     """How a model's log-probabilities of two tokens become a probability of success.
 
     ``yes`` and ``no`` are the tokens that answer; ``page`` is whether prompts show the last page. The log-odds of the
     two, less ``bias`` and divided by ``temperature``, are those of success; from ``threshold`` on it counts as one.
-    ``checksum`` is the SHA-256 of the folder's checksums, by which labels name the model.
+    ``checksum`` is the SHA-256 of the folder's checksums, by which labels name the model. By ``probe`` a server proves
+    that it serves the model; folders of earlier versions have none.
     """
 
     yes: int
@@ -38,6 +47,7 @@ class OutcomeModel:
     bias: float
     threshold: float
     checksum: str = ""
+    probe: OutcomeProbe | None = None
 
     def probability(self, log_odds: float) -> float:
         """Return the probability of success in [0, 1]."""

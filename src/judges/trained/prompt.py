@@ -33,6 +33,11 @@ class _OutcomeFormat(WaymarkFormat):
         return tokenizer.encode("\nSolved?\n")
 
 
+_PROBES = (
+    "Task: Buy the cheapest lamp\n@ Shop\nThank you for your order\nSolved?\n",
+    "Task: Buy the cheapest lamp\n@ Shop\nYour cart is empty\nSolved?\n",
+    'Task: Who wrote the oldest post?\nexit(message="nobody")\n@ Forum\nSolved?\n',
+)
 _REFUSED = "the page refused it"
 """What the prompt says of an action that was not carried out."""
 
@@ -82,3 +87,7 @@ class OutcomePrompt:
                 f"expected a tokenizer whose first tokens of {YES!r} and {NO!r} differ; found one for both"
             )
         return yes, no
+
+    def probes(self) -> tuple[tuple[int, ...], ...]:
+        """Return the prompts whose answers tell models apart; they are the same for each model with this tokenizer."""
+        return tuple(tuple(self.tokenizer.encode(text)[-self.max_prompt_tokens :]) for text in _PROBES)
