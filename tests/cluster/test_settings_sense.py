@@ -70,14 +70,16 @@ LOOKED_UP = {
     "rollout.trajectory_judge", "rollout.milestone_judge", "judges.evaluators.answer_judge",
     "environments.webarena.credentials_file", "judges.llm.cache", "judges.llm.cache_password_variable",
     "milestones.model", "judges.autorater.model",
-    "replay.outcomes", "replay.milestones", "replay.step_rewards", "judges.trained.folder", "judges.trained.url",
-    "judges.trained.token_variable",
+    "replay.outcomes", "replay.milestones", "replay.step_rewards",
+    "judges.trained.folder", "judges.trained.token_variable",
     "judges.milestone_checker.folder", "judges.milestone_matching.encoder", "curriculum.encoder",
     "rollout.planning.potential",
 }  # fmt: skip
 """Texts that only the machine can tell to be wrong; ``waymark check`` does (tests/cluster/test_plan_and_doctor.py)."""
 FREE_TEXTS = {"run.name", *LOOKED_UP}
-MAY_BE_EMPTY = {"run.resources.address", "judges.llm.model", "rollout.planning.model", *LOOKED_UP} - {
+MAY_BE_EMPTY = {
+    "run.resources.address", "judges.llm.model", "rollout.planning.model", "judges.trained.url", *LOOKED_UP,
+} - {
     "policy.model", "policy.backend", "judges.llm.cache", "judges.milestone_matching.encoder", "curriculum.encoder",
 }  # fmt: skip
 

@@ -304,6 +304,16 @@ async def test_the_check_says_what_is_wrong_with_a_server(
             assert found in said.found
 
 
+def test_authorities_that_cannot_be_read_are_told_before_anybody_is_asked(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "nowhere.pem"))
+    settings = TrainedSettings(folder=str(trained), url="https://10.0.0.7:8000")
+    with pytest.raises(ValueError, match=r"judges.trained.url: SSL_CERT_FILE cannot be read"):
+        TrainedJudge(settings)
+    assert "SSL_CERT_FILE cannot be read" in check(settings).found
+
+
 @pytest.mark.parametrize("url", ["10.0.0.7:8000", "http://me:pass@host:1"])
 def test_what_is_no_servers_address_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match="url must be addresses") as refused:

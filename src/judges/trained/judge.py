@@ -19,6 +19,7 @@ from judges.trained.model import OutcomeModel, read_outcome_model
 from judges.trained.prompt import OutcomePrompt
 from judges.trained.scorer_process import ScorerProcess
 from judges.trained.server import OutcomeServer
+from policy.client import ServerUnreachable
 from policy.prompts import PromptTooLong
 from policy.tokenizer import TextTokenizer
 from policy.vllm.places import read_token
@@ -33,7 +34,7 @@ class TrainedJudge:
     """Labels outcomes with an outcome model. Use as an async context manager, within one event loop.
 
     Raises:
-        ValueError: there is no such model, its files have changed, or the token is none.
+        ValueError: there is no such model, its files have changed, or its server cannot be asked.
     """
 
     subject = LabelSubject.OUTCOME
@@ -51,7 +52,10 @@ class TrainedJudge:
         self._scorer: OutcomeServer | ScorerProcess = own
         if settings.url:
             token = read_token(settings.token_variable)
-            self._scorer = OutcomeServer(settings, token, self._model, self._prompt.probes(), own)
+            try:
+                self._scorer = OutcomeServer(settings, token, self._model, self._prompt.probes(), own)
+            except ServerUnreachable as error:
+                raise ValueError(f"judges.trained.url: {error}") from error
 
     async def __aenter__(self) -> TrainedJudge:
         """Start nothing yet: the first question does."""
