@@ -68,13 +68,9 @@ def _lines(label: str, panels: Mapping[str, Mapping[str, Mapping[int, float]]], 
             if percent:
                 axes.yaxis.set_major_formatter(PercentFormatter(1.0))
             axes.grid(axis="y", alpha=0.6)
-        lines = {
-            text: line for axes in figure.axes for line, text in zip(*axes.get_legend_handles_labels(), strict=True)
-        }
-        figure.legend(lines.values(), lines.keys(), loc="outside upper left", ncols=5)
 
-    height = 3.4 if len(panels) == 1 else 0.5 + PANEL_HEIGHT * panel_rows(len(panels))
-    return svg(label, (8.6, height), draw)
+    height = 3.2 if len(panels) == 1 else 0.3 + PANEL_HEIGHT * panel_rows(len(panels))
+    return svg(label, height, draw)
 
 
 def _points(share: float) -> str:

@@ -1,7 +1,8 @@
 """The report's charts as inline SVG.
 
 Owns drawing. Invariants: no global matplotlib state is touched; colours are CSS variables, so one
-drawing serves light and dark pages; text that comes from data is never read as mathematics.
+drawing serves light and dark pages; text that comes from data is never read as mathematics; a legend stands above
+what it explains, in as many columns as fit, and the drawing is as much higher.
 """
 
 from __future__ import annotations
@@ -46,13 +47,11 @@ def success_chart(phases: Sequence[PhaseSummary]) -> Markup:
         _rate_lines(axes, rates)
         sampled = [(p.phase, p.rollout.success) for p in phases if p.rollout and p.rollout.success is not None]
         if sampled:
-            axes.plot(*zip(*sampled, strict=True), "--", color=INK, alpha=0.6, label="rollouts (sampled)")
+            axes.plot(*zip(*sampled, strict=True), ".--", color=INK, alpha=0.6, label="training rollouts (sampled)")
         _rate_axes(axes)
         axes.set_xlabel("phase (0: before RL)")
-        if axes.get_legend_handles_labels()[0]:
-            axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4, borderaxespad=0.2)
 
-    return svg("Success by phase", (8.6, 3.3), draw)
+    return svg("Success by phase", 3.1, draw)
 
 
 def site_chart(phases: Sequence[PhaseSummary]) -> Markup:
@@ -67,11 +66,8 @@ def site_chart(phases: Sequence[PhaseSummary]) -> Markup:
             _rate_axes(axes)
             axes.set_title(label_of(site))
             axes.tick_params(labelbottom=True)
-        lines = {label: line for axes in panels for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-        if lines:
-            figure.legend(lines.values(), lines.keys(), loc="outside upper left", ncols=4)
 
-    return svg("Success by site", (8.6, 0.4 + PANEL_HEIGHT * panel_rows(len(sites))), draw) if sites else NOTHING
+    return svg("Success by site", 0.2 + PANEL_HEIGHT * panel_rows(len(sites)), draw) if sites else NOTHING
 
 
 _LEADING = frozenset({"loss", "grad_norm", "auc", "kendall", "entropy", "success_rate"})
@@ -98,7 +94,7 @@ def loss_chart(phases: Sequence[PhaseSummary], names: Sequence[str]) -> Markup:
             whole_ticks(axes.xaxis)
             axes.grid(axis="y", alpha=0.6)
 
-    return svg("Losses by phase", (8.6, PANEL_HEIGHT * panel_rows(len(names))), draw) if names else NOTHING
+    return svg("Losses by phase", PANEL_HEIGHT * panel_rows(len(names)), draw) if names else NOTHING
 
 
 def time_chart(phases: Sequence[PhaseSummary]) -> Markup:
@@ -119,9 +115,8 @@ def time_chart(phases: Sequence[PhaseSummary]) -> Markup:
         axes.set_xlabel("seconds")
         axes.grid(axis="x", alpha=0.6)
         axes.set_axisbelow(True)
-        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2)
 
-    return svg("Wall time by stage", (8.6, 0.9 + 0.34 * len(phases)), draw) if stages else NOTHING
+    return svg("Wall time by stage", 0.8 + 0.34 * len(phases), draw) if stages else NOTHING
 
 
 def _bar_styles() -> list[tuple[str, float]]:
@@ -187,11 +182,33 @@ def whole_ticks(axis: Axis) -> None:
     axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
 
 
-def svg(label: str, inches: tuple[float, float], draw: Callable[[Figure], None]) -> Markup:
-    """Draw on a fresh transparent figure and return it as one inline ``<svg>`` element."""
+_WIDTH = 8.6
+"""Inches of every drawing, which the page stretches to its own width."""
+_MOST_COLUMNS, _LEGEND_ROW = 4, 0.21
+_ENTRY, _CHARACTER = 0.7, 0.085
+"""Inches of a legend's entry without its label, and of a character of the label."""
+
+
+def _add_legend(figure: Figure) -> None:
+    """Explain once, above the axes, every line and bar that has a label, and make the figure so much higher."""
+    drawn = {label: it for axes in figure.axes for it, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    if not drawn:
+        return
+    fitting = int(_WIDTH / (_ENTRY + _CHARACTER * max(map(len, drawn))))
+    columns = max(1, min(_MOST_COLUMNS, fitting))
+    figure.legend(drawn.values(), drawn.keys(), loc="outside upper left", ncols=columns)
+    figure.set_figheight(figure.get_figheight() + _LEGEND_ROW * -(-len(drawn) // columns))
+
+
+def svg(label: str, height: float, draw: Callable[[Figure], None]) -> Markup:
+    """Draw on a fresh transparent figure, add its legend and return it as one inline ``<svg>`` element.
+
+    ``height`` is that of the axes in inches, without a legend.
+    """
     with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=inches, layout="constrained")
+        figure = Figure(figsize=(_WIDTH, height), layout="constrained")
         draw(figure)
+        _add_legend(figure)
         for axes in figure.axes:
             axes.patch.set_alpha(0)
         figure.patch.set_alpha(0)

@@ -49,9 +49,8 @@ def mode_chart(groups: Mapping[str, ModeShares]) -> Markup:
         axes.set_xlim(0, 1)
         axes.xaxis.set_major_formatter(PercentFormatter(1.0))
         axes.set_xlabel("of judged episodes")
-        axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4, borderaxespad=0.2)
 
-    return svg("Failure modes by group", (8.6, 1.2 + 0.3 * len(shown)), draw) if shown else NOTHING
+    return svg("Failure modes by group", 0.9 + 0.3 * len(shown), draw) if shown else NOTHING
 
 
 def milestone_chart(maps: Mapping[str, MilestoneMap]) -> Markup:
@@ -72,7 +71,7 @@ def milestone_chart(maps: Mapping[str, MilestoneMap]) -> Markup:
             axes.set_ylabel("milestone")
 
     height = (PANEL_HEIGHT + 0.3) * panel_rows(len(maps))
-    return svg("Milestones reached by step", (8.6, height), draw) if maps else NOTHING
+    return svg("Milestones reached by step", height, draw) if maps else NOTHING
 
 
 def horizon_chart(groups: Mapping[str, Mapping[str, GroupResult]]) -> Markup:
@@ -92,9 +91,8 @@ def horizon_chart(groups: Mapping[str, Mapping[str, GroupResult]]) -> Markup:
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
         axes.set_xlabel("the expert's steps")
         axes.grid(axis="y", color=INK, alpha=0.1)
-        axes.legend(loc="upper right")
 
-    return svg("Success by horizon", (8.6, 2.8), draw) if buckets else NOTHING
+    return svg("Success by horizon", 2.8, draw) if buckets else NOTHING
 
 
 def limit_chart(groups: Mapping[str, Mapping[str, LimitResult]]) -> Markup:
@@ -117,6 +115,5 @@ def limit_chart(groups: Mapping[str, Mapping[str, LimitResult]]) -> Markup:
         whole_ticks(axes.xaxis)
         axes.set_xlabel("interactions allowed")
         axes.grid(axis="y", color=INK, alpha=0.1)
-        axes.legend(loc="upper left")
 
-    return svg("Success by interactions allowed", (8.6, 2.8), draw) if groups else NOTHING
+    return svg("Success by interactions allowed", 2.8, draw) if groups else NOTHING
