@@ -1,4 +1,4 @@
-"""The table a run ends with: held-out success before RL and after every phase, and what was lost.
+"""The table a run ends with: held-out success before RL and after every phase, its rollouts, and what was lost.
 
 Owns turning a ``RunSummary`` into rich tables; no number is computed here. Invariant: names are read neither as markup
 nor as orders to the terminal.
@@ -20,12 +20,31 @@ from records.terminal import printable
 
 
 def result_table(summary: RunSummary) -> RenderableType:
-    """Return one table for each evaluated split and a line about lost episodes."""
+    """Return one table for each evaluated split, and lines about training rollouts, wall time and lost episodes."""
     tables = [
         _SplitTable(split, [phase for phase in summary.phases if split in phase.evaluation])
         for split in evaluated_splits(summary.phases)
     ]
-    return Group(*tables, lost_line(summary.episodes))
+    return Group(*tables, *_phase_lines(summary.phases), lost_line(summary.episodes))
+
+
+def _phase_lines(phases: Sequence[PhaseSummary]) -> list[Text]:
+    """Return what was sampled in each phase, by verdicts and by labels, and how long it took; no line of nothing."""
+    labelled = [phase.labels.success if phase.labels else None for phase in phases]
+    told = {
+        "Training rollouts, sampled (% success)": [_sampled(phase.rollout) for phase in phases],
+        "Training rollouts by judges' labels (% success)": [_sampled(success) for success in labelled],
+        "Wall time": [duration(sum(phase.seconds.values())) if phase.seconds else "" for phase in phases],
+    }
+    lines = {
+        what: [f"{_after(phase)} {value}" for phase, value in zip(phases, values, strict=True) if value]
+        for what, values in told.items()
+    }
+    return [Text(f"{what}: {', '.join(values)}") for what, values in lines.items() if values]
+
+
+def _sampled(rate: GroupResult | None) -> str:
+    return "" if rate is None or rate.success is None else rate_text(rate, interval=False)
 
 
 def evaluation_table(split: str, result: SplitResult) -> RenderableType:
@@ -90,7 +109,7 @@ class _SplitTable:
         measured = [phase.evaluation[self.split] for phase in self.phases]
         sites = evaluated_sites(self.phases, self.split)
         tasks = max(result.n for result in measured)
-        room = (options.max_width - max(map(len, [*sites, "by labels"])) - _FRAME) // _COLUMN
+        room = (options.max_width - max(map(len, [*sites, "lost"])) - _FRAME) // _COLUMN
         last = max(room - 1, 1)
         shown = [*self.phases[:1], *self.phases[1:][-last:]]
         results = [phase.evaluation[self.split] for phase in shown]
@@ -103,11 +122,6 @@ class _SplitTable:
             cells = [_cell(result.by_site.get(site)) for result in results]
             table.add_row(_text(site), *cells, end_section=site == sites[-1])
         table.add_row("lost", *(str(sum(result.lost.values())) for result in results))
-        table.add_row("rollouts", *(_cell(phase.rollout, interval=False) for phase in shown))
-        if any(phase.labels and phase.labels.success for phase in shown):
-            by_label = (phase.labels.success if phase.labels else None for phase in shown)
-            table.add_row("by labels", *(_cell(success, interval=False) for success in by_label))
-        table.add_row("took", *(duration(sum(phase.seconds.values())) for phase in shown))
         yield table
         if left_out := self.phases[1:-last]:
             yield Text(f"Too wide for this terminal, in the report: {', '.join(map(_after, left_out))}")
@@ -126,8 +140,8 @@ def _after(phase: PhaseSummary) -> str:
     return f"phase {phase.phase}" if phase.phase else "before RL"
 
 
-def _cell(rate: GroupResult | SplitResult | None, interval: bool = True) -> Text:
-    return Text(rate_text(rate, interval))
+def _cell(rate: GroupResult | SplitResult | None) -> Text:
+    return Text(rate_text(rate))
 
 
 def rate_text(rate: GroupResult | SplitResult | None, interval: bool = True) -> str:

@@ -25,6 +25,16 @@ class Mode(StrEnum):
     OTHER = "other"
 
 
+MEANING = {
+    Mode.WRONG_TERMINATION: "The agent said that it was done, and the evaluator says that the task is not.",
+    Mode.STUCK: "The agent went round in a circle, or repeated one action until the end.",
+    Mode.NO_ATTEMPT: "The agent gave up sooner than the task can be done, did nothing that leads to it, or did "
+    "not exit from the page where it was done.",
+    Mode.OTHER: "None of these rules holds.",
+}
+"""What each mode says of an episode, in a sentence for a person; ``diagnose`` has the exact rules."""
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
     """How an episode failed: the mode with the rule that held, and the key step (from 0) with the reason for it.

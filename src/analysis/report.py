@@ -15,6 +15,7 @@ from pathlib import Path
 from analysis.charts import label_of, loss_chart, loss_names, site_chart, success_chart, time_chart
 from analysis.failure_page import failure_context
 from analysis.failures import FailureReport
+from analysis.objections import objection_to
 from analysis.page import page_environment
 from analysis.results import (
     EpisodeCounts,
@@ -48,7 +49,10 @@ class StepView:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeView:
-    """One episode as shown; ``outcome`` is ``solved``, ``not solved`` or ``no verdict``."""
+    """One episode as shown; ``outcome`` is ``solved``, ``not solved`` or ``no verdict``.
+
+    ``objection`` says of one that was not solved what decided it (``objection_to``); it is empty for all others.
+    """
 
     episode_id: str
     intent: str
@@ -63,6 +67,7 @@ class EpisodeView:
     milestone_names: tuple[str, ...]
     final_milestones: tuple[bool, ...]
     steps: tuple[StepView, ...]
+    objection: str = ""
 
     @classmethod
     def of(
@@ -103,6 +108,7 @@ class EpisodeView:
         return cls(
             episode.episode_id, episode.intent, episode.site, episode.template, episode.split, episode.phase,
             outcome, ending, episode.answer, episode.evidence, tuple(milestone_names), episode.final_milestones, steps,
+            objection_to(episode),
         )  # fmt: skip
 
 

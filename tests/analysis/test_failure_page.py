@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from xml.etree import ElementTree
 
 from analysis.failure_charts import horizon_chart, limit_chart, milestone_chart, mode_chart
+from analysis.failure_modes import MEANING, Mode
 from analysis.failure_page import render_failures
 from analysis.failures import failure_report
 from analysis.routes import Route
@@ -41,6 +43,22 @@ def test_the_page_names_the_mode_the_step_and_the_reason() -> None:
         "interactions allowed",
     ):
         assert text in page
+
+
+def test_each_mode_that_occurs_has_its_sentence_and_no_other_has() -> None:
+    page = render_failures("Failures", [failure_report("mine", played("shop"), AnalysisSettings())])
+    assert MEANING[Mode.WRONG_TERMINATION] in page
+    assert [mode for mode in Mode if MEANING[mode] in page] == [Mode.WRONG_TERMINATION]
+    assert set(MEANING) == set(Mode)
+
+
+def test_the_table_of_modes_has_a_heading_for_each_of_its_parts() -> None:
+    page = render_failures("Failures", [failure_report("mine", played("shop"), AnalysisSettings())])
+    table = page[page.index("share of the failures") :]
+    first = re.findall(r"<tr>\s*<t[hd][^>]*>([^<]*)<", table[: table.index("</table>")])
+    assert first == ["all", "by what was played", "evaluation 1", "by policy", "version 0", "by site", "shop"]
+    empty = render_failures("Failures", [failure_report("none", [], AnalysisSettings())])
+    assert "by policy" not in empty
 
 
 def test_charts_are_svg_and_there_is_none_of_nothing() -> None:

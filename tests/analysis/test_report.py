@@ -121,6 +121,18 @@ def test_it_shows_the_results_the_episodes_and_the_predictions() -> None:
         assert part in text, part
 
 
+def test_the_rollouts_success_is_told_once_and_as_that_of_training() -> None:
+    group = GroupResult(0.375, 16, 0.2, 0.6)
+    result = SplitResult(0.5, 10, 0.3, 0.7)
+    html = render(
+        Report("r", (), (PhaseSummary(1, {"test": result, "test_templates": result}, group),), EpisodeCounts())
+    )
+    assert html.count("37.5 %") == 1
+    told = html[html.index("Training rollouts and replay") :]
+    assert re.findall(r"<th>([^<]*)</th>", told)[:3] == ["phase", "rollouts judged", "success, sampled"]
+    assert re.findall(r"<td>([^<]*)<", told)[:3] == ["1", "16", "37.5 %"]
+
+
 def test_the_numbers_that_say_whether_it_learns_come_first_and_none_is_left_out() -> None:
     losses = {"actor.loss": 0.1, "actor.updates": 40.0, "value.auc": 0.8, "actor.ratio.asked.p05": -1.0}
     assert loss_names([PhaseSummary(1, losses=losses)]) == (

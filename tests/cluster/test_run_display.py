@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from analysis.results import EpisodeCounts, GroupResult, PhaseSummary, SplitResult
+from analysis.results import EpisodeCounts, GroupResult, LabelResult, PhaseSummary, SplitResult
 from cluster.display.result_table import evaluation_table, result_table
 from cluster.display.run_display import RunDisplay
 from cluster.display.run_state import RunState, duration
@@ -138,6 +138,18 @@ def test_the_finishing_table_shows_every_phase_site_interval_and_loss() -> None:
                  "40.0", "1 min 30 s", "3 lost", "3 infra/browser_crashed"):  # fmt: skip
         assert part in shown
     assert len({len(line) for line in shown.splitlines() if line.startswith(("│", "┃"))}) == 1
+
+
+def test_the_finishing_table_tells_of_the_rollouts_once_and_of_no_split() -> None:
+    rollout, labelled = GroupResult(0.4, 200, 0.3, 0.5), GroupResult(0.375, 200, 0.3, 0.5)
+    labels = LabelResult({}, {}, {}, labelled, None, 0.0)
+    splits = {"test": split_result(0.61), "test_templates": split_result(0.2)}
+    phases = (PhaseSummary(0, splits), PhaseSummary(1, splits, rollout, seconds={"rollouts": 30}, labels=labels))
+    shown = text_of(result_table(RunSummary("r", "h", {}, {}, phases, EpisodeCounts())))
+    assert "Training rollouts, sampled (% success): phase 1 40.0" in shown
+    assert "Training rollouts by judges' labels (% success): phase 1 37.5" in shown
+    assert "Wall time: phase 1 30 s" in shown
+    assert (shown.count("40.0"), shown.count("37.5")) == (1, 1)
 
 
 def test_where_the_terminal_is_narrow_the_first_and_the_last_evaluations_are_shown_and_the_others_named() -> None:
