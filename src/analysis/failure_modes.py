@@ -30,7 +30,7 @@ MEANING = {
     Mode.STUCK: "The agent went round in a circle, or repeated one action until the end.",
     Mode.NO_ATTEMPT: "The agent gave up sooner than the task can be done, did nothing that leads to it, or did "
     "not exit from the page where it was done.",
-    Mode.OTHER: "None of these rules holds.",
+    Mode.OTHER: "No rule says how it went wrong.",
 }
 """What each mode says of an episode, in a sentence for a person; ``diagnose`` has the exact rules."""
 

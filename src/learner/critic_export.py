@@ -7,7 +7,10 @@ a causal model does not see from there, so that no mask is needed and a batch an
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import logging
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -74,21 +77,39 @@ def export_onnx(critic: PlainCritic, folder: Path) -> None:
 
     whole, prepared = folder / FILES["float32"], folder / ".prepared.onnx"
     dynamic = torch.export.Dim.DYNAMIC
-    program = torch.onnx.export(
-        critic,
-        (torch.ones((2, 5), dtype=torch.int64), torch.tensor([4, 2])),
-        dynamo=True,
-        input_names=list(INPUTS),
-        output_names=[OUTPUT],
-        dynamic_shapes={"input_ids": {0: dynamic, 1: dynamic}, "last": {0: dynamic}},
-        verbose=False,
-    )
+    with errors_alone():
+        program = torch.onnx.export(
+            critic,
+            (torch.ones((2, 5), dtype=torch.int64), torch.tensor([4, 2])),
+            dynamo=True,
+            input_names=list(INPUTS),
+            output_names=[OUTPUT],
+            dynamic_shapes={"input_ids": {0: dynamic, 1: dynamic}, "last": {0: dynamic}},
+            verbose=False,
+        )
     assert program is not None
     program.save(str(whole), external_data=False)
     quant_pre_process(str(whole), str(prepared), skip_symbolic_shape=True)
     # Processors without instructions for it add products of 8 bits in 16: seven bits of weight never overflow there.
     quantize_dynamic(prepared, folder / FILES["int8"], weight_type=QuantType.QInt8, per_channel=True, reduce_range=True)
     prepared.unlink()
+
+
+@contextmanager
+def errors_alone() -> Iterator[None]:
+    """Let torch's exporter say errors alone in here: whether an export is right, its answers say.
+
+    It warns of packages that no critic needs, and of what torch itself will have to change.
+    """
+    exporter = logging.getLogger("torch.onnx")
+    level = exporter.level
+    exporter.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        exporter.setLevel(level)
 
 
 def answers_of(critic: PlainCritic, prompts: Sequence[IntArray]) -> FloatArray:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from records.episodes import Task
-from sites.tasks import make_task, split_of, task_set, template_data, template_named
+from sites.tasks import drawn_tasks, make_task, split_of, task_set, template_data, template_named
 
 _DRAWS = 40
 """Parameters that are drawn in search of a similar task."""
@@ -27,6 +27,10 @@ class EmbeddedTasks:
         return task_set(
             seed, self._names, split, count, data_seed=self._data_seed, scripted=self._scripted, at_least=at_least
         )
+
+    def drawn(self, seed: int, split: str) -> Iterator[Task]:
+        """Return different tasks of ``split`` as they are drawn; see ``sites.tasks.drawn_tasks``."""
+        return drawn_tasks(seed, self._names, split, data_seed=self._data_seed, scripted=self._scripted)
 
     def task(self, template: str, parameters: dict[str, Any]) -> Task:
         """Return the task of this template with these parameters."""

@@ -12,6 +12,7 @@ import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
+from itertools import islice
 from operator import itemgetter
 from typing import Any
 
@@ -89,30 +90,49 @@ def task_set(
     scripted: bool = True,
     at_least: int | None = None,
 ) -> list[Task]:
-    """Return ``count`` different tasks of ``split``, taking the split's templates in turn, sites mixed.
+    """Return the first ``count`` of ``drawn_tasks``.
+
+    Raises ``ValueError`` when the split is unknown or all its templates together cannot give ``at_least`` so many
+    tasks (None: ``count``).
+    """
+    tasks = list(islice(drawn_tasks(seed, names, split, data_seed=data_seed, scripted=scripted), count))
+    needed = count if at_least is None else at_least
+    if len(tasks) < needed:
+        raise ValueError(f"split {split!r} of {list(names)} has {len(tasks)} different tasks, {needed} were asked for")
+    return tasks
+
+
+def drawn_tasks(
+    seed: int,
+    names: Sequence[str] = ("shop", "forum"),
+    split: str = "train",
+    *,
+    data_seed: int = 0,
+    scripted: bool = True,
+) -> Iterator[Task]:
+    """Return different tasks of ``split`` as they are drawn, taking the split's templates in turn, sites mixed.
 
     A set that is smaller than the number of templates has its share of every site. ``names`` are sites and
     collections (see ``all_templates``). Without ``scripted`` the templates that need a browser are left out. A
-    template that has no further parameters gives its turns to the others. Raises ``ValueError`` when the split is
-    unknown or all its templates together cannot give ``at_least`` so many tasks (None: ``count``).
+    template that has no further parameters gives its turns to the others. Raises ``ValueError`` at once when the split
+    is unknown.
     """
     if split not in SPLITS:
         raise ValueError(f"unknown split {split!r}: expected one of {', '.join(SPLITS)}")
     wanted = split.removesuffix("_templates") if split.endswith("_templates") else "train"
     templates = _spread([t for t in all_templates(names) if t.split == wanted and (scripted or not t.scripted)])
-    streams = [_tasks(template, seed, split, data_seed) for template in templates]
-    tasks: list[Task] = []
-    while streams and len(tasks) < count:
+    return _in_turn([_tasks(template, seed, split, data_seed) for template in templates])
+
+
+def _in_turn(streams: list[Iterator[Task]]) -> Iterator[Task]:
+    """Yield a task of each stream in turn, until all have ended."""
+    while streams:
         for stream in tuple(streams):
             task = next(stream, None)
             if task is None:
                 streams.remove(stream)
-            elif len(tasks) < count:
-                tasks.append(task)
-    needed = count if at_least is None else at_least
-    if len(tasks) < needed:
-        raise ValueError(f"split {split!r} of {list(names)} has {len(tasks)} different tasks, {needed} were asked for")
-    return tasks
+            else:
+                yield task
 
 
 def _spread(templates: Sequence[Template]) -> list[Template]:

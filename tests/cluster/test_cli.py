@@ -9,6 +9,8 @@ import socket
 import subprocess
 import sys
 import types
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,8 @@ from cluster.preflight import doctor
 from cluster.recipe.override import override
 from cluster.recipe.recipe import Recipe, load_recipe
 from records.checks import Check, Status
+from records.episodes import Task
+from sites.task_source import EmbeddedTasks
 
 RUNNER = CliRunner()
 
@@ -369,6 +373,35 @@ def test_tasks_of_a_family_are_printed() -> None:
     assert all(word in done.output for word in ("milestones", "instruction", "company", "code"))
     templates = RUNNER.invoke(cli.app, ["sites", "tasks", "--count", "1", "--sites", "wiki"], catch_exceptions=False)
     assert "What does the encyclopedia say" in " ".join(templates.output.split())
+
+
+def test_tasks_are_printed_as_they_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = EmbeddedTasks.drawn
+
+    def two_and_no_more(self: EmbeddedTasks, seed: int, split: str) -> Iterator[Task]:
+        yield from islice(drawn(self, seed, split), 2)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(EmbeddedTasks, "drawn", two_and_no_more)
+    done = RUNNER.invoke(cli.app, ["sites", "tasks", "--count", "9", "--sites", "wiki"])
+    assert done.exit_code != 0
+    assert len(re.findall(r"^wiki ", done.output, flags=re.MULTILINE)) == 2
+
+
+def test_where_there_are_fewer_tasks_all_are_printed_and_counted() -> None:
+    there = sum(1 for _ in EmbeddedTasks(["wiki"]).drawn(0, "validation_templates"))
+    options = ["--sites", "wiki", "--split", "validation_templates", "--count", str(there + 1)]
+    done = RUNNER.invoke(cli.app, ["sites", "tasks", *options], catch_exceptions=False)
+    assert done.exit_code == 0
+    said = f"The split validation_templates has {there} different tasks here, and {there + 1} were asked for."
+    assert said in done.output
+    assert len(re.findall(r"^wiki ", done.output, flags=re.MULTILINE)) == there > 0
+
+
+def test_more_tasks_than_anybody_reads_are_refused_at_once() -> None:
+    done = RUNNER.invoke(cli.app, ["sites", "tasks", "--count", "100000", "--split", "test_templates"])
+    assert done.exit_code == 2
+    assert "10000" in done.output
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 import torch
 
 from learner.checkpoints import write_checkpoint
-from learner.critic_export import PlainCritic, answers_of, export_onnx, load_critic
+from learner.critic_export import PlainCritic, answers_of, errors_alone, export_onnx, load_critic
 from learner.errors import CheckpointError
 from learner.models import WholeModels
 from learner.settings import LearnerSettings
@@ -81,6 +82,41 @@ def test_only_the_export_of_8_bits_multiplies_in_8_bits(exported: Path) -> None:
     found = {precision: b"MatMulInteger" in (exported / name).read_bytes() for precision, name in FILES.items()}
     assert found == {"float32": False, "int8": True}
     assert (exported / FILES["int8"]).stat().st_size < (exported / FILES["float32"]).stat().st_size
+
+
+def test_the_exporters_warnings_are_not_told(
+    critic: PlainCritic, tmp_path: Path, caplog: pytest.LogCaptureFixture, recwarn: pytest.WarningsRecorder
+) -> None:
+    logging.getLogger("torch").addHandler(caplog.handler)
+    try:
+        export_onnx(critic, tmp_path)
+    finally:
+        logging.getLogger("torch").removeHandler(caplog.handler)
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
+    assert [str(warning.message) for warning in recwarn] == []
+
+
+def test_its_errors_are_told_and_raised_and_warnings_are_told_again_afterwards(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    exporter = logging.getLogger("torch.onnx._internal.exporter")
+
+    def broken_export() -> None:
+        with errors_alone():
+            exporter.warning("a package is missing")
+            exporter.error("an operator is missing")
+            raise RuntimeError("no such operator")
+
+    exporter.addHandler(caplog.handler)
+    try:
+        with pytest.raises(RuntimeError, match="no such operator"):
+            broken_export()
+        exporter.warning("after the export")
+    finally:
+        exporter.removeHandler(caplog.handler)
+    assert caplog.messages[0] == "an operator is missing"
+    assert "a package is missing" not in caplog.messages
+    assert "after the export" in caplog.messages
 
 
 def test_it_is_asked_without_torch(exported: Path) -> None:

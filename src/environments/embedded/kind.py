@@ -9,19 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from typing import TYPE_CHECKING
 
 from environments.browser.settings import BrowserSettings
 from environments.embedded.sessions import SiteEndpoint
 from environments.kinds import EnvironmentHost, EnvironmentKind, Service, ServiceProcess, Wanted
-from environments.task_sources import TaskSource
 from judges.interface import TrajectoryJudge
 from records.checks import Check, Status
 from sites.faults import FaultSettings
 from sites.settings import SitesSettings
 from telemetry import meter
 
+if TYPE_CHECKING:
+    from sites.chains.source import ChainTasks
+    from sites.task_source import EmbeddedTasks
 
-def _tasks(settings: SitesSettings, *, scripted: bool) -> TaskSource:
+
+def embedded_tasks(settings: SitesSettings, *, scripted: bool = True) -> EmbeddedTasks | ChainTasks:
     """Draw tasks, where ``scripted`` also those on pages that need their scripts."""
     if settings.family == "chains":
         from sites.chains.source import ChainTasks
@@ -93,7 +97,7 @@ def _server(settings: SitesSettings) -> Sequence[ServiceProcess]:
 
 EMBEDDED = EnvironmentKind(
     settings=SitesSettings,
-    tasks=partial(_tasks, scripted=True),
+    tasks=embedded_tasks,
     host=_browser_host,
     service=_serve,
     preflight=_preflight,
@@ -104,7 +108,7 @@ EMBEDDED = EnvironmentKind(
 
 BROWSERLESS = EnvironmentKind(
     settings=SitesSettings,
-    tasks=partial(_tasks, scripted=False),
+    tasks=partial(embedded_tasks, scripted=False),
     host=_browserless_host,
     preflight=_browserless_preflight,
     browser=False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from itertools import cycle
+from itertools import cycle, islice
 from typing import Any
 
 from records.episodes import Task
@@ -34,13 +34,20 @@ class ChainTasks:
 
         Raises ``ValueError`` when the split is unknown or has fewer than ``at_least`` (None: ``count``).
         """
-        if split not in SPLITS:
-            raise ValueError(f"chains have no split {split!r}: expected one of {', '.join(SPLITS)}")
-        tasks = [task for task, _ in zip(self._drawn(seed, split), range(count), strict=False)]
+        tasks = list(islice(self.drawn(seed, split), count))
         needed = count if at_least is None else at_least
         if len(tasks) < needed:
             raise ValueError(f"split {split!r} of chains has {len(tasks)} different tasks, {needed} were asked for")
         return tasks
+
+    def drawn(self, seed: int, split: str) -> Iterator[Task]:
+        """Return different chains of ``split`` as they are drawn, of each of its lengths in turn.
+
+        Raises ``ValueError`` at once when the split is unknown.
+        """
+        if split not in SPLITS:
+            raise ValueError(f"chains have no split {split!r}: expected one of {', '.join(SPLITS)}")
+        return self._drawn(seed, split)
 
     def task(self, template: str, parameters: dict[str, Any]) -> Task:
         """Return the chain with these parameters."""
