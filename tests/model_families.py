@@ -24,6 +24,8 @@ from transformers import (
     PreTrainedModel,
     Qwen2Config,
     Qwen2ForCausalLM,
+    Qwen3MoeConfig,
+    Qwen3MoeForCausalLM,
 )
 
 LINES = [
@@ -220,6 +222,12 @@ def _gemma_with_images(common: dict[str, Any]) -> PreTrainedModel:
     return Gemma3ForConditionalGeneration(config)
 
 
+def _qwen_of_experts(common: dict[str, Any]) -> PreTrainedModel:
+    """As the larger ones of the family are published: each expert of a layer has tensors of its own in their files."""
+    experts = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
+    return Qwen3MoeForCausalLM(Qwen3MoeConfig(**common, **experts, head_dim=8, tie_word_embeddings=False))
+
+
 _TEXT_MODELS = (
     Family(
         "llama",
@@ -251,3 +259,4 @@ _TEXT_MODELS = (
 )
 FAMILIES = {family.name: family for family in _TEXT_MODELS}
 SEEING = replace(FAMILIES["gemma"], name="gemma with images", model=_gemma_with_images)
+EXPERTS = replace(FAMILIES["qwen"], name="qwen of experts", model=_qwen_of_experts)

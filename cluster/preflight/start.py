@@ -2,12 +2,13 @@
 
 Owns ``check_start`` and ``check_devices``. Files are looked for, the weights' index is read and no weights are, and no
 GPU is touched.
-Imports neither torch nor Ray.
+Imports neither torch nor Ray: a process of its own builds the model where its names are compared.
 """
 
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Collection
 from pathlib import Path
@@ -34,6 +35,8 @@ _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 _INDEX = "model.safetensors.index.json"
 _TOKENS_TO_THINK = 256
 """Fixed: below it the thoughts of a language model are cut short."""
+_BUILD_LIMIT_S = 120.0
+"""Fixed: importing transformers takes up to 20 s on a busy machine, and a model without numbers a few more."""
 _LFS_POINTER = b"version https://git-lfs"
 
 
@@ -96,6 +99,7 @@ def _named(recipe: Recipe) -> list[Check]:
     checks = [_model(recipe.policy)]
     if names_folder(recipe.policy.model) and checks[0].status is Status.OK:
         checks += [*_reads(recipe.policy, Path(recipe.policy.model), "policy.model"), *_dialogue(recipe.policy)]
+        checks += _published_names(recipe, Path(recipe.policy.model))
     if recipe.warm_start.checkpoint:
         found = f"policy.model names {recipe.policy.model} to start from, and this {recipe.warm_start.checkpoint}"
         checks.append(
@@ -105,6 +109,28 @@ def _named(recipe: Recipe) -> list[Check]:
         found = f"learner.algorithm {recipe.learner.algorithm} ends with cloning, but a named model is taken as it is"
         checks.append(Check("warm_start.clone", Status.WARN, found, "set it to always to clone demonstrations onto it"))
     return checks
+
+
+def _published_names(recipe: Recipe, folder: Path) -> list[Check]:
+    """Servers that know a whole model by the names in its files can be given it under them."""
+    backend, _ = backend_of(recipe.policy)
+    if recipe.learner.adapters.rank or not backend.names_of_files:
+        return []
+    name, served = "policy.model", f"policy.backend {recipe.policy.backend}"
+    command = [sys.executable, "-m", "policy.checkpoint_names", str(folder)]
+    try:
+        looked = subprocess.run(command, capture_output=True, text=True, timeout=_BUILD_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        found = f"whether {served} takes what is trained of {folder} was not seen within {_BUILD_LIMIT_S:g} s"
+        return [Check(name, Status.WARN, found, "the first publication tells")]
+    if looked.returncode:
+        found = f"{folder} cannot be built: {looked.stderr.strip().rpartition(chr(10))[2][:300]}"
+        return [Check(name, Status.WARN, found, "look at its config.json; the learner would fail likewise")]
+    if misfit := looked.stdout.strip():
+        found = f"{served} cannot take what is trained of {folder}: {misfit}"
+        advice = "train adapters (learner.adapters.rank), or choose policy.backend torch"
+        return [Check(name, Status.FAIL, found, advice)]
+    return []
 
 
 def _phases(recipe: Recipe) -> list[Check]:

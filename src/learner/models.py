@@ -23,6 +23,7 @@ from learner.ranks import Ranks
 from learner.settings import LearnerSettings
 from learner.sharding import copy_weights, gather_weights, spread, write_together
 from policy.adapters import merge_adapter
+from policy.checkpoint_names import other_names
 from policy.models import load_causal_lm, save_policy
 from policy.published_weights import PublishedWeights
 from policy.weights import own_tensors, write_adapter, write_weights
@@ -88,7 +89,8 @@ class WholeModels:
 
     def publish(self, path: Path, version: int) -> PublishedWeights:
         """Write all of the actor's weights."""
-        return write_weights(own_tensors(self.actor.model), path, version)
+        own = own_tensors(self.actor.model)
+        return write_weights(own, path, version, views=other_names(self.actor.model, own))
 
     def export(self, path: str | Path) -> Path:
         """Write the actor with the tokenizer that it started with."""
@@ -136,7 +138,8 @@ class SpreadModels:
 
     def publish(self, path: Path, version: int) -> PublishedWeights:
         """Write all of the actor's weights, by rank 0."""
-        return write_together(own_tensors(self.actor.model), path, version, self._ranks)
+        own = own_tensors(self.actor.model)
+        return write_together(own, path, version, self._ranks, other_names(self.actor.model, own))
 
     def export(self, path: str | Path) -> Path:
         """Write the actor with the tokenizer that it started with, by rank 0."""

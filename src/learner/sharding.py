@@ -20,6 +20,7 @@ from learner.pieces import Piece
 from learner.ranks import Ranks
 from policy.published_weights import PublishedWeights
 from policy.tensor_files import in_file_order
+from policy.vllm.inside.waymark_weights import Views
 from policy.weights import own_tensors, write_weights
 
 M = TypeVar("M", bound=nn.Module)
@@ -65,10 +66,12 @@ def put_rows(tensor: Tensor, whole: Tensor) -> None:
     piece.local.copy_(whole[piece.first : piece.first + len(piece.local)])
 
 
-def write_together(tensors: Mapping[str, Tensor], path: Path, version: int, ranks: Ranks) -> PublishedWeights:
+def write_together(
+    tensors: Mapping[str, Tensor], path: Path, version: int, ranks: Ranks, views: Views | None
+) -> PublishedWeights:
     """Write the weights as rank 0's file; each tensor is gathered as its turn comes, so that no two are there whole."""
     if ranks.first:
-        written = write_weights(tensors, path, version, ranks.full_tensor)
+        written = write_weights(tensors, path, version, ranks.full_tensor, views)
     else:
         for name in in_file_order(tensors):
             ranks.full_tensor(tensors[name])

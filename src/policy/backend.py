@@ -100,6 +100,8 @@ class PolicyBackend(Generic[S]):
     """A context manager that starts the servers, watches them and ends them."""
     planes: tuple[str, ...] = ("file",)
     """The data planes by which its servers take weights, out of ``file`` and ``broadcast``."""
+    names_of_files: bool = False
+    """Whether its servers know a whole model's tensors by their names in its files (``policy.checkpoint_names``)."""
 
 
 def backend_of(settings: PolicySettings) -> tuple[PolicyBackend[Any], Any]:

@@ -14,10 +14,10 @@ from math import prod
 from pathlib import Path
 
 from policy.settings import PolicySettings, TinyShape
-from records.durable import open_file, read_text
+from policy.vllm.inside.waymark_folder import weight_files
+from records.durable import open_file
 
 Shapes = Mapping[str, tuple[int, ...]]
-_WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
 _LONGEST_HEADER = 100_000_000
 """Fixed: the limit of the safetensors library itself, in bytes."""
 _HUB_LIMIT_S = 10.0
@@ -100,18 +100,25 @@ def size_of(shapes: Shapes) -> ModelSize:
 
 
 def size_in_folder(folder: Path) -> ModelSize:
-    """Return the size of the model in a folder, by the headers of the files that transformers would load."""
+    """Return the size of the model in a folder; raise ``ModelSizeUnknown`` where its files do not tell it."""
+    return size_of(shapes_in_folder(folder))
+
+
+def shapes_in_folder(folder: Path) -> Shapes:
+    """Return the shapes of the tensors in a folder, by the headers of the files that transformers would load.
+
+    Raises:
+        ModelSizeUnknown: there are none that can be read.
+    """
+    shapes: dict[str, tuple[int, ...]] = {}
     try:
-        if (folder / _WEIGHTS).is_file():
-            names = {_WEIGHTS}
-        else:
-            names = set(json.loads(read_text(folder / _INDEX))["weight_map"].values())
-        shapes: dict[str, tuple[int, ...]] = {}
-        for name in sorted(names):
-            shapes |= _shapes_in(folder / name)
+        for file in weight_files(folder):
+            shapes |= _shapes_in(file)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ModelSizeUnknown(f"the weights in {folder} cannot be read: {type(error).__name__}: {error}") from error
-    return size_of(shapes)
+    if not shapes:
+        raise ModelSizeUnknown(f"the weights in {folder} cannot be read: there are none")
+    return shapes
 
 
 def _shapes_in(path: Path) -> dict[str, tuple[int, ...]]:

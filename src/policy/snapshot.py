@@ -23,12 +23,14 @@ def take_snapshot(
     Raises:
         OSError: there is no such model, or the file cannot be written.
     """
+    from policy.checkpoint_names import other_names
     from policy.engine import GenerationEngine
     from policy.models import load_causal_lm
     from policy.tokenizer import TextTokenizer
-    from policy.weights import write_weights
+    from policy.weights import own_tensors, write_weights
 
     loaded = load_causal_lm(model, device=device)
-    weights = write_weights(loaded.state_dict(), file, version)
+    own = own_tensors(loaded)
+    weights = write_weights(own, file, version, views=other_names(loaded, own))
     engine = GenerationEngine(loaded, TextTokenizer.load(model).stop_ids)
     return weights, [Probe(prompt, action, tuple(engine.score(prompt, action))) for prompt, action in asked]

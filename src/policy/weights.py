@@ -21,6 +21,7 @@ from policy.adapters import Adapter, AdapterShape, check_adapter, put_adapter
 from policy.published_weights import PublishedWeights, TransferBroken, WeightsRejected
 from policy.tensor_files import write_tensors
 from policy.vllm.inside.waymark_broadcast import BrokenOff, Invitation, is_invitation, receive
+from policy.vllm.inside.waymark_weights import VIEWS, Views, views_to_text
 from records.durable import file_replacing, open_file
 
 Tensors = dict[str, torch.Tensor]
@@ -45,11 +46,13 @@ def write_weights(
     path: str | Path,
     version: int,
     whole: Callable[[torch.Tensor], torch.Tensor] = lambda tensor: tensor,
+    views: Views | None = None,
 ) -> PublishedWeights:
     """Write ``tensors`` to the file ``path`` durably and return what names it.
 
     Names that share memory (tied embeddings) are stored once, under the first of them. ``whole`` is that of
-    ``policy.tensor_files.write_tensors``.
+    ``policy.tensor_files.write_tensors``. ``views`` tells servers of vLLM what the model's own files call them
+    (``policy.checkpoint_names``); without it, the same.
     """
     stored: Tensors = {}
     seen: set[tuple[int, torch.Size]] = set()
@@ -59,7 +62,7 @@ def write_weights(
             continue
         seen.add(place)
         stored[name] = tensor
-    return _write(stored, path, version, {}, whole)
+    return _write(stored, path, version, {VIEWS: views_to_text(views)} if views else {}, whole)
 
 
 def write_adapter(adapter: Adapter, path: str | Path, version: int) -> PublishedWeights:

@@ -25,7 +25,7 @@ from policy.tokenizer import TextTokenizer
 from policy.weights import put_weights, read_weights
 from records.episodes import Trajectory
 from tests.learner.phases import run_phase
-from tests.model_families import FAMILIES, SEEING, Family, save
+from tests.model_families import EXPERTS, FAMILIES, SEEING, Family, save
 
 CRITIC = CriticSettings(learning_rate=1e-3, epochs=1, batch_steps=8)
 SETTINGS = LearnerSettings(
@@ -64,7 +64,7 @@ class Policy:
         return [done[number] for number in range(len(prompts))]
 
 
-@pytest.fixture(scope="module", params=[*FAMILIES.values(), SEEING], ids=lambda family: family.name)
+@pytest.fixture(scope="module", params=[*FAMILIES.values(), SEEING, EXPERTS], ids=lambda family: family.name)
 def policy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Policy:
     """The model of a family, taken as a run takes it."""
     family: Family = request.param

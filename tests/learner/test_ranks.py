@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import load_file
 from torch import Tensor
 
@@ -22,7 +23,7 @@ from policy.weights import own_tensors
 from records.episodes import Trajectory
 from tests.learner.conftest import make_trajectory
 from tests.learner.rank_group import LIMIT_S, on_ranks, start_ranks
-from tests.model_families import FAMILIES, SEEING, save
+from tests.model_families import EXPERTS, FAMILIES, SEEING, save
 
 CRITIC = CriticSettings(learning_rate=1e-3, batch_steps=8, epochs=2)
 ONE = LearnerSettings(
@@ -119,6 +120,24 @@ def test_what_two_ranks_publish_export_and_save_is_the_whole_model(one: Path, tw
     found = whole(learner)
     assert found.keys() == expected.keys()
     assert all(torch.equal(found[name], expected[name]) for name in found)
+
+
+def publish_families(folder: str) -> None:
+    for model in sorted(Path(folder).glob("model-*")):
+        Learner(TWO, model).publish(Path(folder) / f"of-{model.name}", 1)
+
+
+def test_two_ranks_publish_the_file_of_one_also_where_names_in_memory_are_others(tmp_path: Path) -> None:
+    models = [save(family, tmp_path / f"model-{n}") for n, family in enumerate((SEEING, EXPERTS))]
+    for model in models:
+        (tmp_path / f"of-{model.name}").mkdir()
+    on_ranks(2, publish_families, tmp_path, tmp_path)
+    for model in models:
+        (tmp_path / f"one-{model.name}").mkdir()
+        one = Path(Learner(ONE, model).publish(tmp_path / f"one-{model.name}", 1).path)
+        with safe_open(one, "pt") as weights:
+            assert "views" in weights.metadata()
+        assert (tmp_path / f"of-{model.name}" / one.name).read_bytes() == one.read_bytes()
 
 
 def until_a_rank_is_killed(model_dir: str, folder: str) -> None:

@@ -10,8 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+import torch
 from safetensors.torch import load_file, save_file
 
+from learner.models import WholeModels
+from learner.settings import LearnerSettings
 from policy.client import Completion, Sampling, WrongVersion
 from policy.engine import GenerationEngine
 from policy.models import load_causal_lm, save_policy
@@ -24,7 +27,8 @@ from policy.vllm.api import VllmApi
 from policy.vllm.backend import VllmSettings
 from policy.vllm.process import VllmProcess
 from policy.vllm.service import FoundServer
-from policy.weights import put_weights, read_weights, write_weights
+from policy.weights import own_tensors, put_weights, read_weights, write_weights
+from tests.model_families import EXPERTS, save
 from tests.policy.vllm_python import VLLM_PYTHON, needs_vllm
 from tests.records.stores.s3_server import s3_server
 
@@ -167,6 +171,21 @@ def test_a_model_whose_folder_repeats_its_tied_head_takes_weights_as_any_other(
         wrongly = asyncio.run(served.publish(served.weights(2), WrongServer(served, "stale_head")))
         assert "nats" in wrongly.quarantined[served.url]
         assert asyncio.run(served.publish(served.weights(2))).accepted
+
+
+@pytest.mark.lengthy
+def test_a_mixture_of_experts_is_served_as_it_was_trained(tmp_path: Path) -> None:
+    folder = save(EXPERTS, tmp_path / "policy")
+    models = WholeModels(LearnerSettings(), folder)
+    with running(folder, TextTokenizer.load(folder), tmp_path) as served:
+        for version in (1, 2):
+            with torch.no_grad():
+                for tensor in models.actor.model.parameters():
+                    tensor.mul_(1.2)
+            weights = models.publish(tmp_path / f"{version}.safetensors", version)
+            assert asyncio.run(served.publish(weights)).accepted
+        unnamed = write_weights(own_tensors(models.actor.model), tmp_path / "unnamed.safetensors", 3)
+        assert "unknown ['model.layers.0.mlp.experts.down_proj" in asyncio.run(served.publish_reason(unnamed))
 
 
 @pytest.mark.lengthy

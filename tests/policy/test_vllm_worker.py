@@ -8,6 +8,7 @@ import importlib
 import os
 import shutil
 import subprocess
+import json
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -20,13 +21,19 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 import policy.vllm.inside as inside
 from policy.adapters import Adapter, AdapterShape
+from learner.models import WholeModels
+from learner.settings import LearnerSettings
 from policy.broadcast_sender import BroadcastSender
+from policy.checkpoint_names import other_names
 from policy.published_weights import PublishedWeights
 from policy.weights import write_adapter, write_weights
+from policy.vllm.inside.waymark_weights import View
+from policy.weights import own_tensors, write_weights
+from tests.model_families import EXPERTS, FAMILIES, SEEING, Family, save
 
 MIB = 2**20
 LIMIT_S = 30.0
@@ -242,3 +249,88 @@ def test_what_a_dead_worker_left_is_swept_and_what_a_live_one_holds_is_not(
         for holder in holders:
             holder.kill()
             holder.communicate(timeout=LIMIT_S)
+
+
+def trained(folder: Path) -> WholeModels:
+    """A learner's models whose actor is not what it was loaded as."""
+    models = WholeModels(LearnerSettings(), folder)
+    with torch.no_grad():
+        for number, tensor in enumerate(own_tensors(models.actor.model).values()):
+            tensor.add_(torch.linspace(0.5, 1.5, tensor.numel()).reshape(tensor.shape) + number)
+    return models
+
+
+@pytest.mark.parametrize("family", [*FAMILIES.values(), SEEING, EXPERTS], ids=lambda family: family.name)
+def test_a_worker_hands_on_each_tensor_as_the_models_own_files_would_hold_it(
+    worker: Callable[..., Any], tmp_path: Path, family: Family
+) -> None:
+    folder = save(family, tmp_path / "model")
+    models = trained(folder)
+    weights = models.publish(tmp_path / "weights.safetensors", 1)
+    expected = load_file(models.export(tmp_path / "trained") / "model.safetensors")
+    sender = BroadcastSender("cpu", "127.0.0.1")
+    (invitation,) = sender.invite(Path(weights.path), ["cpu"], LIMIT_S)
+    with ThreadPoolExecutor(1) as thread:
+        sending = thread.submit(sender.send, Path(weights.path))
+        for place in (weights.path, invitation):
+            taking = worker(model := Model(), folder=folder)
+            assert taking.waymark_take_weights(place, weights.checksum) == {"refused": ""}
+            assert model.taken.keys() == expected.keys() == load_file(folder / "model.safetensors").keys()
+            assert all(torch.equal(model.taken[name], tensor) for name, tensor in expected.items())
+        sending.result(LIMIT_S)
+
+
+@pytest.mark.parametrize("family", [SEEING, EXPERTS], ids=lambda family: family.name)
+def test_a_tensor_under_another_name_than_the_files_have_is_refused(
+    worker: Callable[..., Any], tmp_path: Path, family: Family
+) -> None:
+    folder = save(family, tmp_path / "model")
+    actor = WholeModels(LearnerSettings(), folder).actor.model
+    own = own_tensors(actor)
+    views = other_names(actor, own)
+    assert views is not None
+    name = next(name for name in views if name.endswith("down_proj.weight"))
+    cut = View(views[name].source, (views[name].shape[0], 1), views[name].stride, views[name].offset)
+    gone = {other: view for other, view in views.items() if other != name}
+    for wrong, why in (
+        (None, "unknown ['model."),
+        ({**gone, f"{name}_1": views[name]}, f"unknown ['{name}_1'], missing ['{name}']"),
+        (gone, f"missing ['{name}']"),
+        ({**views, name: cut}, f"of another shape ['{name}']"),
+    ):
+        weights = write_weights(own, tmp_path / "weights.safetensors", 1, views=wrong)
+        taking = worker(model := Model(), folder=folder)
+        assert why in taking.waymark_take_weights(weights.path, weights.checksum)["refused"]
+        assert model.taken == {}
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "[]",
+        "not a list",
+        json.dumps({"a": ["gone", [8], [1], 0]}),
+        json.dumps({"a": ["w", [8], [1], 1]}),
+        json.dumps({"a": ["w", [8], [-1], 7]}),
+        json.dumps({"a": ["w", [8], [1, 1], 0]}),
+        json.dumps({"a": ["w", [8], "x", 0]}),
+    ],
+)
+def test_names_that_a_file_tells_wrongly_are_refused(worker: Callable[..., Any], tmp_path: Path, told: str) -> None:
+    save_file({"w": torch.ones(8), "x": torch.ones(8)}, tmp_path / "weights", {"views": told})
+    checksum = hashlib.sha256((tmp_path / "weights").read_bytes()).hexdigest()
+    taking = worker(model := Model())
+    assert "tells its names wrongly" in taking.waymark_take_weights(str(tmp_path / "weights"), checksum)["refused"]
+    assert model.taken == {}
+
+
+def test_files_that_hold_the_model_in_another_form_are_not_read(worker: Callable[..., Any], tmp_path: Path) -> None:
+    (folder := tmp_path / "model").mkdir()
+    save_file({"w": torch.ones(8)}, folder / "model-00001-of-00001.safetensors")
+    index = {"weight_map": {"w": "model-00001-of-00001.safetensors"}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    save_file({"layers.0.attention.wq.weight": torch.ones(8)}, folder / "consolidated.safetensors")
+    weights = published(tmp_path, {"w": torch.zeros(8)})
+    taking = worker(model := Model(), folder=folder)
+    assert taking.waymark_take_weights(weights.path, weights.checksum) == {"refused": ""}
+    assert model.taken["w"].tolist() == [0.0] * 8

@@ -248,4 +248,4 @@ def serve(serving: Serving, options: VllmSettings) -> Iterator[PolicyService]:
         yield service
 
 
-VLLM = PolicyBackend(VllmSettings, processes, memory, preflight, serve, PLANES)
+VLLM = PolicyBackend(VllmSettings, processes, memory, preflight, serve, PLANES, names_of_files=True)

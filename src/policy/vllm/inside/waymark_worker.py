@@ -26,6 +26,7 @@ from vllm.model_executor.model_loader.reload import finalize_layerwise_reload, i
 from waymark_broadcast import BrokenOff, Invitation, is_invitation, receive_into
 from waymark_files import cache_folder, cached, fetch_url, is_url
 from waymark_folders import forget, forget_all, lay_out, sweep
+from waymark_folder import weight_files
 from waymark_weights import Opened, Shapes, WeightFile, proven
 
 Tensors = dict[str, torch.Tensor]
@@ -87,6 +88,8 @@ class WorkerExtension:
             return {"refused": f"what was published does not fit the served model: {misfit}"}
         model = self.model_runner.get_model()
         with torch.inference_mode(), set_current_vllm_config(self.vllm_config):
+            if self.device.type == "cpu":
+                _pack_experts_again(model)
             initialize_layerwise_reload(model)
             model.load_weights((name, weights.tensor(held)) for name, held in source.items())
             finalize_layerwise_reload(model, self.model_config)
@@ -146,7 +149,7 @@ class WorkerExtension:
 def _own_shapes(folder: Path) -> Shapes:
     """Return names and shapes of the tensors that the model was started from; empty where it has no files here."""
     shapes: Shapes = {}
-    for file in sorted(folder.glob("*.safetensors")):
+    for file in weight_files(folder):
         with safe_open(str(file), "pt") as tensors:
             for name in list(tensors.keys()):
                 shapes[name] = tuple(tensors.get_slice(name).get_shape())
@@ -157,7 +160,7 @@ def _own_shapes(folder: Path) -> Shapes:
 def _repeated_heads(folder: Path) -> dict[str, str]:
     """Return heads of the model's files that have the very numbers of an embedding, with that embedding's name."""
     tensors: Tensors = {}
-    for file in sorted(folder.glob("*.safetensors")):
+    for file in weight_files(folder):
         with safe_open(str(file), "pt") as content:
             wanted = [name for name in content.keys() if name.endswith((_HEAD, _EMBEDDING))]  # noqa: SIM118
             tensors |= {name: content.get_tensor(name) for name in wanted}
@@ -214,3 +217,8 @@ def _refresh_tied_head(model: torch.nn.Module) -> None:
 
 # vLLM imports this module in each of its workers when that starts, and has no other hook there.
 sweep()
+def _pack_experts_again(model: torch.nn.Module) -> None:
+    """Let experts be packed as when they were first loaded: on a CPU vLLM would take new ones for packed already."""
+    for _, module in model.named_modules():
+        if getattr(getattr(module, "quant_method", None), "moe_kernel", None) is not None:
+            module.quant_method.moe_kernel = None
