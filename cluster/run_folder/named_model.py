@@ -33,14 +33,19 @@ def model_record(settings: PolicySettings) -> dict[str, str]:
     if settings.model == TINY:
         return {}
     folder, commit = _located(settings)
-    return {_COMMIT: commit} if commit else {file.name: sha256_file(file) for file in model_files(folder)}
+    return {_COMMIT: commit} if commit else {file.name: sha256_file(file) for file in _files(folder)}
 
 
 def require_same_model(settings: PolicySettings, record: Mapping[str, str]) -> None:
     """Raise ``ManifestError`` where the named folder holds other files than those that the run began with."""
     if settings.model == TINY or not names_folder(settings.model):
         return
-    require_unchanged(f"policy.model {settings.model}", model_record(settings), record)
+    now = model_record(settings)
+    for name in record.keys() - now.keys():  # a run of an older Waymark began with files that no model consists of
+        file = Path(settings.model) / name
+        if file.is_file():
+            now[name] = sha256_file(file)
+    require_unchanged(f"policy.model {settings.model}", now, record)
 
 
 def require_unchanged(named: str, now: Mapping[str, str], record: Mapping[str, str]) -> None:
@@ -71,13 +76,20 @@ def lay_out_model(settings: PolicySettings, folder: Path, place: Callable[[Path,
     """
     source, _ = _located(settings)
     folder.mkdir(parents=True)
-    for file in model_files(source):
+    for file in _files(source):
         place(file.resolve(), folder / file.name)
     if settings.dialogue:
         try:
             write_chat_marks(chat_marks_of(folder, thinking=settings.thinking), folder)
         except ChatTemplateError as error:
             raise MissingError(f"policy.model {settings.model}: {error}") from error
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        return model_files(folder)
+    except ModelUnavailable as error:
+        raise MissingError(str(error)) from error
 
 
 def _located(settings: PolicySettings) -> tuple[Path, str]:

@@ -12,9 +12,8 @@ from pathlib import Path, PurePosixPath
 
 from cluster.errors import ManifestError, MissingError
 from cluster.run_folder.durable import put_folder, scratch_folder, sha256_file
+from policy.hub import CHECKSUMS
 from records.durable import read_text
-
-CHECKSUMS = "checksums.json"
 
 
 def copy_checkpoint(source: Path, target: Path) -> None:

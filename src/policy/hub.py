@@ -11,11 +11,16 @@ from pathlib import Path
 
 from policy.chat_marks import CHAT_FILE
 from policy.settings import PolicySettings
+from policy.vllm.inside.waymark_folder import INDEX, OTHER_FORM, WEIGHTS, weight_files
 
 _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
-_KINDS = (".json", ".jinja", ".safetensors")
-_NOT_THE_MODELS = (CHAT_FILE, "adapter_config.json")
-"""Waymark's own, and what lets transformers load another model than the folder's."""
+CHECKSUMS = "checksums.json"
+"""What a policy folder says of its own files."""
+_SETTINGS, _TENSORS = (".json", ".jinja"), ".safetensors"
+_OF_OTHER_FORM = ("params.json", f"{OTHER_FORM}*")
+"""Mistral's own form of the same model, of which vLLM would read its weights in place of the others."""
+_NOT_THE_MODELS = (CHAT_FILE, "adapter_config.json", "params.json")
+"""Waymark's own, what lets transformers load another model than the folder's, and the other form's settings."""
 
 
 class ModelUnavailable(ValueError):
@@ -30,9 +35,23 @@ def names_folder(model: str) -> bool:
 
 
 def model_files(folder: Path) -> list[Path]:
-    """Return what a model consists of (settings, tokenizer, template, weights), sorted, without what Waymark adds."""
-    files = (path for path in folder.iterdir() if path.suffix in _KINDS and path.name not in _NOT_THE_MODELS)
-    return sorted(path for path in files if path.is_file())
+    """Return what a model consists of (settings, tokenizer, template, weights), sorted, without what Waymark adds.
+
+    Raises:
+        ModelUnavailable: the weights' index cannot be read.
+    """
+    try:
+        weights = weight_files(folder)
+    except ValueError as error:
+        raise ModelUnavailable(f"policy.model: {error}; download the model again, whole") from error
+    indexed = [folder / INDEX] if folder / WEIGHTS not in weights else []
+    return sorted(path for path in (*settings_files(folder), *indexed, *weights) if path.is_file())
+
+
+def settings_files(folder: Path) -> list[Path]:
+    """Return what a model consists of besides its weights and their index: what reads text and pictures for it too."""
+    files = (path for path in folder.iterdir() if path.suffix in _SETTINGS and path.name not in _NOT_THE_MODELS)
+    return sorted(path for path in files if path.is_file() and not path.name.endswith(f"{_TENSORS}.index.json"))
 
 
 def located_model(settings: PolicySettings) -> tuple[Path, str]:
@@ -49,9 +68,16 @@ def located_model(settings: PolicySettings) -> tuple[Path, str]:
     from huggingface_hub.errors import HfHubHTTPError
 
     asked = f"policy.model {settings.model}, policy.revision {settings.revision or '(the newest)'}"
-    wanted = [f"*{kind}" for kind in _KINDS]
+    wanted, unwanted = [f"*{kind}" for kind in (*_SETTINGS, _TENSORS)], [*_OF_OTHER_FORM, "*/*"]
     try:
-        found = Path(snapshot_download(settings.model, revision=settings.revision or None, allow_patterns=wanted))
+        found = Path(
+            snapshot_download(
+                settings.model,
+                revision=settings.revision or None,
+                allow_patterns=wanted,
+                ignore_patterns=unwanted,
+            )
+        )
     except (HfHubHTTPError, OSError, ValueError) as error:
         raise ModelUnavailable(
             f"{asked}: the Hugging Face hub does not give it: {error}; look at the name and the revision, log in where "

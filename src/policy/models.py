@@ -1,6 +1,7 @@
 """Load and save causal language models: any Hugging Face architecture, safetensors only.
 
-Owns the form of a policy directory: ``config.json``, ``model.safetensors`` and the tokenizer's files.
+Owns the form of a policy directory: ``config.json``, ``model.safetensors``, and the files of the tokenizer and of what
+else prepares the model's inputs.
 Pickled weights and code from a model repository are never loaded.
 """
 
@@ -16,16 +17,9 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 from transformers.utils import logging as transformers_logging
 
 from policy.chat_marks import CHAT_FILE
-from policy.tokenizer import TOKENIZER_FILE
+from policy.hub import CHECKSUMS, settings_files
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-_TOKENIZER_FILES = (
-    TOKENIZER_FILE,
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "chat_template.jinja",
-    CHAT_FILE,
-)
 
 
 def load_causal_lm(path: str | Path, *, dtype: str = "float32", device: str = "cpu") -> PreTrainedModel:
@@ -51,7 +45,10 @@ def load_causal_lm(path: str | Path, *, dtype: str = "float32", device: str = "c
 
 
 def save_policy(model: PreTrainedModel, tokenizer_dir: str | Path, path: str | Path) -> Path:
-    """Write model and tokenizer to the directory ``path``, which appears complete or not at all.
+    """Write the model, and what prepares its inputs, to the directory ``path``, which appears complete or not at all.
+
+    From ``tokenizer_dir`` come the tokenizer's files, the processor's of a model that also sees, and what else is
+    there of the model's settings and not written with it.
 
     Raises:
         OSError: ``path`` is there already and not an empty directory; it is left as it was.
@@ -62,10 +59,10 @@ def save_policy(model: PreTrainedModel, tokenizer_dir: str | Path, path: str | P
     transformers_logging.disable_progress_bar()
     try:
         model.save_pretrained(scratch)
-        for name in _TOKENIZER_FILES:
-            source = Path(tokenizer_dir) / name
-            if source.is_file():
-                shutil.copyfile(source, scratch / name)
+        for source in (*settings_files(Path(tokenizer_dir)), Path(tokenizer_dir) / CHAT_FILE):
+            target_file = scratch / source.name
+            if source.is_file() and source.name != CHECKSUMS and not target_file.exists():
+                shutil.copyfile(source, target_file)
         scratch.chmod(0o755)
         os.rename(scratch, target)
     finally:

@@ -9,17 +9,20 @@ from typing import Any
 
 import huggingface_hub
 import pytest
+from huggingface_hub.utils import filter_repo_objects
+from safetensors.torch import load_file, save_file
 
 from cluster.errors import ManifestError, MissingError
 from cluster.preflight.start import check_start
 from cluster.recipe.recipe import Recipe, build_recipe
+from cluster.run_folder.durable import sha256_file
 from cluster.run_folder.manifest import RunManifest
-from cluster.run_folder.named_model import copy_model, lay_out_model, model_record
+from cluster.run_folder.named_model import copy_model, lay_out_model, model_record, require_same_model
 from cluster.run_folder.policy_folder import require_unchanged
 from policy.chat_marks import CHAT_FILE
 from policy.tokenizer import TextTokenizer
 from records.checks import Check, Status
-from tests.model_families import FAMILIES, save_tokenizer
+from tests.model_families import EXPERTS, FAMILIES, SEEING, Family, save, save_tokenizer
 
 WHOLE = {
     "config.json": '{"eos_token_id": 1995, "max_position_embeddings": 2048}',
@@ -71,7 +74,8 @@ def test_demonstrations_are_cloned_onto_a_fresh_tiny_or_where_asked(start: list[
 
 
 def test_the_run_has_a_copy_of_the_model_and_of_nothing_else(model: Path, tmp_path: Path) -> None:
-    for name in ("pytorch_model.bin", "modeling_own.py", "README.md"):
+    other_form = ("consolidated.safetensors", "consolidated.safetensors.index.json", "params.json")
+    for name in ("pytorch_model.bin", "modeling_own.py", "README.md", "adapter.safetensors", *other_form):
         (model / name).write_text("not wanted")
     policy = tmp_path / "out" / "policy"
     copy_model(named(model).policy, {}, policy)
@@ -81,6 +85,30 @@ def test_the_run_has_a_copy_of_the_model_and_of_nothing_else(model: Path, tmp_pa
     (policy / "model-00001-of-00002.safetensors").write_text("other")
     with pytest.raises(ManifestError, match=r"model-00001-of-00002\.safetensors are missing or have changed"):
         require_unchanged(policy)
+
+
+def test_a_single_file_of_weights_is_the_model_also_beside_an_index(model: Path, tmp_path: Path) -> None:
+    (model / "model.safetensors").write_text("all")
+    copy_model(named(model).policy, {}, tmp_path / "policy")
+    copied = {path.name for path in (tmp_path / "policy").iterdir()}
+    assert copied == {"config.json", "tokenizer.json", "model.safetensors", "checksums.json"}
+
+
+def test_an_index_that_cannot_be_read_is_said_in_a_sentence(model: Path, tmp_path: Path) -> None:
+    (model / "model.safetensors.index.json").write_text("[]")
+    with pytest.raises(MissingError, match=r"model\.safetensors\.index\.json cannot be read: TypeError.*download"):
+        model_record(named(model).policy)
+
+
+def test_a_run_that_began_with_files_of_another_form_goes_on_while_they_are_the_same(model: Path) -> None:
+    record = model_record(named(model).policy)
+    other = model / "consolidated.safetensors"
+    other.write_text("other")
+    began = {**record, other.name: sha256_file(other)}
+    require_same_model(named(model).policy, began)
+    other.write_text("another")
+    with pytest.raises(ManifestError, match=r"began: consolidated\.safetensors;"):
+        require_same_model(named(model).policy, began)
 
 
 def test_an_evaluation_reads_the_files_where_they_lie(model: Path, tmp_path: Path) -> None:
@@ -98,11 +126,11 @@ def test_a_run_goes_on_only_with_the_files_that_it_began_with(model: Path, tmp_p
     if harm == "gone":
         weights.unlink()
     else:
-        (weights if harm == "changed" else model / "adapter.safetensors").write_text("Second")
+        (weights if harm == "changed" else model / "added_tokens.json").write_text("Second")
     with pytest.raises(ManifestError) as caught:
         RunManifest.open(out, named(model))
     said = str(caught.value)
-    assert ("adapter.safetensors" if harm == "more" else weights.name) in said
+    assert ("added_tokens.json" if harm == "more" else weights.name) in said
     assert "config.json" not in said
     assert f"policy.model {model}" in said
 
@@ -113,8 +141,12 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
     snapshot = fill(tmp_path / "cache" / "snapshots" / COMMIT)
     asked: list[str | None] = []
 
-    def fetch(name: str, *, revision: str | None, allow_patterns: list[str]) -> str:
+    def fetch(name: str, *, revision: str | None, allow_patterns: list[str], ignore_patterns: list[str]) -> str:
         assert name == "organisation/some"
+        on_hub = [*WHOLE, "consolidated.safetensors", "params.json", "onnx/model.safetensors", "original/config.json"]
+        assert list(filter_repo_objects(on_hub, allow_patterns=allow_patterns, ignore_patterns=ignore_patterns)) == [
+            *WHOLE
+        ]
         assert not any(pattern.endswith((".py", ".bin")) for pattern in allow_patterns)
         asked.append(revision)
         if revision not in (None, COMMIT, "v1"):
@@ -310,3 +342,27 @@ def test_a_damaged_tokenizer_is_told_before_anything_starts(model: Path) -> None
     file.write_bytes(file.read_bytes()[:-20])
     (check,) = failed(named(model))
     assert (check.name, "is no tokenizer" in check.found) == ("policy.model", True)
+
+
+VLLM = ["policy.backend=vllm", "policy.max_prompt_tokens=1000", "policy.max_new_tokens=64"]
+
+
+@pytest.mark.parametrize("family", [SEEING, EXPERTS], ids=lambda family: family.name)
+def test_names_that_vllm_would_not_know_are_told_before_anything_starts(tmp_path: Path, family: Family) -> None:
+    model = save(family, tmp_path / "model")
+    assert failed(named(model, *VLLM)) == []
+    tensors = load_file(model / "model.safetensors")
+    name = next(name for name in tensors if name.endswith("input_layernorm.weight"))
+    tensors["another.weight"] = tensors.pop(name)
+    save_file(tensors, model / "model.safetensors", {"format": "pt"})
+    (check,) = failed(named(model, *VLLM))
+    assert check.name == "policy.model"
+    assert "another.weight" in check.found
+    assert failed(named(model, *VLLM, "policy.backend=torch")) == []
+    assert failed(named(model, *VLLM, "learner.adapters.rank=4")) == []
+
+
+def test_a_model_that_cannot_be_built_is_not_held_against_its_names(model: Path) -> None:
+    (check,) = [check for check in check_start(named(model, *VLLM)) if check.status is not Status.OK]
+    assert check.status is Status.WARN
+    assert f"{model} cannot be built" in check.found

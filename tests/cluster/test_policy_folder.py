@@ -13,10 +13,11 @@ from cluster.errors import MissingError
 from cluster.recipe.recipe import build_recipe, load_recipe
 from cluster.run_folder import policy_folder
 from cluster.run_folder.durable import sha256_file
-from cluster.run_folder.policy_folder import CHECKSUMS, copy_checkpoint, write_checksums
+from cluster.run_folder.policy_folder import copy_checkpoint, write_checksums
 from cluster.task_sets import TaskSets
 from cluster.tiny_policy import build_policy, read_along
 from environments.interface.grammar import parse
+from policy.hub import CHECKSUMS
 from records.episodes import Task
 
 TINY = {"width": 32, "layers": 1, "heads": 2, "key_value_heads": 2, "mlp_width": 32, "vocab_size": 700}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from policy.models import load_causal_lm, save_policy
 from policy.presets import build_tiny, prepare_policy
 from policy.settings import PolicySettings, TinyShape
 from policy.tokenizer import TextTokenizer
+from tests.model_families import SEEING, save
 
 
 def test_the_tiny_preset_has_the_promised_size(tokenizer: TextTokenizer) -> None:
@@ -39,6 +41,21 @@ def test_a_saved_policy_loads_with_its_tokenizer(tokenizer: TextTokenizer, token
     with torch.inference_mode():
         torch.testing.assert_close(loaded(ids).logits, model(ids).logits)
     assert load_causal_lm(path, dtype="bfloat16").dtype == torch.bfloat16
+
+
+def test_a_saved_policy_has_what_prepares_all_inputs_of_its_model(tmp_path: Path) -> None:
+    model = save(SEEING, tmp_path / "model")
+    processor = {"image_processor_type": "Gemma3ImageProcessor", "processor_class": "Gemma3Processor"}
+    (model / "preprocessor_config.json").write_text(json.dumps(processor))
+    (model / "processor_config.json").write_text(json.dumps({"processor_class": "Gemma3Processor"}))
+    loaded = load_causal_lm(model)
+    not_its = ("model.safetensors.index.json", "adapter_config.json", "params.json", "checksums.json")
+    for name in not_its:
+        (model / name).write_text('{"of": "another"}')
+    path = save_policy(loaded, model, tmp_path / "policy")
+    for name in ("preprocessor_config.json", "processor_config.json", "tokenizer.json", "tokenizer_config.json"):
+        assert (path / name).read_bytes() == (model / name).read_bytes()
+    assert not {*not_its} & {file.name for file in path.iterdir()}
 
 
 def test_a_policy_never_replaces_another(tokenizer: TextTokenizer, tokenizer_dir: Path, tmp_path: Path) -> None:
