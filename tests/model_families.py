@@ -224,8 +224,8 @@ def _gemma_with_images(common: dict[str, Any]) -> PreTrainedModel:
 
 def _qwen_of_experts(common: dict[str, Any]) -> PreTrainedModel:
     """As the larger ones of the family are published: each expert of a layer has tensors of its own in their files."""
-    experts = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
-    return Qwen3MoeForCausalLM(Qwen3MoeConfig(**common, **experts, head_dim=8, tie_word_embeddings=False))
+    experts = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
+    return Qwen3MoeForCausalLM(Qwen3MoeConfig(**common, **experts, head_dim=32, tie_word_embeddings=False))
 
 
 _TEXT_MODELS = (

@@ -220,5 +220,6 @@ sweep()
 def _pack_experts_again(model: torch.nn.Module) -> None:
     """Let experts be packed as when they were first loaded: on a CPU vLLM would take new ones for packed already."""
     for _, module in model.named_modules():
-        if getattr(getattr(module, "quant_method", None), "moe_kernel", None) is not None:
-            module.quant_method.moe_kernel = None
+        method: Any = getattr(module, "quant_method", None)
+        if getattr(method, "moe_kernel", None) is not None:
+            method.moe_kernel = None
