@@ -11,7 +11,7 @@ from pathlib import Path
 
 from policy.chat_marks import CHAT_FILE
 from policy.settings import PolicySettings
-from policy.vllm.inside.waymark_folder import INDEX, OTHER_FORM, WEIGHTS, weight_files
+from policy.vllm.inside.waymark_model_files import INDEX, OTHER_FORM, WEIGHTS, weight_files
 
 _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 CHECKSUMS = "checksums.json"

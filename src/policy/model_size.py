@@ -14,7 +14,7 @@ from math import prod
 from pathlib import Path
 
 from policy.settings import PolicySettings, TinyShape
-from policy.vllm.inside.waymark_folder import weight_files
+from policy.vllm.inside.waymark_model_files import weight_files
 from records.durable import open_file
 
 Shapes = Mapping[str, tuple[int, ...]]

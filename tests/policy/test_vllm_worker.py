@@ -5,10 +5,10 @@ from __future__ import annotations
 import errno
 import hashlib
 import importlib
+import json
 import os
 import shutil
 import subprocess
-import json
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -24,15 +24,14 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import policy.vllm.inside as inside
-from policy.adapters import Adapter, AdapterShape
 from learner.models import WholeModels
 from learner.settings import LearnerSettings
+from policy.adapters import Adapter, AdapterShape
 from policy.broadcast_sender import BroadcastSender
 from policy.checkpoint_names import other_names
 from policy.published_weights import PublishedWeights
-from policy.weights import write_adapter, write_weights
 from policy.vllm.inside.waymark_weights import View
-from policy.weights import own_tensors, write_weights
+from policy.weights import own_tensors, write_adapter, write_weights
 from tests.model_families import EXPERTS, FAMILIES, SEEING, Family, save
 
 MIB = 2**20

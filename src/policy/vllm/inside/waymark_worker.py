@@ -26,7 +26,7 @@ from vllm.model_executor.model_loader.reload import finalize_layerwise_reload, i
 from waymark_broadcast import BrokenOff, Invitation, is_invitation, receive_into
 from waymark_files import cache_folder, cached, fetch_url, is_url
 from waymark_folders import forget, forget_all, lay_out, sweep
-from waymark_folder import weight_files
+from waymark_model_files import weight_files
 from waymark_weights import Opened, Shapes, WeightFile, proven
 
 Tensors = dict[str, torch.Tensor]
@@ -215,11 +215,13 @@ def _refresh_tied_head(model: torch.nn.Module) -> None:
             module.quant_method.process_weights_after_loading(module)
 
 
-# vLLM imports this module in each of its workers when that starts, and has no other hook there.
-sweep()
 def _pack_experts_again(model: torch.nn.Module) -> None:
     """Let experts be packed as when they were first loaded: on a CPU vLLM would take new ones for packed already."""
     for _, module in model.named_modules():
         method: Any = getattr(module, "quant_method", None)
         if getattr(method, "moe_kernel", None) is not None:
             method.moe_kernel = None
+
+
+# vLLM imports this module in each of its workers when that starts, and has no other hook there.
+sweep()
