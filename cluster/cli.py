@@ -24,7 +24,7 @@ from cluster.commands.milestones import milestones_app
 from cluster.commands.numbers import number_option
 from cluster.commands.sites import sites_app
 from cluster.commands.study import study_app
-from cluster.commands.targets import json_option, new_folder_option
+from cluster.commands.targets import json_option, new_folder_option, require_folder
 from cluster.errors import ExitCode, ManifestError, RecipeError, RunError, RunInterrupted
 from cluster.run_folder.resume import Resume
 from records.roles import Role
@@ -102,6 +102,7 @@ def train(
 
     if uri:
         require_storable(loaded, uri)
+    require_folder("--out", folder)
     require_ready(loaded, folder)
     from cluster.train import train as run
 
@@ -166,6 +167,7 @@ def evaluate(
     overrides: SetOption = None,
 ) -> None:
     """Evaluate a policy on one split."""
+    from cluster.preflight.evaluation import require_evaluable
     from cluster.recipe.evaluated import as_evaluated
     from cluster.recipe.run_settings import SPLITS
     from cluster.run_folder.durable import write_atomic
@@ -174,6 +176,7 @@ def evaluate(
         raise RecipeError(f"--split: expected one of {', '.join(SPLITS)}; found {split!r}")
     loaded, folder = load_run(recipe, None, overrides)
     evaluated = as_evaluated(loaded, policy=policy, split=split, passes=passes, steps_factor=steps_factor)
+    require_evaluable(evaluated)
     require_ready(evaluated, folder, learns=False)
     from cluster.display.result_table import evaluation_table
     from cluster.evaluation import evaluate as run
@@ -207,6 +210,7 @@ def check(
     from cluster.recipe.recipe import config_hash, resolved
 
     loaded, folder = load_run(recipe, out, overrides)
+    require_folder("--out", folder)
     machine = Machine.here()
     console = _console()
     shown = yaml.safe_dump(resolved(loaded), sort_keys=False, allow_unicode=True)

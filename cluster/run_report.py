@@ -14,6 +14,7 @@ from analysis.settings import AnalysisSettings
 from cluster.failure_analysis import routes_of
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.durable import write_atomic
+from cluster.run_folder.layout import REPORT
 from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.recorded_files import recorded_files
 from cluster.run_folder.summarising import summarise
@@ -24,8 +25,6 @@ from policy.tokenizer import TextTokenizer
 from records.episodes import Step
 from replay.buffer import ReplayBuffer
 from rollout_workers.spec import EpisodeSpec
-
-FILE_NAME = "report.html"
 
 
 def write_report(recipe: Recipe, manifest: RunManifest, system: System, tasks: TaskSets) -> Path:
@@ -48,7 +47,7 @@ def write_report(recipe: Recipe, manifest: RunManifest, system: System, tasks: T
         episodes=_episodes(recipe, buffer, system, tasks),
         failures=failure_report(recipe.run.name, routes_of(buffer), AnalysisSettings()),
     )
-    path = manifest.out / FILE_NAME
+    path = manifest.out / REPORT
     write_atomic(path, render(report))
     return path
 

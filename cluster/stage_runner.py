@@ -15,7 +15,7 @@ from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.metrics_log import FILE_NAME as METRICS
 from cluster.run_folder.metrics_log import read_metrics
 from cluster.run_folder.recorded_files import recorded_files
-from cluster.run_folder.rollback import roll_back
+from cluster.run_folder.rollback import roll_back, set_unusable_aside
 from cluster.run_folder.stage_results import (
     Evaluated,
     Published,
@@ -97,8 +97,7 @@ class StageRunner:
         """Go back to before what is damaged, and write down what a killed start had no time for."""
         for found in roll_back(self._manifest, self._buffer, self._monitors):
             self._display.note(found.line)
-        for skipped in (*self._buffer.scan.skipped, *self._labels.skipped):  # now no stage depends on them
-            skipped.path.rename(skipped.path.with_name(skipped.path.name + ".unusable"))
+        set_unusable_aside((*self._buffer.scan.skipped, *self._labels.skipped))  # now no stage depends on them
         self._record_files()
         if not (self._manifest.out / METRICS).is_file():
             return  # without a metrics log nobody knows what was told

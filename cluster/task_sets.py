@@ -70,6 +70,10 @@ class TaskSets:
         """Return the evaluation tasks of a split; they depend on ``run.evaluation`` and not on the run's seed."""
         return self._evaluated(name, self._recipe.run.evaluation.count(name))
 
+    def first(self, split: str) -> Task:
+        """Return the first task of an evaluation split; raise what the source of tasks raises where it has none."""
+        return self._source.task_set(self._recipe.run.evaluation.seed, split, 1)[0]
+
     def look(self, most: int) -> dict[str, list[Task]]:
         """Return the first tasks of each set, ``most`` at most.
 

@@ -6,7 +6,7 @@ Owns what surrounds the phase loop: the lock, the manifest, Ray, signals, the su
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,21 +19,25 @@ from cluster.placement import demands
 from cluster.ray_runtime import metrics_addresses, ray_runtime
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.driving import driving
-from cluster.run_folder.layout import RunFolders
+from cluster.run_folder.layout import REPORT, RunFolders
 from cluster.run_folder.ledger import LedgerFile
 from cluster.run_folder.lock import ELSEWHERE_S, RunLock
-from cluster.run_folder.manifest import RunManifest
+from cluster.run_folder.manifest import RunManifest, require_own_folder
+from cluster.run_folder.metrics_log import FILE_NAME as METRICS
 from cluster.run_folder.resume import Resume
 from cluster.run_folder.stage_results import Evaluated, TasksChosen
 from cluster.run_folder.stored_run import StoredRun
 from cluster.run_folder.summarising import summarise
-from cluster.run_folder.summary import RunSummary, write_summary
+from cluster.run_folder.summary import FILE_NAME as SUMMARY
+from cluster.run_folder.summary import RunSummary, renew_summary, write_summary
+from cluster.run_folder.wholeness import not_whole
 from cluster.task_sets import TaskSets
 from records.stores.folder_store import FolderStore
 from records.stores.lease import RunLease
 from telemetry import meter
 
 logger = logging.getLogger(__name__)
+_SHOWN = 3
 _GO_ON = "start the same command again to go on"
 
 
@@ -42,9 +46,13 @@ def train(recipe: Recipe, out: Path, resume: Resume = Resume.AUTO, uri: str = ""
 
     ``uri`` is the address of the run where it is in a store; ``out`` is its working copy then.
 
+    A run that is complete and whole is shown; of one that is not whole any more, what is damaged is made again.
+
     Raises:
         RunError: see ``cluster.errors``; everything complete is on disk and the same command goes on.
     """
+    if not uri:
+        require_own_folder(out)
     stored = StoredRun(uri) if uri else None
     store, snapshot = (FolderStore(out), None) if stored is None else (stored.copy.store, stored.renew)
     tell = RunDisplay(recipe.run.phases).note
@@ -61,9 +69,13 @@ def train(recipe: Recipe, out: Path, resume: Resume = Resume.AUTO, uri: str = ""
         if stored is not None:
             manifest.commit = stored.commit
         last = TasksChosen.stage if recipe.run.phases else Evaluated.stage
-        if manifest.stage_done(recipe.run.phases, last) and (out / "report.html").is_file():
-            _finish(recipe, manifest, RunDisplay(recipe.run.phases), already=True)
-            return
+        if manifest.stage_done(recipe.run.phases, last):
+            if not (damaged := not_whole(manifest)):
+                _finish(recipe, manifest, RunDisplay(recipe.run.phases), already=True)
+                return
+            said = f"All stages of this run are complete, but {_listed(damaged)}: what that takes is done again."
+            logger.warning("%s", said)
+            tell(said)
         lost = 0
         while True:
             before = _got_to(manifest)
@@ -149,13 +161,17 @@ def _summary(recipe: Recipe, manifest: RunManifest) -> RunSummary:
 
 def _finish(recipe: Recipe, manifest: RunManifest, display: RunDisplay, already: bool = False) -> None:
     """Show the table and where everything is."""
+    summary = _summary(recipe, manifest)
     if already:
+        if renew_summary(manifest.out, summary):
+            display.note(f"{SUMMARY} was gone, or not what the run's manifests say, and is written again.")
         display.note(f"This run is complete; nothing is left to do in {manifest.out}.")
-    display.console.print(result_table(_summary(recipe, manifest)))
-    for label, name in (
-        ("Report", "report.html"),
-        ("Summary", "summary.json"),
-        ("Metrics", "metrics.jsonl"),
-        ("Policy", "trained"),
-    ):
-        display.note(f"{label + ':':9}{(manifest.out / name).resolve()}")
+    display.console.print(result_table(summary))
+    for label, name in (("Report", REPORT), ("Summary", SUMMARY), ("Metrics", METRICS), ("Policy", "trained")):
+        if (manifest.out / name).exists():  # a recipe may have no log of metrics
+            display.note(f"{label + ':':9}{(manifest.out / name).resolve()}")
+
+
+def _listed(found: Sequence[str]) -> str:
+    more = len(found) - _SHOWN
+    return "; ".join([*found[:_SHOWN], *([f"{more} files more"] if more > 0 else [])])

@@ -1,7 +1,7 @@
 """Options that name what a command writes, looked at before the command does anything.
 
-Owns ``json_option``, ``file_option`` and ``new_folder_option``. Invariant: what cannot be written there is said before
-the work whose result it is.
+Owns ``json_option``, ``file_option``, ``new_folder_option`` and ``require_folder``. Invariant: what cannot be written
+there is said before the work whose result it is.
 """
 
 from __future__ import annotations
@@ -29,6 +29,13 @@ def file_option(name: str, help_text: str) -> Any:
 def new_folder_option(help_text: str) -> Any:
     """Return the option ``--out`` of a command that makes a folder, which must not be there yet."""
     return typer.Option("--out", help=help_text, callback=_new_folder)
+
+
+def require_folder(option: str, path: Path) -> None:
+    """Refuse what cannot be a folder, there or to be made: a file, or something below one."""
+    place = next(found for found in (path.absolute(), *path.absolute().parents) if os.path.lexists(found))
+    if not place.is_dir():
+        raise RecipeError(f"{option} {path}: {place} is no folder; name another place")
 
 
 def _file(param: typer.CallbackParam, value: Path | None) -> Path | None:

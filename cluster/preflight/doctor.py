@@ -130,7 +130,8 @@ def check_writable(out: Path) -> Check:
         with tempfile.TemporaryFile(dir=folder):
             return Check("write access", Status.OK, str(out))
     except OSError as error:
-        return Check("write access", Status.FAIL, f"{folder}: {error.strerror}", "choose another --out")
+        found = f"no file can be made in {folder} ({error.strerror})"
+        return Check("write access", Status.FAIL, found, "choose another --out")
 
 
 def check_server(recipe: Recipe) -> list[Check]:

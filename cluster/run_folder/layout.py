@@ -118,7 +118,10 @@ class RunFolders:
             self.stored.announce(None)
 
 
-_WRITTEN = ("policy", "trained", "manifest.json", "metrics.jsonl", "summary.json", "report.html")
+REPORT = "report.html"
+"""The page of a complete run, written last of all."""
+
+_WRITTEN = ("policy", "trained", "manifest.json", "metrics.jsonl", "summary.json", REPORT)
 """What is written into the run folder itself; files of others there, hidden ones too, are left alone."""
 
 LABELS = "labels"

@@ -28,12 +28,17 @@ from cluster.run_folder.stage_results import R, StageResult, read_result
 from cluster.run_folder.starts import note_start, require_same_code, start_files
 from cluster.run_folder.versions import versions
 from records.durable import read_json
+from records.stores.lease import KEY as LEASE
 from records.stores.lease import LeaseLost
 
 FORMAT = 6
 FILE_NAME = "manifest.json"
 _PARTS = ("checkpoints", "episodes", "labels", "policy", "stages", "trained", "weights")
 """Fixed: what a run would write over, or remove what is in it."""
+_OF_A_START = ("run.lock", "learner.lock", "driver.log", LEASE)
+"""What is there before the run's header."""
+_OF_A_VOLUME = "lost+found"
+_SHOWN = 3
 
 
 class RunHeader(TypedDict):
@@ -78,11 +83,7 @@ class RunManifest:
         """
         path = out / FILE_NAME
         if not path.exists():
-            if found := [name for name in _PARTS if (out / name).exists()]:
-                raise ManifestError(
-                    f"{out}: has {', '.join(found)} and no {FILE_NAME}, so that it is no run that could go on, and "
-                    "these might be lost; choose another --out, or move them away"
-                )
+            _require_no_parts(out)
             write_atomic(path, json.dumps(_new_header(recipe), indent=1) + "\n")
         elif resume is Resume.NEVER:
             raise ManifestError(
@@ -222,6 +223,32 @@ class RunManifest:
             return digests_as_written(file.parent).get(file.name) or sha256_file(file)
         except OSError as error:
             raise ManifestError(f"cannot record {file}: {error.strerror}") from error
+
+
+def require_own_folder(out: Path) -> None:
+    """Raise ``ManifestError`` where a folder has content of others, or of a run that lacks its header.
+
+    A start that was interrupted may have left nothing but its locks, its lease and its log: with these it is a run's,
+    whatever lies beside them. Hidden files, and what an empty volume has, are no content.
+    """
+    if not out.is_dir() or (out / FILE_NAME).exists():
+        return
+    _require_no_parts(out)
+    found = sorted(path.name for path in out.iterdir() if not path.name.startswith(".") and path.name != _OF_A_VOLUME)
+    if found and not {*found} & {*_OF_A_START}:
+        shown = ", ".join([*found[:_SHOWN], *(["…"] if len(found) > _SHOWN else [])])
+        raise ManifestError(
+            f"{out}: has {shown} and nothing of a run, which has its folder for itself; name a new or an empty folder "
+            "in --out"
+        )
+
+
+def _require_no_parts(out: Path) -> None:
+    if found := [name for name in _PARTS if (out / name).exists()]:
+        raise ManifestError(
+            f"{out}: has {', '.join(found)} and no {FILE_NAME}, so that it is no run that could go on, and these might "
+            "be lost; choose another --out, or move them away"
+        )
 
 
 def read_header(out: Path) -> RunHeader:

@@ -30,7 +30,7 @@ def require_shipped(source: Path) -> None:
     Raises:
         MissingError: it is not there, or its files are not those that were shipped.
     """
-    wrong = _wrong_files(source)
+    wrong = wrong_files(source)
     if wrong == [CHECKSUMS]:
         raise MissingError(
             f"warm_start.checkpoint {source}: cannot read {CHECKSUMS}; name a folder that Waymark exported, "
@@ -45,7 +45,7 @@ def require_shipped(source: Path) -> None:
 
 def require_unchanged(folder: Path) -> None:
     """Raise ``ManifestError`` where a run's own policy folder is not what it was when the run began."""
-    wrong = _wrong_files(folder)
+    wrong = wrong_files(folder)
     if wrong:
         raise ManifestError(
             f"{folder}: {', '.join(wrong)} are missing or have changed, and the run depends on them; restore them from "
@@ -60,13 +60,13 @@ def write_checksums(folder: Path) -> None:
     (folder / CHECKSUMS).write_text(json.dumps(digests, indent=1) + "\n", encoding="utf-8")
 
 
-def _wrong_files(folder: Path) -> list[str]:
+def wrong_files(folder: Path) -> list[str]:
     """Return the files of a policy folder that are not what its checksums say, these themselves included."""
     try:
         expected: dict[str, str] = json.loads(read_text(folder / CHECKSUMS))
     except (OSError, ValueError, RecursionError):
         return [CHECKSUMS]
-    if not isinstance(expected, dict):
+    if not isinstance(expected, dict) or not expected:
         return [CHECKSUMS]
     return [name for name, digest in expected.items() if not _is(folder, name, digest)]
 

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from cluster.errors import ManifestError
 from cluster.monitors.monitor import Monitors
 from cluster.run_folder.durable import sha256_file, write_atomic
-from cluster.run_folder.layout import ROLLBACKS, STAGES, RunFolders
+from cluster.run_folder.layout import REPORT, ROLLBACKS, STAGES, RunFolders
 from cluster.run_folder.manifest import RunManifest, changed_files
 from cluster.run_folder.recorded_files import files_beside_shards, recorded_files, shard_files
 from cluster.run_folder.stage_files import StageEntry, stage_folders
@@ -27,7 +27,7 @@ from cluster.run_folder.starts import note_rollback
 from cluster.run_folder.summary import FILE_NAME as SUMMARY
 from records.durable import force_to_disk, read_text
 from records.episodes import Source, newest_version
-from replay.buffer import ReplayBuffer
+from replay.buffer import ReplayBuffer, SkippedFile
 
 logger = logging.getLogger(__name__)
 _SHOWN = 3
@@ -103,6 +103,12 @@ def _changed_beside(out: Path, entry: StageEntry) -> list[str]:
     return [n for n in named if not (out / n).is_file() or sha256_file(out / n) != entry.files[n]]
 
 
+def set_unusable_aside(skipped: Iterable[SkippedFile]) -> None:
+    """Rename files that cannot be read, beside what they are, once no stage depends on them."""
+    for found in skipped:
+        found.path.rename(found.path.with_name(found.path.name + ".unusable"))
+
+
 def keep_episodes_of(version: int, checksum: str, manifest: RunManifest, buffer: ReplayBuffer) -> str:
     """Set aside what other weights of this version played, now that it is published again with this ``checksum``.
 
@@ -148,7 +154,7 @@ def _plan(manifest: RunManifest, kept: int, why: list[str]) -> Rollback:
         seconds=sum(entry.seconds for entry in gone),
         why=tuple(why),
         published={str(weights.version): weights.checksum for weights in published},
-        moved=(SUMMARY, *stages, *(name for name in made if name not in needed)),
+        moved=(SUMMARY, REPORT, *stages, *(name for name in made if name not in needed)),
     )
 
 

@@ -229,8 +229,11 @@ class StoredRun:
 
     def _stands(self, path: Path, named: Named) -> bool:
         """Return whether a file is the one of the snapshot, or what has grown from it on this node."""
-        if isinstance(named, str) and not _grows(self.copy.name(path)):
-            return sha256_of(path).startswith(named)
+        if isinstance(named, str) and not _grows(name := self.copy.name(path)):
+            stamp, digest = _stamp(path), sha256_of(path)
+            if _is_whole(name):
+                self._hashed[name] = stamp, digest
+            return digest.startswith(named)
         return holds(path, self._as_pieces(self.copy.name(path), named))
 
     def _as_pieces(self, name: str, named: Named) -> Pieces:

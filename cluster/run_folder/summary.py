@@ -16,7 +16,7 @@ from analysis.results import EpisodeCounts, PhaseSummary
 from cluster.errors import ManifestError
 from cluster.run_folder.durable import write_atomic
 from judges.llm.accounts import ModelAccount
-from records.durable import read_json
+from records.durable import NotAFile, read_json, read_text
 from records.json_numbers import finite
 
 SCHEMA = 1
@@ -57,8 +57,19 @@ class RunSummary:
 def write_summary(out: Path, summary: RunSummary) -> Path:
     """Write ``OUT/summary.json`` and return its path."""
     path = out / FILE_NAME
-    write_atomic(path, json.dumps(summary.to_json(), indent=1, allow_nan=False) + "\n")
+    write_atomic(path, _text(summary))
     return path
+
+
+def renew_summary(out: Path, summary: RunSummary) -> bool:
+    """Write ``OUT/summary.json`` where it is gone or says anything else; return whether it was written."""
+    try:
+        whole = read_text(out / FILE_NAME) == _text(summary)
+    except (FileNotFoundError, NotAFile, ValueError):
+        whole = False
+    if not whole:
+        write_summary(out, summary)
+    return not whole
 
 
 def read_summary(out: Path) -> dict[str, Any]:
@@ -71,3 +82,7 @@ def read_summary(out: Path) -> dict[str, Any]:
     if data.get("schema") != SCHEMA:
         raise ManifestError(f"{path}: expected summary schema {SCHEMA}, found {data.get('schema')}")
     return data
+
+
+def _text(summary: RunSummary) -> str:
+    return json.dumps(summary.to_json(), indent=1, allow_nan=False) + "\n"

@@ -69,7 +69,8 @@ class ReplayBuffer:
         self._sources: dict[Path, frozenset[str]] = {}
         self._entries: dict[str, Entry] = {}
         self._recorded: dict[str, int] = {}
-        self.scan = self.refresh()
+        self.scan = Scan(0, 0, (), ())
+        self.refresh()
 
     def record(self, shards: Mapping[str, int]) -> None:
         """Let the records in these shards count before any other of the same episodes, from now on.
@@ -94,8 +95,8 @@ class ReplayBuffer:
         return {path: self._sources[path] for path in self._shards if self._sources[path]}
 
     def refresh(self) -> Scan:
-        """Index shards that are new, forget those that are gone, and try skipped files again."""
-        skipped = []
+        """Index shards that are new, forget those that are gone, and try skipped files again; each is logged once."""
+        skipped: list[SkippedFile] = []
         present = sorted(self.directory.rglob(f"*{SUFFIX}")) if self.directory.exists() else []
         known, self._shards = self._shards, {}
         for path in present:
@@ -106,8 +107,9 @@ class ReplayBuffer:
             except FileNotFoundError:
                 logger.info("%s was removed while the folder was scanned", path)
             except ShardError as error:
-                logger.warning("skipped %s", error)
                 skipped.append(SkippedFile(path, str(error)))
+                if skipped[-1] not in self.scan.skipped:
+                    logger.warning("skipped %s", error)
         duplicates = self._resolve()
         self.scan = Scan(len(self._shards), len(self._entries), tuple(skipped), tuple(duplicates))
         return self.scan

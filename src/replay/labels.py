@@ -77,16 +77,18 @@ class LabelStore:
         self.refresh()
 
     def refresh(self) -> None:
-        """Index files that are new, forget those that are gone, and try skipped files again."""
-        known, self._files, skipped = self._files, {}, []
+        """Index files that are new, forget those that are gone, and try skipped files again; each is logged once."""
+        skipped: list[SkippedFile] = []
+        known, self._files = self._files, {}
         for path in sorted(self.directory.glob(f"[!.]*{SUFFIX}")):
             try:
                 self._files[path] = known.get(path) or read_labels(path)
             except FileNotFoundError:
                 logger.info("%s was removed while the folder was scanned", path)
             except ShardError as error:
-                logger.warning("skipped %s: %s", path, error.found)
                 skipped.append(SkippedFile(path, error.found))
+                if skipped[-1] not in self.skipped:
+                    logger.warning("skipped %s: %s", path, error.found)
         self.skipped = tuple(skipped)
         self._labels = {}
         for path in sorted(self._files, key=lambda path: (self._recorded.get(path.name, math.inf), path.name)):

@@ -29,6 +29,7 @@ SUFFIX = ".arrow"
 _DIGEST_IN_NAME = re.compile(r"-([0-9a-f]{32})\.[a-z]+$")
 _DIGITS = 32
 _ASIDE = "move it out of the folder"
+_AGAIN = "delete it; its run, started again, plays again what its stages need of it"
 
 
 class ShardError(Exception):
@@ -264,7 +265,7 @@ def _check_schema(path: Path, schema: pa.Schema) -> None:
     if version not in SCHEMAS:
         raise ShardVersionError(path, f"version {version!r}", "read it with the release that wrote it")
     if not schema.equals(SCHEMAS[version]):
-        raise TornShardError(path, "other columns than this version has", "delete it; its episodes will be run again")
+        raise TornShardError(path, "other columns than this version has", _AGAIN)
 
 
 def _version(schema: pa.Schema) -> str:
@@ -272,4 +273,4 @@ def _version(schema: pa.Schema) -> str:
 
 
 def _torn(path: Path, found: str) -> TornShardError:
-    return TornShardError(path, found, "delete it; its episodes will be run again")
+    return TornShardError(path, found, _AGAIN)

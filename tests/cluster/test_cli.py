@@ -201,14 +201,70 @@ def test_a_number_is_a_number_within_its_limits(command: list[str], option: str,
     assert option in done.output
 
 
-def test_eval_needs_no_other_split_than_its_own() -> None:
+def test_eval_needs_no_other_split_than_its_own(calls: list[tuple[str, Any]]) -> None:
     chains = Path(__file__).parents[2] / "benchmarks" / "studies" / "chains-arms.yaml"
-    words = ["eval", str(chains), "--policy", "/nowhere", "--set", "run.training_tasks=4"]
+    words = ["eval", str(chains), "--policy", "p", "--set", "run.training_tasks=4"]
     words += ["--set", "run.evaluation.tasks={}", "--set", "run.evaluation.tasks_per_split=2", "--split"]
     for split, missing in (("test_long", False), ("test_templates", True)):
-        with pytest.raises(MissingError, match="policy.model") as refused:
-            RUNNER.invoke(cli.app, [*words, split], catch_exceptions=False)
-        assert ("chains have no split" in str(refused.value)) is missing
+        refused = RUNNER.invoke(cli.app, [*words, split]).exception
+        assert isinstance(refused, RecipeError) is missing
+        assert (f"--split {split}: chains have no split" in str(refused)) is missing
+        assert "tasks: " not in str(refused)
+        assert len(calls) == (not missing) or isinstance(refused, MissingError)
+        calls.clear()
+
+
+def model_folder(path: Path, *names: str) -> Path:
+    path.mkdir(parents=True)
+    for name in names:
+        (path / name).write_text("{}")
+    return path
+
+
+def test_eval_refuses_a_policy_that_is_none_by_the_options_name(
+    recipe: Path, calls: list[tuple[str, Any]], complete_machine: None, tmp_path: Path
+) -> None:
+    run, begun = model_folder(tmp_path / "run", "manifest.json"), model_folder(tmp_path / "begun", "manifest.json")
+    model_folder(run / "trained", "config.json")
+    broken = model_folder(tmp_path / "broken", "config.json", "tokenizer.json", "model.safetensors")
+    says = {
+        "/nowhere": "is not there; name OUT/trained of a run",
+        str(recipe): "is no folder; name OUT/trained of a run",
+        str(run): f"is the folder of a run; its policy is {run / 'trained'}",
+        str(begun): "is the folder of a run; it has no policy before its end",
+        str(run / "trained"): "has no tokenizer.json, *.safetensors; name OUT/trained",
+        str(broken): "cannot be read: ",
+        "tiny": "is what a recipe makes a policy of",
+    }
+    for policy, found in says.items():
+        words = ["eval", str(recipe), "--policy", policy, "--split", "test"]
+        with pytest.raises(RecipeError, match=rf"^--policy:? {re.escape(policy)}:? {re.escape(found)}"):
+            RUNNER.invoke(cli.app, words, catch_exceptions=False)
+    assert calls == []
+
+
+@pytest.mark.parametrize(
+    ("split", "override", "says"),
+    [
+        ("test_long", "run.seed=1", "--split test_long: unknown split 'test_long': expected one of train, validation"),
+        ("test_templates", "environments.embedded.family=chains", "--split test_templates: chains have no split"),
+    ],
+)
+def test_eval_refuses_a_split_that_its_tasks_have_not(
+    recipe: Path, calls: list[tuple[str, Any]], complete_machine: None, split: str, override: str, says: str
+) -> None:
+    words = ["eval", str(recipe), "--policy", "p", "--split", split, "--set", override]
+    with pytest.raises(RecipeError, match=re.escape(says)):
+        RUNNER.invoke(cli.app, words, catch_exceptions=False)
+    assert calls == []
+
+
+def test_tasks_that_no_split_has_are_not_the_options_fault(
+    recipe: Path, calls: list[tuple[str, Any]], complete_machine: None
+) -> None:
+    words = ["eval", str(recipe), "--policy", "p", "--split", "test", "--set", "run.environment=webarena"]
+    RUNNER.invoke(cli.app, words, catch_exceptions=False)
+    assert len(calls) == 1
 
 
 def test_the_machine_is_to_be_ready_for_the_evaluation_and_not_for_the_training(
@@ -333,15 +389,35 @@ def test_names_in_a_recipe_give_no_orders_to_the_terminal(tmp_path: Path, child_
         ("warm_start.checkpoint=/nowhere", "warm_start.checkpoint"),
     ],
 )
-@pytest.mark.parametrize("command", [["check"], ["train"], ["eval", "--split", "test", "--policy", "/nowhere"]])
+@pytest.mark.parametrize("command", [["check"], ["train"]])
 def test_what_this_machine_has_not_ends_with_code_3_before_anything_starts(
     recipe: Path, calls: list[tuple[str, Any]], command: list[str], override: str, name: str
 ) -> None:
-    arguments = [command[0], str(recipe), *command[1:], "--set", override]
+    arguments = [*command, str(recipe), "--set", override]
     with pytest.raises(MissingError) as caught:
         RUNNER.invoke(cli.app, arguments, catch_exceptions=False)
-    expected = "1 missing" if command == ["check"] else "policy.model" if command[0] == "eval" else f"{name}: "
+    expected = "1 missing" if command == ["check"] else f"{name}: "
     assert expected in str(caught.value)
+    assert calls == []
+
+
+@pytest.mark.parametrize(
+    ("override", "name"),
+    [
+        ("run.environment=nowhere", "environment"),
+        ("environments.embedded.names=[nowhere]", "sites"),
+        ("policy.device=cuda:7", "policy.device"),
+    ],
+)
+def test_what_this_machine_has_not_for_an_evaluation_ends_with_code_3_too(
+    recipe: Path, calls: list[tuple[str, Any]], override: str, name: str
+) -> None:
+    """A named model and a checkpoint are not looked for: ``--policy`` stands in their place."""
+    words = ["eval", str(recipe), "--split", "test", "--policy", "p", "--set", override]
+    for other in ("run.seed=0", "policy.model=/nowhere", "warm_start.checkpoint=/nowhere"):
+        with pytest.raises(MissingError, match=f"^{name}: ") as caught:
+            RUNNER.invoke(cli.app, [*words, "--set", other], catch_exceptions=False)
+        assert "/nowhere" not in str(caught.value)
     assert calls == []
 
 

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from cluster import cli
 from cluster.errors import ManifestError, RecipeError, RunStopped
+from tests.cluster.fake_run import Run
 from tests.cluster.made_episodes import spec, store
 from tests.judges.llm_server import ModelServer, model_server
 
@@ -48,6 +49,16 @@ def test_several_runs_are_shown_side_by_side(folder: Path, tmp_path: Path) -> No
     shown = invoke(folder, tmp_path / "other", "--page", tmp_path / "both.html")
     assert "side by side" in shown
     assert "other" in (tmp_path / "both.html").read_text()
+
+
+def test_a_damaged_shard_of_a_run_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    run = Run(tmp_path / "run")
+    run.start()
+    shard = next(iter(sorted((run.out / "episodes").glob("*.arrow"))))
+    shard.write_bytes(shard.read_bytes()[:-1])
+    invoke(run.out)
+    (told,) = [message for message in caplog.messages if message.startswith("skipped ")]
+    assert told.endswith("delete it; its run, started again, plays again what its stages need of it")
 
 
 def test_what_cannot_be_analysed_is_refused_with_the_reason(tmp_path: Path, folder: Path) -> None:

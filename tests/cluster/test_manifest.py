@@ -19,10 +19,11 @@ from cluster.recipe.recipe import build_recipe, config_hash
 from cluster.run_folder import starts, versions
 from cluster.run_folder.durable import sha256_file, write_atomic
 from cluster.run_folder.lock import RunLock
-from cluster.run_folder.manifest import RunManifest, changed_files
+from cluster.run_folder.manifest import RunManifest, changed_files, require_own_folder
 from cluster.run_folder.resume import Resume
 from cluster.run_folder.stage_results import ChosenTask, Cloned, RolloutsPlayed, TasksChosen
 from cluster.run_folder.starts import start_files
+from cluster.train import train
 from tests.cluster.made_results import every_stage, made
 
 RECIPE = build_recipe({"run": {"seed": 5}})
@@ -225,6 +226,43 @@ def test_a_folder_with_parts_of_something_and_no_manifest_is_refused_and_left_al
         RunManifest.open(tmp_path, RECIPE)
     assert file.read_text() == "mine"
     assert not (tmp_path / "manifest.json").exists()
+
+
+@pytest.mark.parametrize("names", [["notes.txt"], ["src", "README.md", ".git", "pyproject.toml", "tests"]])
+def test_a_folder_of_others_is_refused_before_anything_is_written_into_it(tmp_path: Path, names: list[str]) -> None:
+    for name in names:
+        (tmp_path / name).write_text("mine")
+    with pytest.raises(ManifestError, match="and nothing of a run.* name a new or an empty folder"):
+        train(RECIPE, tmp_path)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == dict.fromkeys(names, "mine")
+
+
+@pytest.mark.parametrize("part", ["weights", "stages"])
+def test_parts_of_a_run_without_its_header_are_refused_before_anything_is_written(tmp_path: Path, part: str) -> None:
+    (tmp_path / part).mkdir()
+    with pytest.raises(ManifestError, match=rf"has {part} and no manifest.json"):
+        train(RECIPE, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [part]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [],
+        ["run.lock"],
+        ["run.lock", "lease", "driver.log", "notes.txt"],
+        ["lost+found"],
+        [".manifest.json.77.tmp", ".gitkeep"],
+        ["manifest.json", "notes.txt", "weights"],
+    ],
+)
+def test_a_run_has_its_folder_to_itself_and_what_a_start_left_there_is_its_own(
+    tmp_path: Path, names: list[str]
+) -> None:
+    for name in names:
+        (tmp_path / name).touch()
+    require_own_folder(tmp_path)
+    require_own_folder(tmp_path / "new")
 
 
 def test_what_is_no_part_of_a_run_may_lie_beside_it(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import shutil
 import sys
 from dataclasses import replace
@@ -184,6 +185,8 @@ def test_a_folder_that_cannot_be_written_fails(tmp_path: Path) -> None:
     blocker = tmp_path / "file"
     blocker.write_text("")
     assert check_writable(blocker / "run").status is Status.FAIL
+    refused = check_writable(Path("/proc/run"))
+    assert re.fullmatch(r"no file can be made in /proc \(.+\)", refused.found)
 
 
 def policy_folder(path: Path, *names: str) -> Path:

@@ -54,6 +54,19 @@ def test_a_new_folder_is_told_first_too(tmp_path: Path) -> None:
         invoke(*evaluation, str(tmp_path / "file" / "kept"))
 
 
+@pytest.mark.parametrize("command", ["train", "check"])
+def test_a_run_folder_that_can_be_none_is_told_by_the_options_name(tmp_path: Path, command: str) -> None:
+    file, recipe = tmp_path / "file", tmp_path / "recipe.yaml"
+    file.touch()
+    recipe.touch()
+    for place in (file, file / "run"):
+        with pytest.raises(RecipeError, match=rf"^--out {place}: {file} is no folder; name another place$"):
+            invoke(command, str(recipe), "--out", str(place))
+    (tmp_path / "link").symlink_to("nowhere")
+    with pytest.raises(RecipeError, match=r"/link is no folder"):
+        invoke(command, str(recipe), "--out", str(tmp_path / "link"))
+
+
 def test_what_is_not_there_yet_can_be_written(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match=r"recipe.yaml"):
         invoke(

@@ -67,6 +67,18 @@ def test_torn_and_foreign_files_are_skipped_and_reported(tmp_path, caplog):
     assert torn.name in caplog.text
 
 
+def test_a_skipped_file_is_told_once_until_something_else_is_wrong_with_it(tmp_path, caplog):
+    torn = write_shard(tmp_path, [episode("a")]).path
+    torn.write_bytes(torn.read_bytes()[:-100])
+    buffer = ReplayBuffer(tmp_path)
+    buffer.record({torn.name: 0})
+    assert [skipped.path for skipped in buffer.refresh().skipped] == [torn]
+    assert len(caplog.messages) == 1
+    torn.write_bytes(b"not Arrow")
+    buffer.refresh()
+    assert len(caplog.messages) == 2
+
+
 @pytest.mark.parametrize("stem", ["plain", "named-" + "0" * 32])
 @pytest.mark.parametrize("kind", NOT_FILES)
 def test_what_is_no_file_is_skipped_and_reported_at_once(tmp_path, kind, stem):

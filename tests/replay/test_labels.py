@@ -162,13 +162,17 @@ def test_a_label_is_of_one_record_of_an_episode_and_not_of_the_next(tmp_path):
     assert view.entry("a").outcome is None
 
 
-def test_a_damaged_file_of_labels_is_skipped_and_told(tmp_path):
+def test_a_damaged_file_of_labels_is_skipped_and_told(tmp_path, caplog):
     folder = Folder(tmp_path, episode("a"), episode("b"))
     whole, torn = folder.say(label("a")), folder.say(label("b"))
     torn.write_bytes(torn.read_bytes()[:-40])
     (tmp_path / "labels" / "notes.labels").write_text("not Arrow")
     again = LabelStore(tmp_path / "labels")
     assert {skipped.path.name for skipped in again.skipped} == {torn.name, "notes.labels"}
+    told = len(caplog.messages)
+    again.record({torn.name: 0})
+    assert {skipped.path.name for skipped in again.skipped} == {torn.name, "notes.labels"}
+    assert len(caplog.messages) == told
     assert again.judges(OUTCOME) == ("orm",)
     assert again.find(folder.buffer.entry("a"), "orm", OUTCOME) is not None
     assert again.find(folder.buffer.entry("b"), "orm", OUTCOME) is None
