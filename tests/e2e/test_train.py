@@ -268,6 +268,23 @@ def test_a_complete_run_is_not_run_again(browsers: Browsers) -> None:
     assert {path for path in after if after[path] != before.get(path)} == set()
 
 
+@pytest.mark.browser
+def test_a_complete_run_makes_its_policy_and_its_report_again_where_they_are_damaged(browsers: Browsers) -> None:
+    run = browsers.run
+    weights, page = run.out / "trained" / "model.safetensors", run.out / "report.html"
+    before, stages = weights.read_bytes(), run.manifest.entries()
+    os.truncate(weights, len(before) // 2)
+    page.unlink()
+    ended = run.run()
+    assert_done(ended)
+    said = "trained/model.safetensors is gone or damaged; report.html is gone or damaged: what that takes is done again"
+    assert said in " ".join(ended.output.split())
+    assert weights.read_bytes() == before
+    assert page.read_text(encoding="utf-8").rstrip().endswith("</html>")
+    assert run.manifest.entries() == stages
+    assert audit(run.out).findings == []
+
+
 def _written(run: Path) -> dict[Path, int]:
     """When each file of a run was written, but what every driver writes: its log and its right to the run."""
     every = (path for path in run.rglob("*") if path.is_file())
