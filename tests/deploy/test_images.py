@@ -58,6 +58,8 @@ OF_NO_IMAGE = {
     "vllm": "in an environment of its own",
     "waymark_broadcast": "Waymark's own, inside of that environment",
     "waymark_files": "the same",
+    "waymark_folders": "the same",
+    "waymark_model_files": "the same",
     "waymark_weights": "the same",
 }
 """Modules that are imported somewhere and that no image's Python need have, with the reason."""

@@ -26,7 +26,22 @@ sys.stdin.read()
 print(engine.pid, flush=True)
 time.sleep(120)
 """
+SLOW_WATCHER = """
+import os, time
+first, setsid = os.getpid(), os.setsid
+def late():
+    if os.getpid() != first:
+        time.sleep(1.0)
+    setsid()
+os.setsid = late
+"""
 LIMIT_S = 30.0
+
+
+@pytest.fixture
+def slow_watcher(tmp_path: Path) -> None:
+    """The process that watches the server takes its time to begin."""
+    (tmp_path / "sitecustomize.py").write_text(SLOW_WATCHER)
 
 
 @pytest.fixture
@@ -80,6 +95,17 @@ def test_server_and_engine_end_with_the_starters_pipe(started: tuple[subprocess.
 
 
 def test_a_server_that_stands_still_ends_too(started: tuple[subprocess.Popen[bytes], int]) -> None:
+    server, engine = started
+    os.killpg(server.pid, signal.SIGSTOP)
+    end_starter(server)
+    assert is_gone(server.pid)
+    assert is_gone(engine)
+
+
+@pytest.mark.usefixtures("slow_watcher")
+def test_a_signal_to_the_group_never_meets_who_watches_it(
+    started: tuple[subprocess.Popen[bytes], int],
+) -> None:
     server, engine = started
     os.killpg(server.pid, signal.SIGSTOP)
     end_starter(server)

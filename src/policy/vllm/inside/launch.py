@@ -15,7 +15,6 @@ import sys
 
 def _watch(group: int) -> None:
     """Wait for the starter's end, then end the group."""
-    os.setsid()
     while os.read(0, 1):
         pass
     with contextlib.suppress(ProcessLookupError):
@@ -31,7 +30,13 @@ def _become_server(arguments: list[str]) -> None:
 if __name__ == "__main__":
     os.setsid()
     group = os.getpid()
+    outside, left = os.pipe()
     if os.fork():
+        os.close(left)
+        os.read(outside, 1)  # a signal to the group may not meet the one that watches it
+        os.close(outside)
         _become_server(sys.argv[1:])
     else:
+        os.setsid()
+        os.close(left)
         _watch(group)
