@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import uuid
 from collections.abc import Iterator
 
@@ -19,6 +20,8 @@ settings.load_profile("waymark")
 os.environ["OMP_NUM_THREADS"] = "1"
 # Ray's workers are nice to others by default: beside two test processes that compute, they would hardly run at all.
 os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - it is spelled so
+# Whichever test imports torch's compiler first would leave it.
+os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", os.path.join(tempfile.gettempdir(), "waymark-tests-inductor"))
 os.environ["WAYMARK_TEST_SUITE"] = uuid.uuid4().hex
 
 pytest_plugins = ["tests.browser_fixtures"]
