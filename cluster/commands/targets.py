@@ -7,6 +7,7 @@ there is said before the work whose result it is.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,7 @@ def new_folder_option(help_text: str) -> Any:
 
 def require_folder(option: str, path: Path) -> None:
     """Refuse what cannot be a folder, there or to be made: a file, or something below one."""
-    place = next(found for found in (path.absolute(), *path.absolute().parents) if os.path.lexists(found))
-    if not place.is_dir():
-        raise RecipeError(f"{option} {path}: {place} is no folder; name another place")
+    _require_below_a_folder(option, path, (path.absolute(), *path.absolute().parents))
 
 
 def _file(param: typer.CallbackParam, value: Path | None) -> Path | None:
@@ -55,14 +54,20 @@ def _new_folder(param: typer.CallbackParam, value: Path | None) -> Path | None:
 
 def _require_place(option: str, path: Path) -> None:
     """Refuse a path below a file or a folder that cannot be written to, and one that no file can have."""
+    place = _require_below_a_folder(option, path, path.absolute().parents)
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise RecipeError(f"{option} {path}: {place} cannot be written to; name another place, or make it writable")
+
+
+def _require_below_a_folder(option: str, path: Path, places: Sequence[Path]) -> Path:
+    """Return the first of ``places`` that is there, a folder; refuse another one, and a path that no file can have."""
     try:
         os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
         pass
     except OSError as error:
         raise RecipeError(f"{option} {str(path):.80}: {(error.strerror or '').lower()}; name another place") from error
-    place = next(parent for parent in path.absolute().parents if os.path.exists(parent))
+    place = next(place for place in places if os.path.lexists(place))
     if not place.is_dir():
         raise RecipeError(f"{option} {path}: {place} is no folder; name another place")
-    if not os.access(place, os.W_OK | os.X_OK):
-        raise RecipeError(f"{option} {path}: {place} cannot be written to; name another place, or make it writable")
+    return place

@@ -216,10 +216,14 @@ def value_discount(settings: LearnerSettings) -> float:
     return settings.gamma if discounted else 1.0
 
 
+def value_is_shaped(settings: LearnerSettings) -> bool:
+    """Whether V learns the return of the shaped reward, which pays for milestones too."""
+    return settings.value_target == "shaped" and resolve(settings).shapes
+
+
 def value_is_chance(settings: LearnerSettings) -> bool:
     """Whether V learns the chance of success: no return that is discounted, and none that pays for milestones too."""
-    paid = settings.value_target == "shaped" and resolve(settings).shapes
-    return value_discount(settings) == 1 and not paid
+    return value_discount(settings) == 1 and not value_is_shaped(settings)
 
 
 def resolve(settings: LearnerSettings) -> Algorithm:

@@ -13,7 +13,7 @@ import numpy as np
 from torch import Tensor
 
 from learner.advantages import Array, discounted_returns
-from learner.algorithms import resolve, value_discount
+from learner.algorithms import resolve, value_discount, value_is_shaped
 from learner.dataset import of_recorded_states, outcome_targets, per_trajectory, progress_targets, teaches_progress
 from learner.losses import potential_loss, value_loss
 from learner.potentials import RECORDED
@@ -49,10 +49,6 @@ class CriticKind:
     rate: Callable[[FloatArray, Sequence[Trajectory]], Ratings]
 
 
-def _shaped(settings: LearnerSettings) -> bool:
-    return settings.value_target == "shaped" and resolve(settings).shapes
-
-
 def _shaped_by(settings: LearnerSettings) -> str:
     """Return the recorded potential that stands for the one that shapes: for a critic's, what it learns from."""
     return "clock" if resolve(settings).potential_source == "clock" else "milestones"
@@ -60,12 +56,12 @@ def _shaped_by(settings: LearnerSettings) -> str:
 
 def _value_scale(settings: LearnerSettings) -> float:
     """Return the most that an episode can earn: 1, and alpha where its milestones are paid too."""
-    return 1.0 + settings.alpha if _shaped(settings) else 1.0
+    return 1.0 + settings.alpha if value_is_shaped(settings) else 1.0
 
 
 def _value_targets(trajectories: Sequence[Trajectory], settings: LearnerSettings) -> FloatArray:
     discount = value_discount(settings)
-    if not _shaped(settings):
+    if not value_is_shaped(settings):
         return outcome_targets(trajectories, discount)
     potential = RECORDED[_shaped_by(settings)]
     returns: list[Array] = [np.zeros(0)]
@@ -77,7 +73,7 @@ def _value_targets(trajectories: Sequence[Trajectory], settings: LearnerSettings
 
 def _value_taught(settings: LearnerSettings) -> Mapping[str, str | float]:
     discount: dict[str, str | float] = {"discount": value_discount(settings)}
-    if not _shaped(settings):
+    if not value_is_shaped(settings):
         return discount
     return discount | {"shaping": settings.alpha, "potential": _shaped_by(settings)}
 

@@ -22,7 +22,7 @@ from transformers.core_model_loading import revert_weight_conversion
 from transformers.utils import logging as transformers_logging
 
 from policy.model_size import Shapes, shapes_in_folder
-from policy.vllm.inside.waymark_weights import View
+from policy.vllm.inside.waymark_weights import View, misfit_of
 from policy.weights import own_tensors
 
 _HEAD = "lm_head.weight"
@@ -92,12 +92,8 @@ def misfit_of_folder(folder: Path) -> str:
         given: Shapes = {name: view.shape for name, view in checkpoint_views(model, own_tensors(model)).items()}
     except NoViews as error:
         return str(error)
-    unknown = sorted(set(given) - set(own))
-    missing = sorted(name for name in set(own) - set(given) if not name.endswith(_HEAD))
-    other = sorted(name for name in set(own) & set(given) if own[name] != given[name])
-    if not (unknown or missing or other):
-        return ""
-    return f"unknown {unknown[:3]}, missing {missing[:3]}, of another shape {other[:3]}"
+    # A head that repeats the embedding follows it.
+    return misfit_of({name: shape for name, shape in own.items() if name in given or not name.endswith(_HEAD)}, given)
 
 
 def _without_numbers(folder: Path, shapes: Shapes) -> PreTrainedModel:

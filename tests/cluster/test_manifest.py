@@ -263,6 +263,7 @@ def test_a_run_has_its_folder_to_itself_and_what_a_start_left_there_is_its_own(
         (tmp_path / name).touch()
     require_own_folder(tmp_path)
     require_own_folder(tmp_path / "new")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names), "it is looked at, and nothing else"
 
 
 def test_what_is_no_part_of_a_run_may_lie_beside_it(tmp_path: Path) -> None:

@@ -43,6 +43,10 @@ def test_what_no_file_can_be_called_is_told_first(tmp_path: Path) -> None:
     for option in ("--json", "--out"):
         with pytest.raises(RecipeError, match=rf"{option} .*: file name too long; name another place"):
             invoke(*evaluation, option, str(tmp_path / ("x" * 300)))
+    recipe = str(Path(__file__).parents[2] / "cluster" / "recipes" / "laptop.yaml")
+    for command in ("train", "check"):
+        with pytest.raises(RecipeError, match="--out .*: file name too long; name another place"):
+            invoke(command, recipe, "--out", str(tmp_path / ("x" * 300)))
 
 
 def test_a_new_folder_is_told_first_too(tmp_path: Path) -> None:

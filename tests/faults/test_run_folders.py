@@ -233,9 +233,7 @@ WALL_CLOCK = {
     "cluster/run_folder/stored_run.py": "how old a file's time of change is, which is of the same clock",
     "src/environments/webarena/login/sessions.py": "sites say in wall time when a cookie expires",
     "src/environments/webarena/reset/in_cluster.py": "when a pod was reset, which its annotation shows",
-    "src/judges/llm/bodies.py": "a delay is read as Retry-After is, which may be a date",
-    "src/judges/llm/gemini_client.py": "Retry-After may be a date",
-    "src/judges/llm/openai_client.py": "Retry-After may be a date",
+    "src/judges/llm/bodies.py": "Retry-After may be a date",
     "src/records/stores/node_bound.py": "files say in wall time when they were used",
 }
 

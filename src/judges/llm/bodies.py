@@ -1,6 +1,6 @@
 """What both protocols have in common in the bodies of their replies: JSON, counts of tokens, and errors.
 
-Owns ``json_object``, ``tokens_in``, ``text_of_error``, ``status_in`` and ``retry_delay_s``. Invariant: whatever a body
+Owns ``json_object``, ``tokens_in``, ``text_of_error``, ``status_in`` and ``pause_s``. Invariant: whatever a body
 holds, it is read or left out, and nothing is raised.
 """
 
@@ -48,7 +48,12 @@ def text_of_error(error: object) -> str:
     return said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
 
 
-def retry_delay_s(error: object) -> float:
+def pause_s(retry_after: str | None, error: object) -> float:
+    """Return the seconds that an endpoint wants to be left alone: its header's, or its error's where those are more."""
+    return max(retry_after_s(retry_after, time.time()), _retry_delay_s(error))
+
+
+def _retry_delay_s(error: object) -> float:
     """Return the seconds of Google's own ``RetryInfo`` in an error (``"13s"``), 0 where there is none."""
     listed = error.get("details") if isinstance(error, dict) else None
     for entry in listed if isinstance(listed, list) else ():

@@ -6,7 +6,6 @@ are known here, whatever else is installed; what it replies is read here and str
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import httpx2
@@ -15,9 +14,9 @@ from google.genai import errors, types
 from pydantic import BaseModel, Field, ValidationError
 
 from judges.llm.answers import problems_in
-from judges.llm.bodies import json_object, retry_delay_s, status_in, text_of_error, tokens_in
+from judges.llm.bodies import json_object, pause_s, status_in, text_of_error, tokens_in
 from judges.llm.bounded_http import BoundedHttp
-from judges.llm.client import Reply, Trouble, most_output_tokens, refused, retry_after_s
+from judges.llm.client import Reply, Trouble, most_output_tokens, refused
 from judges.llm.interface import Image, LlmQuestion
 from judges.llm.keys import Key
 from judges.llm.settings import ModelSettings
@@ -102,7 +101,7 @@ class GeminiClient:
         spent: tuple[int, int] = (0, 0),
     ) -> Trouble:
         said = self._key.hidden_in(text_of_error(error))
-        trouble = refused(status, said, max(retry_after_s(header, time.time()), retry_delay_s(error)), spent)
+        trouble = refused(status, said, pause_s(header, error), spent)
         about_thinking = any(word in said.lower() for word in _OF_THINKING)
         trouble.budget_refused = status == 400 and question.thinking_tokens is not None and about_thinking
         return trouble

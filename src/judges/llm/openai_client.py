@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import re
-import time
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,9 +16,9 @@ import openai
 from pydantic import BaseModel, ValidationError
 
 from judges.llm.answers import problems_in, schema_in_words
-from judges.llm.bodies import json_object, retry_delay_s, status_in, text_of_error, tokens_in
+from judges.llm.bodies import json_object, pause_s, status_in, text_of_error, tokens_in
 from judges.llm.bounded_http import BoundedHttp
-from judges.llm.client import Reply, Trouble, may_think_more, most_output_tokens, refused, retry_after_s
+from judges.llm.client import Reply, Trouble, may_think_more, most_output_tokens, refused
 from judges.llm.interface import Image, LlmQuestion
 from judges.llm.keys import Key
 from judges.llm.settings import ModelSettings
@@ -169,8 +168,8 @@ class OpenAiClient:
         return Reply(_text(choices[0].message.content), *spent, "" if ended == "stop" else ended, blocked)
 
     def _refused(self, refusal: _RefusalError, question: LlmQuestion[Any]) -> Trouble:
-        pause_s = max(retry_after_s(refusal.retry_after, time.time()), retry_delay_s(refusal.error))
-        trouble = refused(refusal.status, self._key.hidden_in(text_of_error(refusal.error)), pause_s, refusal.spent)
+        said, wait_s = self._key.hidden_in(text_of_error(refusal.error)), pause_s(refusal.retry_after, refusal.error)
+        trouble = refused(refusal.status, said, wait_s, refusal.spent)
         trouble.budget_refused = _TOO_LITTLE in _named_in(refusal.error) and may_think_more(question)
         return trouble
 

@@ -76,6 +76,20 @@ def views_of(text: str, stored: Shapes) -> dict[str, View]:
     return views
 
 
+def misfit_of(own: Mapping[str, tuple[int, ...]], given: Mapping[str, tuple[int, ...]]) -> str:
+    """Return what keeps ``given`` from being a model's ``own`` tensors, each of them; empty where nothing does.
+
+    Where nothing is known of its own, everything fits.
+    """
+    if not own:
+        return ""
+    unknown, missing = sorted(set(given) - set(own)), sorted(set(own) - set(given))
+    other = sorted(name for name in set(own) & set(given) if own[name] != given[name])
+    if not (unknown or missing or other):
+        return ""
+    return f"unknown {unknown[:3]}, missing {missing[:3]}, of another shape {other[:3]}"
+
+
 def _sides(numbers: Any) -> tuple[int, ...]:
     sides = tuple(int(number) for number in numbers)
     if any(side < 0 for side in sides):

@@ -27,7 +27,7 @@ from waymark_broadcast import BrokenOff, Invitation, is_invitation, receive_into
 from waymark_files import cache_folder, cached, fetch_url, is_url
 from waymark_folders import forget, forget_all, lay_out, sweep
 from waymark_model_files import weight_files
-from waymark_weights import Opened, Shapes, WeightFile, proven
+from waymark_weights import Opened, Shapes, WeightFile, misfit_of, proven
 
 Tensors = dict[str, torch.Tensor]
 _PREFIX = "base_model.model."
@@ -83,7 +83,7 @@ class WorkerExtension:
         if absent := [name for name in shapes if name.endswith(_HEAD) and name not in source]:
             repeated = _repeated_heads(Path(self.model_config.model))
             source |= {head: repeated[head] for head in absent if repeated.get(head) in weights.shapes}
-        misfit = _misfit(shapes, {name: weights.shapes[held] for name, held in source.items()})
+        misfit = misfit_of(shapes, {name: weights.shapes[held] for name, held in source.items()})
         if misfit:
             return {"refused": f"what was published does not fit the served model: {misfit}"}
         model = self.model_runner.get_model()
@@ -195,17 +195,6 @@ def _adapter_misfit(own: Shapes, shape: dict[str, Any], given: Shapes) -> str:
 
 def _within(name: str) -> str:
     return name[max(name.find("layers."), 0) :]
-
-
-def _misfit(own: Shapes, given: Shapes) -> str:
-    """Return what keeps ``given`` from being the model's tensors, each of them; empty where nothing does."""
-    if not own:
-        return ""
-    unknown, missing = sorted(set(given) - set(own)), sorted(set(own) - set(given))
-    other = sorted(name for name in set(own) & set(given) if own[name] != given[name])
-    if not (unknown or missing or other):
-        return ""
-    return f"unknown {unknown[:3]}, missing {missing[:3]}, of another shape {other[:3]}"
 
 
 def _refresh_tied_head(model: torch.nn.Module) -> None:
