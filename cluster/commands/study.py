@@ -18,12 +18,12 @@ study_app = typer.Typer()
 
 @study_app.command()
 def study(
-    file: Annotated[Path, typer.Argument(metavar="STUDY", help="A study file, such as studies/chains.yaml.")],
+    file: Annotated[Path, typer.Argument(metavar="STUDY", help="Such as benchmarks/studies/chains.yaml.")],
     out: Annotated[
         Path | None, typer.Option("--out", help="The study's folder. Default: runs/studies/NAME, NAME from the file.")
     ] = None,
     records: Annotated[
-        Path | None, typer.Option("--records", help="Where runs leave what is compared. Default: OUT/records.")
+        Path | None, typer.Option("--records", help="Folder of finished runs' records. Default: OUT/records.")
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Runs at the same time.")] = 1,
     only_read: Annotated[bool, typer.Option("--only-read", help="Start nothing; tell of what is complete.")] = False,

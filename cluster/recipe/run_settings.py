@@ -45,7 +45,8 @@ class EvaluationSettings:
     """Evaluate after every n-th phase; the last phase is always evaluated."""
 
     before_rl: bool = True
-    """Evaluate the policy that RL starts from too, as without phases always; of runs that share it, one needs to."""
+    """Also evaluate the policy that RL starts from, as a run without phases always does. Of runs that share it, one
+    needs to."""
 
     passes: int = 1
     """Episodes per task. With 1 decoding is greedy; with more, ``temperature`` is used and pass@k is reported."""
@@ -197,8 +198,8 @@ class WarmStartSettings:
     opens the replay buffer, what it fails the failure set. 0: both are empty when phase 1 begins."""
 
     take_critics: bool = True
-    """Whether critics in the start policy's folder that were taught what this run's are go on from there; where not,
-    they are taught anew, as those of an arm are whose critics learn something else."""
+    """Whether to go on with critics in the start policy's folder that learned what this run's critics learn. With
+    ``false`` they are taught anew, as where they learned something else."""
 
     def __post_init__(self) -> None:
         """Refuse shares outside [0, 1] and an empty set of demonstrations."""
