@@ -42,6 +42,12 @@ _SOURCES = {
 }
 _STOP_MARGIN_S = 20.0
 """A drained pod's processes end within their limit, and the pod a moment later."""
+_LOST = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+"""What Kubernetes taints a machine with that it hears no more of."""
+_LONGEST_TOLERATION_S = 60
+"""Ray's processes end by themselves when their head was silent for so long: waiting longer saves nothing."""
+_SUBMITTER_NOTICES_S = 600
+"""Within what a submitter has to see that its job is gone; docs/guides/kubernetes.md has the operator wait an hour."""
 
 
 def rule(function: Rule) -> Rule:
@@ -246,11 +252,13 @@ def budgets_of_rays_pods_are_numbers(documents: list[Document]) -> Iterator[str]
 
 
 @rule
-def every_role_has_a_budget(documents: list[Document]) -> Iterator[str]:
+def every_role_but_browsers_has_a_budget(documents: list[Document]) -> Iterator[str]:
+    """Browsers hand their episodes back, and a budget of one pod keeps the only one until the run ends."""
     budgets = [budget["spec"]["selector"] for budget in of_kind(documents, "PodDisruptionBudget")]
     for group in groups(documents):
-        if not any(selects(budget, group.labels) for budget in budgets):
-            yield f"{group.name}: no disruption budget selects its pods"
+        has = any(selects(budget, group.labels) for budget in budgets)
+        if has == (group.name == "browser"):
+            yield f"{group.name}: {'a' if has else 'no'} disruption budget selects its pods"
 
 
 @rule
@@ -372,6 +380,8 @@ def shared_memory_is_large_enough(documents: list[Document]) -> Iterator[str]:
     for group in groups(documents):
         disk = group.volume_at("/dev/shm").get("emptyDir", {})
         size = quantity(disk.get("sizeLimit", 0)) if disk.get("medium") == "Memory" else 0
+        if "object-store-memory" not in group.start:
+            yield f"{group.name}: without object-store-memory Ray takes 30 % of the memory, on disk if /dev/shm is less"
         if size < max(2**30, quantity(group.start.get("object-store-memory", 0))):
             yield f"{group.name}: /dev/shm is no memory of 1 GiB or more that holds the object store"
         if size > quantity(group.ray["resources"]["limits"]["memory"]) / 2:
@@ -408,6 +418,37 @@ def a_drain_fits_into_the_grace_period(documents: list[Document]) -> Iterator[st
                 yield f"{group.name}: its preStop hook is not waymark-drain SECONDS"
             elif float(command[1]) + _STOP_MARGIN_S > group.pod.get("terminationGracePeriodSeconds", 30):
                 yield f"{group.name}: a drain of {command[1]} s does not fit into the grace period"
+
+
+@rule
+def pods_leave_a_lost_machine_soon(documents: list[Document]) -> Iterator[str]:
+    """Kubernetes gives a pod 300 s that says nothing, as long as KubeRay looks for a head that is silent."""
+    of_jobs = [("submitter", job["submitterPodTemplate"]["spec"]) for job in jobs(documents)]
+    for name, pod in [*((group.name, group.pod) for group in groups(documents)), *of_jobs]:
+        for taint in _LOST:
+            stays = [
+                t.get("tolerationSeconds", float("inf"))
+                for t in pod.get("tolerations", [])
+                if (t.get("key"), t.get("operator"), t.get("effect")) == (taint, "Exists", "NoExecute")
+            ]
+            if len(stays) != 1 or not 0 < stays[0] <= _LONGEST_TOLERATION_S:
+                yield f"{name}: stays bound to a machine with {taint} for {stays or 'the 300 s of Kubernetes'}"
+
+
+@rule
+def a_submitter_sees_that_its_head_is_gone(documents: list[Document]) -> Iterator[str]:
+    """It waits for a line of the log, and hears nothing of a machine that is lost: no keepalive ends its connection."""
+    for job in jobs(documents):
+        if "rayClusterSpec" not in job:
+            continue  # the cluster's Redis knows the job, and KubeRay ends it
+        probe = job["submitterPodTemplate"]["spec"]["containers"][0].get("livenessProbe", {})
+        asked = " ".join(probe.get("exec", {}).get("command", []))
+        if not re.search(r"\bray job status\b.*\$RAY_DASHBOARD_ADDRESS\b.*\$RAY_JOB_SUBMISSION_ID\b", asked):
+            yield "the submitter's livenessProbe does not ask the head about the job"
+        elif probe.get("periodSeconds", 10) * probe.get("failureThreshold", 3) > _SUBMITTER_NOTICES_S:
+            yield f"the submitter takes more than {_SUBMITTER_NOTICES_S} s to see that its job is gone"
+        if job.get("submitterConfig", {}).get("backoffLimit", 2) < 10:
+            yield "the submitter's tries are over before the head is back"
 
 
 @rule

@@ -14,6 +14,7 @@ CLUSTER, JOB, RUN = ("RayCluster", "waymark"), ("RayJob", "waymark"), ("RayJob",
 HEAD = ("spec", "headGroupSpec")
 BROWSER, POLICY, LEARNER = (("spec", "workerGroupSpecs", number) for number in range(3))
 POD, CONTAINER = ("template", "spec"), ("template", "spec", "containers", 0)
+SUBMITTER = ("spec", "submitterPodTemplate", "spec")
 GONE = object()
 
 
@@ -23,6 +24,7 @@ def policy(name: str) -> tuple[str, str]:
 
 _FROM_HEAD = [{"from": [{"podSelector": {"matchLabels": {"app.kubernetes.io/component": "head"}}}]}]
 _BROWSERS_ALONE = {"matchLabels": {"app.kubernetes.io/part-of": "waymark", "app.kubernetes.io/component": "browser"}}
+_GPU_NODES = [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
 _ACCOUNTS = [{"secretRef": {"name": "waymark-accounts", "optional": True}}]
 
 # (the rule, what is changed, where, its new value)
@@ -83,9 +85,15 @@ MISTAKES: list[tuple[str, tuple[str, str], tuple[Any, ...], Any]] = [
     ("runtime_environments_are_mappings", JOB, ("spec", "runtimeEnvYAML"), "pip: [torch"),
     ("runtime_environments_are_mappings", JOB, ("spec", "runtimeEnvYAML"), "- pip"),
     ("runtime_environments_are_mappings", JOB, ("spec", "runtimeEnvYAML"), "env_vars: {PYTHONPATH: /app}"),
-    ("budgets_of_rays_pods_are_numbers", ("PodDisruptionBudget", "browser"), ("spec", "minAvailable"), "50%"),
+    ("budgets_of_rays_pods_are_numbers", ("PodDisruptionBudget", "policy"), ("spec", "minAvailable"), "50%"),
     ("budgets_of_rays_pods_are_numbers", ("PodDisruptionBudget", "head"), ("spec", "maxUnavailable"), 0),
-    ("every_role_has_a_budget", ("PodDisruptionBudget", "learner"), ("kind",), "Nothing"),
+    ("every_role_but_browsers_has_a_budget", ("PodDisruptionBudget", "learner"), ("kind",), "Nothing"),
+    (
+        "every_role_but_browsers_has_a_budget",
+        ("PodDisruptionBudget", "learner"),
+        ("spec", "selector"),
+        {"matchLabels": {"app.kubernetes.io/part-of": "waymark"}},
+    ),
     ("selectors_find_pods", policy("learner"), ("spec", "podSelector", "matchLabels"), {"app": "learner"}),
     ("selectors_find_pods", ("Service", "redis"), ("spec", "selector"), {"app": "redis"}),
     ("selectors_find_pods", ("PodMonitor", "waymark"), ("spec", "selector", "matchLabels"), {"app": "waymark"}),
@@ -115,6 +123,7 @@ MISTAKES: list[tuple[str, tuple[str, str], tuple[Any, ...], Any]] = [
     ("shared_memory_is_large_enough", CLUSTER, (*BROWSER, *POD, "volumes", 1, "emptyDir", "medium"), GONE),
     ("shared_memory_is_large_enough", CLUSTER, (*POLICY, *POD, "volumes", 1, "emptyDir", "sizeLimit"), "100Gi"),
     ("shared_memory_is_large_enough", CLUSTER, (*BROWSER, "rayStartParams", "object-store-memory"), "4294967296"),
+    ("shared_memory_is_large_enough", CLUSTER, (*HEAD, "rayStartParams", "object-store-memory"), GONE),
     ("everybody_has_the_run_folder", CLUSTER, (*LEARNER, *CONTAINER, "volumeMounts", 0, "mountPath"), "/data"),
     (
         "everybody_has_the_run_folder",
@@ -126,6 +135,25 @@ MISTAKES: list[tuple[str, tuple[str, str], tuple[Any, ...], Any]] = [
     ("every_pod_has_the_recipe", CLUSTER, (*LEARNER, *POD, "volumes", 2, "configMap", "optional"), GONE),
     ("a_drain_fits_into_the_grace_period", CLUSTER, (*BROWSER, *POD, "terminationGracePeriodSeconds"), GONE),
     ("a_drain_fits_into_the_grace_period", CLUSTER, (*POLICY, *CONTAINER, "lifecycle"), GONE),
+    ("pods_leave_a_lost_machine_soon", CLUSTER, (*HEAD, *POD, "tolerations"), GONE),
+    ("pods_leave_a_lost_machine_soon", CLUSTER, (*HEAD, *POD, "tolerations", 0, "tolerationSeconds"), 300),
+    ("pods_leave_a_lost_machine_soon", CLUSTER, (*HEAD, *POD, "tolerations", 1, "tolerationSeconds"), GONE),
+    ("pods_leave_a_lost_machine_soon", CLUSTER, (*POLICY, *POD, "tolerations"), _GPU_NODES),
+    ("pods_leave_a_lost_machine_soon", RUN, (*SUBMITTER, "tolerations"), []),
+    ("a_submitter_sees_that_its_head_is_gone", JOB, (*SUBMITTER, "containers", 0, "livenessProbe"), GONE),
+    (
+        "a_submitter_sees_that_its_head_is_gone",
+        JOB,
+        (*SUBMITTER, "containers", 0, "livenessProbe", "exec", "command"),
+        ["ray", "health-check"],
+    ),
+    (
+        "a_submitter_sees_that_its_head_is_gone",
+        JOB,
+        (*SUBMITTER, "containers", 0, "livenessProbe", "periodSeconds"),
+        900,
+    ),
+    ("a_submitter_sees_that_its_head_is_gone", JOB, ("spec", "submitterConfig"), GONE),
     ("a_stopped_job_may_end_by_itself", CLUSTER, (*HEAD, *CONTAINER, "env"), []),
     ("a_stopped_job_may_end_by_itself", CLUSTER, (*HEAD, *POD, "terminationGracePeriodSeconds"), 60),
     ("requests_are_limits", CLUSTER, (*BROWSER, *CONTAINER, "resources", "requests", "cpu"), "1"),
