@@ -65,7 +65,9 @@ SITE_API_UNEXPECTED = _infra(
 )
 LOGIN_FAILED = _infra("login_failed", "look at the sites' accounts (`waymark check RECIPE`) and their log-in pages")
 SESSION_EXPIRED = _infra(
-    "session_expired", "look at how long the sites keep a session, and raise environments.webarena.login_margin_s"
+    "session_expired",
+    "look at how long the sites keep a session, and raise environments.webarena.login_margin_s; a back office ends "
+    "other sessions of an account at each log-in unless admin/security/admin_account_sharing is 1",
 )
 RESET_FAILED = _infra("reset_failed", "look at the reset server or command of the deployment that the failure names")
 LEASE_LOST = _infra("lease_lost", "raise environments.webarena.lease_hold_s, or give the episodes less to do")
