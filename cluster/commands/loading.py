@@ -20,6 +20,8 @@ RecipeArgument = Annotated[
     Path, typer.Argument(metavar="RECIPE", help="A recipe, such as cluster/recipes/laptop.yaml.")
 ]
 Overrides = list[str] | None
+_NOT_JOINED = {"http://": "a dashboard", "https://": "a dashboard", "ray://": "Ray's client, which drives no run"}
+"""What ``RAY_ADDRESS`` may begin with where no driver can join, and whose address that is."""
 
 
 def set_option(such_as: str) -> Any:
@@ -43,10 +45,11 @@ def load_run(path: Path, out: Path | None, overrides: Overrides) -> tuple[Recipe
 
 def _cluster_to_join(address: str) -> str:
     """Return the address of a cluster to join, from what the environment says."""
-    if address.startswith(("http://", "https://")):
+    whose = next((said for scheme, said in _NOT_JOINED.items() if address.startswith(scheme)), "")
+    if whose:
         raise RecipeError(
-            f"RAY_ADDRESS is {address}, a dashboard's address: hand the run to that cluster with `waymark submit`, or "
-            "unset it to run here"
+            f"RAY_ADDRESS is {address}, an address of {whose}: hand the run to that cluster with `waymark submit` "
+            "(--address takes its dashboard's), or unset it to run here"
         )
     return address
 

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from records.bounds import LARGEST, at_least, gpus, one_of, require, share, times
 
-_ADDRESS = re.compile(r"|auto|(ray://)?[\w.\-\[\]:]+:\d{1,5}")
+_ADDRESS = re.compile(r"|auto|[\w.\-\[\]:]+:\d{1,5}")
 _RESOURCE = re.compile(r"|(?!(?:CPU|GPU|memory|object_store_memory|node:.*)$)[A-Za-z][\w.:/-]{0,99}")
 SPLITS = (
     "train", "validation", "test", "test_wordings", "test_long", "test_atoms", "validation_templates", "test_templates",
@@ -130,7 +130,7 @@ class ResourceSettings:
         gpus(self, "learner_gpus")
         at_least(self, 1, "memory_mb_per_rollout_worker", "memory_mb_per_context")
         at_least(self, 1, "learner_memory_mb", "controller_memory_mb")
-        form = "'auto', HOST:PORT or ray://HOST:PORT"
+        form = "'auto' or HOST:PORT, of a node that the driver runs on; from elsewhere use `waymark submit`"
         require(_ADDRESS.fullmatch(self.address) is not None, "address", form, self.address)
         for name in ("rollout_nodes", "policy_nodes", "learner_nodes"):
             found = getattr(self, name)

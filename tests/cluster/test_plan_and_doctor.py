@@ -95,7 +95,7 @@ def test_episodes_whose_prompts_no_server_keeps_are_a_warning() -> None:
     for nothing_is_kept in ("policy.options.kept_prompts=0", "policy.options.batch_invariant=true"):
         assert warned(*more, nothing_is_kept) == [], "as it was asked for"
     assert warned("rollout.contexts_per_worker=4", "rollout.workers=2") == []
-    on_a_cluster = "run.resources.address=ray://head:10001"
+    on_a_cluster = "run.resources.address=head:6379"
     assert len(warned(*more, on_a_cluster)) == 1
 
 
@@ -104,8 +104,13 @@ def warned(*overrides: str) -> list[str]:
     return [warning for warning in plan.warnings if "kept_prompts" in warning]
 
 
+def test_an_address_of_rays_client_is_refused_and_submit_named() -> None:
+    with pytest.raises(RecipeError, match=r"run\.resources\.address must be 'auto' or HOST:PORT.*`waymark submit`"):
+        build_recipe({}, ["run.resources.address=ray://head:10001"])
+
+
 def test_a_cluster_is_not_held_against_this_machine() -> None:
-    recipe = build_recipe({}, ["run.resources.address=ray://head:10001", "run.resources.learner_gpus=8"])
+    recipe = build_recipe({}, ["run.resources.address=head:6379", "run.resources.learner_gpus=8"])
     plan = make_plan(recipe, MACHINE)
     assert plan.missing == ()
     assert "ray" not in [part.name for part in plan.processes]
