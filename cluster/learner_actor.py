@@ -24,6 +24,7 @@ from learner.metrics import ActorUpdate, CloneUpdate, CriticMetrics, CriticsUpda
 from learner.settings import LearnerSettings
 from policy.published_weights import PublishedWeights
 from records.episodes import Trajectory
+from records.folder_mark import require_mark
 from records.labels import LabelSubject
 from records.stores.working_copy import bring, is_address, keep, local_path, working_copy_of
 from replay.buffer import ReplayBuffer
@@ -45,6 +46,7 @@ class LearnerActor:
 
     ``judges`` are those under whose labels rollouts are learned from, by subject. Ranks make the same calls; where
     there are several, they meet in the file ``meeting`` of the learner's folder and wait ``limit_s`` for each other.
+    They write only where they see the ``mark`` of the run folder, and raise ``FolderNotShared`` elsewhere.
     """
 
     def __init__(
@@ -56,12 +58,15 @@ class LearnerActor:
         rank: int = 0,
         meeting: str = "",
         limit_s: float = 0.0,
+        mark: str = "",
     ) -> None:
         # With torch, which the driver, who only names this class, goes without.
         from learner.ranks import join_group
         from learner.trainer import Learner
         from policy.broadcast_sender import BroadcastSender
 
+        require_mark(mark)
+        self._mark = mark
         if rank == 0:
             # A learner whose driver was killed lives some moments longer, and must not write beside this one.
             self._lock = RunLock(local_path(out), name="learner.lock", wait_s=_LOCK_WAIT_S)
@@ -141,6 +146,7 @@ class LearnerActor:
 
     def publish(self, folder: str, version: int) -> PublishedWeights:
         """Write the actor's weights as one version, durable for all nodes, and return what names them."""
+        require_mark(self._mark)
         weights = self._learner.publish(local_path(folder), version)
         if not is_address(folder):
             return weights
@@ -156,11 +162,13 @@ class LearnerActor:
 
     def export(self, folder: str, critics: str) -> dict[str, str]:
         """Write the actor as a policy folder that anything can load; return its files' SHA-256s if it is in a store."""
+        require_mark(self._mark)
         self._learner.export(local_path(folder), critics=critics)
         return keep(folder)
 
     def save(self, folder: str) -> dict[str, str]:
         """Write a checkpoint (actor, critics, optimisers, generators); return as ``export`` does."""
+        require_mark(self._mark)
         path = local_path(folder)
         self._learner.save(path)
         return keep(folder, digests_as_written(path)) if is_address(folder) else {}

@@ -263,12 +263,14 @@ def start_learner(
     given = (settings, folders.address(model), folders.address(folders.out), recipe.replay.judges)
     name = f"waymark-{recipe.run.name}-{secrets.token_hex(3)}-learner"
     if settings.ranks == 1:
-        ranks = [make.options(name=f"{name}-0").remote(*given)]
+        ranks = [make.options(name=f"{name}-0").remote(*given, mark=folders.mark)]
     else:
         places, meeting = _places(recipe, demand, nodes), str(folders.meeting().resolve())
         at = [PlacementGroupSchedulingStrategy(places, rank) for rank in range(settings.ranks)]
         ranks = [
-            make.options(name=f"{name}-{rank}", scheduling_strategy=place).remote(*given, rank, meeting, limit_s)
+            make.options(name=f"{name}-{rank}", scheduling_strategy=place).remote(
+                *given, rank, meeting, limit_s, folders.mark
+            )
             for rank, place in enumerate(at)
         ]
     nodes.settled(LEARNER, settings.ranks)

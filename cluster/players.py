@@ -79,6 +79,7 @@ class Players:
             self._recipe.learner.adapters.rank,
             demands(self._recipe)[Role.SERVER].resources,
             self._plane,
+            "" if settings.weights_store else self._folders.mark,
         )
         with ExitStack() as started:
             head = ray.get_runtime_context().gcs_address

@@ -236,6 +236,7 @@ class Rollouts:
                     metrics=meter.run_name(),
                     memory_mb=demand.memory_mb,
                     resources=demand.resources,
+                    mark=self._folders.mark,
                 ),
                 self._service(environment).admission,
                 self._nodes,

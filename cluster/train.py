@@ -19,7 +19,7 @@ from cluster.placement import demands
 from cluster.ray_runtime import metrics_addresses, ray_runtime
 from cluster.recipe.recipe import Recipe
 from cluster.run_folder.driving import driving
-from cluster.run_folder.layout import REPORT, RunFolders
+from cluster.run_folder.layout import REPORT, RunFolders, shared_folders
 from cluster.run_folder.ledger import LedgerFile
 from cluster.run_folder.lock import ELSEWHERE_S, RunLock
 from cluster.run_folder.manifest import RunManifest, require_own_folder
@@ -109,12 +109,16 @@ def _kept_in(stored: StoredRun | None, lease: RunLease) -> Iterator[None]:
 def _play_on(recipe: Recipe, manifest: RunManifest, stored: StoredRun | None) -> RunDisplay:
     """Start every process of the run, do what is left of it, and end them."""
     out = manifest.out
-    folders, tasks = RunFolders(out.resolve(), stored), TaskSets(recipe)  # other processes work in other folders
+    tasks = TaskSets(recipe)
     tasks.prepare()
     if stored is not None:
         stored.bring_acknowledged()  # what was played before the processes were lost
-    # Ray takes the signals for itself when it starts: take them back.
-    with Monitors(out, recipe.monitors) as monitors, ray_runtime(recipe) as dashboard, interruptible(_kept(out)):
+    with (
+        shared_folders(out, stored) as folders,
+        Monitors(out, recipe.monitors) as monitors,
+        ray_runtime(recipe) as dashboard,
+        interruptible(_kept(out)),  # Ray takes the signals for itself when it starts: take them back
+    ):
         from cluster.controller import Controller
         from cluster.node_checks import require_equipped
         from cluster.node_watch import NodeWatch
@@ -122,7 +126,7 @@ def _play_on(recipe: Recipe, manifest: RunManifest, stored: StoredRun | None) ->
         from cluster.system import System
 
         if recipe.run.resources.address:
-            require_equipped(recipe)
+            require_equipped(recipe, folders.mark)
         start = manifest.note_start(recipe)
         with RunDisplay(recipe.run.phases) as display, LedgerFile(out, start) as ledger:
             if start > 1:

@@ -7,10 +7,13 @@ newest stage needs is never removed.
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from records.folder_mark import marked_folder
 from records.stores.lease import KEY as LEASE
 from records.stores.working_copy import address_of
 
@@ -21,8 +24,10 @@ if TYPE_CHECKING:
 class RunFolders:
     """Paths under one run folder ``out``."""
 
-    def __init__(self, out: Path, stored: StoredRun | None = None) -> None:
+    def __init__(self, out: Path, stored: StoredRun | None = None, mark: str = "") -> None:
         self.out = out
+        self.mark = mark
+        """By what processes of other nodes know the folder; empty where each node has one of its own."""
         self.stored = stored
         """The driver's side of a run in a store, of which ``out`` is the working copy."""
         self.policy = out / "policy"
@@ -116,6 +121,19 @@ class RunFolders:
         self.current_weights.unlink(missing_ok=True)
         if self.stored is not None:
             self.stored.announce(None)
+
+
+@contextmanager
+def shared_folders(out: Path, stored: StoredRun | None = None) -> Iterator[RunFolders]:
+    """Yield the folders under ``out``, absolute, for a run's processes; the folder is marked for as long as they live.
+
+    Of a run in a store each node has a folder of its own, which needs no mark.
+    """
+    if stored is not None:
+        yield RunFolders(out.resolve(), stored)
+        return
+    with marked_folder(out) as mark:
+        yield RunFolders(out.resolve(), mark=mark)
 
 
 REPORT = "report.html"

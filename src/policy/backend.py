@@ -37,7 +37,8 @@ class Serving:
     for what servers print, which need not exist. ``adapter_rank`` is that of the adapters that will be published on
     the model; 0 where whole models are. ``model`` and ``published`` may be addresses of a run in a store. Each server
     declares custom ``resources`` to Ray, beside what its options say. ``plane`` is how weights come to a server that
-    others start again.
+    others start again. ``mark`` is that of the run folder (``records.folder_mark``), which a server of the run's own
+    must see; empty where it need not.
     """
 
     settings: PolicySettings
@@ -48,6 +49,7 @@ class Serving:
     adapter_rank: int = 0
     resources: Mapping[str, float] = field(default_factory=dict)
     plane: DataPlane = by_file
+    mark: str = ""
 
 
 class PolicyService(Protocol):

@@ -24,6 +24,7 @@ from policy.published_weights import PublishedWeights, current_weights, on_this_
 from policy.server_start import ServerStart
 from policy.settings import PolicySettings
 from policy.torch_backend import TorchSettings
+from records.folder_mark import require_mark
 from records.stores.working_copy import bring
 from telemetry import meter, ray_sink, table
 
@@ -37,7 +38,8 @@ _TOKENS = {"prompt": "prompt_tokens", "kept": "cached_tokens", "new": "new_token
 class PolicyServer:
     """Serves the model in ``model_dir``; ``published_file`` names the published weights, if there are any yet.
 
-    It records metrics as ``label`` for the run ``metrics``, none where that is empty.
+    It records metrics as ``label`` for the run ``metrics``, none where that is empty, and starts only where it sees the
+    ``mark`` of the run folder.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class PolicyServer:
         published_file: str | None = None,
         label: str = "",
         metrics: str = "",
+        mark: str = "",
     ) -> None:
         self._label = label
         self._device = settings.device.partition(":")[0]
@@ -59,6 +62,7 @@ class PolicyServer:
             from policy.loading import load_engine  # with torch, which the driver, who only names this class, lacks
 
             ray_sink.install(metrics)
+            require_mark(mark)
             return load_engine(settings, options, str(bring(model_dir)), published_file, on_failure=_end_process)
 
         self._start = ServerStart(f"policy server {label}".rstrip(), build)
@@ -156,6 +160,7 @@ def start_server(
     label: str = "",
     environment: Mapping[str, str] | None = None,
     resources: Mapping[str, float] | None = None,
+    mark: str = "",
 ) -> ActorHandle[PolicyServer]:
     """Start a server as a Ray actor.
 
@@ -168,6 +173,7 @@ def start_server(
         label: what metrics call it.
         environment: environment variables of the server's process, added to the job's.
         resources: custom resources that it declares to Ray.
+        mark: that of the run folder, which the server must see; see ``records.folder_mark``.
     """
     actor = ray.remote(PolicyServer).options(
         name=name,
@@ -180,5 +186,5 @@ def start_server(
         runtime_env={"env_vars": {"OMP_NUM_THREADS": str(options.threads), **(environment or {})}},
     )
     published = str(published_file) if published_file else None
-    handle: Any = actor.remote(settings, options, str(model_dir), published, label, meter.run_name())
+    handle: Any = actor.remote(settings, options, str(model_dir), published, label, meter.run_name(), mark)
     return cast("ActorHandle[PolicyServer]", handle)

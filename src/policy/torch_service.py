@@ -71,6 +71,7 @@ def running_servers(serving: Serving, options: TorchSettings) -> Iterator[TorchS
             name=actor,
             label=name,
             resources=serving.resources,
+            mark=serving.mark,
         )  # fmt: skip
         for name, actor in actors.items()
     }

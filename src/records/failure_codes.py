@@ -85,6 +85,11 @@ NODE_SERVICE_LOST = _infra(
 )
 NOT_SENT = _infra("not_sent", "look at the workers' logs: they take no further episodes")
 SHARD_NOT_WRITTEN = _infra("shard_not_written", "make room on the disk that holds the run folder")
+RUN_FOLDER_NOT_SHARED = _infra(
+    "run_folder_not_shared",
+    "mount the run folder on the node that the failure names, or name the nodes that have it in "
+    "run.resources.rollout_nodes",
+)
 INTERRUPTED = _infra("interrupted", "look at the workers' logs: why did the episode not come to its end?")
 CANCELLED = _infra("cancelled", "nothing: the worker was told to stop")
 UNEXPECTED = _infra("unexpected", "read the workers' logs and report it: it is a mistake of Waymark's or of a plug-in")

@@ -66,7 +66,8 @@ class WorkerConfig:
     that play demonstrations only; ``policy_settings`` gives the prompt format and the limits in tokens. Shards go under
     ``shard_dir``; screenshots under ``screenshot_dir``, states of planned episodes under ``plan_dir``, or nowhere where
     these are empty. ``run`` is part of the actors' names; ``metrics`` is the run that they record for, empty for none.
-    A worker declares ``memory_mb`` to Ray, in MiB, and custom ``resources``.
+    A worker declares ``memory_mb`` to Ray, in MiB, and custom ``resources``. It plays only where it sees the ``mark``
+    of the run folder (``records.folder_mark``); an empty one asks for nothing.
     """
 
     shard_dir: str
@@ -85,3 +86,4 @@ class WorkerConfig:
     metrics: str = ""
     memory_mb: int = 0
     resources: Mapping[str, float] = field(default_factory=dict)
+    mark: str = ""

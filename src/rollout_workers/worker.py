@@ -34,6 +34,7 @@ from policy.tokenizer import TextTokenizer
 from records import failure_codes as codes
 from records.episodes import Source, newest_version
 from records.failures import EpisodeFailed, Failure
+from records.folder_mark import FolderNotShared, require_mark
 from records.stores.working_copy import bring, local_path
 from records.supervision import supervised
 from rollout_workers.agent import Agent, DecisionWriter, PolicyAgent
@@ -96,7 +97,10 @@ class RolloutWorker:
         settings = config.settings
         self._lag = LoopLag(settings.loop_lag_limit_s)
         self._shards = ShardWriter(
-            config.shard_dir, linger_s=settings.shard_linger_s, deadline_s=settings.shard_deadline_s
+            config.shard_dir,
+            linger_s=settings.shard_linger_s,
+            deadline_s=settings.shard_deadline_s,
+            mark=config.mark,
         )
         self._service: Any = None
         self._screenshots = ScreenshotFolder(local_path(config.screenshot_dir)) if config.screenshot_dir else None
@@ -155,6 +159,10 @@ class RolloutWorker:
 
     async def _build(self) -> _Equipment:
         config, planning = self._config, self._config.settings.planning
+        try:
+            await asyncio.to_thread(require_mark, config.mark)
+        except FolderNotShared as error:
+            raise EpisodeFailed(Failure(codes.RUN_FOLDER_NOT_SHARED, str(error))) from error
         if config.metrics:
             cast(Callable[[str], None], load("telemetry.ray_sink:install"))(config.metrics)
         self._orphans_killed += await asyncio.to_thread(lambda: kill(orphans()))

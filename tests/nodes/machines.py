@@ -92,9 +92,12 @@ class Machines:
     environment: Mapping[str, str]
     nodes: list[Node] = field(default_factory=list)
 
-    def add(self, *, cpus: float = 1, resources: Mapping[str, float] | None = None) -> Node:
-        """Start a node that joins the cluster; return once it is there."""
-        node = start_node(f"127.0.0.{10 + len(self.nodes)}", self.environment, cpus, resources, gcs=self.gcs)
+    def add(
+        self, *, cpus: float = 1, resources: Mapping[str, float] | None = None, forbidden: Sequence[Path] = ()
+    ) -> Node:
+        """Start a node that joins the cluster and may open nothing ``forbidden``; return once it is there."""
+        address = f"127.0.0.{10 + len(self.nodes)}"
+        node = start_node(address, self.environment, cpus, resources, gcs=self.gcs, forbidden=forbidden)
         self.nodes.append(node)
         wait_until(lambda: any(n["Alive"] and n["NodeManagerAddress"] == node.address for n in ray.nodes()), node)
         return node

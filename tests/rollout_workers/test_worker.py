@@ -22,6 +22,7 @@ from judges.llm.interface import LlmQuestion
 from plugs.registry import load
 from records.episodes import NO_POLICY, Source, Trajectory
 from records.failures import FailureKind
+from records.folder_mark import marked_folder
 from replay.shards import read_shard
 from rollout_workers import shard_writer
 from rollout_workers.leases import Lease
@@ -58,6 +59,34 @@ async def test_an_answer_names_the_shard_that_already_holds_the_episode(tmp_path
     assert (trajectory.episode_id, trajectory.outcome, trajectory.worker) == ("e0", 1.0, "worker-0")
     summary = completed(answer).summary
     assert (summary.steps, summary.outcome, summary.policy_version) == (2, 1.0, 3)
+
+
+async def test_a_worker_of_a_node_without_the_run_folder_does_not_start_and_makes_none(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    lost = replace(config(tmp_path, SETTINGS), shard_dir=str(elsewhere / "episodes"), mark=str(elsewhere / ".mark-1"))
+    worker = RolloutWorker(lost, "worker-0")
+    try:
+        failure = (await worker.start()).failure
+        assert failure is not None
+        assert str(failure.code) == "infra/run_folder_not_shared"
+        assert f"{elsewhere} is not there" in failure.detail
+    finally:
+        await worker.stop()
+    assert not elsewhere.exists()
+
+
+async def test_a_run_folder_that_goes_away_fails_the_episode_with_a_type_and_is_not_made_again(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    with marked_folder(out) as mark:
+        async with started(replace(config(tmp_path, SETTINGS), shard_dir=str(out / "episodes"), mark=mark)) as worker:
+            completed(await play(worker, 0))
+            out.rename(tmp_path / "aside")
+            failure = failed(await play(worker, 1))
+            assert str(failure.code) == "infra/run_folder_not_shared"
+            assert not out.exists()
+            (tmp_path / "aside").rename(out)
+            completed(await play(worker, 2))
 
 
 async def test_episodes_that_finish_together_share_a_shard(tmp_path: Path) -> None:
