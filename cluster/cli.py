@@ -162,12 +162,16 @@ def evaluate(
     ] = 1,
     json_file: Annotated[Path | None, json_option("the result")] = None,
     keep: Annotated[
-        Path | None, new_folder_option("Keep episodes and result in this new folder: for `analyze`, `gate`.")
+        Path | None,
+        new_folder_option(
+            "Keep episodes and result in this new folder: for `analyze`, `gate`. Needed where a Ray cluster is joined, "
+            "in a folder that every node sees."
+        ),
     ] = None,
     overrides: SetOption = None,
 ) -> None:
     """Evaluate a policy on one split."""
-    from cluster.preflight.evaluation import require_evaluable
+    from cluster.preflight.evaluation import require_evaluable, require_shared_place
     from cluster.recipe.evaluated import as_evaluated
     from cluster.recipe.run_settings import SPLITS
     from cluster.run_folder.durable import write_atomic
@@ -177,6 +181,7 @@ def evaluate(
     loaded, folder = load_run(recipe, None, overrides)
     evaluated = as_evaluated(loaded, policy=policy, split=split, passes=passes, steps_factor=steps_factor)
     require_evaluable(evaluated)
+    require_shared_place(evaluated, keep)
     require_ready(evaluated, folder, learns=False)
     from cluster.display.result_table import evaluation_table
     from cluster.evaluation import evaluate as run

@@ -1,7 +1,7 @@
-"""What ``waymark eval`` is told on its command line, looked at before the machine: the policy and the split.
+"""What ``waymark eval`` is told on its command line, looked at before the machine: the policy, the split, the place.
 
-Owns ``require_evaluable``. Invariant: what is wrong is said by the option's name, and nothing is started or fetched for
-it. Imports neither torch nor Ray.
+Owns ``require_evaluable`` and ``require_shared_place``. Invariant: what is wrong is said by the option's name, and
+nothing is started or fetched for it. Imports neither torch nor Ray.
 """
 
 from __future__ import annotations
@@ -26,6 +26,17 @@ def require_evaluable(evaluated: Recipe) -> None:
     """Raise ``RecipeError`` where the recipe of an evaluation (``as_evaluated``) has no policy or no such split."""
     _require_policy(evaluated)
     _require_split(evaluated)
+
+
+def require_shared_place(evaluated: Recipe, keep: Path | None) -> None:
+    """Raise ``RecipeError`` where a cluster is joined and no folder is named beside which its nodes could work."""
+    address = evaluated.run.resources.address
+    if address and keep is None:
+        raise RecipeError(
+            f"--out: the evaluation joins the Ray cluster at {address}, and works beside its result: name a new folder "
+            "in one that every node sees, such as /shared/evals/mine; to evaluate on this machine alone, unset "
+            "RAY_ADDRESS and leave run.resources.address empty"
+        )
 
 
 def _require_policy(evaluated: Recipe) -> None:

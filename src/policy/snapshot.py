@@ -10,10 +10,11 @@ from collections.abc import Sequence
 
 from policy.publication import Ids, Probe
 from policy.published_weights import PublishedWeights
+from records.folder_mark import require_mark
 
 
 def take_snapshot(
-    model: str, file: str, version: int, asked: Sequence[tuple[Ids, Ids]], device: str
+    model: str, file: str, version: int, asked: Sequence[tuple[Ids, Ids]], device: str, mark: str
 ) -> tuple[PublishedWeights, list[Probe]]:
     """Write the weights of ``model`` (a policy folder) to ``file``; return what names them, and probes.
 
@@ -21,6 +22,7 @@ def take_snapshot(
     held against.
 
     Raises:
+        FolderNotShared: the process does not see the folder that has ``mark`` (``records.folder_mark``).
         OSError: there is no such model, or the file cannot be written.
     """
     from policy.checkpoint_names import other_names
@@ -29,6 +31,7 @@ def take_snapshot(
     from policy.tokenizer import TextTokenizer
     from policy.weights import own_tensors, write_weights
 
+    require_mark(mark)
     loaded = load_causal_lm(model, device=device)
     own = own_tensors(loaded)
     weights = write_weights(own, file, version, views=other_names(loaded, own))

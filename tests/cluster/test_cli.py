@@ -289,6 +289,45 @@ def test_the_machine_is_to_be_ready_for_the_evaluation_and_not_for_the_training(
     assert len(calls) == 1
 
 
+@pytest.mark.parametrize(("named", "joined"), [("RAY_ADDRESS", "head:6379"), ("run.resources.address", "auto")])
+def test_on_a_cluster_an_evaluation_wants_a_place_that_all_nodes_see(
+    recipe: Path,
+    calls: list[tuple[str, Any]],
+    complete_machine: None,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    named: str,
+    joined: str,
+) -> None:
+    words = ["eval", str(recipe), "--policy", "p", "--split", "test"]
+    if named == "RAY_ADDRESS":
+        monkeypatch.setenv(named, joined)
+    else:
+        words += ["--set", f"{named}={joined}"]
+    with pytest.raises(RecipeError, match=rf"^--out: .* cluster at {joined}.*that every node sees.*RAY_ADDRESS"):
+        RUNNER.invoke(cli.app, words, catch_exceptions=False)
+    assert calls == []
+    RUNNER.invoke(cli.app, [*words, "--out", str(tmp_path / "kept")], catch_exceptions=False)
+    assert [call[1][3] for call in calls] == [tmp_path / "kept"]
+
+
+@pytest.mark.parametrize("command", ["train", "eval", "check"])
+@pytest.mark.parametrize("address", ["ray://head:10001", "http://head:8265"])
+def test_an_address_that_no_driver_joins_is_refused_and_submit_named(
+    recipe: Path,
+    calls: list[tuple[str, Any]],
+    complete_machine: None,
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    address: str,
+) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    more = ["--policy", "p", "--split", "test"] if command == "eval" else []
+    with pytest.raises(RecipeError, match=rf"^RAY_ADDRESS is {address}, .*`waymark submit`"):
+        RUNNER.invoke(cli.app, [command, str(recipe), *more], catch_exceptions=False)
+    assert calls == []
+
+
 def test_an_unknown_split_is_refused_before_anything_starts(recipe: Path, calls: list[tuple[str, Any]]) -> None:
     with pytest.raises(RecipeError, match="found 'tset'"):
         RUNNER.invoke(
