@@ -14,11 +14,12 @@ _INHERITED = frozenset({
     "CHROME_DEVEL_SANDBOX", "PLAYWRIGHT_BROWSERS_PATH", "PLAYWRIGHT_NODEJS_PATH",
     "PLAYWRIGHT_HOST_PLATFORM_OVERRIDE", "PLAYWRIGHT_SKIP_VALIDATE_HOST_REQUIREMENTS",
 })  # fmt: skip
-_INHERITED_KINDS = ("LC_", "XDG_", "FONTCONFIG_", "WAYMARK_")
+_MARKS = frozenset({"WAYMARK_BROWSER_OWNER", "WAYMARK_TEST_SUITE", "WAYMARK_BENCHMARK_RUN"})
+"""By which whoever started a process finds it again; other names of Waymark's may be those of tokens."""
+_INHERITED_KINDS = ("LC_", "XDG_", "FONTCONFIG_")
 
 
 def inherited() -> dict[str, str]:
     """Return the variables of this process that such a process may have."""
-    return {
-        name: value for name, value in os.environ.items() if name in _INHERITED or name.startswith(_INHERITED_KINDS)
-    }
+    named = _INHERITED | _MARKS
+    return {name: value for name, value in os.environ.items() if name in named or name.startswith(_INHERITED_KINDS)}

@@ -92,6 +92,7 @@ def test_orphans_are_those_whose_owner_is_gone(unguarded: tuple[subprocess.Popen
 @pytest.mark.browser
 async def test_no_secret_of_the_worker_is_in_the_environment_of_what_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     secrets = {"RAY_AUTH_TOKEN": "s3cret", "SHOPPING_PASSWORD": "s3cret", "HTTPS_PROXY": "http://me:s3cret@proxy"}
+    secrets |= {"WAYMARK_VLLM_TOKEN": "s3cret", "WAYMARK_TOKEN_OF_OUR_OWN": "s3cret"}
     for name, value in secrets.items():
         monkeypatch.setenv(name, value)
     mark = process_mark(os.getpid())

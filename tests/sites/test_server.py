@@ -38,11 +38,13 @@ def test_the_server_answers_and_stops():
 def test_the_server_has_no_token_and_no_password_in_its_environment(monkeypatch):
     monkeypatch.setenv("RAY_AUTH_TOKEN", "a-token-of-the-driver")
     monkeypatch.setenv("SHOPPING_PASSWORD", "a-password-of-a-site")
+    monkeypatch.setenv("WAYMARK_VLLM_TOKEN", "a-token-of-the-policy-servers")
     with SiteServer() as server:
         environment = Path(f"/proc/{server.pid}/environ").read_bytes()
     assert b"PYTHONPATH=" in environment
     assert b"of-the-driver" not in environment
     assert b"of-a-site" not in environment
+    assert b"of-the-policy-servers" not in environment
 
 
 def test_a_server_that_cannot_start_says_why():
