@@ -79,7 +79,8 @@ class Players:
             self._recipe.learner.adapters.rank,
             demands(self._recipe)[Role.SERVER].resources,
             self._plane,
-            "" if settings.weights_store else self._folders.mark,
+            mark="" if settings.weights_store else self._folders.mark,
+            joined=bool(self._recipe.run.resources.address),
         )
         with ExitStack() as started:
             head = ray.get_runtime_context().gcs_address

@@ -61,12 +61,14 @@ def machine_checks(
         check_threads(os.environ.get("OMP_NUM_THREADS")),
     ]
     if uses_browser(recipe, here):
-        checks.append(check_browser(recipe.browser.executable))
+        checks += [check_browser(recipe.browser.executable), *check_sandbox(recipe)]
     if DRIVER in here:
         checks += [check_writable(out), *check_start(recipe)]
     checks += check_devices(recipe, machine, here)
     if SERVER in here:
         checks += check_server(recipe)
+    if DRIVER in here and recipe.run.resources.address:
+        checks += check_servers_reached(recipe)
     if DRIVER in here:
         checks += [*check_environment_of(recipe, learns=learns), *check_language_models(recipe)]
     if WORKER in here:
@@ -85,6 +87,26 @@ def check_browser(executable: str) -> Check:
         return Check("browser", Status.OK, str(chromium.find(executable)))
     except chromium.BrowserMissing as error:
         return Check("browser", Status.FAIL, "none that can be used", str(error))
+
+
+def check_sandbox(recipe: Recipe) -> list[Check]:
+    """Chromium has its own sandbox, where the recipe leaves that open or insists on it; nothing without a Chromium."""
+    from environments.browser import chromium
+    from environments.browser.sandbox import why_none
+
+    name, wanted = "browser.sandbox", recipe.browser.sandbox
+    if wanted == "never":
+        return [Check(name, Status.OK, "off, as the recipe says")]
+    try:
+        lacks = why_none(chromium.find(recipe.browser.executable))
+    except chromium.BrowserMissing:
+        return []
+    if not lacks:
+        return [Check(name, Status.OK, "on")]
+    advice = "docs/environments.md says what gives Chromium one, and what keeps pages apart without it"
+    if wanted == "always":
+        return [Check(name, Status.FAIL, f"always, but there is none: {lacks}", advice)]
+    return [Check(name, Status.WARN, f"off: {lacks}", f"{advice}; pages of your own need none")]
 
 
 def check_cores(machine: Machine) -> Check:
@@ -138,6 +160,12 @@ def check_server(recipe: Recipe) -> list[Check]:
     """What serves the policy can run here."""
     backend, options = backend_of(recipe.policy)
     return backend.preflight(recipe.policy, options)
+
+
+def check_servers_reached(recipe: Recipe) -> list[Check]:
+    """Rollout workers on any node of a cluster reach the policy's servers."""
+    backend, options = backend_of(recipe.policy)
+    return backend.reached(options)
 
 
 def check_environment_of(recipe: Recipe, *, learns: bool = True) -> list[Check]:

@@ -28,6 +28,11 @@ _START_S = 600.0
 S = TypeVar("S")
 
 
+def reached_anywhere(options: object) -> list[Check]:
+    """A backend whose servers are reached from every node of a cluster, as Ray's actors are, has nothing to say."""
+    return []
+
+
 @dataclass(frozen=True, slots=True)
 class Serving:
     """What is to be served: ``model`` is a policy folder.
@@ -38,7 +43,7 @@ class Serving:
     the model; 0 where whole models are. ``model`` and ``published`` may be addresses of a run in a store. Each server
     declares custom ``resources`` to Ray, beside what its options say. ``plane`` is how weights come to a server that
     others start again. ``mark`` is that of the run folder (``records.folder_mark``), which a server of the run's own
-    must see; empty where it need not.
+    must see; empty where it need not. ``joined`` says that Ray is a cluster's, so that who asks may be on another node.
     """
 
     settings: PolicySettings
@@ -50,6 +55,7 @@ class Serving:
     resources: Mapping[str, float] = field(default_factory=dict)
     plane: DataPlane = by_file
     mark: str = ""
+    joined: bool = False
 
 
 class PolicyService(Protocol):
@@ -104,6 +110,8 @@ class PolicyBackend(Generic[S]):
     """The data planes by which its servers take weights, out of ``file`` and ``broadcast``."""
     names_of_files: bool = False
     """Whether its servers know a whole model's tensors by their names in its files (``policy.checkpoint_names``)."""
+    reached: Callable[[S], list[Check]] = reached_anywhere
+    """Says before a run that joins a cluster what keeps rollout workers on other nodes from its servers."""
 
 
 def backend_of(settings: PolicySettings) -> tuple[PolicyBackend[Any], Any]:

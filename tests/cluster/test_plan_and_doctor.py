@@ -30,7 +30,7 @@ from cluster.preflight.machine import Machine
 from cluster.preflight.packages import check_import, check_package, check_python
 from cluster.preflight.plan import make_plan
 from cluster.preflight.start import check_devices, check_start
-from cluster.recipe.recipe import Recipe, build_recipe, load_recipe
+from cluster.recipe.recipe import Recipe, build_recipe, config_hash, load_recipe
 from cluster.recipe.run_settings import RunSettings
 from cluster.task_sets import TaskSets
 from environments.task_sources import ListedTasks
@@ -420,6 +420,30 @@ def test_a_browser_that_is_set_and_not_there_is_named(tmp_path: Path) -> None:
     assert "no-chromium" in browser.advice
 
 
+@pytest.mark.parametrize(
+    ("sandbox", "lacks", "status", "found"),
+    [
+        ("auto", "", Status.OK, "on"),
+        ("auto", "no namespaces", Status.WARN, "off: no namespaces"),
+        ("always", "no namespaces", Status.FAIL, "always, but there is none: no namespaces"),
+        ("always", "", Status.OK, "on"),
+        ("never", "no namespaces", Status.OK, "off, as the recipe says"),
+    ],
+)
+def test_whether_chromium_has_its_sandbox_is_told(
+    sandbox: str, lacks: str, status: Status, found: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("environments.browser.sandbox.why_none", lambda executable: lacks)
+    recipe = build_recipe({}, [f"browser.sandbox={sandbox}", f"browser.executable={sys.executable}"])
+    (check,) = doctor.check_sandbox(recipe)
+    assert (check.name, check.status, check.found) == ("browser.sandbox", status, found)
+    assert config_hash(recipe) == config_hash(build_recipe({}))
+
+
+def test_without_a_browser_nothing_is_said_of_its_sandbox(tmp_path: Path) -> None:
+    assert doctor.check_sandbox(build_recipe({}, [f"browser.executable={tmp_path / 'none'}"])) == []
+
+
 LACKS = {
     DRIVER: {"matplotlib", "tensorboard", "ray[rllib]", "lxml"},
     WORKER: {"playwright", "lxml", "browser"},
@@ -455,6 +479,24 @@ def test_a_driver_on_a_cluster_needs_no_browser_and_no_torch(bare: None, tmp_pat
     assert not {"torch", "browser", "playwright", "policy.backend"} & lacking("run.resources.address=auto")
     opening = lacking("run.resources.address=auto", "curriculum.value_band=true")
     assert {"browser", "playwright"} <= opening, "it opens first pages itself"
+
+
+def test_on_a_cluster_vllm_is_refused_where_other_nodes_do_not_reach_it(tmp_path: Path) -> None:
+    def refused(*overrides: str) -> list[str]:
+        recipe = build_recipe({"policy": {"backend": "vllm"}}, [*overrides])
+        return [
+            check.name
+            for check in machine_checks(recipe, tmp_path, MACHINE, learns=False)
+            if check.status is Status.FAIL
+        ]
+
+    joined, loopback = "run.resources.address=auto", "policy.options.bind=loopback"
+    assert "policy.options.bind" in refused(joined, loopback)
+    for fine in ([joined], [joined, "policy.options.bind=node"], [loopback], []):
+        assert "policy.options.bind" not in refused(*fine), fine
+    assert config_hash(build_recipe({"policy": {"backend": "vllm"}}, [loopback])) == config_hash(
+        build_recipe({"policy": {"backend": "vllm"}})
+    )
 
 
 def test_what_plays_without_a_browser_needs_none(bare: None, tmp_path: Path) -> None:

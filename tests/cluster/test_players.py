@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -13,7 +14,7 @@ from cluster.errors import ProcessLost, RunStopped
 from cluster.players import Players
 from cluster.recipe.recipe import build_recipe
 from cluster.run_folder.layout import RunFolders
-from policy.backend import ServerProcesses
+from policy.backend import ServerProcesses, Serving
 from policy.client import StartFailed
 from policy.publication import Probe
 from policy.published_weights import PublishedWeights, current_weights
@@ -79,6 +80,27 @@ def test_a_server_that_starts_is_left_to_take_what_is_published(tmp_path: Path) 
     found = current_weights(RunFolders(tmp_path).current_weights)
     assert found is not None
     assert found.version == 4, "which it reads when it comes up"
+
+
+@pytest.mark.parametrize(("address", "joined"), [("", False), ("auto", True)])
+def test_servers_are_told_whether_who_asks_may_be_on_another_node(
+    tmp_path: Path, address: str, joined: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Told(Exception):
+        pass
+
+    def serve(serving: Serving, options: object) -> Any:
+        raise Told(serving)
+
+    recipe = build_recipe({}, [f"run.resources.address={address}"])
+    monkeypatch.setattr("cluster.players.ray", MagicMock())
+    monkeypatch.setattr("cluster.players.HeadWatch", MagicMock())
+    monkeypatch.setattr("cluster.players.backend_of", lambda settings: (SimpleNamespace(serve=serve), None))
+    players = Players(recipe, RunFolders(tmp_path), SimpleNamespace(), "model", Nodes(set()))  # type: ignore[arg-type]
+    monkeypatch.setattr(players, "_explain_lost_head", lambda *error: None)
+    with pytest.raises(Told) as told:
+        players.__enter__()
+    assert told.value.args[0].joined is joined
 
 
 @pytest.mark.parametrize("first_fails", [False, True])

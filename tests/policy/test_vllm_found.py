@@ -18,7 +18,8 @@ from policy.publication import Probe, ProbeLimits, publish
 from policy.published_weights import PublishedWeights, write_published
 from policy.settings import PolicySettings
 from policy.vllm import service
-from policy.vllm.backend import OLDEST, VllmSettings, preflight, processes
+from policy.vllm.backend import OLDEST, VllmSettings, preflight, processes, reached
+from policy.vllm.server import listening_host
 from policy.vllm.service import VllmService, found_servers
 from records.checks import Status
 from tests.policy.told_server import Answer, told
@@ -221,6 +222,35 @@ def test_preflight_names_what_is_missing(policy_dir: Path, tmp_path: Path) -> No
     (_, misfit) = preflight(PolicySettings(backend="vllm", model=str(other)), options)
     assert misfit.status is Status.FAIL
     assert "the model's head 5" in misfit.found
+
+
+@pytest.mark.parametrize(
+    ("bind", "joined", "host"),
+    [
+        ("auto", False, "127.0.0.1"),
+        ("auto", True, "10.0.0.7"),
+        ("loopback", False, "127.0.0.1"),
+        ("node", False, "10.0.0.7"),
+        ("node", True, "10.0.0.7"),
+    ],
+)
+def test_servers_listen_where_workers_may_be(
+    bind: str, joined: bool, host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ray.util.get_node_ip_address", lambda: "10.0.0.7")
+    assert listening_host(bind, joined=joined) == host
+    assert VllmSettings().bind == "auto"
+
+
+def test_what_other_nodes_do_not_reach_is_refused_and_what_they_may_not_reach_is_told() -> None:
+    (refused,) = reached(VllmSettings(bind="loopback"))
+    assert (refused.name, refused.status) == ("policy.options.bind", Status.FAIL)
+    assert refused.advice == "leave it out, or set it to node"
+    own = ("http://localhost:8000", "http://127.0.0.2:8000", "http://[::1]:8000")
+    told = reached(VllmSettings(bind="loopback", urls=(*own, "http://vllm.svc:8000", "http://10.0.0.7:8000")))
+    assert [(check.name, check.status) for check in told] == 3 * [("policy.options.urls", Status.WARN)]
+    assert all(url in check.found for url, check in zip(own, told, strict=True))
+    assert reached(VllmSettings()) == reached(VllmSettings(bind="node")) == []
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import secrets
 from playwright.async_api import Browser, Page, Playwright
 
 from environments.browser import chromium
+from environments.browser.sandbox import sandboxed
 from environments.browser.settings import BrowserSettings
 from records.child_environment import inherited
 
@@ -49,8 +50,10 @@ class PagePainter:
         settings = self._settings
         async with self._lock:
             if self._page is None or self._browser is None or not self._browser.is_connected():
+                executable = chromium.find(settings.executable)
                 self._browser = await playwright.chromium.launch(
-                    executable_path=chromium.find(settings.executable),
+                    executable_path=executable,
+                    chromium_sandbox=await sandboxed(settings, executable),
                     args=chromium.launch_flags(f"painter-{secrets.token_hex(4)}", paint=True),
                     env={**inherited()},
                     timeout=settings.launch_timeout_s * 1000,

@@ -22,6 +22,7 @@ from environments.browser import chromium
 from environments.browser.page_painter import PagePainter
 from environments.browser.page_scripts import FRAMES_SCRIPT, PAGE_SCRIPT, WEBRL_SCRIPT
 from environments.browser.page_watch import PageWatch
+from environments.browser.sandbox import sandboxed
 from environments.browser.settings import BrowserSettings
 from records import failure_codes as codes
 from records.child_environment import inherited
@@ -118,10 +119,12 @@ class BrowserProcess:
     async def _start(self) -> None:
         try:
             executable = chromium.find(self.settings.executable)
+            boxed = await sandboxed(self.settings, executable)
             async with asyncio.timeout(self.settings.launch_timeout_s):
                 self._playwright = await async_playwright().start()
                 self._browser = await self._playwright.chromium.launch(
                     executable_path=executable,
+                    chromium_sandbox=boxed,
                     args=chromium.launch_flags(
                         self.browser_id,
                         self.settings.paint,

@@ -21,11 +21,16 @@ class BrowserSettings:
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
     operational: ClassVar[tuple[str, ...]] = (
-        "executable", "page_memory_mb", "episodes_per_context", "launch_timeout_s", "close_timeout_s",
+        "executable", "sandbox", "page_memory_mb", "episodes_per_context", "launch_timeout_s", "close_timeout_s",
     )  # fmt: skip
 
     executable: str = ""
     """Path of a Chromium or headless-shell binary; empty looks for Playwright's, then for installed ones."""
+
+    sandbox: str = "auto"
+    """Whether Chromium's own sandbox stands between a page's process and the worker's machine: ``auto`` (where Chromium
+    can have one: not as root, not where users may make no namespaces, as in most containers), ``always`` (or no browser)
+    or ``never``."""
 
     paint: bool = False
     """Whether Chromium draws frames. Without it a page load costs a quarter less; screenshots are then drawn from a
@@ -83,6 +88,7 @@ class BrowserSettings:
     def __post_init__(self) -> None:
         """Refuse a format that does not exist, sizes of no page, and waits of nothing."""
         one_of(self, "observation_format", ("waymark", "webrl"))
+        one_of(self, "sandbox", ("auto", "always", "never"))
         at_least(self, 1, "viewport_width", "viewport_height", "max_observation_chars", "max_tabs", "page_memory_mb")
         at_least(self, 1, "episodes_per_context")
         for name in ("viewport_width", "viewport_height"):

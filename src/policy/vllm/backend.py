@@ -22,7 +22,7 @@ from policy.model_size import ModelSize
 from policy.settings import DTYPE_BYTES, PLANES, PolicySettings
 from policy.tokenizer import TextTokenizer
 from policy.vllm import parallel
-from policy.vllm.places import UNTRUSTED, Place, check_url, places, read_token, same_server, untrusted
+from policy.vllm.places import UNTRUSTED, Place, check_url, is_loopback, places, read_token, same_server, untrusted
 from records.bounds import at_least, one_of, times
 from records.checks import Check, Status
 from records.memory import MIB, MemoryPart
@@ -74,8 +74,9 @@ class VllmSettings:
     ``policy.attempt_timeout_s``. 0 is ``max_batch``: what a server generates at once, more would wait there."""
     python: str = ""
     """Python in which vLLM is installed, from the working folder; empty is Waymark's own."""
-    bind: str = "loopback"
-    """Where servers listen: ``loopback`` (this machine alone) or ``node`` (their machine's address in the cluster)."""
+    bind: str = "auto"
+    """Where servers listen: ``loopback`` (their machine alone), ``node`` (their machine's address in the cluster) or
+    ``auto``: ``node`` where the run joins a cluster, whose workers may be on other machines, ``loopback`` elsewhere."""
     args: tuple[str, ...] = ()
     """Further arguments of vLLM's server; how a model is divided is what ``gpus`` says."""
     seeds: bool = False
@@ -95,7 +96,7 @@ class VllmSettings:
         if self.restarts is not None:
             at_least(self, 0, "restarts")
         parallel.check(self.gpus, self.args)
-        one_of(self, "bind", ("loopback", "node"))
+        one_of(self, "bind", ("auto", "loopback", "node"))
         for url in self.urls:
             check_url(url, "urls")
         times(self)
@@ -152,6 +153,21 @@ def preflight(settings: PolicySettings, options: VllmSettings) -> list[Check]:
     if folder.is_dir():
         checks.append(_tokenizer_fits(folder))
     return checks
+
+
+def reached(options: VllmSettings) -> list[Check]:
+    """Rollout workers on other nodes of a cluster reach the servers; an address of each machine's own may be meant."""
+    if options.urls:
+        own = [url for url in options.urls if is_loopback(url)]
+        advice = "name the servers' addresses in the cluster, unless each node has its own way to them there"
+        return [
+            Check("policy.options.urls", Status.WARN, f"{url} is another machine on each node of a cluster", advice)
+            for url in own
+        ]
+    if options.bind != "loopback":
+        return []
+    found = "loopback, and rollout workers on other nodes of the cluster do not reach servers that listen there"
+    return [Check("policy.options.bind", Status.FAIL, found, "leave it out, or set it to node")]
 
 
 def _installed(python: str) -> Check:
@@ -248,4 +264,4 @@ def serve(serving: Serving, options: VllmSettings) -> Iterator[PolicyService]:
         yield service
 
 
-VLLM = PolicyBackend(VllmSettings, processes, memory, preflight, serve, PLANES, names_of_files=True)
+VLLM = PolicyBackend(VllmSettings, processes, memory, preflight, serve, PLANES, names_of_files=True, reached=reached)

@@ -171,6 +171,14 @@ def check_url(url: str, setting: str) -> None:
     require(not ("@" in parts.netloc or parts.query or parts.fragment), setting, expected, shown)
 
 
+def is_loopback(url: str) -> bool:
+    """Whether a server's address is that of whichever machine asks."""
+    host = urlsplit(url).hostname or ""
+    if _is_address(host):
+        return ip_address(host).is_loopback
+    return host == "localhost" or host.endswith(".localhost")
+
+
 def _port(parts: SplitResult) -> int:
     return parts.port or _PORTS[parts.scheme]
 

@@ -52,8 +52,9 @@ class VllmServer:
 
         def build() -> VllmProcess:
             ray_sink.install(metrics)
+            host = listening_host(options.bind, joined=serving.joined)
             process = VllmProcess(
-                serving.settings, options, str(bring(serving.model)), python=python, host=_host(options.bind),
+                serving.settings, options, str(bring(serving.model)), python=python, host=host,
                 token=token, log_file=log_file, adapter_rank=serving.adapter_rank,
             )  # fmt: skip
             with ExitStack() as unless_up:
@@ -151,8 +152,9 @@ class VllmServer:
         return True
 
 
-def _host(bind: str) -> str:
-    if bind == "loopback":
+def listening_host(bind: str, *, joined: bool) -> str:
+    """Return where a server on this node listens; ``joined`` as in ``Serving``."""
+    if bind == "loopback" or (bind == "auto" and not joined):
         return "127.0.0.1"
     import ray
 
