@@ -481,7 +481,12 @@ def test_a_driver_on_a_cluster_needs_no_browser_and_no_torch(bare: None, tmp_pat
     assert {"browser", "playwright"} <= opening, "it opens first pages itself"
 
 
-def test_on_a_cluster_vllm_is_refused_where_other_nodes_do_not_reach_it(tmp_path: Path) -> None:
+def test_on_a_cluster_vllm_is_refused_where_other_nodes_do_not_reach_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "check_server", lambda recipe: [])
+    monkeypatch.setattr(doctor, "check_environment_of", lambda recipe, learns: [])
+
     def refused(*overrides: str) -> list[str]:
         recipe = build_recipe({"policy": {"backend": "vllm"}}, [*overrides])
         return [

@@ -19,7 +19,7 @@ from records.child_environment import inherited
 
 _START_S = 20.0
 """Fixed: an empty page is written down in a second; a start that takes longer says nothing of sandboxes."""
-_SAID = ("No usable sandbox", "without --no-sandbox is not supported", "Failed to move to new namespace")
+_SAID = (b"No usable sandbox", b"without --no-sandbox is not supported", b"Failed to move to new namespace")
 """What Chromium prints before it gives up for want of a sandbox."""
 AS_ROOT = "the user is root, for whom Chromium has none"
 NO_NAMESPACES = "this machine, or its container, lets users make no namespaces"
@@ -45,15 +45,7 @@ def why_none(executable: Path) -> str:
     with tempfile.TemporaryDirectory(prefix="waymark-sandbox-", ignore_cleanup_errors=True) as profile:
         command = [executable, "--headless", f"--user-data-dir={profile}", "--dump-dom", "about:blank"]
         try:
-            done = subprocess.run(
-                command,
-                env=inherited(),
-                timeout=_START_S,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                check=False,
-            )
+            done = subprocess.run(command, env=inherited(), timeout=_START_S, capture_output=True, check=False)
         except (OSError, subprocess.TimeoutExpired):
             return ""
     return NO_NAMESPACES if any(said in done.stderr for said in _SAID) else ""

@@ -29,8 +29,8 @@ class BrowserSettings:
 
     sandbox: str = "auto"
     """Whether Chromium's own sandbox stands between a page's process and the worker's machine: ``auto`` (where Chromium
-    can have one: not as root, not where users may make no namespaces, as in most containers), ``always`` (or no browser)
-    or ``never``."""
+    can have one: not as root, not where users may make no namespaces, as in most containers), ``always`` (or no
+    browser) or ``never``."""
 
     paint: bool = False
     """Whether Chromium draws frames. Without it a page load costs a quarter less; screenshots are then drawn from a
