@@ -92,7 +92,7 @@ def test_servers_are_told_whether_who_asks_may_be_on_another_node(
     def serve(serving: Serving, options: object) -> Any:
         raise Told(serving)
 
-    recipe = build_recipe({}, [f"run.resources.address={address}"])
+    recipe = build_recipe({"run": {"resources": {"address": address}}})
     monkeypatch.setattr("cluster.players.ray", MagicMock())
     monkeypatch.setattr("cluster.players.HeadWatch", MagicMock())
     monkeypatch.setattr("cluster.players.backend_of", lambda settings: (SimpleNamespace(serve=serve), None))

@@ -80,7 +80,7 @@ async def test_root_is_not_asked_for(saying: Saying, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.browser
 async def test_a_real_chromium_starts_as_it_is_told() -> None:
-    browser = BrowserProcess()
+    browser = BrowserProcess(BrowserSettings(launch_timeout_s=120))
     try:
         await browser.open_context("<-loopback>")
         assert browser.pids
@@ -94,7 +94,7 @@ async def test_a_real_chromium_starts_as_it_is_told() -> None:
 @pytest.mark.browser
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs a user for whom Chromium has no sandbox")
 async def test_who_insists_on_a_sandbox_gets_no_browser_without_one() -> None:
-    browser = BrowserProcess(BrowserSettings(sandbox="always"))
+    browser = BrowserProcess(BrowserSettings(sandbox="always", launch_timeout_s=120))
     try:
         with pytest.raises(EpisodeFailed, match="sandbox"):
             await browser.open_context("<-loopback>")
