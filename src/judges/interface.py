@@ -38,9 +38,19 @@ class PageView(Protocol):
         """Return what ``locator`` selects, as text.
 
         "" stands for the whole page's HTML; anything else is a JavaScript expression evaluated in the
-        page, never in Python. An expression that throws or yields null or undefined gives "". Addresses
+        page, never in Python. An expression that throws or yields null or undefined gives ""; on a page that
+        was opened it may be evaluated several times before, because pages draw by script. Addresses
         of the task's sites in the text are canonical, because references in task files are.
         """
+        ...
+
+
+@runtime_checkable
+class PreparedPageView(PageView, Protocol):
+    """A page that may read a locator again, and so must know what to run once only."""
+
+    async def prepare(self, script: str) -> None:
+        """Run a preparing script, a JavaScript expression, in the page; one that throws changes nothing."""
         ...
 
 

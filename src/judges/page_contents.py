@@ -15,7 +15,7 @@ from typing import Any
 from judges import functions as page_functions
 from judges.findings import RULES, Findings
 from judges.functions import PageFunction
-from judges.interface import PageView
+from judges.interface import PageView, PreparedPageView
 from judges.rule_errors import RuleError, text
 
 LAMBDA = "lambda:"
@@ -65,8 +65,9 @@ async def _content(
         return await page.content_text(f"({locator.removeprefix(LAMBDA).strip()})() || ''") or None
     if not locator.startswith(_EXPRESSIONS):
         raise RuleError(f"locator: expected '', 'document.…', 'lambda:…' or 'func:…', found {locator!r}")
+    prepare = page.prepare if isinstance(page, PreparedPageView) else page.content_text
     for script in target.get("prep_actions") or ():
-        await page.content_text(text(script))
+        await prepare(text(script))
     return await page.content_text(locator)
 
 

@@ -1,7 +1,7 @@
 /* Work that is under way in a document, and documents that are about to be left.
  *
  * Owns the counts of requests, short timers and scripts on their way, what the page may not do by itself (dialogs, file choosers, leaving
- * the task's sites), and `settle`. Timers that set timers are counted a few links deep only, so that a page that
+ * the task's sites), `settle` and `rest`. Timers that set timers are counted a few links deep only, so that a page that
  * polls is still quiet; frames that ask for frames for half a second, and no more once a document did so for longer. */
 
 const SHORT_TIMER_MS = 300, FRAME_MS = 2000, MAX_CHAIN = 3, MAX_FRAMES = 32, IDLE_TURNS = 3, MAX_OPENED = 8, MAX_ASKED = 100;
@@ -220,4 +220,23 @@ const settle = async deadline => {
     if (busy()) { idle = 0; await pause(2); } else idle += 1;
   }
   if (now() >= deadline) stir();
+};
+
+/* For who opens a page only to read it: waits for its load, then until it is quiet and what its scripts draw stands still. A
+ * page that draws nothing after its load is not waited for any longer. */
+const STILL_MS = 200;
+let lastDrawn = -STILL_MS;
+const drawWatch = new MutationObserver(() => { lastDrawn = now(); });
+const rest = async (load_ms, quiet_ms) => {
+  for (const until = now() + load_ms; document.readyState !== "complete" && !work.leaving && now() < until;) await pause(2);
+  drawWatch.observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
+  const until = now() + quiet_ms;
+  state.ahead = quiet_ms;
+  for (;;) {
+    await settle(until);
+    if (work.leaving || now() >= until || now() - lastDrawn >= STILL_MS) break;
+    await pause(STILL_MS / 4);
+  }
+  drawWatch.disconnect();
+  return work.leaving ? "leaving" : "quiet";
 };

@@ -104,4 +104,4 @@ const finish = async options => {
 
 const handed = () => { state.release?.(); state.release = null; };
 
-Object.defineProperty(window, "__waymark", {value: Object.freeze({step, begin, finish, handed, busy, stir, state, listening})});
+Object.defineProperty(window, "__waymark", {value: Object.freeze({step, begin, finish, handed, rest, busy, stir, state, listening})});

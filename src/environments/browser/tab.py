@@ -39,6 +39,7 @@ _BOUNDED = """(async () => {{ try {{ const said = await ({work});
 _STEP = "window.__waymark ? window.__waymark.step({action}, {options}) : 'null'"
 _BEGIN = "window.__waymark ? window.__waymark.begin({action}, {options}) : 'null'"
 _FINISH = "window.__waymark ? window.__waymark.finish({options}) : 'null'"
+_REST = "window.__waymark ? window.__waymark.rest({load_ms}, {quiet_ms}) : 'null'"
 _HANDED = "window.__waymark?.handed()"
 _QUIETEN = """(() => {
   try { sessionStorage.clear(); } catch { /* a document without an origin has none */ }
@@ -108,6 +109,22 @@ class BrowserTab:
         timeout_ms = max(1.0, timeout_s * 1000)  # 0 would be no limit
         reply = await typed(self.page.goto(url, wait_until="domcontentloaded", timeout=timeout_ms), url)
         return 200 if reply is None else reply.status
+
+    async def rest(self, load_s: float, quiet_s: float) -> None:
+        """Wait until the page has loaded and then is quiet, and so for the page that it goes on to by itself.
+
+        It is left as it is when it still loads after ``load_s``, or is not quiet ``quiet_s`` after that.
+        """
+        call = _REST.format(load_ms=load_s * 1000, quiet_ms=quiet_s * 1000)
+        try:
+            async with asyncio.timeout(load_s + quiet_s):
+                while True:
+                    self._arrived.clear()
+                    if await self._run(call) == "quiet":
+                        return
+                    await self._arrived.wait()
+        except TimeoutError:
+            _LOG.debug("%s is read although it is not quiet", self.page.url)
 
     async def read(self, expression: str) -> Any:
         """Return the value of a JavaScript expression in the page, as JSON gives it."""
@@ -252,8 +269,11 @@ class BrowserTab:
         return await asyncio.to_thread(read_result, raw, url) if len(raw) > LARGE else read_result(raw, url)
 
     async def _ask(self, form: str, action: dict[str, Any] | None, options: dict[str, Any]) -> str | None:
+        """Have the page script do one part of a step; None when the document went away under it."""
+        return await self._run(form.format(action=json.dumps(action), options=_as_javascript(options)))
+
+    async def _run(self, call: str) -> str | None:
         """Run the page script once; None when the document went away under it."""
-        call = form.format(action=json.dumps(action), options=_as_javascript(options))
         work = _BOUNDED.format(work=call, limit=MAX_REPLY)
         try:
             raw = await self._wire.evaluate(work)

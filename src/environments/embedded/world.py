@@ -63,7 +63,8 @@ class EmbeddedWorld:
         await self.sites.require_session(self.token, pages.deadline)
 
         async def fresh_page() -> BrowserPageView:
-            return BrowserPageView(await slot.judging_tab(), slot.addresses, pages.deadline)
+            # These sites' pages draw nothing once they are quiet: what is absent then is absent.
+            return BrowserPageView(await slot.judging_tab(), slot.addresses, pages.deadline, patience_s=0.0)
 
         last = BrowserPageView(slot.tab, slot.addresses, pages.deadline)
         verdict = await self._judge.verdict(EndedEpisode(task, answer, last, fresh_page, deadline=pages.deadline))
