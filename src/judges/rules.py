@@ -9,6 +9,7 @@ new version, and both stand in a verdict's evidence. No I/O here.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from urllib.parse import parse_qs, urlsplit
 
@@ -19,6 +20,7 @@ from judges.tokens import has_token, tokens
 OR = " |OR| "
 GOLD_IN_PRED = "GOLD in PRED"
 EXACT = "EXACT"
+_CANONICAL = re.compile(r"__[a-z0-9_]+__(?![^/?#])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,9 @@ class RuleSet:
 
     ``strip``: white space around answers is ignored. ``token_length``: the longest single-token reference
     that must match a whole token instead of a substring (1 character in WebArena, any in the overlay; 0 =
-    never). ``tokens_in_pages``: this also holds for page contents. ``default_url_note``: the URL rule where
+    never). ``tokens_in_pages``: this also holds for page contents. ``between_slashes``: what stands between
+    the slashes of a token counts as a token too where a text must be included (``/images/NAME.jpg`` includes
+    ``NAME.jpg``), not where it must be excluded. ``default_url_note``: the URL rule where
     a task names none. ``split_urls``: GOLD in PRED compares the address and each query parameter apart,
     otherwise it is a plain substring. ``all_slashes``: every closing slash of an address is
     ignored, not only one. ``unescape_html``: entities in page contents are decoded first.
@@ -41,6 +45,7 @@ class RuleSet:
     strip: bool
     token_length: int | None
     tokens_in_pages: bool
+    between_slashes: bool
     default_url_note: str
     split_urls: bool
     all_slashes: bool
@@ -74,9 +79,8 @@ class RuleSet:
         its own: the answer "10 days" does not include "0".
         """
         reference, found = self.clean(reference), self.clean(found)
-        short = self.token_length is None or len(reference) <= self.token_length
-        if whole_token and short and len(tokens(reference)) == 1:
-            return has_token(found, reference)
+        if whole_token and self._is_token(reference):
+            return has_token(found, reference, between_slashes=self.between_slashes)
         return reference in found
 
     def page_includes(self, reference: str, content: str) -> bool:
@@ -84,8 +88,9 @@ class RuleSet:
         return any(self.must_include(r, content, whole_token=self.tokens_in_pages) for r in reference.split(OR))
 
     def must_exclude(self, reference: str, found: str) -> bool:
-        """Whether ``found`` lacks ``reference``, which is looked for as must_include of a page looks for it."""
-        return not self.must_include(reference, found, whole_token=True)
+        """Whether ``found`` lacks ``reference``: a short one as a token of its own, any other one as a substring."""
+        reference, found = self.clean(reference), self.clean(found)
+        return not (has_token(found, reference) if self._is_token(reference) else reference in found)
 
     def required_value(self, inequalities: str, found: str) -> bool:
         """Whether ``found`` is a whole number that meets one of the inequalities (separated by " |OR| ").
@@ -124,6 +129,14 @@ class RuleSet:
             return any(url in found for url in alternatives)
         return _address_and_query_match(alternatives, found)
 
+    def _is_token(self, reference: str) -> bool:
+        """Whether a cleaned reference is one that must match a token of its own.
+
+        A canonical address is none: the real one, which it stands for, is several tokens.
+        """
+        short = self.token_length is None or len(reference) <= self.token_length
+        return short and len(tokens(reference)) == 1 and not _CANONICAL.match(reference)
+
     def _address(self, url: str) -> str:
         return url.rstrip("/") if self.all_slashes else url.removesuffix("/")
 
@@ -155,6 +168,7 @@ WEBARENA = RuleSet(
     strip=True,
     token_length=1,
     tokens_in_pages=False,
+    between_slashes=False,
     default_url_note=GOLD_IN_PRED,
     split_urls=True,
     all_slashes=True,
@@ -166,10 +180,11 @@ WEBARENA = RuleSet(
 
 WEBARENA_LITE = RuleSet(
     name="webarena_lite",
-    version=2,
+    version=3,
     strip=False,
     token_length=None,
     tokens_in_pages=True,
+    between_slashes=True,
     default_url_note=EXACT,
     split_urls=False,
     all_slashes=False,

@@ -44,6 +44,14 @@ def tokens(text: str) -> list[str]:
     return found
 
 
-def has_token(text: str, token: str) -> bool:
-    """Whether ``token`` is one of the tokens of ``text``; only what surrounds it is split, for a page is long."""
-    return any(token in tokens(chunk) for chunk in text.split() if token in chunk)
+def has_token(text: str, token: str, *, between_slashes: bool = False) -> bool:
+    """Whether ``token`` is one of the tokens of ``text``, or one of the parts that slashes divide a token into.
+
+    Only what surrounds it is split, for a page is long.
+    """
+    for chunk in text.split():
+        if token in chunk:
+            found = tokens(chunk)
+            if token in found or (between_slashes and any(token in word.split("/") for word in found)):
+                return True
+    return False

@@ -5,12 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judges.rules import RULE_SETS, WEBARENA, WEBARENA_LITE, RuleError
+from judges.tokens import tokens
 
 
 def test_rule_sets_are_named_and_versioned():
     assert {name: rules.label for name, rules in RULE_SETS.items()} == {
         "webarena": "webarena/2",
-        "webarena_lite": "webarena_lite/2",
+        "webarena_lite": "webarena_lite/3",
         "webarena_lite_browsergym": "webarena_lite_browsergym/1",
     }
     assert RULE_SETS["webarena"] is WEBARENA
@@ -47,6 +48,63 @@ def test_only_webarena_strips_white_space():
 def test_a_lone_short_reference_must_be_a_token_of_its_own(reference, answer, webarena, lite):
     assert WEBARENA.answer_includes(reference, answer, only=True) is webarena
     assert WEBARENA_LITE.answer_includes(reference, answer, only=True) is lite
+
+
+IMAGE = "bd8bc5f4c846aac4df08626faa3a34a7d47c8f3bdd92bf615a54afd939f063a7.jpg"
+
+
+@pytest.mark.parametrize(
+    ("reference", "found", "included"),
+    [
+        # WebArena-Lite's test task 619 and training tasks 615 to 618: an image's name in the links of a post.
+        (IMAGE, f"/f/funny /submission_images/{IMAGE} /user/MarvelsGrantMan136", True),
+        (IMAGE, f"/submission_images/x{IMAGE}", False),
+        # Task 169.
+        ("a11yproject.com", "a11yproject/a11yproject.com, primer/design", True),
+        ("design", "a11yproject/a11yproject.com, primer/design", True),
+        ("design", "a11yproject/a11yproject.com, primer/designs", False),
+        # Task 682.
+        ("chatgpt", "Interesting: __GITLAB__/convexegg/chatgpt", True),
+        ("chatgpt", "Interesting: __GITLAB__/convexegg/chatgpt-api", False),
+        ("3/4", "about 3/4 of it", True),
+        ("4", "about 3/4 of it", True),
+        ("4", "about 3/14 of it", False),
+    ],
+)
+def test_what_stands_between_slashes_is_a_word_for_the_overlay_too(reference, found, included):
+    assert WEBARENA_LITE.page_includes(reference, found) is included
+    assert WEBARENA_LITE.answer_includes(reference, found, only=True) is included
+
+
+def test_what_is_excluded_is_not_looked_for_between_slashes():
+    assert WEBARENA_LITE.must_exclude("design", "primer/design")
+    assert not WEBARENA_LITE.must_exclude("primer/design", "primer/design")
+
+
+@given(st.text("ab5.-' /n,:", max_size=30), st.text("ab5.-/", min_size=1, max_size=4))
+def test_a_word_is_included_as_a_token_or_as_a_part_of_one_and_excluded_as_a_token(found, reference):
+    words = tokens(WEBARENA_LITE.clean(found))
+    parts = "/".join(words).split("/")
+    if tokens(reference) == [reference]:
+        included = reference in words or reference in parts
+        assert WEBARENA_LITE.must_include(reference, found, whole_token=True) is included
+        assert WEBARENA_LITE.must_exclude(reference, found) is (reference not in words)
+
+
+@pytest.mark.parametrize("rules", RULE_SETS.values(), ids=RULE_SETS)
+@pytest.mark.parametrize(
+    "found",
+    [
+        # The README of WebArena-Lite's task 566, with the links in the forms that an agent may give them.
+        "__REDDIT__/f/DIY/118903/separate-glued-plastic-parts",
+        "1. [Parts](__REDDIT__/f/DIY/118903/separate-glued-plastic-parts/)",
+        "__REDDIT__/f/DIY/118903/separate-glued-plastic-parts?sort=new",
+    ],
+)
+def test_an_address_is_included_as_a_part_of_another_one_as_the_real_one_would_be(found, rules):
+    address = "__REDDIT__/f/DIY/118903/separate-glued-plastic-parts"
+    assert rules.page_includes(address, found)
+    assert not rules.must_exclude(address, found)
 
 
 def test_webarena_relaxes_the_token_rule_when_there_are_several_references():
