@@ -12,10 +12,11 @@ import pytest
 from judges.interface import AnswerQuestion, PageView
 from judges.llm.answer_judge import LlmAnswerJudge
 from judges.llm.answers import NotAnAnswer, read_answer
+from judges.llm.cache import question_key
 from judges.llm.interface import Image
 from judges.llm.outcome_judge import Outcome, OutcomeJudge
 from judges.llm.process_judge import ProcessJudge
-from judges.llm.settings import OrmSettings, ProcessSettings
+from judges.llm.settings import ModelSettings, OrmSettings, ProcessSettings
 from judges.rules import WEBARENA, WEBARENA_LITE
 from records.deadline import Deadline
 from records.episodes import Source, Step, Task, Termination, Trajectory
@@ -48,8 +49,23 @@ async def test_answers_are_compared_in_every_dialect(rules: object, same: bool) 
     )  # fmt: skip
     assert verdict.outcome == float(same)
     (asked,) = model.asked
-    assert asked.prompt == "answer/1"
+    assert asked.prompt == "answer/2"
     assert all(text in asked.parts[0] for text in ('"How many?"', '"two lamps"', '"2"'))  # type: ignore[operator]
+
+
+async def test_what_na_among_the_references_means_is_told() -> None:
+    """WebArena-Lite's test tasks 215 and 382 have it in a list, where it is no rule of its own."""
+    model = ScriptedModel(lambda question: {"why": "so", "same": True})
+    page: PageView = None  # type: ignore[assignment]
+    verdict = await evaluate(
+        {"eval_types": ["string_match"], "reference_answers": {"fuzzy_match": ["N/A"]}},
+        answer="There is no such office.", page=page, judge=LlmAnswerJudge(model), rules=WEBARENA_LITE,
+    )  # fmt: skip
+    assert verdict.outcome == 1.0
+    (asked,) = model.asked
+    assert "N/A stands for" in asked.system
+    before = replace(asked, prompt="answer/1")
+    assert question_key(ModelSettings("m"), asked) != question_key(ModelSettings("m"), before), "another answer"
 
 
 async def test_reason_of_what_cannot_be_done_is_another_question() -> None:

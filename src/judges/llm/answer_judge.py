@@ -30,6 +30,8 @@ _MEANING = (
     f"answer they gave. {_QUOTED}Decide whether the given answer says all that the correct one says. Wording, order, "
     "spelling, units, number and date formats, and politeness around it do not matter. It is not the same where a part "
     "is missing, where it contradicts the correct one, or where only some of several things in it are correct. "
+    'N/A stands for "this cannot be done": where it is the correct answer, the same is whatever says that the task '
+    "cannot be done or that there is no such thing, and nothing that gives a result. "
     "First say why in one sentence, then decide."
 )
 _REASON = (
@@ -53,7 +55,7 @@ class LlmAnswerJudge:
 
     async def matches(self, question: AnswerQuestion) -> bool:
         """Whether the answer is equivalent to the reference; see ``AnswerJudge``."""
-        return await self._same("answer/1", _MEANING, question, "The correct answer")
+        return await self._same("answer/2", _MEANING, question, "The correct answer")
 
     async def same_reason(self, question: AnswerQuestion) -> bool:
         """Whether the answer reports the reference's reason; see ``AnswerJudge``."""
