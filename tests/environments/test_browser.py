@@ -108,6 +108,31 @@ async def test_both_drivers_send_the_same_form(env: BrowserEnvironment, app: Sta
 
 
 @pytest.mark.parametrize(
+    ("wanted", "chosen"),
+    [
+        ("Large", "Large"),
+        ("medium  SIZE", "Medium size"),
+        ("l", "Large"),  # a value comes before a part of a label
+        ("dium", "Medium size"),
+        (" LARG ", "Large"),
+        ("a", ""),  # a part of two
+        ("huge", ""),
+        (" ", ""),
+    ],
+)
+async def test_both_drivers_choose_the_same_option(
+    env: BrowserEnvironment, app: Starlette, wanted: str, chosen: str
+) -> None:
+    seen = []
+    for driver in (env, BrowserlessEnvironment(app, QUICK)):
+        page = await driver.reset(lab_task("/form"))
+        seen.append(await do(driver, page, "select", "Size", wanted))
+    assert seen[0] == seen[1]
+    assert seen[0].find("Size").value == (chosen or "Medium size")
+    assert seen[0].refused is (chosen == "")
+
+
+@pytest.mark.parametrize(
     ("button", "becomes"),
     [
         ("Now", "at once"),

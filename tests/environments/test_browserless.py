@@ -44,6 +44,18 @@ async def test_a_form_sends_what_a_browser_sends(env: BrowserlessEnvironment) ->
     assert seen.page_text == f"POST {sent} Start"
 
 
+@pytest.mark.parametrize(("wanted", "chosen"), [("larg", "Large"), ("dium s", "Medium size"), ("small", "Small")])
+async def test_a_part_that_one_option_has_is_enough(env: BrowserlessEnvironment, wanted: str, chosen: str) -> None:
+    seen = await do(env, await env.reset(lab_task("/form")), "select", "Size", wanted)
+    assert (seen.find("Size").value, seen.feedback, seen.refused) == (chosen, None, False)
+
+
+@pytest.mark.parametrize("wanted", ["a", "huge", " "])
+async def test_a_part_that_no_option_or_several_have_is_refused(env: BrowserlessEnvironment, wanted: str) -> None:
+    seen = await do(env, await env.reset(lab_task("/form")), "select", "Size", wanted)
+    assert (seen.find("Size").value, seen.refused) == ("Medium size", True)
+
+
 async def test_a_get_form_puts_its_fields_into_the_address(env: BrowserlessEnvironment) -> None:
     seen = await env.reset(lab_task())
     seen = await do(env, seen, "search", "Search", "blue & red")

@@ -107,11 +107,13 @@ const acts = {
     if (code) return code;
     element.focus({preventScroll: true});
     const squeeze = text => text.split(/\s+/u).filter(Boolean).join(" ").toLowerCase();
-    const options = [...element.options];
+    const options = [...element.options], part = squeeze(wanted);
+    const having = part ? options.filter(o => squeeze(o.label).includes(part)) : [];
     const index = [
       options.findIndex(o => o.label === wanted),
-      options.findIndex(o => squeeze(o.label) === squeeze(wanted)),
+      options.findIndex(o => squeeze(o.label) === part),
       options.findIndex(o => o.value === wanted),
+      having.length === 1 ? options.indexOf(having[0]) : -1,
     ].find(i => i >= 0);
     if (index === undefined) return "no_option";
     element.selectedIndex = index;

@@ -85,7 +85,7 @@ def type_text(page: HtmlPage, element: HtmlElement, text: str) -> Effect:
 
 
 def select(page: HtmlPage, element: HtmlElement, wanted: str) -> Effect:
-    """Choose the option with this text (exactly, else ignoring case and space) or value."""
+    """Choose the option with this text (exactly, else ignoring case and space) or value, or the only one with it."""
     if element.tag != "select":
         return Effect(code="not_select")
     if is_disabled(element):
@@ -99,7 +99,11 @@ def select(page: HtmlPage, element: HtmlElement, wanted: str) -> Effect:
         if target in candidates:
             page.choose(element, candidates.index(target))
             return Effect()
-    return Effect(code="no_option")
+    having = [index for index, text in enumerate(folded) if plain and plain in text]
+    if len(having) != 1:
+        return Effect(code="no_option")
+    page.choose(element, having[0])
+    return Effect()
 
 
 def press_enter(page: HtmlPage, element: HtmlElement | None) -> Effect:
