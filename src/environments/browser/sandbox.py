@@ -43,7 +43,7 @@ def why_none(executable: Path) -> str:
     if os.geteuid() == 0:
         return AS_ROOT
     with tempfile.TemporaryDirectory(prefix="waymark-sandbox-", ignore_cleanup_errors=True) as profile:
-        command = [executable, "--headless", f"--user-data-dir={profile}", "--dump-dom", "about:blank"]
+        command = [str(executable), "--headless", f"--user-data-dir={profile}", "--dump-dom", "about:blank"]
         try:
             done = subprocess.run(command, env=inherited(), timeout=_START_S, capture_output=True, check=False)
         except (OSError, subprocess.TimeoutExpired):
