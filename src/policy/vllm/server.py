@@ -22,6 +22,7 @@ from policy.server_start import ServerStart
 from policy.vllm.api import VllmApi
 from policy.vllm.backend import VllmSettings
 from policy.vllm.process import VllmProcess
+from records.folder_mark import require_mark
 from records.stores.working_copy import bring
 from telemetry import meter, ray_sink, table
 
@@ -52,6 +53,7 @@ class VllmServer:
 
         def build() -> VllmProcess:
             ray_sink.install(metrics)
+            require_mark(serving.mark)
             host = listening_host(options.bind, joined=serving.joined)
             process = VllmProcess(
                 serving.settings, options, str(bring(serving.model)), python=python, host=host,
