@@ -185,7 +185,10 @@ def makes_sense(leaf: str, value: object) -> bool:
             {"environments": {"embedded": {"names": ["shop", "shop"]}}},
             "environments.embedded.names must be at least one site, each once",
         ),
-        ({"run": {"resources": {"address": "head"}}}, "run.resources.address must be 'auto', HOST:PORT"),
+        (
+            {"run": {"resources": {"address": "head"}}},
+            "run.resources.address must be 'auto' or HOST:PORT, of a node that the driver runs on",
+        ),
         ({"run": {"evaluation": {"splits": ["test", "test"]}}}, "run.evaluation.splits must be different ones of"),
     ],
 )

@@ -381,10 +381,12 @@ def test_keys_that_do_not_exist_are_refused(section: dict[str, object]) -> None:
 async def test_the_recipe_and_the_judge_in_the_documentation_fit_together(monkeypatch: pytest.MonkeyPatch) -> None:
     page = (Path(__file__).parents[3] / "docs" / "environments.md").read_text(encoding="utf-8")
     section = page.split("\n## WebArena\n", 1)[1]
-    recipe = build_recipe(yaml.safe_load(section.split("```yaml\n", 1)[1].split("```", 1)[0]))
+    raw = yaml.safe_load(section.split("```yaml\n", 1)[1].split("```", 1)[0])
+    assert raw["judges"]["evaluators"]["answer_judge"] == "llm"
+    recipe = build_recipe(raw, ["judges.evaluators.answer_judge=examples.same_answer:SAME"])
     monkeypatch.setenv("SHOPPING", "http://wa.test:7770")
     assert {check.name for check in check_environment_of(recipe) if check.status is Status.FAIL} == {
-        "tasks of train", "tasks of test", "tasks of test_templates"
+        "tasks of train", "tasks of test"
     }, "the task files are not here, and the waits fit"  # fmt: skip
     judge = recipe.judges_of_run.of_trajectories(recipe.rollout.trajectory_judge)
     assert isinstance(judge, Evaluators)
