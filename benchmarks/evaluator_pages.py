@@ -159,7 +159,7 @@ def _one_page(case: Case, rules: RuleSet) -> tuple[Case, RuleSet]:
 
 
 UNDO: dict[str, Undo] = {
-    "a full stop after a number is a token": _texts(lambda text: re.sub(r"(\d)\.(?=\s)", "\\1.\u2060", text)),
+    "a full stop after a word is a token": _texts(lambda text: re.sub(r"(\w)\.(?=\s)", "\\1.\u2060", text)),
     "an apostrophe before a sign is a token": _texts(lambda text: re.sub(r"'(?=[^\w\s'])", "'\u2060", text)),
     "null is no text": _null_is_text,
     "no exit is no answer": _silence_is_empty,

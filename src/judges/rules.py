@@ -56,7 +56,7 @@ class RuleSet:
 
     @property
     def label(self) -> str:
-        """Name and version as written into evidence, e.g. ``webarena/2``."""
+        """Name and version as written into evidence, e.g. ``webarena/3``."""
         return f"{self.name}/{self.version}"
 
     def clean(self, text: str) -> str:
@@ -164,7 +164,7 @@ def _split(url: str) -> tuple[str, dict[str, list[str]]]:
 
 WEBARENA = RuleSet(
     name="webarena",
-    version=2,
+    version=3,
     strip=True,
     token_length=1,
     tokens_in_pages=False,
@@ -195,7 +195,7 @@ WEBARENA_LITE = RuleSet(
 )
 
 WEBARENA_LITE_BROWSERGYM = replace(
-    WEBARENA, name="webarena_lite_browsergym", version=1, unescape_html=False, join_in_pages=True
+    WEBARENA, name="webarena_lite_browsergym", version=2, unescape_html=False, join_in_pages=True
 )
 
 RULE_SETS: dict[str, RuleSet] = {rules.name: rules for rules in (WEBARENA, WEBARENA_LITE, WEBARENA_LITE_BROWSERGYM)}

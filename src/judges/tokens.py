@@ -13,6 +13,7 @@ import re
 
 _SIGNS = r";@#$%&?!*\[\](){}<>«»“”„‘’\""
 _CLITIC = r"'(?:ll|re|ve|s|m|d)"
+_OPENING = r"(?<!\w)'(?!(?:re|ve|ll|m|t|s|d|n)\b)"
 _TOKEN = re.compile(
     rf"""
       \.{{2,}} | --          # dots and dashes in a row
@@ -21,12 +22,12 @@ _TOKEN = re.compile(
     | {_CLITIC}(?=$|[{_SIGNS}:,.]) | n't(?=$|[{_SIGNS}:,.])
     | \.(?=[\])}}>"'»”’]*$)  # a full stop that ends the word
     | [:,](?!\d)
-    | '                      # an apostrophe that belongs to no word
+    | '(?!\w) | {_OPENING}    # an apostrophe that belongs to no word
     | (?: [a-mo-zA-MO-Z0-9_]++   # no token but a word begins with these
         | (?! \.{{2,}} | -- | ` | '' | [:,](?!\d)
             | {_CLITIC}(?=$|[{_SIGNS}:,.]) | n't(?=$|[{_SIGNS}:,.])
             | \.(?=[\])}}>"'»”’]*$)
-            | '(?=$|[{_SIGNS}:,.]) )
+            | '(?=$|[{_SIGNS}:,.]) | {_OPENING}(?=\w) )
           [^{_SIGNS}] )+
     """,
     re.VERBOSE | re.IGNORECASE,

@@ -46,7 +46,7 @@ def test_a_dialect_explains_what_its_field_decides_and_nothing_else():
     ("case", "theirs", "cause"),
     [
         (answered({"exact_match": ""}, None), 1.0, "no exit is no answer"),
-        (answered({"must_include": ["5"]}, "5. then"), 0.0, "a full stop after a number is a token"),
+        (answered({"must_include": ["5"]}, "5. then"), 0.0, "a full stop after a word is a token"),
         (answered({"must_include": "a"}, "a"), "AssertionError", "a lone string is a list of one"),
         (page({"exact_match": "none"}, None), 1.0, "null is no text"),
         (page({"required_values": ["< 7"]}, "7"), 1.0, "< and > are strict"),

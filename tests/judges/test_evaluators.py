@@ -95,7 +95,7 @@ async def test_without_an_exit_other_evaluators_still_judge_the_page():
 
 async def test_evidence_names_rule_set_rule_expected_and_found():
     verdict = await evaluate(strings(exact_match="Yes"), answer="no", page=Page(SITE, ""))
-    assert verdict.evidence == ("fail webarena/2 string_match exact_match: expected 'Yes', found 'no'",)
+    assert verdict.evidence == ("fail webarena/3 string_match exact_match: expected 'Yes', found 'no'",)
 
 
 async def test_a_page_is_judged_on_a_fresh_page_and_the_last_page_stays():

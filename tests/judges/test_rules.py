@@ -10,9 +10,9 @@ from judges.tokens import tokens
 
 def test_rule_sets_are_named_and_versioned():
     assert {name: rules.label for name, rules in RULE_SETS.items()} == {
-        "webarena": "webarena/2",
+        "webarena": "webarena/3",
         "webarena_lite": "webarena_lite/3",
-        "webarena_lite_browsergym": "webarena_lite_browsergym/1",
+        "webarena_lite_browsergym": "webarena_lite_browsergym/2",
     }
     assert RULE_SETS["webarena"] is WEBARENA
 

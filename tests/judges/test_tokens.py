@@ -20,6 +20,8 @@ from judges.tokens import has_token, tokens
         ("v1.2.3 a.b@c.com", ["v1.2.3", "a.b", "@", "c.com"]),
         ("<h1>order</h1>", ["<", "h1", ">", "order", "<", "/h1", ">"]),
         ('"50%" & [x]', ['"', "50", "%", '"', "&", "[", "x", "]"]),
+        ("am/'single' a/'bc", ["am/", "'", "single", "'", "a/", "'", "bc"]),
+        ("'n/a' b'cd'e 's/y", ["'n/a", "'", "b'cd'e", "'s/y"]),
         ("  ", []),
     ],
 )
