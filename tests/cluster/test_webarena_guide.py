@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
-import textwrap
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from cluster.preflight.doctor import check_environment_of, check_tasks
 from cluster.recipe.recipe import Recipe, build_recipe
 from learner.algorithms import resolve
 from records.checks import Status
-
-PAGE = Path(__file__).parents[2] / "docs" / "environments.md"
-
-
-def the_recipe() -> dict[str, Any]:
-    section = PAGE.read_text().split("\n## WebArena\n", 1)[1]
-    (block,) = re.findall(r"^   ```yaml\n(.*?)^   ```$", section, re.M | re.S)
-    raw: dict[str, Any] = yaml.safe_load(textwrap.dedent(block))
-    return raw
+from tests.environments.webarena.guide import recipe_of_the_guide
 
 
 def task(number: int, evaluation: dict[str, Any]) -> dict[str, Any]:
@@ -40,7 +29,7 @@ def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recipe:
     same = {"eval_types": ["string_match"], "reference_answers": {"exact_match": "A title"}}
     meant = {"eval_types": ["string_match"], "reference_answers": {"fuzzy_match": ["A title"]}}
     files = {"train": range(200), "test": range(1000, 1165)}
-    raw = the_recipe()
+    raw = recipe_of_the_guide()
     for split, numbers in files.items():
         tasks = [task(number, meant if number % 2 else same) for number in numbers]
         (tmp_path / f"{split}.json").write_text(json.dumps(tasks))

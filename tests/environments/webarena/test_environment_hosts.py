@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import yaml
 
 from cluster.errors import RecipeError
 from cluster.preflight.doctor import check_environment_of
@@ -39,6 +38,7 @@ from plugs.options import NoOptions
 from records.checks import Status
 from records.failures import EpisodeFailed, FailureKind
 from tests.environments.webarena.fake_sites import fake_task
+from tests.environments.webarena.guide import recipe_of_the_guide
 
 ONE_HOST = {
     "shopping": "http://wa.test:7770",
@@ -379,9 +379,7 @@ def test_keys_that_do_not_exist_are_refused(section: dict[str, object]) -> None:
 
 
 async def test_the_recipe_and_the_judge_in_the_documentation_fit_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "environments.md").read_text(encoding="utf-8")
-    section = page.split("\n## WebArena\n", 1)[1]
-    raw = yaml.safe_load(section.split("```yaml\n", 1)[1].split("```", 1)[0])
+    raw = recipe_of_the_guide()
     assert raw["judges"]["evaluators"]["answer_judge"] == "llm"
     recipe = build_recipe(raw, ["judges.evaluators.answer_judge=examples.same_answer:SAME"])
     monkeypatch.setenv("SHOPPING", "http://wa.test:7770")
