@@ -78,10 +78,7 @@ class RuleSet:
         With ``whole_token`` a reference of one token, no longer than ``token_length``, must be a token of
         its own: the answer "10 days" does not include "0".
         """
-        reference, found = self.clean(reference), self.clean(found)
-        if whole_token and self._is_token(reference):
-            return has_token(found, reference, between_slashes=self.between_slashes)
-        return reference in found
+        return self._holds(reference, found, whole_token=whole_token, between_slashes=self.between_slashes)
 
     def page_includes(self, reference: str, content: str) -> bool:
         """Whether a page's content includes one of the alternatives in ``reference`` (separated by " |OR| ")."""
@@ -89,8 +86,7 @@ class RuleSet:
 
     def must_exclude(self, reference: str, found: str) -> bool:
         """Whether ``found`` lacks ``reference``: a short one as a token of its own, any other one as a substring."""
-        reference, found = self.clean(reference), self.clean(found)
-        return not (has_token(found, reference) if self._is_token(reference) else reference in found)
+        return not self._holds(reference, found, whole_token=True, between_slashes=False)
 
     def required_value(self, inequalities: str, found: str) -> bool:
         """Whether ``found`` is a whole number that meets one of the inequalities (separated by " |OR| ").
@@ -128,6 +124,13 @@ class RuleSet:
         if not self.split_urls:
             return any(url in found for url in alternatives)
         return _address_and_query_match(alternatives, found)
+
+    def _holds(self, reference: str, found: str, *, whole_token: bool, between_slashes: bool) -> bool:
+        """Whether ``found`` has ``reference`` in it, both cleaned."""
+        reference, found = self.clean(reference), self.clean(found)
+        if whole_token and self._is_token(reference):
+            return has_token(found, reference, between_slashes=between_slashes)
+        return reference in found
 
     def _is_token(self, reference: str) -> bool:
         """Whether a cleaned reference is one that must match a token of its own.
