@@ -67,9 +67,8 @@ def machine_checks(
     checks += check_devices(recipe, machine, here)
     if SERVER in here:
         checks += check_server(recipe)
-    if DRIVER in here and recipe.run.resources.address:
-        checks += check_servers_reached(recipe)
     if DRIVER in here:
+        checks += check_servers_reached(recipe)
         checks += [*check_environment_of(recipe, learns=learns), *check_language_models(recipe)]
     if WORKER in here:
         checks += check_planning(recipe)
@@ -163,9 +162,9 @@ def check_server(recipe: Recipe) -> list[Check]:
 
 
 def check_servers_reached(recipe: Recipe) -> list[Check]:
-    """Rollout workers on any node of a cluster reach the policy's servers."""
+    """Rollout workers on any node of a cluster reach the policy's servers; nothing where no cluster is joined."""
     backend, options = backend_of(recipe.policy)
-    return backend.reached(options)
+    return backend.reached(options) if recipe.run.resources.address else []
 
 
 def check_environment_of(recipe: Recipe, *, learns: bool = True) -> list[Check]:
