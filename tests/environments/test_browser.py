@@ -318,6 +318,22 @@ async def test_a_killed_chromium_is_told_and_replaced(sites: SiteEndpoint) -> No
     assert browser.pids == []
 
 
+async def test_who_asks_a_closed_browser_for_a_page_starts_no_other() -> None:
+    """Two episodes meet a dead Chromium: one has the host replaced while the other opens its next context."""
+    browser = BrowserProcess(QUICK)
+    await browser.open_context("<-loopback>")
+    for pid in browser.pids:
+        os.kill(pid, signal.SIGKILL)
+    closing, *asked = await asyncio.gather(
+        browser.close(), browser.open_context("<-loopback>"), browser.draw("<p>"), return_exceptions=True
+    )
+    assert closing is None
+    for answer in asked:
+        assert isinstance(answer, EpisodeFailed), answer
+        assert answer.failure.kind is FailureKind.INFRA
+    assert browser.pids == []
+
+
 async def test_the_evaluators_run_locators_in_the_page(env: BrowserEnvironment) -> None:
     wanted = [
         target("last", "document.querySelector('#who').value", {"exact_match": "you"}),

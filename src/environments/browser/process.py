@@ -2,7 +2,8 @@
 
 Owns the Chromium process and how contexts are closed off. Invariants: a context reaches its own sites
 only (everything else goes to a proxy that refuses connections, see ``addresses.embedded_bypass``), runs no
-service workers and takes no downloads; Chromium ends with this process (its control pipe breaks).
+service workers and takes no downloads; Chromium ends with this process (its control pipe breaks), and none is started
+once it is closed, whoever still asks.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class BrowserProcess:
         self._lock = asyncio.Lock()
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
+        self._closed = False
         self._watch: PageWatch | None = None
         self._painter = PagePainter(self.settings)
         # Bound but never listening: whatever is sent here is refused at once, and nobody else can take the port.
@@ -95,7 +97,8 @@ class BrowserProcess:
             raise EpisodeFailed(Failure(codes.BROWSER_CRASHED, f"no screenshot: {error}")) from error
 
     async def close(self) -> None:
-        """End Chromium; safe to call twice."""
+        """End Chromium for good; safe to call twice."""
+        self._closed = True
         async with self._lock:
             await self._stop()
         self._black_hole.close()
@@ -110,6 +113,8 @@ class BrowserProcess:
 
     async def _running(self) -> Browser:
         async with self._lock:
+            if self._closed:
+                raise EpisodeFailed(Failure(codes.BROWSER_CRASHED, "the browser was closed"))
             if self._browser is None or not self._browser.is_connected():
                 await self._stop()
                 await self._start()
