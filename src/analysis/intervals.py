@@ -142,11 +142,7 @@ def mcnemar(first: Sequence[bool], second: Sequence[bool]) -> float:
     _require_pairs(first, second)
     only_first = sum(a and not b for a, b in zip(first, second, strict=True))
     only_second = sum(b and not a for a, b in zip(first, second, strict=True))
-    discordant = only_first + only_second
-    if discordant == 0:
-        return 1.0
-    tail = sum(math.comb(discordant, k) for k in range(min(only_first, only_second) + 1))
-    return min(1.0, 2 * tail / 2**discordant)
+    return _fair_coins(min(only_first, only_second), only_first + only_second)
 
 
 def paired_permutation(
@@ -154,8 +150,8 @@ def paired_permutation(
 ) -> float:
     """Return the two-sided p-value of the sign-flip permutation test on the mean difference of pairs.
 
-    Up to 16 differing pairs every flip is counted, beyond that ``resamples`` random ones (with the
-    observed one among them, so that p is never 0). For averages over passes, where McNemar's does not apply.
+    Up to 16 differing pairs every flip is counted, and however many where all differ by as much, for which this is
+    McNemar's test. Else ``resamples`` random flips are, with the observed one among them, so that p is never 0.
     """
     _require_pairs(first, second)
     differences = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
@@ -166,12 +162,22 @@ def paired_permutation(
     if differences.size <= 16:
         bits = (np.arange(2**differences.size)[:, None] >> np.arange(differences.size)) & 1
         return float(np.mean(np.abs((1 - 2 * bits) @ differences) >= observed))
+    sizes = np.abs(differences)
+    if sizes.min() == sizes.max():
+        above = int(np.sum(differences > 0))
+        return _fair_coins(min(above, differences.size - above), differences.size)
     generator = np.random.default_rng(seed)
     extreme = sum(
         int(np.sum(np.abs(generator.choice((-1.0, 1.0), (rows, differences.size)) @ differences) >= observed))
         for rows in _chunks(resamples, 1000)
     )
     return (extreme + 1) / (resamples + 1)
+
+
+def _fair_coins(fewer: int, coins: int) -> float:
+    """Return how likely fair coins fall at least as unevenly as with ``fewer`` on one side."""
+    tail = sum(math.comb(coins, k) for k in range(fewer + 1))
+    return min(1.0, 2 * tail / 2**coins)
 
 
 def p_text(p: float) -> str:

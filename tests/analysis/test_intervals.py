@@ -150,9 +150,16 @@ def test_permutation_by_hand_and_equal_to_mcnemar_on_booleans() -> None:
     # Three pairs, all better by one: only the two unanimous flips of eight are as extreme.
     assert paired_permutation([1, 1, 1], [0, 0, 0]) == pytest.approx(2 / 8)
     generator = np.random.default_rng(0)
-    first, second = (generator.random(14) < 0.5 for _ in range(2))
-    exact = mcnemar(first.tolist(), second.tolist())
-    assert paired_permutation(first.tolist(), second.tolist()) == pytest.approx(exact)
+    for pairs in (14, 60, 3000):
+        first, second = (generator.random(pairs) < share for share in (0.5, 0.45))
+        exact = mcnemar(first.tolist(), second.tolist())
+        assert paired_permutation(first.tolist(), second.tolist()) == pytest.approx(exact, rel=1e-12)
+
+
+def test_permutation_of_many_pairs_that_differ_unlike_is_near_that_of_pairs_that_differ_alike() -> None:
+    first, second = np.array([1.0] * 30 + [0.0] * 18), np.array([0.0] * 30 + [1.0] * 18)
+    unlike = first - np.linspace(0, 1e-6, 48)  # so that no flip of as many pairs is less extreme than what is seen
+    assert paired_permutation(unlike, second) == pytest.approx(mcnemar(first > 0, second > 0), abs=0.015)
 
 
 def test_permutation_of_many_pairs_approximates_and_is_never_zero() -> None:

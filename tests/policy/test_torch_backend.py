@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -75,3 +76,9 @@ class TestSlowReplies(BackendContract):
     @staticmethod
     def freeze(served: Served, name: str) -> Callable[[], bool]:
         return frozen(dict(served.service.source.options["inner"].options["servers"])[name])
+
+    @pytest.mark.lengthy  # the server that is started afresh is torch's, above
+    async def test_a_server_that_hangs_is_started_afresh_with_what_is_published(
+        self, served: Served, policy_dir: Path
+    ) -> None:
+        await super().test_a_server_that_hangs_is_started_afresh_with_what_is_published(served, policy_dir)

@@ -43,6 +43,7 @@ def two_weights(
     return two_published(SHAPE, tokenizer, tmp_path_factory.mktemp("weights"))
 
 
+@pytest.mark.lengthy  # two vLLMs; that one takes weights, and no wrong ones, test_vllm_publication.py says
 class TestVllmBackend(BackendContract):
     @staticmethod
     def settings() -> PolicySettings:
@@ -57,24 +58,6 @@ class TestVllmBackend(BackendContract):
             hang_timeout_s=20,
             publish_timeout_s=WAIT_S,
         )
-
-    # Each start of a vLLM takes half a minute, and each of these needs two.
-
-    @pytest.mark.lengthy
-    async def test_a_server_that_hangs_is_started_afresh_with_what_is_published(
-        self, served: Served, policy_dir: Path
-    ) -> None:
-        await super().test_a_server_that_hangs_is_started_afresh_with_what_is_published(served, policy_dir)
-
-    @pytest.mark.lengthy
-    async def test_a_server_that_is_replaced_comes_back_with_what_is_published(
-        self, served: Served, policy_dir: Path
-    ) -> None:
-        await super().test_a_server_that_is_replaced_comes_back_with_what_is_published(served, policy_dir)
-
-    @pytest.mark.lengthy
-    async def test_after_its_end_nothing_answers(self, policy_dir: Path, tmp_path: Path) -> None:
-        await super().test_after_its_end_nothing_answers(policy_dir, tmp_path)
 
     @staticmethod
     def freeze(served: Served, name: str) -> Callable[[], bool]:
