@@ -127,7 +127,7 @@ def calibrate(
     encoder: Annotated[str, typer.Option(help="Sentence encoder, as in judges.milestone_matching.encoder.")] = "",
     json_file: Annotated[Path | None, json_option("the numbers")] = None,
 ) -> None:
-    """Find the likeness above which an action reaches a milestone, for judges.milestone_matching.threshold."""
+    """Find the similarity above which an action reaches a milestone, for judges.milestone_matching.threshold."""
     import json
     from dataclasses import asdict
 

@@ -71,7 +71,7 @@ def show_validity(console: Console, found: Sequence[SourceValidity]) -> None:
 def show_calibration(console: Console, found: MatchingCalibration) -> None:
     """Print the accuracy by threshold, the chosen one, and how well it does on templates that were left out."""
     table = Table(title="Actions matched to milestones", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("likeness above")
+    table.add_column("similarity above")
     table.add_column("accuracy", justify="right")
     for at, accuracy in found.by_threshold.items():
         table.add_row(f"{at:g}", f"{accuracy:.3f}")

@@ -1,4 +1,4 @@
-"""The likeness above which actions reach milestones, calibrated on a run whose milestones have checks.
+"""The similarity above which actions reach milestones, calibrated on a run whose milestones have checks.
 
 Owns ``calibrate_matching``, which ``waymark milestones calibrate`` prints. Invariant: the accuracy that is told is of
 templates that the threshold was not chosen on; where a run has too few of them none is told.

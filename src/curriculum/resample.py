@@ -78,7 +78,7 @@ def next_tasks(
         settings: shares and limits.
         seed: the run's seed.
         phase: the phase these tasks are for; a part of the seed.
-        similarity: scores of likeness; by default TF-IDF over their instructions.
+        similarity: how alike instructions are; by default TF-IDF over them.
         perturb: makes a variation of a failed task; without it none are made.
         values: V(s_0) by task id, for the critic's band; tasks without a value are outside it.
 

@@ -53,7 +53,7 @@ class TfidfEncoder:
     """TF-IDF over words and character 3- to 5-grams, hashed into a fixed number of columns.
 
     Term frequency is damped, 1 + ln(tf); inverse document frequency is smoothed,
-    ln((1 + N) / (1 + df)) + 1, over the corpus. N-grams carry the likeness of inflected or misspelt words.
+    ln((1 + N) / (1 + df)) + 1, over the corpus. N-grams carry the similarity of inflected or misspelt words.
     """
 
     def __init__(self, corpus: Sequence[str], dimension: int = 4096) -> None:

@@ -150,14 +150,14 @@ class MatchingSettings:
     unset: ClassVar[Mapping[str, object]] = {"threshold": 0.75, "encoder": "all-MiniLM-L6-v2"}
 
     threshold: float = 0.75
-    """Likeness (the cosine of two sentences' vectors) above which an action reaches the next milestone: the paper's
+    """Similarity (the cosine of two sentences' vectors) above which an action reaches the next milestone: the paper's
     delta. ``waymark milestones calibrate`` finds the one for tasks and descriptions of one's own."""
 
     encoder: str = "all-MiniLM-L6-v2"
     """Sentence encoder; any other name is a model of sentence-transformers, on the hub or in a folder."""
 
     def __post_init__(self) -> None:
-        """Refuse a likeness that no two sentences have, or all."""
+        """Refuse a similarity that no two sentences have, or all."""
         require(0 < self.threshold < 1, "threshold", "above 0 and below 1", self.threshold)
         require(bool(self.encoder), "encoder", "the name of a sentence encoder", self.encoder)
 

@@ -38,14 +38,14 @@ def admire_totals(trajectory: Trajectory, signal: Array, settings: LearnerSettin
 def milestone_rewards(trajectory: Trajectory, settings: LearnerSettings) -> Array:
     """Return R_mil (T,): r_mil at the hits of a success (eq. 10), k / K and zeta r_mil more in a failure (eq. 11).
 
-    r_mil is ``Step.likeness``. A trajectory without milestones has none to reach: 0.
+    r_mil is ``Step.similarity``. A trajectory without milestones has none to reach: 0.
     """
     own = settings.rewards.admire
     reached = reached_after(trajectory)
     if reached.shape[1] == 0:
         return np.zeros(len(trajectory.steps))
     counts = hit_in_order(reached)
-    hits = np.where(np.diff(counts) > 0, [step.likeness for step in trajectory.steps], 0.0)
+    hits = np.where(np.diff(counts) > 0, [step.similarity for step in trajectory.steps], 0.0)
     held = counts[1:] if own.base == "so_far" else np.full(len(hits), counts[-1])
     base = held / reached.shape[1]
     if trajectory.success:

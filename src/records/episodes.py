@@ -99,7 +99,7 @@ class Step:
     parse; ``element`` describes the element acted on; ``refused`` says that the action was not carried
     out, False too where a record does not tell. ``truncated_tokens`` counts observation tokens left out of
     the prompt. Times are seconds. ``reward`` is what a judge says of the step, in [0, 1], where
-    learning asks for it, and ``likeness`` in [0, 1] what one says of the milestone that the action reaches, 1 where
+    learning asks for it, and ``similarity`` in [0, 1] what one says of the milestone that the action reaches, 1 where
     that is a yes or no; both come from labels and are in no shard.
     """
 
@@ -122,7 +122,7 @@ class Step:
     screenshot: str | None = None
     refused: bool = False
     reward: float | None = None
-    likeness: float = 1.0
+    similarity: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

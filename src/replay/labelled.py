@@ -85,7 +85,7 @@ class LabelledBuffer:
             changes = {"outcome": label.outcome, "failure": None}
         if label := labels.get(LabelSubject.MILESTONES):
             *before, last = [tuple(row) for row in label.decided.tolist()]
-            played = _with_steps(_with_steps(played, "milestones", before), "likeness", _likeness(label))
+            played = _with_steps(_with_steps(played, "milestones", before), "similarity", _similarity(label))
             changes["final_milestones"] = last
         if label := labels.get(LabelSubject.STEPS):
             played = _with_steps(played, "reward", label.values.tolist())
@@ -98,7 +98,7 @@ class LabelledBuffer:
         return {subject: label for subject, label in found.items() if label is not None}
 
 
-def _likeness(label: Label) -> list[float]:
+def _similarity(label: Label) -> list[float]:
     """Return for each step what the label says of the milestones that it hits in their turn, the most of several.
 
     It is 1 for a step that hits none.

@@ -77,7 +77,7 @@ def test_a_first_success_gives_its_template_milestones_and_others_have_none(tmp_
     for episode in labelled(run, 1).values():
         if episode.template in solved(run, 1):
             assert episode.final_milestones == (True,), "its one action is what was distilled"
-            assert episode.steps[0].likeness == pytest.approx(1.0, abs=1e-3)
+            assert episode.steps[0].similarity == pytest.approx(1.0, abs=1e-3)
         else:
             assert episode.final_milestones == ()
             assert [step.milestones for step in episode.steps] == [()]

@@ -21,7 +21,7 @@ from tests.cluster.fake_run import Run
 from tests.judges.of_milestones.test_recorded import episode, step
 
 HITS, MISSES = 0.3, 0.1
-"""Likeness of the actions that reach their milestone, and of the others: all far below the paper's 0.75."""
+"""Similarity of the actions that reach their milestone, and of the others: all far below the paper's 0.75."""
 
 
 class Angles:

@@ -1,4 +1,4 @@
-"""Likeness of instructions: the default encoder and the seam where another one goes."""
+"""Similarity of instructions: the default encoder and the seam where another one goes."""
 
 import subprocess
 import sys

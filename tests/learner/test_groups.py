@@ -86,7 +86,7 @@ def test_a_hit_pays_as_much_as_the_action_is_like_its_milestone(trajectory: Make
     # ADMIRE eq. 9 to 11, K = 4, r_mil 0.8 and 0.95: a success pays 0.8, 0, 0.95; a failure k / K = 2 / 4 and half.
     won, lost = (trajectory(steps(3), outcome=outcome, reached=[0, 1, 1, 2]) for outcome in (1.0, 0.0))
     won, lost = (
-        replace(one, steps=tuple(replace(s, likeness=r) for s, r in zip(one.steps, (0.8, 0.3, 0.95), strict=True)))
+        replace(one, steps=tuple(replace(s, similarity=r) for s, r in zip(one.steps, (0.8, 0.3, 0.95), strict=True)))
         for one in (won, lost)
     )
     np.testing.assert_allclose(milestone_rewards(won, admire()), [0.8, 0, 0.95])

@@ -122,22 +122,22 @@ def test_milestones_and_step_rewards_take_the_place_of_what_was_played(tmp_path)
     (played,) = folder.under(milestones="orm", steps="process").trajectories(["a"])
     assert (played.steps[0].milestones, played.final_milestones) == ((False, True), (True, True))
     assert (played.steps[0].reward, played.outcome) == (0.25, 1.0)
-    assert played.steps[0].likeness == 0.5, "of the milestone that it reaches, not of the one that was there"
+    assert played.steps[0].similarity == 0.5, "of the milestone that it reaches, not of the one that was there"
 
 
-def test_a_milestone_out_of_its_turn_lends_a_hit_no_likeness(tmp_path):
+def test_a_milestone_out_of_its_turn_lends_a_hit_no_similarity(tmp_path):
     folder = Folder(tmp_path, episode("a", final_milestones=(True,)))
     values = [[0.1, 0.1, 0.1], [0.55, 0.2, 0.99]]
     folder.say(label("a", values, subject=MILESTONES, descriptions=("one", "two", "three")))
     (played,) = folder.under(milestones="orm").trajectories(["a"])
-    assert played.steps[0].likeness == pytest.approx(0.55), "the third is no hit, since the second is not there"
+    assert played.steps[0].similarity == pytest.approx(0.55), "the third is no hit, since the second is not there"
 
 
-def test_a_step_that_reaches_nothing_new_has_the_likeness_of_none(tmp_path):
+def test_a_step_that_reaches_nothing_new_has_the_similarity_of_none(tmp_path):
     folder = Folder(tmp_path, episode("a", final_milestones=(True,)))
     folder.say(label("a", [[0.2, 0.9], [0.3, 0.8]], subject=MILESTONES, descriptions=("one", "two")))
     (played,) = folder.under(milestones="orm").trajectories(["a"])
-    assert played.steps[0].likeness == 1.0
+    assert played.steps[0].similarity == 1.0
 
 
 def test_the_first_recorded_label_counts_whatever_is_written_later(tmp_path):

@@ -1,6 +1,6 @@
 """A checker of milestones that is trained: from what a milestone says, a page and the actions, whether it is reached.
 
-Owns the judge ``milestone_checker``, its training and its file. A logistic regression over likenesses of sentences and
+Owns the judge ``milestone_checker``, its training and its file. A logistic regression over sentences' similarities and
 their products (``judges.of_milestones.features``): it is trained in minutes on a CPU from episodes whose milestones
 are known by their checks. Invariants: what it says is monotone; its file is JSON of numbers, read against a schema;
 the file names the templates that it was trained on, so that nobody measures it on them by mistake.

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from judges.of_milestones.actions import action_sentence
 from judges.of_milestones.checker import Known
 from judges.of_milestones.encoder import Remembering, SentenceEncoder
-from judges.of_milestones.matching import likeness_of
+from judges.of_milestones.matching import similarity_of
 
 CANDIDATES = tuple(round(0.01 * number, 2) for number in range(1, 100))
 """Thresholds that are tried."""
@@ -23,9 +23,9 @@ CANDIDATES = tuple(round(0.01 * number, 2) for number in range(1, 100))
 
 @dataclass(frozen=True, slots=True)
 class LabelledPairs:
-    """N pairs: their ``likeness``, whether the action ``reached`` the milestone, and their ``templates``, each (N,)."""
+    """N pairs: ``similarity``, whether the action ``reached`` the milestone, and their ``templates``, each (N,)."""
 
-    likeness: npt.NDArray[np.float64]
+    similarity: npt.NDArray[np.float64]
     reached: npt.NDArray[np.bool_]
     templates: npt.NDArray[np.str_]
 
@@ -35,7 +35,7 @@ class LabelledPairs:
         The paper's 500 pairs are half of each kind, so its accuracy is this one. Of an episode's own pairs most are
         of the kind that reaches nothing, and to say no always would be right nearly always.
         """
-        said = self.likeness > threshold
+        said = self.similarity > threshold
         if self.reached.all() or not self.reached.any():
             return float("nan")
         return float((said[self.reached].mean() + (~said)[~self.reached].mean()) / 2)
@@ -54,7 +54,7 @@ class LabelledPairs:
 
     def where(self, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> LabelledPairs:
         """Return the pairs that ``chosen`` says: a mask (N,), or indices."""
-        return LabelledPairs(self.likeness[chosen], self.reached[chosen], self.templates[chosen])
+        return LabelledPairs(self.similarity[chosen], self.reached[chosen], self.templates[chosen])
 
 
 def labelled_pairs(known: Sequence[Known], encoder: SentenceEncoder, *, strangers: int | None = None) -> LabelledPairs:
@@ -64,19 +64,19 @@ def labelled_pairs(known: Sequence[Known], encoder: SentenceEncoder, *, stranger
     of its own: what is still told apart then is the kind of action, not the milestone.
     """
     encoder = Remembering(encoder)
-    likeness: list[float] = []
+    similarity: list[float] = []
     reached: list[bool] = []
     templates: list[str] = []
     order = np.arange(len(known)) if strangers is None else np.random.default_rng(strangers).permutation(len(known))
     for one, other in zip(known, order.tolist(), strict=True):
         held_against = known[other].milestones
-        alike = likeness_of(one.episode, held_against, encoder)
+        alike = similarity_of(one.episode, held_against, encoder)
         for t, step in enumerate(one.episode.steps):
             left = np.flatnonzero(~one.reached[t])
             if not left.size:
                 break
             if action_sentence(step):
-                likeness.append(float(alike[t, min(left[0], len(held_against) - 1)]))
+                similarity.append(float(alike[t, min(left[0], len(held_against) - 1)]))
                 reached.append(bool(one.reached[t + 1, left[0]]))
                 templates.append(one.episode.template)
-    return LabelledPairs(np.array(likeness), np.array(reached, dtype=np.bool_), np.array(templates, dtype=np.str_))
+    return LabelledPairs(np.array(similarity), np.array(reached, dtype=np.bool_), np.array(templates, dtype=np.str_))

@@ -1,4 +1,4 @@
-"""Which milestones an attempt's actions reach, by the likeness of sentences (ADMIRE, section 3.2.1).
+"""Which milestones an attempt's actions reach, by the similarity of sentences (ADMIRE, section 3.2.1).
 
 Owns the judge ``milestone_matching`` and its pointer: an action is held against the next milestone only, so that none
 is skipped. Invariants: pure; a step hits at most one milestone; once the last is hit, nothing is hit any more; a label
@@ -24,7 +24,7 @@ from records.labels import Label, LabelSubject
 
 NAME = "milestone_matching"
 THRESHOLD = MatchingSettings.threshold
-"""The paper's delta: the likeness above which an action is taken for its milestone."""
+"""The paper's delta: the similarity above which an action is taken for its milestone."""
 
 _PLACEHOLDER = re.compile(r"<([^<>]+)>")
 
@@ -33,7 +33,7 @@ _PLACEHOLDER = re.compile(r"<([^<>]+)>")
 class Matched:
     """What an attempt of T steps hit of K milestones.
 
-    ``hits`` (T,) holds the number of the milestone that each step hit, -1 for none; ``rewards`` (T,) the likeness
+    ``hits`` (T,) holds the number of the milestone that each step hit, -1 for none; ``rewards`` (T,) the similarity
     there, 0 elsewhere (eq. 9).
     """
 
@@ -47,7 +47,7 @@ class Matched:
         return int((self.hits >= 0).sum())
 
     @property
-    def likeness(self) -> npt.NDArray[np.float64]:
+    def similarity(self) -> npt.NDArray[np.float64]:
         """(T + 1, K): how like each milestone's hit was, in the states after it; 0 before."""
         found = np.zeros((len(self.hits) + 1, self.milestones))
         for t in np.flatnonzero(self.hits >= 0).tolist():
@@ -57,7 +57,7 @@ class Matched:
     @property
     def reached(self) -> npt.NDArray[np.bool_]:
         """(T + 1, K): which were hit before each step and after the last."""
-        return self.likeness > 0
+        return self.similarity > 0
 
 
 class MilestoneMatching:
@@ -70,7 +70,7 @@ class MilestoneMatching:
         self._encoder = Remembering(encoder)
 
     async def label(self, episode: Trajectory, task: Task, deadline: Deadline) -> Label:
-        """Return (T + 1, K), the likeness r_mil of the hit from the step on that hits a milestone, 0 before."""
+        """Return (T + 1, K), the similarity r_mil of the hit from the step on that hits a milestone, 0 before."""
         said = tuple(milestone.description for milestone in task.milestones)
         found = match_episode(episode, said, self._encoder, self._threshold)
         return Label(
@@ -79,25 +79,25 @@ class MilestoneMatching:
             NAME,
             self._encoder.name,
             f"above {self._threshold}",
-            np.minimum(found.likeness, 1.0).astype(np.float32),
+            np.minimum(found.similarity, 1.0).astype(np.float32),
             decision_threshold=self._threshold,
             descriptions=said,
         )
 
 
-def match_in_order(likeness: npt.NDArray[np.floating], threshold: float = THRESHOLD) -> Matched:
-    """Return what steps hit, given the likeness (T, K) of each step's action with each milestone.
+def match_in_order(similarity: npt.NDArray[np.floating], threshold: float = THRESHOLD) -> Matched:
+    """Return what steps hit, given the similarity (T, K) of each step's action with each milestone.
 
     The paper's pointer stays at the last milestone once that is hit, so that it could be hit again; here it does not,
     so that no more than K are ever hit.
     """
-    steps, count = likeness.shape
+    steps, count = similarity.shape
     hits = np.full(steps, -1)
     rewards = np.zeros(steps)
     pointer = 0
     for t in range(steps):
-        if pointer < count and likeness[t, pointer] > threshold:
-            hits[t], rewards[t] = pointer, likeness[t, pointer]
+        if pointer < count and similarity[t, pointer] > threshold:
+            hits[t], rewards[t] = pointer, similarity[t, pointer]
             pointer += 1
     return Matched(hits, rewards, count)
 
@@ -106,17 +106,17 @@ def match_episode(
     episode: Trajectory, milestones: Sequence[str], encoder: SentenceEncoder, threshold: float = THRESHOLD
 ) -> Matched:
     """Return what the episode's actions hit of ``milestones``; a step that was no action hits nothing."""
-    return match_in_order(likeness_of(episode, milestones, encoder), threshold)
+    return match_in_order(similarity_of(episode, milestones, encoder), threshold)
 
 
-def likeness_of(episode: Trajectory, milestones: Sequence[str], encoder: SentenceEncoder) -> npt.NDArray[np.floating]:
+def similarity_of(episode: Trajectory, milestones: Sequence[str], encoder: SentenceEncoder) -> npt.NDArray[np.floating]:
     """Return (T, K), the cosine of each action's sentence with each milestone's; -1 for a step that was no action."""
     if not (episode.steps and milestones):
         return np.zeros((len(episode.steps), len(milestones)))
     actions = [action_sentence(step) for step in episode.steps]
-    likeness = encoder.encode(actions) @ encoder.encode(milestones).T
-    likeness[[not action for action in actions]] = -1
-    return likeness
+    similarity = encoder.encode(actions) @ encoder.encode(milestones).T
+    similarity[[not action for action in actions]] = -1
+    return similarity
 
 
 def filled(milestone: str, parameters: Mapping[str, object]) -> str:

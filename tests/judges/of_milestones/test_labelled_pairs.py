@@ -13,7 +13,7 @@ from tests.judges.of_milestones.test_recorded import episode, step
 
 
 class Letters:
-    """An encoder whose likeness is 1 for texts of the same last word, else 0; counts what it is asked."""
+    """An encoder whose similarity is 1 for texts of the same last word, else 0; counts what it is asked."""
 
     name = "letters"
 
@@ -41,7 +41,7 @@ def test_each_action_is_held_against_the_milestone_that_is_next() -> None:
     no, first, both = (False, False), (True, False), (True, True)
     found = pairs_of(no, no, no, first, first, both, both)
     # Home and Cart against the first, Home and Pay against the second; no pair for a thought, none after the last.
-    assert found.likeness.tolist() == [0.0, 1.0, 0.0, 1.0]
+    assert found.similarity.tolist() == [0.0, 1.0, 0.0, 1.0]
     assert found.reached.tolist() == [False, True, False, True]
     assert len(set(found.templates)) == 1
 
@@ -65,10 +65,10 @@ def test_strangers_are_the_milestones_of_other_episodes_under_ones_own_labels() 
         Known(episode(click("Home"), click(goal)), (f"To {goal}",), reached) for goal in ("Cart", "Pay") for _ in "1234"
     ]
     own, other = (labelled_pairs(known, Letters(), strangers=seed) for seed in (None, 0))
-    assert own.likeness.tolist() == [0.0, 1.0] * 8
+    assert own.similarity.tolist() == [0.0, 1.0] * 8
     assert own.accuracy(0.5) == 1.0
     assert other.reached.tolist() == own.reached.tolist()
-    assert 0 < other.likeness.sum() < 8
+    assert 0 < other.similarity.sum() < 8
 
 
 def test_accuracy_is_the_mean_of_both_kinds() -> None:

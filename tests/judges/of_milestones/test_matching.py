@@ -1,4 +1,4 @@
-"""Actions held against milestones by likeness: the pointer worked by hand, sentences of actions, a real encoder."""
+"""Actions held against milestones by similarity: the pointer worked by hand, sentences of actions, a real encoder."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tests.judges.of_milestones.test_recorded import episode, step
 def test_the_pointer_worked_by_hand() -> None:
     # Two milestones. Step 0 is like the second only, which is not its turn; step 1 hits the first, step 2 is just not
     # like enough, step 3 hits the second, step 4 is like both and hits nothing any more.
-    likeness = np.array([[0.1, 0.9], [0.8, 0.9], [0.9, 0.75], [0.2, 0.76], [0.9, 0.9]])
-    found = match_in_order(likeness)
+    similarity = np.array([[0.1, 0.9], [0.8, 0.9], [0.9, 0.75], [0.2, 0.76], [0.9, 0.9]])
+    found = match_in_order(similarity)
     assert found.hits.tolist() == [-1, 0, -1, 1, -1]
     assert found.rewards.tolist() == [0, 0.8, 0, 0.76, 0]
     assert found.reached.tolist() == [
@@ -36,8 +36,8 @@ def test_a_step_hits_one_milestone_even_where_it_is_like_the_next_one_too() -> N
 
 
 def test_another_threshold_is_another_answer() -> None:
-    likeness = np.array([[0.6]])
-    assert (match_in_order(likeness).count, match_in_order(likeness, 0.5).count) == (0, 1)
+    similarity = np.array([[0.6]])
+    assert (match_in_order(similarity).count, match_in_order(similarity, 0.5).count) == (0, 1)
 
 
 def test_no_milestones_and_no_steps() -> None:
@@ -46,8 +46,8 @@ def test_no_milestones_and_no_steps() -> None:
 
 
 @given(arrays(np.float64, st.tuples(st.integers(0, 8), st.integers(0, 4)), elements=st.floats(-1, 1)))
-def test_milestones_are_hit_in_order_and_stay_reached(likeness: np.ndarray) -> None:
-    found = match_in_order(likeness)
+def test_milestones_are_hit_in_order_and_stay_reached(similarity: np.ndarray) -> None:
+    found = match_in_order(similarity)
     hit = [k for k in found.hits.tolist() if k >= 0]
     assert hit == list(range(found.count))
     assert (found.reached[1:] >= found.reached[:-1]).all()
