@@ -22,6 +22,14 @@ from replay.shards import ShardInfo, write_shard
 logger = logging.getLogger(__name__)
 
 
+def require_run_folder(mark: str) -> None:
+    """Raise ``EpisodeFailed`` (``infra/run_folder_not_shared``) where this process does not see the run folder."""
+    try:
+        require_mark(mark)
+    except FolderNotShared as error:
+        raise EpisodeFailed(Failure(codes.RUN_FOLDER_NOT_SHARED, str(error))) from error
+
+
 class ShardWriter:
     """Writes the trajectories that finish within ``linger_s`` seconds of each other into one shard.
 
@@ -56,16 +64,13 @@ class ShardWriter:
             self._commit = None  # from here on newcomers form the next group
         try:
             return await asyncio.wait_for(asyncio.to_thread(self._write, group), self._deadline_s)
-        except FolderNotShared as error:
-            logger.error("shard not written: %s", error)
-            raise EpisodeFailed(Failure(codes.RUN_FOLDER_NOT_SHARED, str(error))) from error
         except (OSError, TimeoutError) as error:
             detail = f"{len(group)} episodes not written to {self._directory}: {error or type(error).__name__}"
             logger.error("shard not written: %s", detail)
             raise EpisodeFailed(Failure(codes.SHARD_NOT_WRITTEN, detail)) from error
 
     def _write(self, group: list[Trajectory]) -> ShardInfo:
-        require_mark(self._mark)
+        require_run_folder(self._mark)
         info = write_shard(self._directory, group)
         if is_address(self._address):
             keep(f"{self._address}/{info.path.name}")

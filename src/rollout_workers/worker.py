@@ -34,7 +34,6 @@ from policy.tokenizer import TextTokenizer
 from records import failure_codes as codes
 from records.episodes import Source, newest_version
 from records.failures import EpisodeFailed, Failure
-from records.folder_mark import FolderNotShared, require_mark
 from records.stores.working_copy import bring, local_path
 from records.supervision import supervised
 from rollout_workers.agent import Agent, DecisionWriter, PolicyAgent
@@ -44,7 +43,7 @@ from rollout_workers.loop_lag import LoopLag
 from rollout_workers.results import Completed, EpisodeAnswer, EpisodeSummary
 from rollout_workers.screenshots import ScreenshotFolder
 from rollout_workers.scripted_agent import ScriptedAgent, demonstrator
-from rollout_workers.shard_writer import ShardWriter
+from rollout_workers.shard_writer import ShardWriter, require_run_folder
 from rollout_workers.slots import Slots
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
 from telemetry import meter, table
@@ -159,10 +158,7 @@ class RolloutWorker:
 
     async def _build(self) -> _Equipment:
         config, planning = self._config, self._config.settings.planning
-        try:
-            await asyncio.to_thread(require_mark, config.mark)
-        except FolderNotShared as error:
-            raise EpisodeFailed(Failure(codes.RUN_FOLDER_NOT_SHARED, str(error))) from error
+        await asyncio.to_thread(require_run_folder, config.mark)
         if config.metrics:
             cast(Callable[[str], None], load("telemetry.ray_sink:install"))(config.metrics)
         self._orphans_killed += await asyncio.to_thread(lambda: kill(orphans()))
