@@ -32,7 +32,7 @@ from benchmarks.recording import Recording, met, option_parser
 from benchmarks.runs import child_environment
 from cluster.audit.accounts import check_episodes, check_ledger, check_training
 from cluster.audit.files import check_shards
-from cluster.audit.record import RunRecord
+from cluster.audit.record import AuditedRun
 from cluster.run_folder.ledger import LedgerLine
 from cluster.run_folder.stage_files import StageEntry
 from cluster.run_folder.stage_results import Published, RolloutsPlayed
@@ -132,7 +132,7 @@ def _write(folder: Path, numbers: range, steps: int, tokens: int) -> None:
             write_shard(folder, [_episode(number, steps, tokens)])
 
 
-def _record(buffer: ReplayBuffer) -> RunRecord:
+def _record(buffer: ReplayBuffer) -> AuditedRun:
     """Return what a run with these episodes in its first phase says about itself."""
     ids = buffer.ids()
     weights = PublishedWeights(0, "0" * 64, "weights/actor-0.safetensors")
@@ -147,7 +147,7 @@ def _record(buffer: ReplayBuffer) -> RunRecord:
     events = (Event.LEASE, Event.COMPLETE)
     ledger = [LedgerLine(1, 1, "rollouts", event, i, 1, 0) for i in ids for event in events]
     header: Any = {"data": {}, "config": {"replay": {}, "rollout": {}}}
-    return RunRecord(buffer.directory.parent, header, entries, [], buffer, ledger, "", [])
+    return AuditedRun(buffer.directory.parent, header, entries, [], buffer, ledger, "", [])
 
 
 def _audit(buffer: ReplayBuffer) -> int:

@@ -1,6 +1,6 @@
 """The part of an audit that counts: episodes, what was trained on, and the ledger of what was dispatched.
 
-Pure functions of a ``RunRecord``, of one phase or of all; nothing is written. Imports neither torch nor Ray.
+Pure functions of a ``AuditedRun``, of one phase or of all; nothing is written. Imports neither torch nor Ray.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cluster.audit.record import AuditPart, Key, RunRecord, place
+from cluster.audit.record import AuditedRun, AuditPart, Key, place
 from cluster.run_folder.ledger import Found, LedgerLine
 from cluster.run_folder.stage_results import (
     ActorTrained,
@@ -60,7 +60,7 @@ class StageLedger:
         )
 
 
-def check_episodes(run: RunRecord, phases: Collection[int]) -> AuditPart:
+def check_episodes(run: AuditedRun, phases: Collection[int]) -> AuditPart:
     """Dispatched is completed plus failed by kind; each completed episode is stored, judged, and in one stage only."""
     part = AuditPart("episodes")
     seen: dict[str, Key] = {}
@@ -79,7 +79,7 @@ def check_episodes(run: RunRecord, phases: Collection[int]) -> AuditPart:
     return part
 
 
-def check_training(run: RunRecord, phases: Collection[int]) -> AuditPart:
+def check_training(run: AuditedRun, phases: Collection[int]) -> AuditPart:
     """Each trained step belongs to a stored episode with a verdict, played by the version that was published then."""
     part = AuditPart("training")
     for phase in sorted(phases):
@@ -95,7 +95,7 @@ def check_training(run: RunRecord, phases: Collection[int]) -> AuditPart:
     return part
 
 
-def check_ledger(run: RunRecord, phases: Collection[int]) -> AuditPart:
+def check_ledger(run: AuditedRun, phases: Collection[int]) -> AuditPart:
     """Each attempt that was dispatched has one end, and each completed episode an attempt that can have made it.
 
     Or a start found it: one that began before the stage was complete, and after it can have been played.
@@ -109,7 +109,7 @@ def check_ledger(run: RunRecord, phases: Collection[int]) -> AuditPart:
     return part
 
 
-def _check_stored(part: AuditPart, run: RunRecord, key: Key, named: Collection[str], episode_id: str) -> None:
+def _check_stored(part: AuditPart, run: AuditedRun, key: Key, named: Collection[str], episode_id: str) -> None:
     """An episode lies in one of the shards that its stage ``named``, with a verdict and as what it was played for."""
     subject = f"episode {episode_id}"
     if episode_id not in run.buffer:
@@ -127,7 +127,7 @@ def _check_stored(part: AuditPart, run: RunRecord, key: Key, named: Collection[s
     )
 
 
-def _check_counts(part: AuditPart, run: RunRecord, key: Key, played: WithEpisodes) -> None:
+def _check_counts(part: AuditPart, run: AuditedRun, key: Key, played: WithEpisodes) -> None:
     ids = [episode_id for episode_id in played.episodes if episode_id in run.buffer]
     failed = sum(played.failures.values())
     completed = len(set(played.episodes))
@@ -154,7 +154,7 @@ def _check_counts(part: AuditPart, run: RunRecord, key: Key, played: WithEpisode
         )
 
 
-def _check_published(part: AuditPart, run: RunRecord, phase: int, published: Published) -> None:
+def _check_published(part: AuditPart, run: AuditedRun, phase: int, published: Published) -> None:
     weights, files = published.weights, run.entries[phase, published.stage].files
     part.require(
         weights.version == phase and files.get(weights.path) == weights.checksum,
@@ -163,7 +163,7 @@ def _check_published(part: AuditPart, run: RunRecord, phase: int, published: Pub
     )
 
 
-def _check_rollouts(part: AuditPart, run: RunRecord, phase: int, played: RolloutsPlayed) -> None:
+def _check_rollouts(part: AuditPart, run: AuditedRun, phase: int, played: RolloutsPlayed) -> None:
     """Rollouts were decided by the newest weights, or by older ones as far as the run lets them; their ages add up."""
     key, newest = (phase, played.stage), newest_version(Source.ROLLOUT, phase)
     decided = _check_versions(part, run, key, range(max(newest - run.max_staleness, 0), newest + 1))
@@ -173,7 +173,7 @@ def _check_rollouts(part: AuditPart, run: RunRecord, phase: int, played: Rollout
         part.require(found == played.staleness, place(key), counted)
 
 
-def _check_versions(part: AuditPart, run: RunRecord, key: Key, versions: Sequence[int]) -> Counter[int]:
+def _check_versions(part: AuditPart, run: AuditedRun, key: Key, versions: Sequence[int]) -> Counter[int]:
     """Each episode of a stage was decided by one of these versions, the newest of which was published before.
 
     Returns:
@@ -208,7 +208,7 @@ def _wrong_step(trajectory: Trajectory, versions: Sequence[int]) -> str:
     return ""
 
 
-def _check_replayed(part: AuditPart, run: RunRecord, phase: int, replay: ReplayFiltered) -> None:
+def _check_replayed(part: AuditPart, run: AuditedRun, phase: int, replay: ReplayFiltered) -> None:
     earlier = {episode_id for p in range(phase) for episode_id in run.episodes((p, RolloutsPlayed.stage))}
     kept = {episode_id: list(steps) for episode_id, steps in replay.kept.items()}
     stored = [episode_id for episode_id in kept if episode_id in run.buffer]
@@ -229,7 +229,7 @@ def _check_replayed(part: AuditPart, run: RunRecord, phase: int, replay: ReplayF
         )
 
 
-def _check_amount(part: AuditPart, run: RunRecord, phase: int, replay: ReplayFiltered, trained: ActorTrained) -> None:
+def _check_amount(part: AuditPart, run: AuditedRun, phase: int, replay: ReplayFiltered, trained: ActorTrained) -> None:
     given = len(run.episodes((phase, RolloutsPlayed.stage))) + len(replay.kept)
     used = trained.metrics.rollouts + trained.metrics.replayed + trained.metrics.left_out
     part.require(
@@ -237,7 +237,7 @@ def _check_amount(part: AuditPart, run: RunRecord, phase: int, replay: ReplayFil
     )
 
 
-def _check_stage_ledger(part: AuditPart, run: RunRecord, key: Key, start: int, played: WithEpisodes) -> None:
+def _check_stage_ledger(part: AuditPart, run: AuditedRun, key: Key, start: int, played: WithEpisodes) -> None:
     """Hold the ledger of a stage that was completed in ``start`` against what the stage says of itself."""
     lines = run.lines[key]
     last = StageLedger.of(line for line in lines if line.start == start)
@@ -272,7 +272,7 @@ def _check_stage_ledger(part: AuditPart, run: RunRecord, key: Key, start: int, p
     )
 
 
-def _not_found(run: RunRecord, key: Key, completed_in: int, found_in: int | None) -> str:
+def _not_found(run: AuditedRun, key: Key, completed_in: int, found_in: int | None) -> str:
     """Return why a start cannot have found an episode that nobody dispatched, or an empty text."""
     if found_in is None:
         return f"was never dispatched in {place(key)}"
@@ -283,7 +283,7 @@ def _not_found(run: RunRecord, key: Key, completed_in: int, found_in: int | None
     return ""
 
 
-def _begun_before(run: RunRecord, key: Key, start: int) -> bool:
+def _begun_before(run: AuditedRun, key: Key, start: int) -> bool:
     """Whether an earlier start got so far that it can have played episodes of a stage: to what decides them."""
     if key[1] not in _SOURCES:
         return start > 1

@@ -13,7 +13,7 @@ from pathlib import Path
 from cluster.audit.accounts import StageLedger, check_episodes, check_ledger, check_training
 from cluster.audit.files import check_files, check_first_states, check_manifests, check_shards
 from cluster.audit.labels import check_labels
-from cluster.audit.record import AuditPart, Finding, Key, RunRecord
+from cluster.audit.record import AuditedRun, AuditPart, Finding, Key
 from cluster.errors import RunStopped
 from cluster.run_folder.ledger import LedgerLine
 from cluster.run_folder.rollback import Rollback
@@ -46,7 +46,7 @@ def audit(out: Path) -> AuditResult:
     Raises:
         ManifestError: there is no run in ``out``.
     """
-    run = RunRecord.read(out)
+    run = AuditedRun.read(out)
     phases = {phase for phase, _ in run.entries}
     parts = (
         check_manifests(run),
@@ -70,7 +70,7 @@ def require_balance(out: Path, phase: int, buffer: ReplayBuffer, ledger: Sequenc
     Raises:
         RunStopped: they do not add up; the text says what is wrong.
     """
-    run = RunRecord.read(out, buffer, ledger)
+    run = AuditedRun.read(out, buffer, ledger)
     parts = [check(run, {phase}) for check in (check_episodes, check_training, check_ledger, check_labels)]
     findings = [finding for part in parts for finding in part.findings]
     if findings:

@@ -1,6 +1,6 @@
 """The part of an audit that looks at files: manifests in an unbroken chain, every file as it was recorded.
 
-Pure functions of a ``RunRecord``; nothing is written. Imports neither torch nor Ray.
+Pure functions of a ``AuditedRun``; nothing is written. Imports neither torch nor Ray.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from cluster.audit.record import AuditPart, Key, RunRecord, place
+from cluster.audit.record import AuditedRun, AuditPart, Key, place
 from cluster.run_folder.durable import sha256_file
 from cluster.run_folder.layout import ROLLBACKS, kept_checkpoints
 from cluster.run_folder.metrics_log import FILE_NAME as METRICS
@@ -32,7 +32,7 @@ from replay.labels import SUFFIX as LABELS_SUFFIX
 from replay.shards import SUFFIX, ShardError
 
 
-def check_manifests(run: RunRecord) -> AuditPart:
+def check_manifests(run: AuditedRun) -> AuditPart:
     """Each stage has a whole manifest, in the order of the algorithm, and none that left traces is gone."""
     part = AuditPart("manifests", looked_at=len(run.entries))
     for fault in run.faults:
@@ -55,7 +55,7 @@ def check_manifests(run: RunRecord) -> AuditPart:
     return part
 
 
-def check_files(run: RunRecord) -> AuditPart:
+def check_files(run: AuditedRun) -> AuditPart:
     """Each file that a manifest names has the SHA-256 that it names; what is no longer kept may be gone."""
     part = AuditPart("files")
     keep = int(run.header["config"]["run"]["keep_checkpoints"])
@@ -71,7 +71,7 @@ def check_files(run: RunRecord) -> AuditPart:
     return part
 
 
-def check_shards(run: RunRecord) -> AuditPart:
+def check_shards(run: AuditedRun) -> AuditPart:
     """Each shard can be read and holds what its name says; each record was imported, found, or dispatched each time."""
     part = AuditPart("shards", looked_at=len(run.buffer.shards))
     for skipped in run.buffer.scan.skipped:
@@ -86,7 +86,7 @@ def check_shards(run: RunRecord) -> AuditPart:
     return part
 
 
-def check_first_states(run: RunRecord) -> AuditPart:
+def check_first_states(run: AuditedRun) -> AuditPart:
     """Each training task whose first page was opened has one first state on the disk, each other one a reason."""
     part = AuditPart("first states")
     for key, entry in run.entries.items():
@@ -106,7 +106,7 @@ def check_first_states(run: RunRecord) -> AuditPart:
     return part
 
 
-def _left_traces(part: AuditPart, run: RunRecord) -> set[Key]:
+def _left_traces(part: AuditPart, run: AuditedRun) -> set[Key]:
     """Return the stages that the metrics or the summary know to be complete."""
     known = set()
     try:
@@ -122,7 +122,7 @@ def _left_traces(part: AuditPart, run: RunRecord) -> set[Key]:
     return stages
 
 
-def _last_complete(run: RunRecord, number: int) -> int:
+def _last_complete(run: AuditedRun, number: int) -> int:
     """Return the last phase that was complete after the stage of this number, phases that were rolled back included."""
     before = [stage for found in run.rollbacks if number < found.kept for stage in found.stages]
     return max((phase for phase, stage in [*run.entries, *before] if stage == TasksChosen.stage), default=0)
@@ -141,7 +141,7 @@ def _is_needed(entry: StageEntry, name: str, complete: int, keep: int, checkpoin
     return entry.phase > complete - keep  # published weights
 
 
-def _where(run: RunRecord, episode_id: str) -> str:
+def _where(run: AuditedRun, episode_id: str) -> str:
     """Return the shards that hold records of an episode."""
     shards = {run.buffer.entry(episode_id).shard}
     shards |= {d.ignored for d in run.buffer.scan.duplicates if d.episode_id == episode_id}

@@ -1,18 +1,18 @@
 """The part of an audit that traces what was learned to who said so: each trained episode to its labels.
 
-Pure functions of a ``RunRecord``; nothing is written. Imports neither torch nor Ray.
+Pure functions of a ``AuditedRun``; nothing is written. Imports neither torch nor Ray.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
-from cluster.audit.record import AuditPart, RunRecord, place
+from cluster.audit.record import AuditedRun, AuditPart, place
 from cluster.run_folder.stage_results import ActorTrained, JudgeLabels, Labelled, RolloutsPlayed
 from records.labels import LabelSubject
 
 
-def check_labels(run: RunRecord, phases: Collection[int]) -> AuditPart:
+def check_labels(run: AuditedRun, phases: Collection[int]) -> AuditPart:
     """Each episode of a phase has a label in a file that its stage names, or a failure; only labelled ones taught."""
     part = AuditPart("labels")
     for skipped in run.labelled.labels.skipped:
@@ -26,7 +26,7 @@ def check_labels(run: RunRecord, phases: Collection[int]) -> AuditPart:
     return part
 
 
-def _check_judge(part: AuditPart, run: RunRecord, phase: int, subject: LabelSubject, said: JudgeLabels) -> None:
+def _check_judge(part: AuditPart, run: AuditedRun, phase: int, subject: LabelSubject, said: JudgeLabels) -> None:
     """Every episode of the phase is labelled by this judge or among its failures."""
     key = (phase, Labelled.stage)
     named = {name.rpartition("/")[2] for name in run.entries[key].files}
@@ -44,7 +44,7 @@ def _check_judge(part: AuditPart, run: RunRecord, phase: int, subject: LabelSubj
     )
 
 
-def _check_taught(part: AuditPart, run: RunRecord, phase: int, trained: ActorTrained) -> None:
+def _check_taught(part: AuditPart, run: AuditedRun, phase: int, trained: ActorTrained) -> None:
     """The learner used the phase's episodes that have all labels, and no other."""
     episodes = run.labelled.stream(i for i in run.episodes((phase, RolloutsPlayed.stage)) if i in run.buffer)
     fit = sum(episode.outcome is not None and bool(episode.steps) for episode in episodes)

@@ -56,7 +56,7 @@ class AuditPart:
 
 
 @dataclass(frozen=True)
-class RunRecord:
+class AuditedRun:
     """A run folder as it was read."""
 
     out: Path
@@ -71,7 +71,7 @@ class RunRecord:
     @classmethod
     def read(
         cls, out: Path, buffer: ReplayBuffer | None = None, ledger: Sequence[LedgerLine] | None = None
-    ) -> RunRecord:
+    ) -> AuditedRun:
         """Read a run folder; raise ``ManifestError`` where it holds none.
 
         A buffer that is open already is used, and lines of the ledger that were read already.
