@@ -97,9 +97,9 @@ def auc(scores: Numbers, solved: Flags) -> float:
     wins, losses = int(solved.sum()), int((~solved).sum())
     if not wins or not losses:
         return float("nan")
-    _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
-    return float((ranks[solved].sum() - wins * (wins + 1) / 2) / (wins * losses))
+    from scipy import stats
+
+    return float((stats.rankdata(scores)[solved].sum() - wins * (wins + 1) / 2) / (wins * losses))
 
 
 def auc_interval(scores: Numbers, solved: Flags, groups: Sequence[str]) -> Interval:

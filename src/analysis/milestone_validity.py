@@ -110,33 +110,17 @@ def equivalence(completions: Sequence[Completion]) -> Equivalence:
 
 
 def kendall_tau(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:
-    """Return Kendall's tau-b and its two-sided p-value by the normal approximation with ties (Kendall 1970).
+    """Return Kendall's tau-b and its two-sided p-value by the normal approximation.
 
     Both are nan where one side has a single value; p is nan below three pairs.
     """
-    n = len(x)
-    table = np.zeros((len(set(x)), len(set(y))))
-    rows = {value: at for at, value in enumerate(sorted(set(x)))}
-    columns = {value: at for at, value in enumerate(sorted(set(y)))}
-    for one, other in zip(x, y, strict=True):
-        table[rows[one], columns[other]] += 1
-    concordant = sum(table[i, j] * table[i + 1 :, j + 1 :].sum() for i, j in np.ndindex(*table.shape))
-    discordant = sum(table[i, j] * table[i + 1 :, :j].sum() for i, j in np.ndindex(*table.shape))
-    ties = [table.sum(axis=1), table.sum(axis=0)]
-    pairs = n * (n - 1) / 2
-    tied = [float((t * (t - 1)).sum() / 2) for t in ties]
-    if pairs in tied or n == 0:
+    from scipy import stats
+
+    if len(set(x)) < 2 or len(set(y)) < 2:
         return math.nan, math.nan
-    difference = float(concordant - discordant)
-    tau = difference / math.sqrt((pairs - tied[0]) * (pairs - tied[1]))
-    if n < 3:
-        return tau, math.nan
-    spread = [float((t * (t - 1) * (2 * t + 5)).sum()) for t in ties]
-    threes = [float((t * (t - 1) * (t - 2)).sum()) for t in ties]
-    m = n * (n - 1.0)
-    variance = (m * (2 * n + 5) - sum(spread)) / 18 + 2 * tied[0] * tied[1] / m
-    variance += threes[0] * threes[1] / (9 * m * (n - 2))
-    return tau, math.erfc(abs(difference) / math.sqrt(2 * variance)) if variance > 0 else math.nan
+    few = len(x) < 3
+    found = stats.kendalltau(x, y, method="exact" if few else "asymptotic")
+    return float(found.statistic), math.nan if few else float(found.pvalue)
 
 
 def _level(share: Fraction, totals: set[int]) -> str:

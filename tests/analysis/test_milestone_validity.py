@@ -1,5 +1,6 @@
 """Statistics of milestones against success: worked by hand, beside scipy, and what they reject."""
 
+import math
 import random
 
 import pytest
@@ -50,6 +51,14 @@ def test_numbers_of_milestones_that_differ_are_shown_as_shares() -> None:
     assert list(validity(mixed).by_completed) == ["1/2", "1/1"]
 
 
+def test_tau_worked_by_hand() -> None:
+    # Of nine pairs of a success with a failure five are in order, one is not and three are ties: 5 - 1. Of all fifteen
+    # pairs four share their number of milestones, and six their outcome.
+    tau, p = kendall_tau([float(done) for done, _ in SIX], [float(success) for _, success in SIX])
+    assert tau == pytest.approx(4 / ((15 - 4) * (15 - 6)) ** 0.5)
+    assert 0.05 < p < 1.0
+
+
 @given(st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=3, max_size=60))
 def test_tau_and_p_are_scipys(pairs: list[tuple[int, bool]]) -> None:
     x, y = [float(a) for a, _ in pairs], [float(b) for _, b in pairs]
@@ -57,6 +66,17 @@ def test_tau_and_p_are_scipys(pairs: list[tuple[int, bool]]) -> None:
     wanted = stats.kendalltau(x, y, method="asymptotic")
     assert tau == pytest.approx(float(wanted.statistic), nan_ok=True, abs=1e-9)
     assert p == pytest.approx(float(wanted.pvalue), nan_ok=True, abs=1e-9)
+
+
+def test_two_pairs_have_a_tau_and_no_p() -> None:
+    tau, p = kendall_tau([1.0, 3.0], [1.0, 0.0])
+    assert tau == -1.0
+    assert math.isnan(p)
+
+
+@pytest.mark.parametrize("pairs", [[], [(1, True)], [(1, True), (3, True)], [(2, True), (2, False), (2, True)]])
+def test_there_is_no_tau_where_one_side_has_a_single_value(pairs: list[tuple[int, bool]]) -> None:
+    assert all(map(math.isnan, kendall_tau([float(done) for done, _ in pairs], [float(one) for _, one in pairs])))
 
 
 def simulated(link: float, seed: int = 0, count: int = 400) -> list[Completion]:

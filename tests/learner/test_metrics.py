@@ -24,6 +24,16 @@ def test_statistics_without_a_value_are_none() -> None:
     assert summarise(np.zeros(0)) is None
 
 
+def test_rank_correlations_by_hand() -> None:
+    # Of six pairs three are in order, one is not, and each side ties one: (3 - 1) / 5. The ranks are 1, 2.5, 2.5, 4 and
+    # 1, 4, 2.5, 2.5.
+    a, b = np.array([1.0, 2.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0, 2.0])
+    assert kendall(a, b) == pytest.approx(2 / 5)
+    assert spearman(a, b) == pytest.approx(2.25 / 4.5)
+    assert kendall(a, -b) == pytest.approx(-2 / 5)
+    assert kendall(np.zeros(0), np.zeros(0)) is None
+
+
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=15))
 def test_rank_correlations_agree_with_scipy(pairs: list[tuple[int, int]]) -> None:
     a, b = np.array(pairs, dtype=np.float64).T
