@@ -39,6 +39,8 @@ _ROOM_S = 20.0
 """Fixed: Ray starts a process where there is room within that time; who has no node then is said to wait for one."""
 _JOIN_S = 10.0
 """Fixed: one look takes milliseconds; one at a head that is gone is left behind."""
+_UP_S = 1.0
+"""Fixed: Ray lists a process whose constructor failed as alive for some milliseconds before it lists it as dead."""
 _ROLE = re.compile(rf"-({'|'.join(ROLES)})-\d+$")
 _BY_SIGTERM = "SIGTERM"
 """In what Ray says of how a process ended."""
@@ -61,6 +63,7 @@ class NodeWatch:
         self._waiting: dict[str, Role] = {}
         self._groups: Counter[Role] = Counter()
         self._placed: Counter[Role] = Counter()
+        self._alive_since: dict[str, float] = {}
         self._up: Counter[Role] = Counter()
         self._deaths: dict[Role, ActorDeathCause] = {}
         self._impossible: set[Role] = set()
@@ -199,7 +202,9 @@ class NodeWatch:
         actors = [(actor, role) for actor in listed if (role := _role(actor["Name"]))]
         unplaced = {a["Name"]: role for a, role in actors if a["State"] in _STARTING and not a["Address"]["IPAddress"]}
         self._placed = Counter(role for a, role in actors if a["State"] != "DEAD" and a["Name"] not in unplaced)
-        self._up = Counter(role for a, role in actors if a["State"] == "ALIVE")
+        alive = {a["Name"]: role for a, role in actors if a["State"] == "ALIVE"}
+        self._alive_since = {name: self._alive_since.get(name, now) for name in alive}
+        self._up = Counter(role for name, role in alive.items() if now - self._alive_since[name] >= _UP_S)
         self._starting = frozenset(a["Name"] for a, _ in actors if a["State"] in _STARTING)
         dead = sorted((one for one in actors if one[0]["State"] == "DEAD"), key=lambda one: one[0]["EndTime"])
         self._deaths = {role: a["DeathCause"] for a, role in dead}

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import ray
+from ray._private.state import state
 
 from cluster.errors import ProcessLost, RunStopped
 from cluster.node_watch import NodeWatch
@@ -39,6 +41,13 @@ def start(role: str, number: int = 0) -> object:
     return Process.options(name=f"waymark-run-1-{role}-{number}", **ROLES[role].options).remote()  # type: ignore[attr-defined]
 
 
+def end(*processes: object) -> None:
+    """Kill them, and wait until Ray lists them as dead: a later test would take one that it still lists for its own."""
+    for process in processes:
+        ray.kill(process)
+    wait_until(lambda: all(state.actor_table(one._actor_id.hex())["State"] == "DEAD" for one in processes))  # type: ignore[attr-defined]
+
+
 def wait_until(done: Callable[[], bool]) -> None:
     ends = time.monotonic() + LIMIT_S
     while not done():
@@ -61,8 +70,7 @@ def test_who_has_no_node_is_named_with_what_it_declares_and_ends_nothing_before_
             assert told[-1] == "2 x rollout worker (0.1 CPUs, 64 MiB, on a node with the resource 'browser')"
             wait_until(lambda: nodes.starting(["worker-1", "learner-0"]) == {"worker-1"})
             assert 'waymark_processes_without_node{role="worker",run="run"} 2.0' in sink.text()
-            for process in unplaced:
-                ray.kill(process)
+            end(*unplaced)
             wait_until(lambda: told[-1] == "")
             assert nodes.waiting(WORKER) == 0
         with NodeWatch(ROLES, 0.0, told.append) as impatient:
@@ -72,8 +80,8 @@ def test_who_has_no_node_is_named_with_what_it_declares_and_ends_nothing_before_
                 impatient.check(WORKER)
             with pytest.raises(RunStopped, match="no node came"):
                 impatient.settled(WORKER)
-            ray.kill(late)
-        ray.kill(placed)
+            end(late)
+        end(placed)
     finally:
         meter.install(None)
 
@@ -87,8 +95,7 @@ def test_servers_of_which_none_has_a_node_hold_up_the_episodes() -> None:
         second = start(SERVER, 1)
         wait_until(lambda: not nodes.held_up())
         assert nodes.waiting(SERVER) == 1, "the first one waits on, while the second one answers"
-        for process in (server, second):
-            ray.kill(process)
+        end(server, second)
 
 
 def test_a_recipe_names_the_nodes_of_each_role_and_declares_what_the_plan_counts() -> None:
@@ -140,8 +147,27 @@ def test_who_died_for_good_is_not_waited_for_and_said_to_be_dead() -> None:
         nodes.settled(LEARNER, 2)
         other = start(SERVER, 1)
         nodes.require_one(SERVER, LIMIT_S)
-        for process in (dead, rank, lost, other):
-            ray.kill(process)
+        end(dead, rank, lost, other)
+
+
+def test_who_is_listed_as_alive_for_a_moment_before_it_is_dead_was_never_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    name, listed, died_at = "waymark-run-4-server-0", state.actor_table, list[float]()
+
+    def late(*asked: Any, **more: Any) -> dict[str, Any]:
+        table: dict[str, Any] = listed(*asked, **more)
+        for one in table.values():
+            if isinstance(one, dict) and (one.get("Name"), one.get("State")) == (name, "DEAD"):
+                died_at.append(time.monotonic())
+                if died_at[-1] - died_at[0] < 0.5:
+                    one["State"] = "ALIVE"
+        return table
+
+    monkeypatch.setattr(state, "actor_table", late)
+    with NodeWatch(ROLES, LIMIT_S, lambda said: None) as nodes:
+        dead = Faulty.options(name=name, **HERE.options).remote()  # type: ignore[attr-defined]
+        with pytest.raises(ProcessLost, match="no policy server is left"):
+            nodes.require_one(SERVER, LIMIT_S)
+        end(dead)
 
 
 def test_a_start_is_waited_for_as_long_as_it_may_take(tmp_path: Path) -> None:
@@ -155,4 +181,4 @@ def test_a_start_is_waited_for_as_long_as_it_may_take(tmp_path: Path) -> None:
         go_on.touch()
         nodes.require_one(SERVER, LIMIT_S)
         assert nodes.starting(["server-0"]) == set()
-        ray.kill(slow)
+        end(slow)
