@@ -334,6 +334,23 @@ async def test_who_asks_a_closed_browser_for_a_page_starts_no_other() -> None:
     assert browser.pids == []
 
 
+async def test_a_browser_that_dies_while_it_opens_a_page_is_told_in_one_line() -> None:
+    """Playwright's own message goes on with the browser's whole command line and log."""
+    browser = BrowserProcess(QUICK)
+    await browser.open_context("<-loopback>")
+    pids = browser.pids
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    opening = asyncio.ensure_future(browser.open_context("<-loopback>"))
+    await asyncio.sleep(0.3)
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    with pytest.raises(EpisodeFailed, match="infra/browser_crashed: no context: .*closed") as told:
+        await opening
+    await browser.close()
+    assert "\n" not in told.value.failure.detail
+
+
 async def test_the_evaluators_run_locators_in_the_page(env: BrowserEnvironment) -> None:
     wanted = [
         target("last", "document.querySelector('#who').value", {"exact_match": "you"}),

@@ -30,9 +30,14 @@ async def typed(call: Coroutine[Any, Any, T], url: str) -> T:
         raise failure(error, url) from error
 
 
+def first_line(error: PlaywrightError | TimeoutError) -> str:
+    """Return what went wrong, without the log of the call or of the browser that Playwright adds to it."""
+    return str(error).partition("\n")[0] or type(error).__name__
+
+
 def failure(error: PlaywrightError, url: str) -> EpisodeFailed:
     """Say whose fault a Playwright error is: a dead browser, an unreachable site, a slow one, or something else."""
-    text = error.message.splitlines()[0] if error.message else type(error).__name__
+    text = first_line(error)
     if any(sign in text for sign in _DEAD):
         code = codes.BROWSER_CRASHED
     elif "net::ERR_" in text:

@@ -20,6 +20,7 @@ from playwright.async_api import Browser, BrowserContext, Playwright, async_play
 from playwright.async_api import Error as PlaywrightError
 
 from environments.browser import chromium
+from environments.browser.calls import first_line
 from environments.browser.page_painter import PagePainter
 from environments.browser.page_scripts import FRAMES_SCRIPT, PAGE_SCRIPT, WEBRL_SCRIPT
 from environments.browser.page_watch import PageWatch
@@ -80,7 +81,7 @@ class BrowserProcess:
                 )
                 await context.add_init_script(script="\n".join(self._init_scripts()))
         except (PlaywrightError, TimeoutError) as error:
-            raise EpisodeFailed(Failure(codes.BROWSER_CRASHED, f"no context: {error}")) from error
+            raise EpisodeFailed(Failure(codes.BROWSER_CRASHED, f"no context: {first_line(error)}")) from error
         return context
 
     async def draw(self, html: str) -> bytes:
@@ -94,7 +95,7 @@ class BrowserProcess:
         try:
             return await self._painter.draw(self._playwright, html)
         except PlaywrightError as error:
-            raise EpisodeFailed(Failure(codes.BROWSER_CRASHED, f"no screenshot: {error}")) from error
+            raise EpisodeFailed(Failure(codes.BROWSER_CRASHED, f"no screenshot: {first_line(error)}")) from error
 
     async def close(self) -> None:
         """End Chromium for good; safe to call twice."""

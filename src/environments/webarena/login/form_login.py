@@ -17,6 +17,7 @@ from playwright.async_api import BrowserContext, Page, Response
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import TimeoutError as PlaywrightTimeout
 
+from environments.browser.calls import first_line
 from environments.browser.process import BrowserProcess
 from environments.webarena.login.accounts import Account
 from environments.webarena.login.forms import LoginForm
@@ -67,7 +68,7 @@ class FormLogin:
                 state = await context.storage_state()
         except PlaywrightError as error:
             # Not chained: Playwright's message lists what was typed.
-            raise attempt.failed(error.message.splitlines()[0] if error.message else type(error).__name__) from None
+            raise attempt.failed(first_line(error)) from None
         except TimeoutError:
             raise attempt.failed(f"not done within {self._timeout_s:g} s; {attempt.state}") from None
         finally:
