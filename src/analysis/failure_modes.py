@@ -27,7 +27,7 @@ class Mode(StrEnum):
 
 MEANING = {
     Mode.WRONG_TERMINATION: "The agent said that it was done, and the evaluator says that the task is not.",
-    Mode.STUCK: "The agent went round in a circle, or repeated one action until the end.",
+    Mode.STUCK: "The agent went round in a circle, or repeated one action or said what is none until the end.",
     Mode.NO_ATTEMPT: "The agent gave up sooner than the task can be done, did nothing that leads to it, or did "
     "not exit from the page where it was done.",
     Mode.OTHER: "No rule says how it went wrong.",
@@ -85,7 +85,20 @@ def _stuck(route: Route, settings: AnalysisSettings) -> tuple[str, KeyStep] | No
     if cycle is not None:
         rule = f"a cycle of {cycle.length} actions in the same states comes {_times(moves, cycle)} times in a row"
         return rule, (cycle.start, "the entry of the cycle")
+    if route.stood_still and any(move.understood for move in route.moves):
+        return _stood_still(route)
     return None
+
+
+def _stood_still(route: Route) -> tuple[str, KeyStep]:
+    """Return which of the two limits ended an episode of some sense, and where what ended it began."""
+    actions, understood = [move.action for move in route.moves], [move.understood for move in route.moves]
+    if not understood[-1]:
+        unread = same_ending(understood)
+        return f"ended as the last {unread} replies are no actions", (len(actions) - unread, "the first of them")
+    same = same_ending(actions)
+    first = len(actions) - same if same > 1 else actions.index(actions[-1])
+    return "ended as it only repeats itself", (first, "the first of the same actions")
 
 
 def _times(moves: list[tuple[str, str]], cycle: Cycle) -> int:

@@ -52,7 +52,7 @@ class Route(EpisodeHeader):
 
     ``milestones`` has the milestone vector before each move and, last, after all of them. ``outcome`` is None where
     there is no verdict, and ``lost`` then says why, as ``kind/code``. ``horizon`` is the expert's number of actions, 0
-    where there is none.
+    where there is none. ``stood_still`` says that its ending was ``standstill``.
     """
 
     policy_version: int
@@ -60,6 +60,7 @@ class Route(EpisodeHeader):
     outcome: float | None
     lost: str
     exited: bool
+    stood_still: bool
     moves: tuple[Move, ...]
     milestones: tuple[tuple[bool, ...], ...]
 
@@ -70,7 +71,7 @@ class Route(EpisodeHeader):
             episode.episode_id, episode.task_id, episode.template, episode.site, episode.split, episode.intent,
             episode.source, episode.phase, episode.policy_version, episode.horizon, episode.outcome,
             f"{episode.failure.code}" if episode.failure else "",
-            episode.termination is Termination.EXIT,
+            episode.termination is Termination.EXIT, episode.termination is Termination.STANDSTILL,
             tuple(Move.of(step, episode.intent) for step in episode.steps),
             (*(step.milestones for step in episode.steps), episode.final_milestones),
         )  # fmt: skip

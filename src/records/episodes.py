@@ -40,10 +40,11 @@ def newest_version(source: Source, phase: int) -> int:
 
 
 class Termination(StrEnum):
-    """How an episode that ran to its end ended."""
+    """How an episode that ran to its end ended: by the agent, at its limit, or because it stood still."""
 
     EXIT = "exit"
     MAX_STEPS = "max_steps"
+    STANDSTILL = "standstill"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The episode loop: observe, decide, parse, act, until an exit or the last step; then the verdict.
+"""The episode loop: observe, decide, parse, act, until an exit, a standstill or the last step; then the verdict.
 
 Owns the one loop that policies and demonstrators share. Invariants: every act
 has a deadline, which is handed down to all that it waits for; what
@@ -28,6 +28,7 @@ from records.failures import EpisodeFailed, Failure
 from rollout_workers.agent import Agent, Decision, DecisionWriter, Turn
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec
+from rollout_workers.standstill import Standstill
 from telemetry import meter, table
 
 SaveScreenshot = Callable[[str, int, bytes], str]
@@ -164,6 +165,8 @@ class _Episode:
         self.intent = observation.intent or spec.task.intent
         await self._check_milestones(observation)
         feedback = observation.feedback
+        goes_on = spec.source is Source.DEMONSTRATION
+        standstill = Standstill(0, 0) if goes_on else Standstill(settings.max_repeats, settings.max_unread)
         for index in range(spec.task.max_steps or settings.max_steps):
             turn = Turn(index, self.intent, observation, tuple(self.history), feedback, self.milestones)
             screenshot = await self._screenshot(index)
@@ -202,6 +205,9 @@ class _Episode:
             observation = following
             if action is not None and action.kind == "exit":
                 self.termination, self.answer = Termination.EXIT, action.argument or ""
+                break
+            if standstill.hear(action, element):
+                self.termination = Termination.STANDSTILL
                 break
         self.termination = self.termination or Termination.MAX_STEPS
         if self.writer is not None:

@@ -73,7 +73,9 @@ class RolloutSettings:
         "failure_window", "shard_linger_s", "shard_deadline_s", "start_timeout_s", "hang_timeout_s",
         "loop_lag_limit_s", "replace_after_s", "stall_timeout_s",
     )  # fmt: skip
-    unset: ClassVar[Mapping[str, object]] = {"max_staleness": 0, "final_state": False}
+    unset: ClassVar[Mapping[str, object]] = {
+        "max_staleness": 0, "final_state": False, "max_repeats": 0, "max_unread": 0,
+    }  # fmt: skip
 
     workers: int = 1
     """Rollout worker processes, each with one Chromium."""
@@ -95,6 +97,13 @@ class RolloutSettings:
     """Nucleus sampling mass; 1 keeps the whole distribution, which is what the loss assumes."""
     max_steps: int = 20
     """Actions per episode at most, for tasks that state no limit of their own."""
+    max_repeats: int = 0
+    """Times that an agent takes the same action in a row, or types the same text into the same field at all, after
+    which its episode ends and is judged without an answer; 0 lets it go on. WebArena-Lite's harness has 5.
+    Demonstrations go on."""
+    max_unread: int = 0
+    """Replies in a row that are no action after which an episode ends like that; 0 lets it go on. WebArena-Lite's
+    harness has 3."""
     max_staleness: int = 0
     """Versions that a rollout's policy may be behind the one that learns from it. 1 lets free workers begin the next
     phase's rollouts, with the weights that are served, while the learner works on this phase's; the run does not repeat
@@ -149,7 +158,7 @@ class RolloutSettings:
     hang_timeout_s: float = 30.0
     """Seconds without an answer after which a worker is killed and replaced."""
     loop_lag_limit_s: float = 10.0
-    """Longest standstill of a worker's event loop, in seconds; past it its episodes are played again, not scored."""
+    """Longest pause of a worker's event loop, in seconds; past it its episodes are played again, not scored."""
     replace_after_s: float = 30.0
     """Seconds after which a dead worker that did not come back is replaced; at once where Ray has given it up."""
     stall_timeout_s: float = 600.0
@@ -161,6 +170,8 @@ class RolloutSettings:
         fewer = self.workers_min is None or 0 <= self.workers_min <= self.workers
         require(fewer, "workers_min", f"a number from 0 to rollout.workers ({self.workers})", self.workers_min)
         at_least(self, 0, "prefetch_per_worker", "worker_cpus", "worker_memory_mb", "temperature", "failure_floor")
+        at_least(self, 0, "max_repeats", "max_unread")
+        require(self.max_repeats != 1, "max_repeats", "0, or 2 and more (every action is taken once)", self.max_repeats)
         require(self.max_staleness in (0, 1), "max_staleness", "0 or 1 (there is one phase ahead)", self.max_staleness)
         above(self, 0, "top_p")
         share(self, "top_p", "infra_failure_share", "task_failure_share", "policy_failure_share")

@@ -2,7 +2,8 @@
 
 Owns who uses which environment and when the browser is recycled. Invariants: an environment serves
 one episode at a time; one that failed, or may be in the middle of something, is not used again; a dead
-host, or one whose episodes only fail, is replaced once for all slots. Must not import ray.
+host, or one whose episodes only fail, is replaced once for all slots, and who still plays in a living one ends
+what it plays. Must not import ray.
 """
 
 from __future__ import annotations
@@ -24,12 +25,20 @@ MIN_FAILURES_IN_A_ROW = 3
 """Infrastructure failures without a success between them (at least one a slot) that condemn a host."""
 
 
+@dataclass(slots=True, eq=False)
+class _Hosted:
+    """A host, and how many slots have an episode in it."""
+
+    host: EnvironmentHost
+    playing: int = 0
+
+
 @dataclass(slots=True)
 class Slot:
     """One place for an episode; ``note`` tells it how the episode went."""
 
     env: Environment | None = None
-    generation: int = -1
+    hosted: _Hosted | None = None
     failure: Failure | None = None
     close: bool = False
 
@@ -50,67 +59,94 @@ class Slots:
         for _ in range(count):
             self._free.put_nowait(Slot())
         self._count = count
-        self._host: EnvironmentHost | None = None
-        self._generation = -1
+        self._current: _Hosted | None = None
+        self._replaced: set[_Hosted] = set()
+        self._started = 0
         self._failures_in_a_row = 0
         self._hosting = asyncio.Lock()
 
     async def start(self) -> None:
         """Start the first host; raise ``EpisodeFailed`` when it does not start."""
-        await self._ensure_host()
+        async with self._hosting:
+            await self._ensure_host()
 
     @asynccontextmanager
     async def borrow(self) -> AsyncIterator[tuple[Slot, Environment]]:
         """Wait for a free slot and lend its environment; call the slot's ``note`` before giving it back."""
         slot = await self._free.get()
         slot.note(None)
+        hosted: _Hosted | None = None
         try:
-            host = await self._ensure_host()
-            if slot.env is None or slot.generation != self._generation:
+            async with self._hosting:
+                hosted = await self._ensure_host()
+                hosted.playing += 1
+            if slot.env is None or slot.hosted is not hosted:
                 await self._close_environment(slot)
-                slot.env, slot.generation = await host.environment(), self._generation
+                slot.env, slot.hosted = await hosted.host.environment(), hosted
             yield slot, slot.env
         finally:
-            await self._take_back(slot)
+            await self._take_back(slot, hosted)
 
     async def close(self) -> None:
-        """Close the host and with it all environments."""
+        """Close every host and with it all environments."""
         async with self._hosting:
-            await self._close_host()
+            for hosted in [self._current, *self._replaced]:
+                await self._close_host(hosted)
+            self._current, self._replaced = None, set()
 
-    async def _ensure_host(self) -> EnvironmentHost:
-        async with self._hosting:
-            condemned = self._failures_in_a_row >= max(MIN_FAILURES_IN_A_ROW, self._count)
-            if self._host is None or condemned or not self._host.alive():
-                await self._close_host()
-                self._failures_in_a_row = 0
-                host = await self._make_host()
-                await host.start()
-                self._host = host
-                self._generation += 1
-                if self._generation:
-                    logger.warning("replaced the browser (replacement %d)", self._generation)
-            return self._host
+    async def _ensure_host(self) -> _Hosted:
+        """Return the host that episodes begin in; whoever calls has the lock."""
+        current = self._current
+        condemned = self._failures_in_a_row >= max(MIN_FAILURES_IN_A_ROW, self._count)
+        alive = current is not None and current.host.alive()
+        if current is None or condemned or not alive:
+            self._current = None
+            if current is not None and current.playing and alive:
+                self._replaced.add(current)
+            else:
+                await self._close_host(current)
+            self._failures_in_a_row = 0
+            self._current = current = _Hosted(await self._new_host())
+            if self._started:
+                logger.warning("replaced the browser (replacement %d)", self._started)
+            self._started += 1
+        return current
 
-    async def _take_back(self, slot: Slot) -> None:
+    async def _new_host(self) -> EnvironmentHost:
+        host = await self._make_host()
+        try:
+            await host.start()
+        except BaseException:
+            await self._bounded(host.close(), "browser")
+            raise
+        return host
+
+    async def _take_back(self, slot: Slot, hosted: _Hosted | None) -> None:
         kind = slot.failure.kind if slot.failure else None
-        if slot.generation == self._generation:
+        if hosted is not None and hosted is self._current:
             self._failures_in_a_row = self._failures_in_a_row + 1 if kind is FailureKind.INFRA else 0
         try:
-            if slot.close or kind in (FailureKind.INFRA, FailureKind.JUDGE):
+            if slot.close or kind in (FailureKind.INFRA, FailureKind.JUDGE) or hosted in self._replaced:
                 await self._close_environment(slot)
+            if hosted is not None:
+                await self._leave(hosted)
         finally:
             self._free.put_nowait(slot)
+
+    async def _leave(self, hosted: _Hosted) -> None:
+        hosted.playing -= 1
+        if not hosted.playing and hosted in self._replaced:
+            self._replaced.remove(hosted)
+            await self._close_host(hosted)
 
     async def _close_environment(self, slot: Slot) -> None:
         env, slot.env = slot.env, None
         if env is not None:
             await self._bounded(env.close(), "environment")
 
-    async def _close_host(self) -> None:
-        host, self._host = self._host, None
-        if host is not None:
-            await self._bounded(host.close(), "browser")
+    async def _close_host(self, hosted: _Hosted | None) -> None:
+        if hosted is not None:
+            await self._bounded(hosted.host.close(), "browser")
 
     async def _bounded(self, closing: Coroutine[Any, Any, None], what: str) -> None:
         """Close something that may be broken already: within a deadline, its own errors only logged."""

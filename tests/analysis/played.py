@@ -27,6 +27,7 @@ def route(
     horizon: int = 6,
     name: str = "e",
     intent: str = "Buy the lamp",
+    termination: Termination = Termination.MAX_STEPS,
     **header: object,
 ) -> Route:
     """Return the route of (call, element) pairs, each on a page of its own unless ``pages`` says which."""
@@ -45,7 +46,7 @@ def route(
     return Route.of(
         Trajectory(
             episode_id=name, task_id=task, template=template, intent=intent, seed=0, steps=steps, failure=None,
-            termination=Termination.EXIT if exited else Termination.MAX_STEPS, answer=None, outcome=outcome,
+            termination=Termination.EXIT if exited else termination, answer=None, outcome=outcome,
             final_milestones=tuple(milestones[-1]) if milestones else (), horizon=horizon, **fields,  # type: ignore[arg-type]
         )
     )  # fmt: skip

@@ -8,6 +8,7 @@ from analysis.failure_modes import Diagnosis, Mode, diagnose
 from analysis.references import References
 from analysis.routes import Route
 from analysis.settings import AnalysisSettings
+from records.episodes import Termination
 from tests.analysis.played import EXIT, click, route
 
 SETTINGS = AnalysisSettings()
@@ -46,6 +47,22 @@ def test_the_same_action_over_and_over_is_stuck_whatever_the_pages_do() -> None:
     diagnosis = found(route(ORDERS, LAMP, *[CART] * 4))
     assert (diagnosis.mode, diagnosis.key_step) == (Mode.STUCK, 2)
     assert found(route(ORDERS, LAMP, VASE, *[CART] * 3)).mode is Mode.OTHER
+
+
+def test_who_was_ended_for_standing_still_is_stuck_where_that_began() -> None:
+    def ended(*moves: tuple[str, str | None]) -> Diagnosis:
+        return found(route(*moves, termination=Termination.STANDSTILL))
+
+    repeats = ended(ORDERS, LAMP, *[CART] * 2)
+    assert (repeats.mode, repeats.key_step) == (Mode.STUCK, 2)
+    typed = ('do(action="Type", argument="a", element="3")', "textbox Name")
+    scattered = ended(ORDERS, typed, LAMP, typed, VASE, typed)
+    assert (scattered.mode, scattered.key_step) == (Mode.STUCK, 1)
+    unread = ended(ORDERS, LAMP, ("I wonder", None), ("What now", None))
+    assert (unread.mode, unread.key_step) == (Mode.STUCK, 2)
+    assert "last 2 replies" in unread.rule
+    assert ended(("I think so", None), ("So be it", None)).mode is Mode.NO_ATTEMPT
+    assert found(route(ORDERS, LAMP, *[CART] * 2)).mode is Mode.OTHER
 
 
 @pytest.mark.parametrize("cycle", [[CART], [CART, HELP], [CART, HELP, VASE], [CART, HELP, VASE, ORDERS]])

@@ -114,7 +114,7 @@ def assert_nothing_gained(before: Held, after: Held, episodes: int) -> None:
 async def test_two_hundred_episodes_without_a_browser_leave_nothing(tmp_path: Path) -> None:
     def counts(worker: RolloutWorker) -> tuple[int, int]:
         assert worker._equipment is not None
-        return 0, len(worker._equipment.slots._host._app.state.sessions)  # type: ignore[union-attr]
+        return 0, len(worker._equipment.slots._current.host._app.state.sessions)  # type: ignore[union-attr]
 
     before, after = await before_and_after(made(tmp_path, "browserless"), 40, 160, counts)
     assert_nothing_gained(before, after, 160)
@@ -128,7 +128,7 @@ async def test_forty_episodes_in_chromium_leave_nothing(tmp_path: Path) -> None:
 
         def counts(worker: RolloutWorker) -> tuple[int, int]:
             assert worker._equipment is not None
-            browser = worker._equipment.slots._host._browser._browser  # type: ignore[union-attr]
+            browser = worker._equipment.slots._current.host._browser._browser  # type: ignore[union-attr]
             return len(browser.contexts), sessions_of(server)
 
         before, after = await before_and_after(made(tmp_path, "embedded", server), 10, 30, counts)
