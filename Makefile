@@ -6,6 +6,8 @@ READY  := $(VENV)/.waymark-ready
 RECIPE ?= cluster/recipes/laptop.yaml
 OUT    ?= runs/laptop
 VLLM   ?= .venv-vllm
+# Test processes of `make test`.
+TEST_WORKERS ?= 6
 
 # One thread per process: oversubscribed OpenMP makes small torch loops 20-60 times slower.
 export OMP_NUM_THREADS := 1
@@ -65,13 +67,13 @@ lint: setup ## look at style, types and what imports what
 	PYTHONPATH=src:. $(BIN)/lint-imports
 
 # A process that crashes ends the suite and is named: with another in its place xdist waits for its tests for ever.
-# Four at a time on two cores, each file by one of them: most tests wait for browsers and processes to start. The files
+# Six processes for two cores, each file in one of them: most tests wait for browsers and processes to start. The files
 # keep the order of tests/conftest.py, or those with few long tests would come last, one after another. A test process
-# takes 1.0 to 1.3 GB, a training run that it starts 2.6 to 2.9 GB, a vLLM 1.5 to 2 GB: 18 GB at the worst. The longest
-# tests are left to test-all; test-faults runs the whole recovery matrix.
+# takes 1.0 to 1.3 GB, a training run that it starts 2.6 to 2.9 GB, a vLLM 1.5 to 2 GB: 20 GB at the worst, 11 GB as
+# seen (TEST_WORKERS=2 needs the least). The longest tests are left to test-all; test-faults runs all of recovery.
 test: lint $(TESTED_WITH) ## run the tests but for the longest
-	$(BIN)/python -m pytest -q -n 4 --max-worker-restart 0 --dist loadfile --no-loadscope-reorder -m "not lengthy" \
-		--durations 40 --durations-min 10
+	$(BIN)/python -m pytest -q -n $(TEST_WORKERS) --max-worker-restart 0 --dist loadfile --no-loadscope-reorder \
+		-m "not lengthy" --durations 40 --durations-min 10
 
 test-all: lint $(TESTED_WITH) ## run all tests
 	$(BIN)/python -m pytest -q -n 2 --max-worker-restart 0 --dist loadfile --no-loadscope-reorder

@@ -49,7 +49,6 @@ def server() -> Iterator[ModelServer]:
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WAYMARK_TEST_KEY", KEY)
     monkeypatch.setattr("judges.llm.endpoint._FIRST_PAUSE_S", 0.02)
-    monkeypatch.setattr("judges.llm.endpoint._ATTEMPT_S", 1.0)
 
 
 @pytest.fixture(params=["openai", "gemini"])
@@ -263,8 +262,9 @@ async def test_endpoint_that_asks_for_time_gets_it(server: ModelServer, service:
 
 
 async def test_what_an_endpoint_said_outlives_an_attempt_that_the_deadline_cuts(
-    server: ModelServer, service: JudgeService
+    server: ModelServer, service: JudgeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("judges.llm.endpoint._ATTEMPT_S", 1.0)
     await service.ask("m", QUESTION, Deadline(60))  # the client's start takes none of the time below
     server.script = [Status(429), *[STALL] * 1000]
     another = LlmQuestion("test/1", "s", ("another",), Verdict)

@@ -12,12 +12,20 @@ from pathlib import Path
 
 BUCKET = "waymark-tests"
 _PROGRAM = """
-import pathlib, sys, time
+import pathlib, sys, threading, time
+import moto.moto_server.threaded_moto_server as server
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication
 from moto.s3.models import S3Backend
 from moto.server import ThreadedMotoServer
 
-class Late(DomainDispatcherApplication):
+one_at_a_time = threading.Lock()
+
+class Atomic(DomainDispatcherApplication):
+    def __call__(self, environ, start_response):
+        with one_at_a_time:
+            return super().__call__(environ, start_response)
+
+class Late(Atomic):
     def __call__(self, environ, start_response):
         answer = super().__call__(environ, start_response)
         asked = pathlib.Path(sys.argv[1], "hold")
@@ -27,21 +35,23 @@ class Late(DomainDispatcherApplication):
                 time.sleep(0.05)
         return answer
 
+server.DomainDispatcherApplication = Late if sys.argv[1:] else Atomic
 if sys.argv[1:]:
-    import moto.moto_server.threaded_moto_server as server
-    server.DomainDispatcherApplication = Late
     S3Backend.list_objects = lambda *arguments, **named: (set(), set(), False, None)
-server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-server.start()
-print(server.get_host_and_port()[1], flush=True)
+serving = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+serving.start()
+print(serving.get_host_and_port()[1], flush=True)
 sys.stdin.read()
-server.stop()
+serving.stop()
 """
 
 
 @contextmanager
 def s3_server(late: Path | None = None) -> Iterator[dict[str, str]]:
     """Yield the environment in which ``s3://waymark-tests/…`` is served.
+
+    Requests are answered one at a time: a store looks at an object's version and changes it in one go, and moto's
+    threads do not.
 
     With the folder ``late`` no listing ever shows anything, and while there is a file ``late/hold`` whose text is part
     of an object's key, whoever puts that object gets no answer although it is stored; ``late/held`` says that this
