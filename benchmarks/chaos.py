@@ -27,7 +27,7 @@ import numpy as np
 
 from analysis.intervals import wilson
 from benchmarks.process_tree import descendants, living, with_variable
-from benchmarks.recording import Recording, option_parser, percent
+from benchmarks.recording import Recording, met, option_parser, percent
 from benchmarks.runs import FOLDER, LAPTOP, RecordedRun, RunFailed, start_training, train
 from cluster.errors import ExitCode
 from cluster.run_folder.ledger import FOLDER as LEDGER
@@ -182,12 +182,18 @@ def main() -> None:
     success = {name: _success(run) for name, run in (("control", control), ("disturbed", RecordedRun(chaos.out)))}
     for name, found in success.items():
         recording.note(f"{name}: {percent(found['value'])} % ({percent(found['low'])} to {percent(found['high'])})")
-    recording.note(f"Done in {seconds:.0f} s with {chaos.starts} starts; processes left behind: {orphans}")
+    recording.note(f"Done in {seconds:.0f} s with {chaos.starts} starts")
+    worse = success["disturbed"]["high"] < success["control"]["low"]
+    verdicts = [
+        f"The disturbed run learns as well, its interval not below the control's: {met(not worse)}",
+        f"No process is left behind: {orphans} are: {met(not orphans)}",
+    ]
+    recording.note("\n".join(verdicts))
     recording.write({
         "by_fault": rows, "blows": [asdict(blow) for blow in chaos.blows], "starts": chaos.starts, "seconds": seconds,
-        "orphans": orphans, "success": success,
+        "orphans": orphans, "success": success, "verdicts": verdicts,
     })  # fmt: skip
-    sys.exit(1 if orphans or success["disturbed"]["high"] < success["control"]["low"] else 0)
+    sys.exit(1 if orphans or worse else 0)
 
 
 def _options() -> argparse.Namespace:

@@ -12,7 +12,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from benchmarks.recording import Recording, option_parser
+from benchmarks.recording import Recording, met, option_parser
 from benchmarks.runs import FOLDER, RecordedRun, train
 from benchmarks.same_runs import Comparison
 
@@ -29,13 +29,17 @@ def main() -> None:
     recording.table("Two runs with the same seed", ["what", "compared", "different"], found.rows)
     for example in found.examples[:5]:
         recording.note(f"different: {example}")
+    compared, different = found.compared.total(), found.unequal.total()
+    verdict = f"Two runs with the same seed are the same: {different} of {compared} things differ: {met(not different)}"
+    recording.note(verdict)
     recording.write({
         "compared": dict(found.compared),
         "different": dict(found.unequal),
         "first_differences": found.examples[:50],
         "seconds": [sum(sum(stages.values()) for stages in run.manifest.seconds.values()) for run in (first, second)],
+        "verdicts": [verdict],
     })  # fmt: skip
-    sys.exit(1 if found.examples else 0)
+    sys.exit(1 if different else 0)
 
 
 def _options() -> argparse.Namespace:

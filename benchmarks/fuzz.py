@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.fuzzing import Outcome, read_many
-from benchmarks.recording import Recording, option_parser
+from benchmarks.recording import Recording, met, option_parser
 from benchmarks.runs import child_environment
 
 NAME = "fuzz"
@@ -41,9 +41,12 @@ def main() -> None:
     rows = [[name, o.inputs, o.taken, o.refused, o.found, o.slowest_s, o.inputs / max(o.seconds, 1e-9)]
             for name, o in outcomes.items()]  # fmt: skip
     recording.table(NAME, ("target", "inputs", "taken", "refused", "findings", "slowest, s", "inputs a second"), rows)
-    recording.write({"seed": options.seed, "targets": {name: asdict(o) for name, o in outcomes.items()}})
-    if any(o.found for o in outcomes.values()):
-        sys.exit(1)
+    inputs, findings = (sum(getattr(o, what) for o in outcomes.values()) for what in ("inputs", "found"))
+    verdict = f"No odd input does harm: {findings} findings in {inputs} inputs: {met(not findings)}"
+    recording.note(verdict)
+    targets = {name: asdict(o) for name, o in outcomes.items()}
+    recording.write({"seed": options.seed, "targets": targets, "verdicts": [verdict]})
+    sys.exit(1 if findings else 0)
 
 
 def _in_child(name: str, first: int, options: argparse.Namespace) -> Outcome:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.process_tree import descendants, living, with_variable
-from benchmarks.recording import Recording, option_parser
+from benchmarks.recording import Recording, met, option_parser
 from benchmarks.runs import FOLDER, RecordedRun, check, start_training, train
 from cluster.run_folder.manifest import RunManifest
 from cluster.run_folder.stage_results import RolloutsPlayed
@@ -100,10 +100,15 @@ def main() -> None:
     rows = [_row(kill, control, RecordedRun(out)) for kill in disturbance.killed]
     recording.table("One SIGKILL in the rollouts of each phase, against the same run without",
                     [name.replace("_", " ") for name in rows[0]], [list(row.values()) for row in rows])  # fmt: skip
-    recording.note(f"Processes of the disturbed run that outlived it: {orphans}")
-    recording.write({"kills": rows, "orphans": orphans, "episodes": len(RecordedRun(out).buffer)})
-    good = not orphans and all(_harmless(row) for row in rows)
-    sys.exit(0 if good else 1)
+    harmed = [row for row in rows if not _harmless(row)]
+    verdicts = [
+        f"A kill loses no episode and changes none: {len(harmed)} of {len(rows)} kills did: {met(not harmed)}",
+        f"No process outlives the disturbed run: {orphans} did: {met(not orphans)}",
+    ]
+    recording.note("\n".join(verdicts))
+    numbers = {"kills": rows, "orphans": orphans, "episodes": len(RecordedRun(out).buffer), "verdicts": verdicts}
+    recording.write(numbers)
+    sys.exit(1 if harmed or orphans else 0)
 
 
 def _options() -> argparse.Namespace:

@@ -19,7 +19,7 @@ from typing import Any
 
 from analysis.comparison import Outcomes, Seeds, difference, level
 from benchmarks.critic_quality import critic_quality
-from benchmarks.recording import Recording, option_parser, percent
+from benchmarks.recording import Recording, met, option_parser, percent, points
 from benchmarks.runs import FOLDER, LAPTOP, RecordedRun, RunFailed, train
 from cluster.errors import ManifestError
 from cluster.run_folder.summary import read_summary
@@ -67,7 +67,9 @@ def main() -> None:
         "failures": failures,
     }
     _show(recording, numbers, splits)
-    recording.write(numbers)
+    verdicts = _verdicts(numbers["differences"], splits[0])
+    recording.note("\n".join(verdicts))
+    recording.write(numbers | {"verdicts": verdicts})
     sys.exit(1 if failures else 0)
 
 
@@ -164,14 +166,23 @@ def _show(recording: Recording, numbers: Mapping[str, Any], splits: Sequence[str
     rows = [[run["arm"], run["seed"], *_critic_cells(run["critics"])] for run in numbers["runs"] if run["critics"]]
     recording.table(
         "Critics on held-out episodes of the last evaluation",
-        ["run", "seed", "successes", "P Kendall", "P Spearman", "P pooled", "episodes", "V AUC", "V AUC at start"],
+        ["run", "seed", "successes", "P Kendall", "P Spearman", "P pooled", "episodes", "V AUC", "V AUC, first page"],
         [*rows, *_critic_means(rows)],
     )
-    gain = numbers["differences"].get(f"mira - {CLONING}")
-    if gain and gain[splits[0]]["by_seed"]:
-        points = 100 * gain[splits[0]]["mean"]["value"]
-        verdict = "met" if points >= TARGET_POINTS else "missed"
-        recording.note(f"MiRA minus cloning on {splits[0]}: {points:+.1f} points, target {TARGET_POINTS:g} {verdict}")
+
+
+def _verdicts(differences: Mapping[str, Mapping[str, Any]], split: str) -> list[str]:
+    """Return one sentence a difference on ``split``: cloning is to be beaten by the target, another arm at all."""
+    verdicts = []
+    for name, of in differences.items():
+        if of[split]["by_seed"]:
+            arm, other = name.split(" - ")
+            target, mean = TARGET_POINTS if other == CLONING else 0.0, of[split]["mean"]
+            holds = mean["low"] > 0 and 100 * mean["value"] >= target
+            wanted = f"{target:g} points and " if target else ""
+            said = f"{arm} is above {other} on {split}: {points(mean)}; target {wanted}an interval above 0"
+            verdicts.append(f"{said}: {met(holds)}")
+    return verdicts
 
 
 def _critic_cells(critics: Mapping[str, Mapping[str, Any]]) -> list[Any]:

@@ -19,12 +19,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Protocol
 
-from benchmarks.recording import Recording, option_parser
+from benchmarks.recording import Recording, met, option_parser
 from benchmarks.runs import FOLDER, RecordedRun, RunFailed, start_training, train
 from benchmarks.same_runs import Comparison
 from cluster.audit.audit import audit
 from cluster.run_folder.layout import RunFolders
 from cluster.run_folder.stage_files import stage_folders
+from records.folder_mark import PREFIX
 
 NAME = "resume"
 RECIPE = Path(__file__).with_name("deterministic.yaml")
@@ -83,6 +84,13 @@ def main() -> None:
     found = Comparison.of(undisturbed, killed)
     wrong = {run.out.name: [asdict(f) for f in audit(run.out).findings] for run in (undisturbed, killed)}
     _show(recording, kills, found, wrong)
+    different, findings = found.unequal.total(), sum(map(len, wrong.values()))
+    verdicts = [
+        f"A run that was killed {len(kills)} times is the one that never was: {different} of {found.compared.total()} "
+        f"things differ: {met(not different)}",
+        f"The audit finds nothing in either run: {findings} findings: {met(not findings)}",
+    ]
+    recording.note("\n".join(verdicts))
     recording.write({
         "kills": [asdict(kill) for kill in kills],
         "compared": dict(found.compared),
@@ -91,8 +99,9 @@ def main() -> None:
         "audit": wrong,
         "seconds": {run.out.name: sum(map(sum, (s.values() for s in run.manifest.seconds.values())))
                     for run in (undisturbed, killed)},
+        "verdicts": verdicts,
     })  # fmt: skip
-    sys.exit(1 if found.examples or any(wrong.values()) else 0)
+    sys.exit(1 if different or findings else 0)
 
 
 def kill_points(run: RecordedRun, count: int, seed: int) -> list[KillPoint]:
@@ -126,13 +135,14 @@ def kill_at(process: Driver, out: Path, point: KillPoint, seconds: float) -> Kil
 
 
 def half_written(out: Path) -> list[str]:
-    """Return what is being written in a run folder at this moment; all of it has a name that begins with a dot."""
+    """Return what is being written in a run folder at this moment: what is hidden there, but for its mark."""
     found: list[str] = []
     for folder in (out, *RunFolders(out).written_into()):
         try:
-            found += [f"{folder.name}/{name}" for name in os.listdir(folder) if name.startswith(".")]
+            hidden = [name for name in os.listdir(folder) if name.startswith(".") and not name.startswith(PREFIX)]
         except FileNotFoundError:
             continue
+        found += [f"{folder.name}/{name}" for name in hidden]
     return sorted(found)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.process_tree import descendants
-from benchmarks.recording import Recording, option_parser
+from benchmarks.recording import Recording, met, option_parser
 from cluster.demonstrated import demonstrated_sites
 from cluster.ray_runtime import ray_runtime
 from cluster.recipe.recipe import build_recipe
@@ -59,8 +59,11 @@ def main() -> None:
     ]
     recording.table(f"Processes and memory (MB) after {options.batch} and after {options.episodes} episodes",
                     ["kind", "processes", "at the end", "memory", "at the end"], rows)  # fmt: skip
-    recording.note(f"Episodes lost: {lost}; judged 0: {wrong}")
-    recording.write({"episodes": options.episodes, "batch": options.batch, "held": held, "lost": lost, "wrong": wrong})
+    said = f"{lost} are lost, {wrong} judged 0"
+    verdict = f"All {options.episodes} episodes of experts succeed: {said}: {met(not lost and not wrong)}"
+    recording.note(verdict)
+    played = {"episodes": options.episodes, "batch": options.batch, "lost": lost, "wrong": wrong}
+    recording.write({**played, "held": held, "verdicts": [verdict]})
     sys.exit(1 if lost or wrong else 0)
 
 

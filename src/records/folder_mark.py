@@ -16,7 +16,8 @@ from uuid import uuid4
 
 from records.durable import open_file, replace_file
 
-_PREFIX = ".mark-"
+PREFIX = ".mark-"
+"""How the name of every mark begins."""
 ADVICE = (
     "mount the driver's folder on every node at this path, or name the nodes that have it in "
     "run.resources.rollout_nodes, policy_nodes and learner_nodes"
@@ -35,9 +36,9 @@ def marked_folder(folder: Path) -> Iterator[str]:
     There is one driver of a folder: marks of an earlier one, that was killed, are removed. Raises ``OSError`` where the
     folder cannot be written to.
     """
-    for left in folder.glob(f"{_PREFIX}*"):
+    for left in folder.glob(f"{PREFIX}*"):
         left.unlink(missing_ok=True)
-    mark = folder.resolve() / f"{_PREFIX}{uuid4().hex}"
+    mark = folder.resolve() / f"{PREFIX}{uuid4().hex}"
     replace_file(mark, b"")
     try:
         yield str(mark)

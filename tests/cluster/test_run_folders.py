@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.resume import half_written
 from cluster.run_folder.layout import CLONED, RunFolders, checkpoint_name, critics_name, kept_checkpoints
+from records.folder_mark import marked_folder
 
 
 def fill(folders: RunFolders, phases: int) -> None:
@@ -52,6 +53,14 @@ def test_a_phases_critics_go_with_its_end_and_not_before(tmp_path: Path) -> None
     assert checkpoints(folders) == ["phase-000", "phase-001", "phase-002", "phase-002-critics"]
     folders.forget_checkpoints(2, keep=2)
     assert checkpoints(folders) == ["phase-001", "phase-002"] == kept_checkpoints(2, 2)
+
+
+def test_the_mark_of_a_run_is_nothing_half_written(tmp_path: Path) -> None:
+    with marked_folder(tmp_path):
+        assert list(tmp_path.iterdir())
+        assert half_written(tmp_path) == []
+        (tmp_path / ".summary.json.77.new").touch()
+        assert half_written(tmp_path) == [f"{tmp_path.name}/.summary.json.77.new"]
 
 
 def test_what_was_half_written_goes_and_what_others_put_there_stays(tmp_path: Path) -> None:
