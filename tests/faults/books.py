@@ -60,6 +60,19 @@ class Books:
             time.sleep(0.1)
         return left
 
+    def player(self) -> int:
+        """Return the id of the ready worker that has the most to play; one that is ready may have nothing yet."""
+        held: Counter[int] = Counter()
+        for _, event, lease, _ in self.events:
+            held[lease.holder] += 1 if event is Event.LEASE else -1
+        ready = {worker: held[worker] for worker in self.pool.process_ids()}
+        assert any(ready.values()), "no worker that is ready has anything to play"
+        return max(ready, key=ready.__getitem__)
+
+    def playing_process(self) -> int:
+        """Return the process id of that worker."""
+        return self.pool.process_ids()[self.player()]
+
     def say(self, row: str) -> None:
         """Print the row of the recovery matrix as it was seen; shown by ``pytest -s``."""
         failed = [at for at, _, _, failure in self.events if failure is not None and at >= self.happened]

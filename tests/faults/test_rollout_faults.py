@@ -30,7 +30,9 @@ from records.episodes import Source, Task, Termination
 from rollout_workers.pool import RolloutPool
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec, WorkerConfig
+from sites.faults import FaultSettings
 from sites.server import SiteServer
+from sites.settings import SitesSettings
 from sites.tasks import task_set
 from tests.faults.books import Books, judged
 from tests.faults.pool_processes import chromiums, told
@@ -47,6 +49,8 @@ SETTINGS = RolloutSettings(
     shard_linger_s=0.2,
     replace_after_s=60.0,
 )
+SLOW = SitesSettings(faults=FaultSettings(slow_share=1.0, slow_s=0.7))
+"""Sites on which an episode outlasts the pause before an accident."""
 LIMITS = PolicySettings(
     tiny=TinyShape(width=32, layers=1, heads=2, key_value_heads=2, mlp_width=32, vocab_size=700),
     max_prompt_tokens=1500,
@@ -92,16 +96,18 @@ def test_a_killed_browser_worker_costs_time_only(worker_config: WorkerConfig, ta
     killed: list[str] = []
 
     def kill_worker() -> None:
-        pid = next(iter(pool.process_ids().values()))
+        pid = books.playing_process()
         mark = process_mark(pid)
         assert mark is not None
         killed.append(mark)
         os.kill(pid, signal.SIGKILL)
 
-    with RolloutPool(worker_config) as pool:
-        books = Books(pool, kill_worker)
-        result = books.play(demonstrations(tasks))
-        assert not marked_processes(killed[0]), "the dead worker's Chromium is still there"
+    with SiteServer(SLOW) as slow:
+        config = replace(worker_config, connection=SiteEndpoint(slow.port, slow.secret))
+        with RolloutPool(config) as pool:
+            books = Books(pool, kill_worker)
+            result = books.play(demonstrations(tasks))
+            assert not marked_processes(killed[0]), "the dead worker's Chromium is still there"
     assert books.left_behind() == []
     assert result.counts["completed"] == EPISODES
     assert result.worker_losses == 1

@@ -41,7 +41,7 @@ SPECS = [spec(i, delay_s=1.0) for i in range(EPISODES)]
 def test_worker_sigkill_costs_time_only(tmp_path: Path) -> None:
     worker_config = config(tmp_path, SETTINGS)
     with RolloutPool(worker_config) as pool:
-        books = Books(pool, lambda: os.kill(first(pool), signal.SIGKILL))
+        books = Books(pool, lambda: os.kill(books.playing_process(), signal.SIGKILL))
         result = books.play(SPECS)
     books.say("worker SIGKILL")
     assert books.left_behind() == []
@@ -56,7 +56,7 @@ def test_worker_frozen_by_sigstop_is_killed_and_brought_back(tmp_path: Path) -> 
     frozen: list[int] = []
 
     def freeze() -> None:
-        frozen.append(first(pool))
+        frozen.append(books.playing_process())
         os.kill(frozen[0], signal.SIGSTOP)
 
     with RolloutPool(worker_config) as pool:
@@ -75,7 +75,7 @@ def test_worker_that_stood_still_for_a_moment_plays_what_it_had_again(tmp_path: 
     worker_config = config(tmp_path, replace(SETTINGS, workers=1, loop_lag_limit_s=4.0))
 
     def stop_for_a_moment() -> None:
-        pid = first(pool)
+        pid = books.playing_process()
         os.kill(pid, signal.SIGSTOP)
         threading.Timer(6.0, os.kill, (pid, signal.SIGCONT)).start()
 
@@ -99,8 +99,8 @@ def test_worker_removed_in_the_middle_of_an_episode_is_replaced_at_once(tmp_path
     removed: list[int] = []
 
     def remove() -> None:
-        worker, pid = next(iter(pool.process_ids().items()))
-        removed.append(pid)
+        worker = books.player()
+        removed.append(pool.process_ids()[worker])
         ray.kill(pool._group._manager.actors()[worker], no_restart=True)
 
     with RolloutPool(worker_config) as pool:
@@ -114,7 +114,3 @@ def test_worker_removed_in_the_middle_of_an_episode_is_replaced_at_once(tmp_path
     assert result.worker_losses >= 1
     assert {summary.worker for summary in result.summaries} <= {"worker-0", "worker-1", "worker-2"}
     assert set(outcomes(worker_config.shard_dir, result)) == {1.0}
-
-
-def first(pool: RolloutPool) -> int:
-    return next(iter(pool.process_ids().values()))
